@@ -1,0 +1,60 @@
+# Every target says what it does; `make help` lists them.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+CONSTRAINTS := infra/python/constraints.txt
+STORE ?= .weft
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list every target
+	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: $(STAMP) ## make the environment in .venv, everything pinned
+
+# torch comes first and alone: with it in place, no other package asks for a CUDA build of it.
+$(STAMP): pyproject.toml $(CONSTRAINTS)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check "$$(grep '^torch==' $(CONSTRAINTS))"
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable ".[cpu,train,dev]"
+	@touch $(STAMP)
+
+.PHONY: run
+run: setup ## run the whole loop on real input: index, search, feedback, learn, consolidate, measure
+	$(BIN)/python -m jobs.demo --store $(STORE)
+
+.PHONY: test
+test: setup ## run the whole test suite
+	$(BIN)/python -m pytest -m "not slow"
+
+.PHONY: check
+check: setup ## format, lint, types, import contract and unit tests, in under a minute
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest tests/unit tests/laws pipelines jobs
+
+.PHONY: format
+format: setup ## format and mend what can be mended
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+.PHONY: eval
+eval: setup ## measure retrieval on every collection under WEFT_DATA
+	$(BIN)/python -m pytest -m "slow and data" -s tests/evaluation
+
+.PHONY: crash
+crash: setup ## kill the updater at many random points and compare the bits
+	$(BIN)/python -m pytest -m "slow and crash" -s tests/crash
+
+.PHONY: mlflow
+mlflow: setup ## open the MLflow UI on the store, http://127.0.0.1:5000
+	$(BIN)/mlflow ui --backend-store-uri sqlite:///$(STORE)/mlflow/mlflow.db --host 127.0.0.1 --port 5000
+
+.PHONY: clean
+clean: ## remove what runs leave behind, not the environment
+	rm -rf $(STORE) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info

@@ -1,0 +1,72 @@
+"""What every job shares: its common options, logging to stderr, the JSON line, and the exit code."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+from rich.console import Console
+from rich.logging import RichHandler
+
+from pipelines.domain.errors import WeftError
+from pipelines.settings import Settings, load_settings
+
+Conf = Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable, later files win.")]
+Assignments = Annotated[list[str], typer.Option("--set", help="section.key=value; repeatable, wins over files.")]
+Store = Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything; default storage.root.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line of stdout.")]
+
+stderr = Console(stderr=True)
+stdout = Console(soft_wrap=True)
+
+
+def settings_of(conf: Sequence[Path], assignments: Sequence[str], store: Path | None) -> Settings:
+    """Settings with a job's common options applied; `--store` is short for `--set storage.root=`."""
+    rooted = [] if store is None else [f"storage.root={json.dumps(str(store))}"]
+    return load_settings(conf, [*assignments, *rooted])
+
+
+def emit(summary: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print a job's result as the last line of stdout, for machines."""
+    if as_json:
+        sys.stdout.flush()
+        sys.stdout.write(json.dumps(summary, sort_keys=True) + "\n")
+        sys.stdout.flush()
+
+
+def run(command: Callable[..., Any], argv: Sequence[str] | None = None) -> int:
+    """Run a job's command on arguments.
+
+    Returns:
+        0 when it worked, 1 with a one-line reason on stderr when it did not, 2 for wrong usage.
+    """
+    logging.basicConfig(
+        level=logging.INFO,
+        format="%(message)s",
+        datefmt="%H:%M:%S",
+        handlers=[RichHandler(console=stderr, show_path=False)],
+    )
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command()(command)
+    try:
+        typer.main.get_command(app).main(args=None if argv is None else list(argv), standalone_mode=False)
+    except WeftError as error:
+        sys.stderr.write(f"{_name(command)}: {' '.join(str(error).split())}\n")
+        return 1
+    except click.ClickException as error:
+        error.show(sys.stderr)
+        return 2
+    except (KeyboardInterrupt, click.Abort):
+        sys.stderr.write(f"{_name(command)}: interrupted\n")
+        return 130
+    return 0
+
+
+def _name(command: Callable[..., Any]) -> str:
+    return f"jobs.{command.__name__}"

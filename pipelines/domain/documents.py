@@ -1,0 +1,62 @@
+"""Documents: the items of a source, and the items that could not become documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Domain(StrEnum):
+    """The kind of knowledge a document holds; weights, decay and sizes are learned per domain."""
+
+    CODE = "code"
+    ACADEMIC = "academic"
+    HISTORY = "history"
+    GENERAL = "general"
+
+
+class ContentType(StrEnum):
+    """How a document is cut into chunks."""
+
+    PYTHON = "python"
+    MARKDOWN = "markdown"
+    TEXT = "text"
+    RECORD = "record"  # one item of a corpus that its author already cut into retrieval units
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One source item, decoded.
+
+    Attributes:
+        uri: Where it stands: a path relative to its source root prefixed by the source's name, or a corpus id.
+        text: The whole content, decoded, line ends as found.
+        modified_at: Seconds since the epoch, or None where the source does not say.
+        trust_level: 0 to 100 by kind of source (ING-2).
+        metadata: Declared facts as strings; nothing here is interpreted by ranking.
+    """
+
+    uri: str
+    content_type: ContentType
+    domain: Domain
+    text: str
+    title: str | None = None
+    language: str | None = None
+    modified_at: float | None = None
+    trust_level: int
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """An item that did not become a document, or a document that could not be chunked (ING-3).
+
+    Attributes:
+        reason: Short stable code, counted in the summary: "binary", "too_large", "undecodable" …
+        detail: What was found, for the person who reads the table.
+    """
+
+    uri: str
+    reason: str
+    detail: str

@@ -1,0 +1,75 @@
+"""Every error weft raises on purpose.
+
+A leaf exists for each thing a caller does differently:
+
+    WeftError
+    ├── ConfigurationError       stop: a setting is wrong, unknown or missing
+    ├── SourceError              stop: a source named by the user cannot be read at all
+    ├── ModelUnavailableError    stop: a model cannot be loaded
+    ├── StoreError               stop: the store is missing something or was written by something else
+    │   ├── NothingPublishedError   build first: no generation or learned version is live
+    │   ├── CorruptionError         rebuild or roll back: a file differs from its manifest
+    │   └── StaleVersionError       retry on top: another writer published meanwhile
+    ├── FencedError              stop: another updater owns this partition now
+    ├── WrongLogError            stop: the topic is not the one the stored offset belongs to
+    ├── BrokerUnavailableError   retry: the broker does not answer
+    └── InvalidEventError        skip the record: it becomes a dead letter with this reason
+"""
+
+from __future__ import annotations
+
+
+class WeftError(Exception):
+    """Root of the tree: the message says what was expected, what was found and what to do."""
+
+
+class ConfigurationError(WeftError):
+    """A setting is wrong, unknown or missing."""
+
+
+class SourceError(WeftError):
+    """A source named by the user cannot be read at all; one bad item inside it is a `Rejection` instead."""
+
+
+class ModelUnavailableError(WeftError):
+    """A model named in the configuration cannot be loaded."""
+
+
+class StoreError(WeftError):
+    """The store lacks what was asked of it, or holds what weft did not write."""
+
+
+class NothingPublishedError(StoreError):
+    """No generation or learned version is live where one is needed."""
+
+
+class CorruptionError(StoreError):
+    """A published file differs from its manifest and is not served."""
+
+
+class StaleVersionError(StoreError):
+    """The version a change was built on is no longer the live one."""
+
+
+class FencedError(WeftError):
+    """A newer updater holds this partition; this one must stop without committing."""
+
+
+class WrongLogError(WeftError):
+    """The topic was re-created, truncated or repartitioned: the stored offset means nothing in it."""
+
+
+class BrokerUnavailableError(WeftError):
+    """The broker does not answer within its time limit."""
+
+
+class InvalidEventError(WeftError):
+    """One record cannot become an event.
+
+    Attributes:
+        reason: Short stable code, counted in reports, such as "undecodable".
+    """
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason

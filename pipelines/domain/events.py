@@ -1,0 +1,92 @@
+"""Feedback events as they travel on the topic (FBK-1): one JSON object each, told apart by `type`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.ranking import ANY
+
+SCHEMA_VERSION = 1
+"""The newest event schema; older ones keep working."""
+
+Identifier = Annotated[str, Meta(min_length=1, max_length=128)]
+Name = Annotated[str, Meta(min_length=1, max_length=64)]
+Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+Satisfaction = Annotated[float, Meta(ge=-1.0, le=1.0)]
+Rank = Annotated[int, Meta(ge=1, le=10_000)]
+
+
+class Event(Struct, kw_only=True, frozen=True, tag_field="type", rename=None):
+    """What every event carries.
+
+    Attributes:
+        ts: When it happened, milliseconds since the epoch, by the producer's clock.
+        principal: Who stands behind the session, user or service: caps count per principal.
+    """
+
+    schema: Annotated[int, Meta(ge=1)] = SCHEMA_VERSION
+    event_id: Identifier
+    ts: int
+    session_id: Identifier
+    principal: Identifier
+    domain: Domain = Domain.GENERAL
+    model: Name = ANY
+    agent: Name = ANY
+    tenant: Name | None = None
+
+
+class ShownResult(Struct, kw_only=True, frozen=True):
+    """One result as it was shown.
+
+    Attributes:
+        score: The ranking score in [0, 1] that calibration is learned on.
+        signals: Value in [0, 1] of every signal by name.
+        propensity: Probability of showing it at this rank under the policy in force; 1 without exploration.
+        included: Whether it was handed to the user or into the context.
+    """
+
+    content_hash: Hash
+    rank: Rank
+    domain: Domain
+    score: Share
+    signals: dict[str, Share]
+    included: bool = True
+    propensity: Share = 1.0
+
+
+class Impression(Event, kw_only=True, frozen=True, tag="impression"):
+    """What was shown for one query; emitted by the search service itself."""
+
+    query_id: Identifier
+    query_hash: Hash
+    intent: Name = ANY
+    results: Annotated[list[ShownResult], Meta(max_length=200)]
+
+
+class Explicit(Event, kw_only=True, frozen=True, tag="explicit"):
+    """A verdict: thumbs up (1) to thumbs down (−1), on one result, or on the answer as a whole."""
+
+    query_id: Identifier
+    signal: Satisfaction
+    content_hash: Hash | None = None
+
+
+class Selection(Event, kw_only=True, frozen=True, tag="selection"):
+    """A result was opened or chosen."""
+
+    query_id: Identifier
+    content_hash: Hash
+    rank: Rank
+
+
+class SessionPhase(Event, kw_only=True, frozen=True, tag="session"):
+    """The session's lifecycle moved on."""
+
+    phase: Annotated[str, Meta(pattern="^(start|suspend|resume|complete|abandon)$")]
+
+
+AnyEvent = Impression | Explicit | Selection | SessionPhase

@@ -1,0 +1,54 @@
+"""Identities. What a chunk says is its content hash; where it stands is its chunk id."""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from typing import NewType
+
+ContentHash = NewType("ContentHash", str)
+"""SHA-256 of a chunk's normalised text, 64 hex digits: feedback, vectors and signals are kept under it (ARC-4)."""
+
+ChunkId = NewType("ChunkId", str)
+"""32 hex digits from the document's URI and the chunk's structural path: stable under edits elsewhere in the file."""
+
+GenerationId = NewType("GenerationId", str)
+LearnedVersion = NewType("LearnedVersion", str)
+QueryId = NewType("QueryId", str)
+SessionId = NewType("SessionId", str)
+EventId = NewType("EventId", str)
+
+
+def normalise(text: str) -> str:
+    r"""The form of a text that its identity is taken from: NFC, `\n` line ends, no trailing blanks.
+
+    Examples:
+        >>> normalise("a  \r\nb\n\n")
+        'a\nb'
+    """
+    lines = unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return "\n".join(line.rstrip() for line in lines).strip("\n")
+
+
+def content_hash(text: str) -> ContentHash:
+    r"""Identity of a text: SHA-256 over its normalised UTF-8 form.
+
+    Lone surrogates, which UTF-8 cannot carry, count as the replacement character.
+
+    Examples:
+        >>> content_hash("a\r\n") == content_hash("a")
+        True
+    """
+    return ContentHash(hashlib.sha256(normalise(text).encode("utf-8", "replace")).hexdigest())
+
+
+def chunk_id(uri: str, structural_path: str) -> ChunkId:
+    """Identity of a place: the document and the path of names or headings that leads to the chunk in it.
+
+    Examples:
+        >>> len(chunk_id("file:///a.py", "class:A/method:f"))
+        32
+    """
+    # The length prefix keeps ("ab", "c") and ("a", "bc") apart.
+    place = f"{len(uri)}:{uri}{structural_path}"
+    return ChunkId(hashlib.sha256(place.encode("utf-8", "surrogatepass")).hexdigest()[:32])

@@ -1,0 +1,159 @@
+"""Queries, signals and ranked results with their whole derivation (ARC-7)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, SessionId
+
+ANY = "*"
+"""The name of an unspecified model, agent or intent."""
+
+
+class Channel(StrEnum):
+    """One way to produce ranked candidates."""
+
+    DENSE = "dense"
+    LEXICAL = "lexical"
+
+
+class Signal(StrEnum):
+    """A number in [0, 1] about a candidate that may speak for it; each has a learned weight."""
+
+    VECTOR = "vector"
+    LEXICAL = "lexical"
+    CROSS_VALIDATION = "cross_validation"
+    FRESHNESS = "freshness"
+    USAGE = "usage"
+    TRUST = "trust"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose beliefs are read or fed: the leaf of the hierarchy global → domain → model → agent (LRN-5)."""
+
+    domain: Domain
+    model: str = ANY
+    agent: str = ANY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """One question.
+
+    Attributes:
+        domain: Whose weights rank the answer; None takes the weights of each candidate's own domain.
+        explore: Draw the weights from their posterior (Thompson) instead of taking the mean; seeded by `query_id`.
+    """
+
+    text: str
+    query_id: QueryId
+    k: int
+    domain: Domain | None = None
+    model: str = ANY
+    agent: str = ANY
+    intent: str = ANY
+    session_id: SessionId | None = None
+    principal: str = ""
+    explore: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelHit:
+    """Where one channel put a candidate: rank from 1, and the channel's own score (higher is better)."""
+
+    rank: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class WeightBelief:
+    """What is believed about one signal's weight.
+
+    Attributes:
+        mean: Expected share of the score, in [0, 1]; the shares of all active signals sum to 1.
+        low, high: 90 % credible interval of that share.
+        n_effective: Observations behind it, in pseudo-counts beyond the prior.
+        level: The level of the hierarchy that informs it most: "prior", "global", "domain", "model" or "agent".
+    """
+
+    mean: float
+    low: float
+    high: float
+    n_effective: float
+    level: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """One addend of a score.
+
+    Attributes:
+        name: A signal, a channel or a boost.
+        value: The signal's value, or the rank-based share of a channel.
+        weight: What it was multiplied with.
+        amount: What it added: the score is the sum of all amounts.
+        belief: For a learned weight, the belief it came from.
+    """
+
+    name: str
+    value: float
+    weight: float
+    amount: float
+    belief: WeightBelief | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedResult:
+    """One result and why it stands where it does.
+
+    Attributes:
+        uris: Every document the content stands in (ARC-4), the best one first.
+        signals: Value of every signal in [0, 1], whether it was weighted or not.
+        probability: P(good) by the live calibration, None while there is none.
+    """
+
+    rank: int
+    content_hash: ContentHash
+    chunk_id: str
+    uris: tuple[str, ...]
+    text: str
+    kind: str
+    symbol: str | None
+    heading_path: tuple[str, ...]
+    start_line: int
+    end_line: int
+    domain: Domain
+    channels: Mapping[Channel, ChannelHit]
+    signals: Mapping[Signal, float]
+    contributions: tuple[Contribution, ...]
+    probability: float | None = None
+
+    @property
+    def score(self) -> float:
+        """Sum of the contributions; there is no other definition of the score (RET-18)."""
+        return math.fsum(contribution.amount for contribution in self.contributions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a query was answered with, and by what.
+
+    Attributes:
+        truncated: The query text was cut to the limits of RET-21.
+        failed_channels: Channels left out, with the reason.
+        timings_ms: Milliseconds by stage.
+    """
+
+    query: Query
+    results: tuple[RankedResult, ...]
+    generation: GenerationId
+    learned: LearnedVersion
+    fusion: str
+    truncated: bool = False
+    failed_channels: Mapping[str, str] = field(default_factory=dict)
+    timings_ms: Mapping[str, float] = field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""Plumbing: one SDK per module, so that everything above stays free of them."""

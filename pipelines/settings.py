@@ -1,0 +1,152 @@
+"""All settings in one value: `conf/base`, `conf/priors.yaml`, then files, environment and `--set` over them (OPS-3)."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from pipelines.domain.errors import ConfigurationError
+from pipelines.runtime.cluster import ClusterSettings
+
+CONF = Path(__file__).resolve().parent.parent / "conf"
+ENVIRONMENT_PREFIX = "WEFT__"
+
+
+class StorageSettings(BaseModel):
+    """Where everything weft keeps lies."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    root: str
+
+
+class Settings(BaseModel):
+    """Every section of the configuration, validated."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    storage: StorageSettings
+    cluster: ClusterSettings
+
+    @property
+    def fingerprint(self) -> str:
+        """First 16 hex digits of the SHA-256 over all values: kept in every manifest and MLflow run."""
+        canonical = json.dumps(self.model_dump(mode="json"), sort_keys=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def load_settings(
+    files: Sequence[Path] = (),
+    assignments: Sequence[str] = (),
+    *,
+    environment: Mapping[str, str] | None = None,
+    conf: Path = CONF,
+) -> Settings:
+    """Read `conf/base/*.yaml` and `conf/priors.yaml`, then lay files, environment and assignments over them.
+
+    Args:
+        files: YAML files with sections at their top; later ones override earlier ones.
+        assignments: "section.key=value", the value in YAML.
+        environment: Variables; those named WEFT__SECTION__KEY override the files. None reads the process's.
+
+    Raises:
+        ConfigurationError: A file cannot be read, a key is unknown (the nearest known one is named), or a value
+            does not fit its type.
+    """
+    values = _base(conf)
+    for file in files:
+        _overlay(values, _mapping(file))
+    for path, value in _from_environment(os.environ if environment is None else environment):
+        _assign(values, path, value)
+    for assignment in assignments:
+        _assign(values, *_parsed(assignment))
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise ConfigurationError("; ".join(_explained(dict(item)) for item in error.errors())) from error
+
+
+def _base(conf: Path) -> dict[str, Any]:
+    values: dict[str, Any] = {file.stem: _mapping(file) for file in sorted((conf / "base").glob("*.yaml"))}
+    if (conf / "priors.yaml").exists():
+        values["priors"] = _mapping(conf / "priors.yaml")
+    return values
+
+
+def _mapping(file: Path) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as error:
+        raise ConfigurationError(f"{file}: expected a readable YAML file, found: {error}") from error
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise ConfigurationError(f"{file}: expected a mapping at the top, found {type(content).__name__}")
+    return content
+
+
+def _overlay(values: dict[str, Any], over: Mapping[str, Any]) -> None:
+    for key, value in over.items():
+        if isinstance(value, Mapping) and isinstance(values.get(key), dict):
+            _overlay(values[key], value)
+        else:
+            values[key] = value
+
+
+def _from_environment(environment: Mapping[str, str]) -> Iterable[tuple[list[str], Any]]:
+    for name, raw in sorted(environment.items()):
+        if name.startswith(ENVIRONMENT_PREFIX):
+            yield name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"), yaml.safe_load(raw)
+
+
+def _parsed(assignment: str) -> tuple[list[str], Any]:
+    path, sign, raw = assignment.partition("=")
+    if not sign or not path:
+        raise ConfigurationError(f"--set {assignment!r}: expected section.key=value")
+    return path.split("."), yaml.safe_load(raw)
+
+
+def _assign(values: dict[str, Any], path: Sequence[str], value: Any) -> None:
+    *sections, key = path
+    for depth, section in enumerate(sections):
+        child = values.get(section)
+        if not isinstance(child, dict):
+            raise ConfigurationError(_unknown(path[: depth + 1], values.keys()))
+        values = child
+    if key not in values:
+        raise ConfigurationError(_unknown(path, values.keys()))
+    values[key] = value
+
+
+def _unknown(path: Sequence[str], known: Iterable[str]) -> str:
+    names = sorted(str(name) for name in known)
+    nearest = difflib.get_close_matches(path[-1], names, n=1, cutoff=0.0)
+    hint = f"; nearest known: {'.'.join([*path[:-1], nearest[0]])}" if nearest else ""
+    return f"unknown setting {'.'.join(path)}{hint}"
+
+
+def _explained(item: Mapping[str, Any]) -> str:
+    path = [str(part) for part in item["loc"]]
+    if item["type"] == "extra_forbidden":
+        return _unknown(path, _fields_at(path[:-1]))
+    if item["type"] == "missing":
+        return f"missing setting {'.'.join(path)}: every value is stated in conf/base"
+    return f"{'.'.join(path)}: {item['msg']}, found {item['input']!r}"
+
+
+def _fields_at(path: Sequence[str]) -> Iterable[str]:
+    model: Any = Settings
+    for name in path:
+        field = getattr(model, "model_fields", {}).get(name)
+        if field is None:
+            return ()
+        model = field.annotation
+    return getattr(model, "model_fields", {}).keys()

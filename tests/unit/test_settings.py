@@ -1,0 +1,40 @@
+"""OPS-3: layered configuration, unknown keys refused with the nearest known one."""
+
+from pathlib import Path
+
+import pytest
+
+from pipelines.domain.errors import ConfigurationError
+from pipelines.settings import load_settings
+
+
+def test_a_later_layer_wins_over_an_earlier_one(tmp_path: Path) -> None:
+    """OPS-3: base < files < environment < --set."""
+    file = tmp_path / "mine.yaml"
+    file.write_text("storage: {root: from-file}\n")
+    assert load_settings([file], environment={}).storage.root == "from-file"
+    environment = {"WEFT__STORAGE__ROOT": "from-environment"}
+    assert load_settings([file], environment=environment).storage.root == "from-environment"
+    assert load_settings([file], ["storage.root=from-set"], environment=environment).storage.root == "from-set"
+
+
+@pytest.mark.parametrize("wrong", ["storage.rot=x", "storag.root=x"])
+def test_an_unknown_key_is_refused_with_the_nearest_known_one(wrong: str) -> None:
+    """OPS-3."""
+    with pytest.raises(ConfigurationError, match=r"unknown setting .*nearest known: storage"):
+        load_settings([], [wrong], environment={})
+
+
+def test_an_unknown_key_in_a_file_is_refused_with_the_nearest_known_one(tmp_path: Path) -> None:
+    """OPS-3."""
+    file = tmp_path / "mine.yaml"
+    file.write_text("storage: {rooot: x}\n")
+    with pytest.raises(ConfigurationError, match=r"unknown setting storage\.rooot; nearest known: storage\.root"):
+        load_settings([file], environment={})
+
+
+def test_the_fingerprint_follows_every_value() -> None:
+    """OPS-3: equal values, equal fingerprint; one changed value, another fingerprint."""
+    first, same = (load_settings([], ["storage.root=a"], environment={}) for _ in range(2))
+    other = load_settings([], ["storage.root=b"], environment={})
+    assert first.fingerprint == same.fingerprint != other.fingerprint
