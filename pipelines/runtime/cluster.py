@@ -29,14 +29,14 @@ def connect(settings: ClusterSettings) -> None:
     """Join the cluster that RAY_ADDRESS or `settings.address` names, or start a local one; once per process."""
     if ray.is_initialized():
         return
-    # Ray's own authentication: on for every cluster weft starts, demanded of every cluster it joins.
-    os.environ.setdefault("RAY_AUTH_MODE", "token")
     address = os.environ.get("RAY_ADDRESS") or settings.address
     common: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.WARNING, "configure_logging": False}
     if address == "local":
+        # A cluster that Ray starts for this process turns token authentication on and makes the token itself.
         local: dict[str, Any] = {"num_cpus": settings.cpus or None, "object_store_memory": settings.object_store_bytes}
         ray.init(address="local", include_dashboard=False, **local, **common)
     else:
+        os.environ.setdefault("RAY_AUTH_MODE", "token")  # never join a cluster in the clear by accident
         ray.init(address=address, **common)
     _make_private(_TOKEN_FILE.expanduser())
 
