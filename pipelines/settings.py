@@ -15,7 +15,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipelines.domain.errors import ConfigurationError
 from pipelines.evaluation.simulation import SimulationSettings
-from pipelines.runtime.cluster import ClusterSettings
+from pipelines.feedback.settings import FeedbackSettings
+from pipelines.runtime.settings import ClusterSettings, KafkaSettings
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 ENVIRONMENT_PREFIX = "WEFT__"
@@ -36,6 +37,8 @@ class Settings(BaseModel):
 
     storage: StorageSettings
     cluster: ClusterSettings
+    kafka: KafkaSettings
+    feedback: FeedbackSettings
     simulation: SimulationSettings
 
     @property
