@@ -14,6 +14,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipelines.domain.errors import ConfigurationError
+from pipelines.learning.priors import Priors
+from pipelines.learning.settings import LearningSettings
 from pipelines.runtime.cluster import ClusterSettings
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
@@ -35,6 +37,8 @@ class Settings(BaseModel):
 
     storage: StorageSettings
     cluster: ClusterSettings
+    learning: LearningSettings
+    priors: Priors
 
     @property
     def fingerprint(self) -> str:
