@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipelines.domain.errors import ConfigurationError
 from pipelines.runtime.cluster import ClusterSettings
+from pipelines.runtime.settings import TrackingSettings
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 ENVIRONMENT_PREFIX = "WEFT__"
@@ -35,6 +36,7 @@ class Settings(BaseModel):
 
     storage: StorageSettings
     cluster: ClusterSettings
+    tracking: TrackingSettings
 
     @property
     def fingerprint(self) -> str:
