@@ -14,6 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipelines.domain.errors import ConfigurationError
+from pipelines.evaluation.simulation import SimulationSettings
 from pipelines.runtime.cluster import ClusterSettings
 from pipelines.runtime.settings import TrackingSettings
 
@@ -37,6 +38,7 @@ class Settings(BaseModel):
     storage: StorageSettings
     cluster: ClusterSettings
     tracking: TrackingSettings
+    simulation: SimulationSettings
 
     @property
     def fingerprint(self) -> str:
