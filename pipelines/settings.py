@@ -14,9 +14,11 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipelines.domain.errors import ConfigurationError
+from pipelines.evaluation.simulation import SimulationSettings
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
 from pipelines.runtime.cluster import ClusterSettings
+from pipelines.runtime.settings import TrackingSettings
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 ENVIRONMENT_PREFIX = "WEFT__"
@@ -39,6 +41,8 @@ class Settings(BaseModel):
     cluster: ClusterSettings
     learning: LearningSettings
     priors: Priors
+    tracking: TrackingSettings
+    simulation: SimulationSettings
 
     @property
     def fingerprint(self) -> str:
