@@ -13,8 +13,11 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.errors import ConfigurationError
 from pipelines.evaluation.simulation import SimulationSettings
+from pipelines.learning.priors import Priors
+from pipelines.learning.settings import LearningSettings
 from pipelines.runtime.cluster import ClusterSettings
 from pipelines.runtime.settings import TrackingSettings
 
@@ -38,7 +41,10 @@ class Settings(BaseModel):
     storage: StorageSettings
     cluster: ClusterSettings
     tracking: TrackingSettings
+    consolidation: ConsolidationSettings
     simulation: SimulationSettings
+    learning: LearningSettings
+    priors: Priors
 
     @property
     def fingerprint(self) -> str:
