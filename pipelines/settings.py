@@ -40,11 +40,11 @@ class Settings(BaseModel):
 
     storage: StorageSettings
     cluster: ClusterSettings
-    tracking: TrackingSettings
-    consolidation: ConsolidationSettings
-    simulation: SimulationSettings
     learning: LearningSettings
     priors: Priors
+    tracking: TrackingSettings
+    simulation: SimulationSettings
+    consolidation: ConsolidationSettings
 
     @property
     def fingerprint(self) -> str:

@@ -48,20 +48,14 @@ class UsageKey(NamedTuple):
 _Key = TypeVar("_Key", EvidenceKey, UsageKey)
 _PARAMETER, _USAGE = "parameter", "usage"
 
-SCHEMA = pa.schema(
-    [
-        pa.field("kind", pa.string()),
-        pa.field("day", pa.int32()),
-        pa.field("domain", pa.string()),
-        pa.field("model", pa.string()),
-        pa.field("agent", pa.string()),
-        pa.field("intent", pa.string()),
-        pa.field("parameter", pa.string()),
-        pa.field("bin", pa.string()),
-        pa.field("content_hash", pa.string()),
-        pa.field("micro", pa.int64()),
-    ]
-)
+_TEXT_COLUMNS = ("domain", "model", "agent", "intent", "parameter", "bin", "content_hash")
+_COLUMN_TYPES: dict[str, pa.DataType] = {
+    "kind": pa.string(),
+    "day": pa.int32(),
+    **dict.fromkeys(_TEXT_COLUMNS, pa.string()),
+    "micro": pa.int64(),
+}
+SCHEMA = pa.schema(_COLUMN_TYPES)
 """Both tables in one: `kind` tells them apart, columns that a kind lacks are empty strings."""
 
 
