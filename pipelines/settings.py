@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.errors import ConfigurationError
 from pipelines.evaluation.simulation import SimulationSettings
 from pipelines.learning.priors import Priors
@@ -43,6 +44,7 @@ class Settings(BaseModel):
     priors: Priors
     tracking: TrackingSettings
     simulation: SimulationSettings
+    consolidation: ConsolidationSettings
 
     @property
     def fingerprint(self) -> str:
