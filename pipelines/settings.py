@@ -13,10 +13,13 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.errors import ConfigurationError
 from pipelines.evaluation.simulation import SimulationSettings
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.runtime.settings import ClusterSettings, KafkaSettings
+from pipelines.learning.priors import Priors
+from pipelines.learning.settings import LearningSettings
+from pipelines.runtime.settings import ClusterSettings, KafkaSettings, TrackingSettings
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 ENVIRONMENT_PREFIX = "WEFT__"
@@ -39,7 +42,11 @@ class Settings(BaseModel):
     cluster: ClusterSettings
     kafka: KafkaSettings
     feedback: FeedbackSettings
+    learning: LearningSettings
+    priors: Priors
+    tracking: TrackingSettings
     simulation: SimulationSettings
+    consolidation: ConsolidationSettings
 
     @property
     def fingerprint(self) -> str:

@@ -35,3 +35,18 @@ class KafkaSettings(BaseModel):
     fetch_bytes: int = Field(gt=0)
     fetch_wait_ms: int = Field(gt=0)
     idempotent: bool
+
+
+class TrackingSettings(BaseModel):
+    """Where runs and learned versions are recorded.
+
+    Attributes:
+        uri: Any MLflow tracking URI; "" is SQLite in the store.
+        http_timeout_s, http_retries: Patience with a tracking server that does not answer.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    uri: str
+    http_timeout_s: int
+    http_retries: int
