@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from pipelines.domain.errors import InvalidEventError
@@ -48,9 +48,9 @@ def credits_of(
     return _selection(feedback, impression, chosen, rules)
 
 
-def tally_credits(tally: Tally, credits: list[Credit], impression: Impression, *, day: int, bins: int) -> None:
+def tally_credits(tally: Tally, found: Sequence[Credit], impression: Impression, *, day: int, bins: int) -> None:
     """Add credits to a tally, each under its result's own domain and the impression's model and agent."""
-    for credit in credits:
+    for credit in found:
         observe_outcome(
             tally,
             day=day,

@@ -101,8 +101,7 @@ def _shown_row(query: bytes, shown: Shown) -> tuple[int, bytes, int, bytes, str]
 
 def _write_evidence(connection: sqlite3.Connection, evidence: Evidence) -> None:
     connection.executemany(
-        "insert into evidence values (?, ?, ?, ?, ?, ?, ?, ?)"
-        " on conflict do update set micro = micro + excluded.micro",
+        "insert into evidence values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do update set micro = micro + excluded.micro",
         [(*key, micro) for key, micro in evidence.counts.items()],
     )
     connection.executemany(
@@ -173,7 +172,7 @@ def _forget_before(
     if window_ms is not None:
         # Only the run of rows from the oldest up to the first live one goes: what lies behind it goes with it later.
         horizon = change.clock_ms - window_ms
-        live = f"select offset from {table} where at_ms >= ? order by offset limit 1"
+        live = f"select offset from {table} where at_ms >= ? order by offset limit 1"  # noqa: S608 - a name of ours
         found = connection.execute(live, (horizon,)).fetchone()
         oldest = max(oldest, found[0] if found else change.next_offset)
-    return connection.execute(f"delete from {table} where offset < ?", (oldest,)).rowcount
+    return connection.execute(f"delete from {table} where offset < ?", (oldest,)).rowcount  # noqa: S608

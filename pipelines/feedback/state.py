@@ -260,12 +260,12 @@ def require_within(report: PartitionReport, highwater: int | None) -> None:
 
 
 def _report(connection: sqlite3.Connection) -> PartitionReport:
-    columns = (
-        "partition, topic, topic_id, partitions, epoch, first_offset, next_offset, clock_ms, consumed, applied,"
-        " duplicate, dead_lettered, late, holes, unjoined"
+    cursor = connection.execute(
+        "select partition, topic, topic_id, partitions, epoch, first_offset, next_offset, clock_ms, consumed, applied,"
+        " duplicate, dead_lettered, late, holes, unjoined from progress"
     )
-    names = [name.strip() for name in columns.split(",")]
-    row = connection.execute(f"select {columns} from progress").fetchone()
+    names = [description[0] for description in cursor.description]
+    row = cursor.fetchone()
     (waiting,) = connection.execute("select count(*) from waiting").fetchone()
     reasons = dict(connection.execute("select reason, count from dead_letter_reasons order by reason").fetchall())
     return PartitionReport(**dict(zip(names, row, strict=True)), waiting=waiting, reasons=reasons)

