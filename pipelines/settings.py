@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipelines.domain.errors import ConfigurationError
 from pipelines.evaluation.simulation import SimulationSettings
+from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.runtime.cluster import ClusterSettings
 from pipelines.runtime.settings import TrackingSettings
 
@@ -37,6 +38,7 @@ class Settings(BaseModel):
 
     storage: StorageSettings
     cluster: ClusterSettings
+    retrieval: RetrievalSettings
     tracking: TrackingSettings
     simulation: SimulationSettings
 
