@@ -13,8 +13,11 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.errors import ConfigurationError
 from pipelines.evaluation.simulation import SimulationSettings
+from pipelines.learning.priors import Priors
+from pipelines.learning.settings import LearningSettings
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.runtime.cluster import ClusterSettings
 from pipelines.runtime.settings import TrackingSettings
@@ -39,8 +42,11 @@ class Settings(BaseModel):
     storage: StorageSettings
     cluster: ClusterSettings
     retrieval: RetrievalSettings
+    learning: LearningSettings
+    priors: Priors
     tracking: TrackingSettings
     simulation: SimulationSettings
+    consolidation: ConsolidationSettings
 
     @property
     def fingerprint(self) -> str:

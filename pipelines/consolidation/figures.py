@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
+from pipelines.consolidation.weights import Move, Weights
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Signal, WeightBelief
 
@@ -44,9 +45,6 @@ _STYLE: dict[str, Any] = {
     "savefig.facecolor": "white",
 }
 _AGES = {1: "1 h", 24: "1 day", 24 * 7: "1 week", 24 * 30: "1 month", 24 * 365: "1 year", 24 * 3650: "10 years"}
-
-Weights = Mapping[Domain, Mapping[Signal, WeightBelief]]
-"""What is believed about every signal's weight, by domain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +112,11 @@ def _weights_panel(
     axes.grid(visible=False, axis="y")
 
 
-def movers(moved: Sequence[tuple[str, float]]) -> Figure:
+def movers(moved: Sequence[Move]) -> Figure:
     """The weights that moved most since the last version, in percentage points of the score."""
     with _panels(1, height=max(2.6, 0.36 * len(moved) + 1.5), width=8.0) as (figure, (axes,)):
-        names = [name for name, _ in reversed(moved)]
-        points = [100.0 * change for _, change in reversed(moved)]
+        names = [f"{move.domain.value} · {move.signal.value.replace('_', ' ')}" for move in reversed(moved)]
+        points = [100.0 * move.change for move in reversed(moved)]
         bars = axes.barh(
             range(len(names)), points, color=[NOW if point >= 0 else ALERT for point in points], height=0.6
         )

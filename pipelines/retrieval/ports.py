@@ -118,6 +118,10 @@ class OpenGeneration(Protocol):
 class ReadableBeliefs(Protocol):
     """What is believed now about weights and contents."""
 
+    @property
+    def trust_multiplier(self) -> float:
+        """Factor on the trust level of a source."""
+
     def weights(self, scope: Scope, active: Collection[Signal]) -> Mapping[Signal, WeightBelief]:
         """Belief about the weight of every active signal; the means sum to 1."""
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 from pipelines.domain.ranking import Channel, Signal
+from pipelines.quality import signals
 from pipelines.retrieval.candidates import Candidate
-from pipelines.retrieval.fusion import FLOORS, channel_scores, relative
 from pipelines.retrieval.ports import ReadableBeliefs, Standing
 
 SIMILARITY: Mapping[Channel, Signal] = MappingProxyType({Channel.DENSE: Signal.VECTOR, Channel.LEXICAL: Signal.LEXICAL})
 """The signal that a channel's score becomes."""
 
+_SCALES: Mapping[Channel, Callable[[Sequence[float | None]], list[float]]] = MappingProxyType(
+    {Channel.DENSE: signals.vector, Channel.LEXICAL: signals.lexical}
+)
+
 _SECONDS_PER_HOUR = 3600.0
-_FULL_TRUST = 100.0
 
 
 def active_signals(channels: Collection[Channel]) -> frozenset[Signal]:
@@ -27,17 +30,12 @@ def active_signals(channels: Collection[Channel]) -> frozenset[Signal]:
 
 
 def with_similarity(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Candidates with their similarity signals: 0 for a channel that did not find them."""
-    shares = {channel: relative(scores, FLOORS[channel]) for channel, scores in channel_scores(candidates).items()}
-
-    def signals(candidate: Candidate) -> dict[Signal, float]:
-        values = {
-            SIMILARITY[channel]: share(candidate.channels[channel]) if channel in candidate.channels else 0.0
-            for channel, share in shares.items()
-        }
-        return {**values, Signal.CROSS_VALIDATION: float(len(candidate.channels) > 1)}
-
-    return [replace(candidate, signals=signals(candidate)) for candidate in candidates]
+    """Candidates with their similarity to the query, measured among one another, and whether channels agree."""
+    similarity = {SIMILARITY[channel]: scale(_scores(candidates, channel)) for channel, scale in _SCALES.items()}
+    return [
+        replace(candidate, signals={**told, Signal.CROSS_VALIDATION: signals.cross_validation(len(candidate.channels))})
+        for candidate, told in zip(candidates, _rows(similarity, len(candidates)), strict=True)
+    ]
 
 
 def with_quality(candidates: Sequence[Candidate], beliefs: ReadableBeliefs, *, now: float) -> list[Candidate]:
@@ -53,12 +51,21 @@ def with_quality(candidates: Sequence[Candidate], beliefs: ReadableBeliefs, *, n
     ]
 
 
-def _quality(candidate: Candidate, usage: float, beliefs: ReadableBeliefs, now: float) -> dict[Signal, float]:
+def _scores(candidates: Sequence[Candidate], channel: Channel) -> list[float | None]:
+    hits = (candidate.channels.get(channel) for candidate in candidates)
+    return [None if hit is None else hit.score for hit in hits]
+
+
+def _rows(columns: Mapping[Signal, Sequence[float]], count: int) -> list[dict[Signal, float]]:
+    return [{signal: column[row] for signal, column in columns.items()} for row in range(count)]
+
+
+def _quality(candidate: Candidate, used: float, beliefs: ReadableBeliefs, now: float) -> dict[Signal, float]:
     standing = candidate.standing
     return {
-        Signal.FRESHNESS: beliefs.freshness(standing.domain, _age_hours(standing, now)),
-        Signal.USAGE: usage,
-        Signal.TRUST: min(1.0, standing.trust_level / _FULL_TRUST),
+        Signal.FRESHNESS: signals.freshness(beliefs.freshness(standing.domain, _age_hours(standing, now))),
+        Signal.USAGE: signals.usage(used),
+        Signal.TRUST: signals.trust(standing.trust_level, beliefs.trust_multiplier),
     }
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Channel, Contribution, Query, Scope, Signal, WeightBelief
+from pipelines.quality.score import contributions
 from pipelines.retrieval.ports import ReadableBeliefs
 
 ChannelWeights = Mapping[Channel, float]
@@ -61,13 +62,14 @@ def believed_weights(query: Query, beliefs: ReadableBeliefs, active: Collection[
     return lambda domain: of_domain(query.domain or domain)
 
 
-def weighted(signals: Mapping[Signal, float], weights: Mapping[Signal, SignalWeight]) -> list[Contribution]:
-    """What each weighted signal adds to a score, in a fixed order of the signals."""
-    return [
-        Contribution(signal.value, signals[signal], weight.value, signals[signal] * weight.value, weight.belief)
-        for signal, weight in sorted(weights.items())
-        if signal in signals
-    ]
+def weighted(signals: Mapping[Signal, float], weights: Mapping[Signal, SignalWeight]) -> tuple[Contribution, ...]:
+    """What those of the weighted signals add to a score that are told here."""
+    told = {signal: weight for signal, weight in weights.items() if signal in signals}
+    return contributions(
+        signals,
+        {signal: weight.value for signal, weight in told.items()},
+        {signal: weight.belief for signal, weight in told.items()},
+    )
 
 
 def _generator(query_id: QueryId, domain: Domain) -> np.random.Generator:

@@ -164,6 +164,8 @@ class MemoryGeneration:
 class EvenBeliefs:
     """Every active signal weighs the same; draws are uniform shares."""
 
+    trust_multiplier = 1.0
+
     def weights(self, scope: Scope, active: Collection[Signal]) -> Mapping[Signal, WeightBelief]:
         return {signal: WeightBelief(1 / len(active), 0.0, 1.0, 3.0, "prior") for signal in active}
 
