@@ -19,6 +19,7 @@ from pipelines.evaluation.simulation import SimulationSettings
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
+from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.runtime.settings import ClusterSettings, KafkaSettings, TrackingSettings
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
@@ -42,6 +43,7 @@ class Settings(BaseModel):
     cluster: ClusterSettings
     kafka: KafkaSettings
     feedback: FeedbackSettings
+    retrieval: RetrievalSettings
     learning: LearningSettings
     priors: Priors
     tracking: TrackingSettings
