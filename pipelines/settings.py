@@ -18,6 +18,7 @@ from pipelines.domain.errors import ConfigurationError
 from pipelines.evaluation.simulation import SimulationSettings
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
+from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.runtime.cluster import ClusterSettings
 from pipelines.runtime.settings import TrackingSettings
 
@@ -40,6 +41,7 @@ class Settings(BaseModel):
 
     storage: StorageSettings
     cluster: ClusterSettings
+    retrieval: RetrievalSettings
     learning: LearningSettings
     priors: Priors
     tracking: TrackingSettings
