@@ -15,17 +15,15 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.errors import ConfigurationError
-<<<<<<< HEAD
 from pipelines.embedding.settings import EmbeddingSettings
-from pipelines.runtime.cluster import ClusterSettings
-=======
 from pipelines.evaluation.simulation import SimulationSettings
 from pipelines.feedback.settings import FeedbackSettings
+from pipelines.indexes.settings import IndexSettings
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
 from pipelines.retrieval.settings import RetrievalSettings
+from pipelines.runtime.cluster import ClusterSettings
 from pipelines.runtime.settings import ClusterSettings, KafkaSettings, TrackingSettings
->>>>>>> main
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 ENVIRONMENT_PREFIX = "WEFT__"
@@ -46,9 +44,8 @@ class Settings(BaseModel):
 
     storage: StorageSettings
     cluster: ClusterSettings
-<<<<<<< HEAD
     embedding: EmbeddingSettings
-=======
+    index: IndexSettings
     kafka: KafkaSettings
     feedback: FeedbackSettings
     retrieval: RetrievalSettings
@@ -57,7 +54,6 @@ class Settings(BaseModel):
     tracking: TrackingSettings
     simulation: SimulationSettings
     consolidation: ConsolidationSettings
->>>>>>> main
 
     @property
     def fingerprint(self) -> str:
