@@ -16,10 +16,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.errors import ConfigurationError
 from pipelines.evaluation.simulation import SimulationSettings
+from pipelines.feedback.settings import FeedbackSettings
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
-from pipelines.runtime.cluster import ClusterSettings
-from pipelines.runtime.settings import TrackingSettings
+from pipelines.retrieval.settings import RetrievalSettings
+from pipelines.runtime.settings import ClusterSettings, KafkaSettings, TrackingSettings
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 ENVIRONMENT_PREFIX = "WEFT__"
@@ -40,6 +41,9 @@ class Settings(BaseModel):
 
     storage: StorageSettings
     cluster: ClusterSettings
+    kafka: KafkaSettings
+    feedback: FeedbackSettings
+    retrieval: RetrievalSettings
     learning: LearningSettings
     priors: Priors
     tracking: TrackingSettings
