@@ -53,6 +53,8 @@ def weights(after: Weights, before: Weights) -> Figure:
     with _panels(len(after), height=3.1, sharex=True) as (figure, panels):
         for axes, (domain, beliefs) in zip(panels, after.items(), strict=False):
             _weights_panel(axes, domain, beliefs, before.get(domain, {}))
+        furthest = max(belief.high for beliefs in after.values() for belief in beliefs.values())
+        panels[0].set_xlim(-0.015, 1.06 * furthest)  # shared: room for a marker at 0 and for the widest interval
         _legend(figure, panels[0])
         figure.suptitle("Learned weights, by domain", x=0.012, ha="left", fontsize=14, fontweight="bold")
     return figure
@@ -76,11 +78,10 @@ def _weights_panel(
             edgecolors=PAST,
             linewidths=1.4,
             zorder=3,
-            label="last version",
+            label="live version",
         )
     axes.set_yticks(rows, [signal.value.replace("_", " ") for signal in signals])
     axes.set_ylim(-0.6, len(signals) - 0.4)
-    axes.set_xlim(left=0.0)
     axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     axes.set_xlabel("share of the score")
     axes.set_title(f"{domain.value} · {max((b.n_effective for b in now.values()), default=0.0):,.0f} observations")
@@ -88,7 +89,7 @@ def _weights_panel(
 
 
 def movers(moved: Sequence[Move]) -> Figure:
-    """The weights that moved most since the last version, in percentage points of the score."""
+    """The weights that moved most since the live version, in percentage points of the score."""
     with _panels(1, height=max(2.6, 0.36 * len(moved) + 1.5), width=8.0) as (figure, (axes,)):
         names = [f"{move.domain.value} · {move.signal.value.replace('_', ' ')}" for move in reversed(moved)]
         points = [100.0 * move.change for move in reversed(moved)]
@@ -100,7 +101,7 @@ def movers(moved: Sequence[Move]) -> Figure:
         axes.axvline(0.0, color="#4D4D4D", lw=1)
         axes.margins(x=0.15)
         axes.set_xlabel("change of the weight, percentage points")
-        axes.set_title("What moved most since the last version")
+        axes.set_title("What moved most since the live version")
         axes.grid(visible=False, axis="y")
         if not moved:
             axes.text(0.5, 0.5, "nothing to compare with yet", transform=axes.transAxes, ha="center", color=PAST)

@@ -94,15 +94,11 @@ def summary_of(findings: Findings, version: LearnedVersion | None, settings: Con
 
 
 def _measures(recalibration: Recalibration) -> dict[str, float | None]:
-    before, after = recalibration.before, recalibration.after
-    return {
-        "ece_before": before and before.measures.ece,
-        "ece_after": after and after.measures.ece,
-        "brier_before": before and before.measures.brier,
-        "brier": after and after.measures.brier,
-        "log_loss_before": before and before.measures.log_loss,
-        "log_loss": after and after.measures.log_loss,
-    }
+    found: dict[str, float | None] = {}
+    for name, label in {"ece": "ece_after", "brier": "brier", "log_loss": "log_loss"}.items():
+        for key, measured in ((f"{name}_before", recalibration.before), (label, recalibration.after)):
+            found[key] = None if measured is None else getattr(measured.measures, name)
+    return found
 
 
 def _metrics(findings: Findings) -> dict[str, float]:
@@ -113,7 +109,7 @@ def _metrics(findings: Findings) -> dict[str, float]:
     for domain, weights in findings.weights_after.items():
         found |= {f"weight_{domain.value}_{signal.value}": belief.mean for signal, belief in weights.items()}
     for when, metrics in zip(("before", "after"), findings.retrieval or (), strict=False):
-        found |= {f"{name}_{when}": value for name, value in metrics.items()}
+        found |= {f"{name.replace('@', '_at_')}_{when}": value for name, value in metrics.items()}
     for name in ("consumed", "applied", "duplicate", "dead_lettered", "late"):
         if findings.counters:
             found[f"events_{name}"] = sum(counts.get(name, 0) for counts in findings.counters.values())

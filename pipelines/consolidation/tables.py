@@ -39,7 +39,7 @@ def _weights(findings: Findings) -> list[Mapping[str, object]]:
                     "weight": now.mean,
                     "low_90": now.low,
                     "high_90": now.high,
-                    "last_version": past,
+                    "live_version": past,
                     "change": now.mean - past,
                     "observations": now.n_effective,
                     "level": now.level,
