@@ -17,6 +17,7 @@ from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.errors import ConfigurationError
 from pipelines.evaluation.simulation import SimulationSettings
 from pipelines.feedback.settings import FeedbackSettings
+from pipelines.indexes.settings import IndexSettings
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
 from pipelines.retrieval.settings import RetrievalSettings
@@ -41,6 +42,7 @@ class Settings(BaseModel):
 
     storage: StorageSettings
     cluster: ClusterSettings
+    index: IndexSettings
     kafka: KafkaSettings
     feedback: FeedbackSettings
     retrieval: RetrievalSettings
