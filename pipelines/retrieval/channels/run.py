@@ -1,0 +1,78 @@
+"""Runs channels side by side, each within its time budget; one that fails is left out and named (RET-7)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor, Future, wait
+from dataclasses import dataclass
+from typing import Protocol
+
+from pipelines.domain.ranking import Channel
+from pipelines.retrieval.filters import Ranking
+
+log = logging.getLogger(__name__)
+
+
+class SearchChannel(Protocol):
+    """One way to produce ranked candidates; called from a pool's thread, for a batch of queries at a time."""
+
+    def search(self, texts: Sequence[str], depth: int) -> list[Ranking]:
+        """A ranking of at most `depth` per text, in the order of the texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the channels gave for a batch of queries.
+
+    Attributes:
+        rankings: One ranking per query, by channel; channels that failed are absent.
+        failed: Reason by channel that was left out.
+        elapsed_ms: Milliseconds until the last channel was done with or given up, per query of the batch.
+    """
+
+    rankings: Mapping[Channel, Sequence[Ranking]]
+    failed: Mapping[str, str]
+    elapsed_ms: float
+
+    def of(self, index: int) -> dict[Channel, Ranking]:
+        """What the channels gave for one query of the batch."""
+        return {channel: rankings[index] for channel, rankings in self.rankings.items()}
+
+
+def run_channels(
+    channels: Mapping[Channel, SearchChannel],
+    texts: Sequence[str],
+    depth: int,
+    *,
+    budget_ms: Mapping[Channel, float],
+    pool: Executor,
+) -> Found:
+    """Search all channels at once.
+
+    Args:
+        budget_ms: Time per query and channel; a batch of n has n times as long.
+    """
+    started = time.perf_counter()
+    futures = {channel: pool.submit(searcher.search, texts, depth) for channel, searcher in channels.items()}
+    rankings: dict[Channel, Sequence[Ranking]] = {}
+    failed: dict[str, str] = {}
+    for channel, future in futures.items():
+        budget_s = budget_ms[channel] * len(texts) / 1000
+        wait([future], timeout=max(0.0, started + budget_s - time.perf_counter()))
+        if reason := _failure(future, budget_s):
+            log.warning("channel %s left out: %s", channel.value, reason)
+            failed[channel.value] = reason
+        else:
+            rankings[channel] = future.result()
+    elapsed_ms = (time.perf_counter() - started) * 1000.0 / max(1, len(texts))
+    return Found(rankings, failed, elapsed_ms)
+
+
+def _failure(future: Future[list[Ranking]], budget_s: float) -> str | None:
+    if not future.done():
+        future.cancel()
+        return f"no answer within {budget_s:g} s"
+    error = future.exception()
+    return f"{type(error).__name__}: {error}" if error else None
