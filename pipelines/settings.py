@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.errors import ConfigurationError
+from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.evaluation.simulation import SimulationSettings
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
@@ -46,6 +47,7 @@ class Settings(BaseModel):
     priors: Priors
     tracking: TrackingSettings
     simulation: SimulationSettings
+    evaluation: EvaluationSettings
     consolidation: ConsolidationSettings
 
     @property
