@@ -16,8 +16,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pipelines.chunking.settings import ChunkingSettings
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.errors import ConfigurationError
+from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.evaluation.simulation import SimulationSettings
 from pipelines.feedback.settings import FeedbackSettings
+from pipelines.indexes.settings import IndexSettings
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
@@ -45,6 +47,8 @@ class Settings(BaseModel):
     cluster: ClusterSettings
     chunking: ChunkingSettings
     ingest: IngestSettings
+    embedding: EmbeddingSettings
+    index: IndexSettings
     kafka: KafkaSettings
     feedback: FeedbackSettings
     retrieval: RetrievalSettings
