@@ -52,6 +52,7 @@ def run(command: Callable[..., Any], argv: Sequence[str] | None = None) -> int:
         datefmt="%H:%M:%S",
         handlers=[RichHandler(console=stderr, show_path=False)],
     )
+    logging.getLogger("kafka").setLevel(logging.WARNING)  # it narrates every connection at INFO
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command()(command)
     try:

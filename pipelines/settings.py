@@ -15,12 +15,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.errors import ConfigurationError
+from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.evaluation.simulation import SimulationSettings
+from pipelines.feedback.settings import FeedbackSettings
+from pipelines.indexes.settings import IndexSettings
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
 from pipelines.retrieval.settings import RetrievalSettings
-from pipelines.runtime.cluster import ClusterSettings
-from pipelines.runtime.settings import TrackingSettings
+from pipelines.runtime.settings import ClusterSettings, KafkaSettings, TrackingSettings
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 ENVIRONMENT_PREFIX = "WEFT__"
@@ -41,6 +43,10 @@ class Settings(BaseModel):
 
     storage: StorageSettings
     cluster: ClusterSettings
+    embedding: EmbeddingSettings
+    index: IndexSettings
+    kafka: KafkaSettings
+    feedback: FeedbackSettings
     retrieval: RetrievalSettings
     learning: LearningSettings
     priors: Priors
