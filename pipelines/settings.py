@@ -14,6 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipelines.domain.errors import ConfigurationError
+from pipelines.extraction.settings import ExtractionSettings
 from pipelines.runtime.cluster import ClusterSettings
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
@@ -35,6 +36,7 @@ class Settings(BaseModel):
 
     storage: StorageSettings
     cluster: ClusterSettings
+    extraction: ExtractionSettings
 
     @property
     def fingerprint(self) -> str:
