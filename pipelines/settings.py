@@ -17,11 +17,13 @@ from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.errors import ConfigurationError
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.evaluation.simulation import SimulationSettings
+from pipelines.extraction.settings import ExtractionSettings
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.indexes.settings import IndexSettings
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
 from pipelines.retrieval.settings import RetrievalSettings
+from pipelines.runtime.cluster import ClusterSettings
 from pipelines.runtime.settings import ClusterSettings, KafkaSettings, TrackingSettings
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
@@ -53,6 +55,7 @@ class Settings(BaseModel):
     tracking: TrackingSettings
     simulation: SimulationSettings
     consolidation: ConsolidationSettings
+    extraction: ExtractionSettings
 
     @property
     def fingerprint(self) -> str:
