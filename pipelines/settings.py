@@ -23,7 +23,6 @@ from pipelines.indexes.settings import IndexSettings
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
 from pipelines.retrieval.settings import RetrievalSettings
-from pipelines.runtime.cluster import ClusterSettings
 from pipelines.runtime.settings import ClusterSettings, KafkaSettings, TrackingSettings
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
