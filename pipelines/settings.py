@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from pipelines.chunking.settings import ChunkingSettings
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.errors import ConfigurationError
 from pipelines.embedding.settings import EmbeddingSettings
@@ -20,6 +21,7 @@ from pipelines.evaluation.simulation import SimulationSettings
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.indexes.settings import IndexSettings
+from pipelines.ingestion.settings import IngestSettings
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
 from pipelines.retrieval.settings import RetrievalSettings
@@ -46,6 +48,8 @@ class Settings(BaseModel):
     cluster: ClusterSettings
     embedding: EmbeddingSettings
     index: IndexSettings
+    chunking: ChunkingSettings
+    ingest: IngestSettings
     kafka: KafkaSettings
     feedback: FeedbackSettings
     retrieval: RetrievalSettings
