@@ -26,26 +26,32 @@ class Progress:
 
     Attributes:
         phase: What it is doing, for people.
-        done, total: Work units.
+        total, done: Work units.
         counts: Sums over the units done.
-        seconds: Since the run began.
+        begun, now: Seconds on a clock that only runs forward.
     """
 
     phase: str
     total: int
+    begun: float
+    now: float
     done: int = 0
-    counts: Mapping[str, int] = field(default_factory=Counter)
-    seconds: float = 0.0
+    counts: Mapping[str, int] = field(default_factory=dict)
 
-    def after(self, counts: Mapping[str, int], seconds: float) -> Progress:
+    def after(self, counts: Mapping[str, int], now: float) -> Progress:
         """The progress after one more unit."""
         total = Counter(dict(self.counts))
         total.update(dict(counts))
-        return replace(self, done=self.done + 1, counts=total, seconds=seconds)
+        return replace(self, done=self.done + 1, counts=dict(total), now=now)
 
-    def entering(self, phase: str, seconds: float) -> Progress:
+    def entering(self, phase: str, now: float) -> Progress:
         """The progress at the start of another phase."""
-        return replace(self, phase=phase, seconds=seconds)
+        return replace(self, phase=phase, now=now)
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has taken."""
+        return self.now - self.begun
 
     def rate(self, name: str) -> float:
         """How many per second, over the whole run so far."""
@@ -54,16 +60,15 @@ class Progress:
     @property
     def rejected(self) -> dict[str, int]:
         """Rejected items by reason."""
-        return {
-            name.removeprefix(REJECTED): count for name, count in self.counts.items() if name.startswith(REJECTED)
-        }
+        found = ((name.removeprefix(REJECTED), count) for name, count in self.counts.items() if REJECTED in name)
+        return dict(sorted(found))
 
     @property
     def seconds_left(self) -> float | None:
         """Time that the remaining units take at the pace of those done; None before the first.
 
         Examples:
-            >>> Progress("indexing", total=4).after({"chunks": 3}, 10.0).seconds_left
+            >>> Progress("indexing", total=4, begun=5.0, now=5.0).after({"chunks": 3}, now=15.0).seconds_left
             30.0
         """
         return self.seconds / self.done * (self.total - self.done) if self.done else None
@@ -102,19 +107,21 @@ class Outcome:
     seconds: float
 
 
-def outcome_of(
-    staged: Path, manifest: Manifest, progress: Progress, *, generation: GenerationId, published: bool
-) -> Outcome:
-    """The outcome of a run, from the generation's own tables."""
+def outcome_of(staged: Path, manifest: Manifest, progress: Progress, *, kept: GenerationId | None) -> Outcome:
+    """The outcome of a run, from the tables it staged.
+
+    Args:
+        kept: The live generation, where it holds the same content and stays live.
+    """
     documents = pq.read_table(
         staged / "chunks" / "documents.parquet", columns=["uri", "content_type", "domain", "language"]
     )
     rejected = pq.read_table(staged / "chunks" / "rejected.parquet", columns=["uri", "reason"])
     counted = {name: progress.counts.get(name, 0) for name in _COUNTED}
     return Outcome(
-        generation=generation,
+        generation=kept or manifest.id,
         content_hash=manifest.content_hash,
-        published=published,
+        published=kept is None,
         documents=manifest.counts["documents"],
         chunks=manifest.counts["chunks"],
         entities=manifest.counts["mentions"],

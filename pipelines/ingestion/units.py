@@ -6,14 +6,10 @@ import json
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 
 import pyarrow as pa
 
 from pipelines.ingestion.sources import SourceItem
-
-_NO_TABLES: Mapping[str, pa.Table] = MappingProxyType({})
-_NO_COUNTS: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +24,8 @@ class Unit:
 
     number: int
     items: Sequence[SourceItem]
-    tables: Mapping[str, pa.Table] = field(default=_NO_TABLES)
-    counts: Mapping[str, int] = field(default=_NO_COUNTS)
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     def having(self, tables: Mapping[str, pa.Table], counts: Mapping[str, int]) -> Unit:
         """The unit with further tables and counts."""

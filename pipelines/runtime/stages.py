@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -64,7 +64,7 @@ def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Iterator[pa.
             fn_constructor_args=(stage.worker, stage.arguments),
             batch_size=1,
             batch_format="pyarrow",
-            compute=ray.data.ActorPoolStrategy(size=stage.actors),
+            compute=ray.data.ActorPoolStrategy(size=min(stage.actors, len(batches))),
             num_cpus=stage.cpus,
         )
     try:
@@ -100,6 +100,28 @@ def run_tasks(run: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Resu
 def cluster_cpus() -> int:
     """Logical CPUs of the cluster, at least 1."""
     return max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """Where work runs.
+
+    Attributes:
+        stream: Passes batches through stages.
+        tasks: Runs a function on tasks, like `map`.
+        cpus: Logical CPUs there are.
+    """
+
+    stream: Callable[[Sequence[pa.Table], Sequence[Stage]], Iterator[pa.Table]]
+    tasks: Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
+    cpus: Callable[[], int]
+
+
+ON_CLUSTER = Executor(stream, run_tasks, cluster_cpus)
+"""On the cluster that this process has joined."""
+
+HERE = Executor(stream_here, map, lambda: 1)
+"""In this process alone, one thing after the other."""
 
 
 class _Step:
