@@ -17,6 +17,7 @@ from pipelines.chunking.settings import ChunkingSettings
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.errors import ConfigurationError
 from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.evaluation.simulation import SimulationSettings
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.feedback.settings import FeedbackSettings
@@ -46,10 +47,10 @@ class Settings(BaseModel):
 
     storage: StorageSettings
     cluster: ClusterSettings
-    embedding: EmbeddingSettings
-    index: IndexSettings
     chunking: ChunkingSettings
     ingest: IngestSettings
+    embedding: EmbeddingSettings
+    index: IndexSettings
     kafka: KafkaSettings
     feedback: FeedbackSettings
     retrieval: RetrievalSettings
@@ -57,6 +58,7 @@ class Settings(BaseModel):
     priors: Priors
     tracking: TrackingSettings
     simulation: SimulationSettings
+    evaluation: EvaluationSettings
     consolidation: ConsolidationSettings
     extraction: ExtractionSettings
 

@@ -2,6 +2,7 @@
 
 import sysconfig
 from bisect import bisect_right
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -160,6 +161,6 @@ def test_the_laws_hold_on_real_files(sizes: ChunkSizes) -> None:
         check_identity(chunks)
         source = document.text.encode()
         assert chunks[0].start_byte == 0
-        assert all(right.start_byte <= left.end_byte for left, right in zip(chunks, chunks[1:], strict=False))
+        assert all(right.start_byte <= left.end_byte for left, right in pairwise(chunks))
         assert max(chunk.end_byte for chunk in chunks) == len(source)
         assert all(chunk.tokens <= sizes.max_tokens for chunk in chunks)
