@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
@@ -13,6 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
+from pipelines.consolidation.findings import Curve
+from pipelines.consolidation.recalibrate import Measured
 from pipelines.consolidation.weights import Move, Weights
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Signal, WeightBelief
@@ -47,37 +48,13 @@ _STYLE: dict[str, Any] = {
 _AGES = {1: "1 h", 24: "1 day", 24 * 7: "1 week", 24 * 30: "1 month", 24 * 365: "1 year", 24 * 3650: "10 years"}
 
 
-@dataclass(frozen=True, slots=True)
-class ReliabilityBin:
-    """One confidence bin.
-
-    Attributes:
-        predicted: Mean predicted probability, in [0, 1].
-        observed: Share that was good, in [0, 1], with its 90 % interval `low` to `high`.
-        mass: Observations behind it.
-    """
-
-    predicted: float
-    observed: float
-    low: float
-    high: float
-    mass: float
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """Freshness by age: posterior mean of e^(−λt), and the age in hours at which it is one half."""
-
-    age_hours: Sequence[float]
-    freshness: Sequence[float]
-    half_life_hours: float
-
-
 def weights(after: Weights, before: Weights) -> Figure:
     """One panel per domain: every signal's weight with its 90 % interval, and where it stood before."""
     with _panels(len(after), height=3.1, sharex=True) as (figure, panels):
         for axes, (domain, beliefs) in zip(panels, after.items(), strict=False):
             _weights_panel(axes, domain, beliefs, before.get(domain, {}))
+        furthest = max(belief.high for beliefs in after.values() for belief in beliefs.values())
+        panels[0].set_xlim(-0.015, 1.06 * furthest)  # shared: room for a marker at 0 and for the widest interval
         _legend(figure, panels[0])
         figure.suptitle("Learned weights, by domain", x=0.012, ha="left", fontsize=14, fontweight="bold")
     return figure
@@ -101,11 +78,10 @@ def _weights_panel(
             edgecolors=PAST,
             linewidths=1.4,
             zorder=3,
-            label="last version",
+            label="live version",
         )
     axes.set_yticks(rows, [signal.value.replace("_", " ") for signal in signals])
     axes.set_ylim(-0.6, len(signals) - 0.4)
-    axes.set_xlim(left=0.0)
     axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     axes.set_xlabel("share of the score")
     axes.set_title(f"{domain.value} · {max((b.n_effective for b in now.values()), default=0.0):,.0f} observations")
@@ -113,7 +89,7 @@ def _weights_panel(
 
 
 def movers(moved: Sequence[Move]) -> Figure:
-    """The weights that moved most since the last version, in percentage points of the score."""
+    """The weights that moved most since the live version, in percentage points of the score."""
     with _panels(1, height=max(2.6, 0.36 * len(moved) + 1.5), width=8.0) as (figure, (axes,)):
         names = [f"{move.domain.value} · {move.signal.value.replace('_', ' ')}" for move in reversed(moved)]
         points = [100.0 * move.change for move in reversed(moved)]
@@ -125,14 +101,14 @@ def movers(moved: Sequence[Move]) -> Figure:
         axes.axvline(0.0, color="#4D4D4D", lw=1)
         axes.margins(x=0.15)
         axes.set_xlabel("change of the weight, percentage points")
-        axes.set_title("What moved most since the last version")
+        axes.set_title("What moved most since the live version")
         axes.grid(visible=False, axis="y")
         if not moved:
             axes.text(0.5, 0.5, "nothing to compare with yet", transform=axes.transAxes, ha="center", color=PAST)
     return figure
 
 
-def freshness(curves: Mapping[Domain, Curve]) -> Figure:
+def ageing(curves: Mapping[Domain, Curve]) -> Figure:
     """How fast each domain is believed to go stale: freshness against age on a logarithmic axis."""
     with _panels(1, height=4.4, width=8.0) as (figure, (axes,)):
         for domain, curve in curves.items():
@@ -140,6 +116,7 @@ def freshness(curves: Mapping[Domain, Curve]) -> Figure:
             axes.plot(curve.age_hours, curve.freshness, color=BY_DOMAIN[domain], lw=2.2, label=label)
         axes.set_xscale("log")
         axes.set_xticks(list(_AGES), list(_AGES.values()))
+        axes.set_xlim(min(_AGES), max(_AGES))
         axes.minorticks_off()
         axes.set_ylim(0.0, 1.02)
         axes.axhline(0.5, color=PAST, lw=1, ls=":")
@@ -157,42 +134,42 @@ def duration(hours: float) -> str:
         >>> duration(30.0), duration(24.0 * 400)
         ('30 h', '1.1 years')
     """
+    if hours == math.inf:
+        return "more than ten years"
     for unit, size in (("years", 24 * 365), ("months", 24 * 30), ("days", 48)):
         if hours >= size:
             return f"{hours / (24 if unit == 'days' else size):.1f} {unit}"
     return f"{hours:.0f} h"
 
 
-def reliability(
-    after: Sequence[ReliabilityBin], before: Sequence[ReliabilityBin], *, ece_after: float, ece_before: float
-) -> Figure:
+def reliability(before: Measured, after: Measured) -> Figure:
     """Predicted probability against observed share of good results, before and after; below, how many of each."""
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(6.6, 7.2), layout="constrained", dpi=130)
         axes, histogram = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": [4, 1]})
         axes.plot([0, 1], [0, 1], color="#4D4D4D", lw=1, ls="--", label="perfect calibration")
-        _reliability_points(axes, before, color=PAST, hollow=True, label=f"before · ECE {ece_before:.3f}")
-        _reliability_points(axes, after, color=NOW, hollow=False, label=f"after · ECE {ece_after:.3f}")
+        _reliability_points(axes, before, color=PAST, hollow=True, label=f"before · ECE {before.measures.ece:.3f}")
+        _reliability_points(axes, after, color=NOW, hollow=False, label=f"after · ECE {after.measures.ece:.3f}")
         axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), ylabel="observed share of good results")
         axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
         axes.set_title("Does a confidence mean what it says? (held-out observations)")
         axes.legend(loc="upper left")
-        histogram.bar([b.predicted for b in after], [b.mass for b in after], width=0.025, color=NOW)
+        masses = [band.observations for band in after.diagram]
+        histogram.bar([band.predicted for band in after.diagram], masses, width=0.025, color=NOW)
         histogram.set(xlabel="predicted probability of being good", ylabel="observations")
         histogram.yaxis.set_major_formatter(FuncFormatter(lambda mass, _: f"{mass:,.0f}"))
     return figure
 
 
-def _reliability_points(axes: Axes, bins: Sequence[ReliabilityBin], *, color: str, hollow: bool, label: str) -> None:
-    shown = [b for b in bins if b.mass > 0]
-    if not shown:
-        return
-    most = max(b.mass for b in shown)
-    spans = [[b.observed - b.low for b in shown], [b.high - b.observed for b in shown]]
-    x, y = [b.predicted for b in shown], [b.observed for b in shown]
+def _reliability_points(axes: Axes, measured: Measured, *, color: str, hollow: bool, label: str) -> None:
+    bins = measured.diagram
+    most = max(b.observations for b in bins)
+    # An interval around a share of 0 or 1 may exclude it.
+    spans = [[max(b.observed - b.low, 0.0) for b in bins], [max(b.high - b.observed, 0.0) for b in bins]]
+    x, y = [b.predicted for b in bins], [b.observed for b in bins]
     axes.errorbar(x, y, yerr=spans, fmt="none", ecolor=color, elinewidth=1.2, capsize=2, alpha=0.7)
-    sizes = [30 + 120 * math.sqrt(b.mass / most) for b in shown]
+    sizes = [30 + 120 * math.sqrt(b.observations / most) for b in bins]
     face = "white" if hollow else color
     axes.scatter(x, y, s=sizes, facecolors=face, edgecolors=color, linewidths=1.4, zorder=3, label=label)
 

@@ -40,6 +40,7 @@ class CalibrationSettings(BaseModel):
         minimum_observations: Below this many the former calibration stays.
         minimum_per_outcome: Of good and of bad ones each; a calibration needs both.
         band_minimum: Items in a band below which it is marked insufficient.
+        level: Probability that the intervals of observed shares hold the true ones.
         deviation_limit: Deviation of a band's outcome from its prediction that asks for a look.
     """
 
@@ -50,6 +51,7 @@ class CalibrationSettings(BaseModel):
     minimum_observations: float
     minimum_per_outcome: float
     band_minimum: float
+    level: float
     deviation_limit: float
 
 

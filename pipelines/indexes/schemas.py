@@ -95,6 +95,15 @@ REJECTED = pa.schema(
     ]
 )
 
+CONTENTS = pa.schema(
+    [
+        _required("content_hash", pa.string()),
+        _required("first_chunk", pa.int64()),
+        _required("occurrences", pa.int32()),
+    ]
+)
+"""Row i: the i-th content hash in order, where its occurrences start in `chunks.parquet`, and how many there are."""
+
 TABLES: Mapping[str, pa.Schema] = MappingProxyType(
     {"documents": DOCUMENTS, "chunks": CHUNKS, "mentions": MENTIONS, "rejected": REJECTED}
 )
