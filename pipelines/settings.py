@@ -17,6 +17,7 @@ from pipelines.chunking.settings import ChunkingSettings
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.errors import ConfigurationError
 from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.evaluation.simulation import SimulationSettings
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.indexes.settings import IndexSettings
@@ -56,6 +57,7 @@ class Settings(BaseModel):
     priors: Priors
     tracking: TrackingSettings
     simulation: SimulationSettings
+    evaluation: EvaluationSettings
     consolidation: ConsolidationSettings
 
     @property
