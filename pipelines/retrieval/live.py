@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import weakref
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Protocol
 
 from pipelines.catalog.catalog import Catalog
@@ -54,19 +55,20 @@ class CatalogSource:
         """
         pointer = self._catalog.pointer()
         beliefs = read_beliefs(self._priors, self._catalog.live_evidence(), now=self._clock())
-        if previous is None or pointer.generation != self._asked_for:
-            generation_id, generation, filters = self._opened()
-        else:
-            generation_id, generation, filters = previous.generation_id, previous.generation, previous.filters
-        self._asked_for = pointer.generation
         learned = pointer.learned or PRIORS_ALONE
-        return Snapshot(generation_id, generation, filters, learned, beliefs, self._calibrated(pointer.learned))
+        calibration = self._calibrated(pointer.learned)
+        if previous is not None and pointer.generation == self._asked_for:
+            return replace(previous, learned=learned, beliefs=beliefs, calibration=calibration)
+        generation = self._opened()
+        self._asked_for = pointer.generation
+        filters = RowFilter(generation.chunks, len(generation.contents))
+        return Snapshot(generation.manifest.id, generation, filters, learned, beliefs, calibration)
 
-    def _opened(self) -> tuple[GenerationId, Generation, RowFilter]:
+    def _opened(self) -> Generation:
         generation = self._catalog.open_live()
         # Closed when the last search that holds it has ended, whichever that is.
         weakref.finalize(generation, _close, generation.lexical, generation.chunks)
-        return generation.manifest.id, generation, RowFilter(generation.chunks, len(generation.contents))
+        return generation
 
     def _calibrated(self, version: LearnedVersion | None) -> Calibration | None:
         if version is None:
