@@ -15,7 +15,9 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated, Any
 
 import typer
@@ -25,19 +27,36 @@ from jobs import _demo_report as report
 from jobs import _job, consolidate, reindex
 from jobs._background import BackgroundUpdaters
 from jobs._demo_corpus import prepare
-from jobs._live import open_searcher
+from jobs.search import opened
 from pipelines.chunking.ground_truth import SyntheticQuestion
+from pipelines.consolidation.gate import Shadow
+from pipelines.consolidation.night import Evaluate
 from pipelines.domain.errors import StoreError
-from pipelines.domain.ids import QueryId, SessionId, content_hash
+from pipelines.domain.ids import ContentHash, QueryId, SessionId, content_hash
 from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.metrics import PerQuery, measure
+from pipelines.evaluation.runs import Run
 from pipelines.evaluation.simulation import react
 from pipelines.feedback.producer import FeedbackProducer
+from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.settings import Settings
 
 _BATCH = 25  # questions that simulated users ask between two looks at what was learned
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What one system returned for the held-out questions, and how good that was."""
+
+    run: Run
+    measured: PerQuery
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Mean over questions by name of the measure."""
+        return {name: fmean(values.values()) for name, values in self.measured.items()}
 
 
 def demo(
@@ -62,17 +81,18 @@ def demo(
     lessons, held_out = split(corpus.questions, questions)
     report.say(f"{corpus.documents} files; {len(lessons)} questions to learn from, {len(held_out)} held out")
     report.step("Indexing: chunks, entities, embeddings, FAISS and Lucene, on Ray")
-    indexed = reindex.run(settings, corpus.sources)
+    indexed = reindex.run_visibly(settings, reindex.plan_of(settings, corpus.sources))
+    report.say(f"{indexed.documents} documents, {indexed.chunks:,} chunks, {indexed.entities:,} entities")
     with _broker(bootstrap) as address:
         streamed = settings.model_copy(update={"kafka": settings.kafka.model_copy(update={"bootstrap": address})})
-        measured, learned = _learn(streamed, lessons, held_out)
+        asked, learned = _learn(streamed, lessons, held_out)
     report.step("Consolidating: calibrate, gate, publish, report in MLflow")
-    night = consolidate.run(settings, retrieval=_means(measured))
-    report.quality(measured, settings.evaluation)
+    night = consolidate.run_visibly(settings, shadow=_replayed(asked), evaluate=_evaluated(asked))
+    report.quality({name: held.measured for name, held in asked.items()}, settings.evaluation)
     seconds = time.perf_counter() - begun
     report.farewell(root, night, seconds)
-    summary = {"indexed": indexed.summary(), "feedback": learned, "night": dict(night), "seconds": seconds}
-    _job.emit({**summary, "metrics": _means(measured), "held_out": len(held_out)}, as_json=as_json)
+    summary = {"indexed": asdict(indexed), "feedback": learned, "night": dict(night), "seconds": seconds}
+    _job.emit({**summary, "metrics": {name: held.means for name, held in asked.items()}, "held_out": len(held_out)}, as_json=as_json)
 
 
 def split(
@@ -109,26 +129,26 @@ def _broker(bootstrap: str | None) -> Iterator[str]:
 
 def _learn(
     settings: Settings, lessons: Sequence[SyntheticQuestion], held_out: Sequence[SyntheticQuestion]
-) -> tuple[dict[str, PerQuery], Mapping[str, Any]]:
-    measured = {}
+) -> tuple[dict[str, Held], Mapping[str, Any]]:
+    asked = {}
     report.step("Asking the held-out questions before anything is learned")
     for name, changes in report.BASELINES.items():
-        with open_searcher(_retrieving(settings, changes)) as searcher:
-            measured[name] = _measured(searcher, held_out, settings, name)
+        with opened(_retrieving(settings, changes)) as searcher:
+            asked[name] = _ask(searcher, held_out, settings, name)
     with (
         BackgroundUpdaters(settings) as updaters,
-        open_searcher(settings) as searcher,
+        opened(settings) as searcher,
         _producer(settings) as producer,
     ):
-        measured[report.BEFORE] = _measured(searcher, held_out, settings, report.BEFORE)
+        asked[report.BEFORE] = _ask(searcher, held_out, settings, report.BEFORE)
         before = report.weights_of(searcher)
         report.step("Simulated users ask, read, open and judge; feedback travels through Kafka to the updaters")
         _teach(settings, searcher, producer, lessons)
         standings = updaters.caught_up()
         searcher.refresh()
         report.weights(before, report.weights_of(searcher))
-        measured[report.AFTER] = _measured(searcher, held_out, settings, report.AFTER)
-    return measured, report.fates(standings)
+        asked[report.AFTER] = _ask(searcher, held_out, settings, report.AFTER)
+    return asked, report.fates(standings)
 
 
 def _retrieving(settings: Settings, changes: Mapping[str, Any]) -> Settings:
@@ -169,16 +189,14 @@ def _react(settings: Settings, producer: FeedbackProducer, answer: Answer, quest
             producer.explicit(answer.query, reaction.satisfaction, content_hash=reaction.content_hash)
 
 
-def _measured(
-    searcher: Searcher, questions: Sequence[SyntheticQuestion], settings: Settings, name: str
-) -> PerQuery:
+def _ask(searcher: Searcher, questions: Sequence[SyntheticQuestion], settings: Settings, name: str) -> Held:
     run, qrels = {}, {}
     for question in track(questions, f"  {name}", console=_job.stderr, transient=True):
         query = _query(question, settings.evaluation.depth)
         answer = searcher.search(query)
         run[query.query_id] = {result.content_hash: result.score for result in answer.results}
         qrels[query.query_id] = {question.content_hash: 1}
-    return measure(run, qrels)
+    return Held(run, measure(run, qrels))
 
 
 def _query(
@@ -188,11 +206,21 @@ def _query(
     return Query(text=question.text, query_id=query_id, k=k, session_id=session, principal=principal, agent="demo")
 
 
-def _means(measured: Mapping[str, PerQuery]) -> dict[str, dict[str, float]]:
-    return {
-        name: {metric: sum(values.values()) / len(values) for metric, values in found.items()}
-        for name, found in measured.items()
-    }
+def _replayed(asked: Mapping[str, Held]) -> Shadow:
+    """The rankings that the gate compares: asked already, under no evidence and under all of it."""
+
+    def rankings(evidence: Evidence) -> list[list[ContentHash]]:
+        return [[ContentHash(name) for name in ranked] for ranked in _under(evidence, asked).run.values()]
+
+    return rankings
+
+
+def _evaluated(asked: Mapping[str, Held]) -> Evaluate:
+    return lambda evidence: _under(evidence, asked).means
+
+
+def _under(evidence: Evidence, asked: Mapping[str, Held]) -> Held:
+    return asked[report.BEFORE if evidence.is_empty else report.AFTER]
 
 
 if __name__ == "__main__":
