@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pipelines.consolidation.champion import CHALLENGER, Aliases
+from pipelines.consolidation.store import Learned, LearnedStore
 from pipelines.domain.ids import LearnedVersion
+from pipelines.learning.calibration import Calibration
 from pipelines.learning.evidence import Evidence
 
 
@@ -13,31 +16,69 @@ class Candidate:
     """What a night proposes to learn from.
 
     Attributes:
+        published: The version it already is, where a former night was killed after publishing it; else None.
         parent: The version that is live; None before the first.
-        former: The evidence of `parent`.
+        newest: The version published last, live or not; None before the first.
+        former: The evidence of `parent`, with its calibration.
         base: The candidate's evidence: that of the version it builds on, and all that came since the newest cut.
         cut: What the updaters had when it was cut.
         fresh: What the newest cut had not seen; empty means that there is nothing new.
     """
 
+    published: LearnedVersion | None
     parent: LearnedVersion | None
+    newest: LearnedVersion | None
     former: Evidence
+    former_calibration: Calibration | None
     base: Evidence
     cut: Evidence
     fresh: Evidence
 
 
-def fold(
-    *, parent: LearnedVersion | None, former: Evidence, onto: Evidence, streamed: Evidence, newest_cut: Evidence
-) -> Candidate:
-    """The candidate: onto + (streamed − newest cut), integer for integer.
+def merge(store: LearnedStore, registry: Aliases) -> Candidate:
+    """The candidate: the version to build on + (streamed − newest cut), integer for integer.
 
-    Args:
-        former: Evidence of the live version, empty before the first.
-        onto: Evidence of the version to build on: the live one, or a challenger that still waits for its verdict,
-            so that a night which waits is neither lost nor counted twice by the next.
-        streamed: The sum of the updaters' snapshots.
-        newest_cut: The same sum as the newest version saw it, whether that one is live or not.
+    It builds on the live version, or on a challenger that is the newest and still waits for its verdict, so that a
+    night which waits is neither lost nor counted twice by the next. A night that was rolled back stays out.
     """
-    fresh = streamed - newest_cut
-    return Candidate(parent=parent, former=former, base=onto + fresh, cut=streamed, fresh=fresh)
+    parent, newest = store.pointer().learned, _newest(store)
+    live, last = _read(store, parent), _read(store, newest)
+    waits = newest is not None and registry.alias(CHALLENGER) == newest
+    streamed = store.streamed_evidence()
+    fresh = streamed - (last.cut if last else Evidence())
+    onto = last if waits else live
+    return Candidate(
+        published=None,
+        parent=parent,
+        newest=newest,
+        former=live.evidence if live else Evidence(),
+        former_calibration=live.calibration if live else None,
+        base=(onto.evidence if onto else Evidence()) + fresh,
+        cut=streamed,
+        fresh=fresh,
+    )
+
+
+def resume(store: LearnedStore, version: LearnedVersion) -> Candidate:
+    """The candidate that a published version was, for a night that takes up where a killed one stopped."""
+    learned = store.read_learned(version)
+    parent = _read(store, learned.parent)
+    former = parent.evidence if parent else Evidence()
+    return Candidate(
+        published=version,
+        parent=learned.parent,
+        newest=version,
+        former=former,
+        former_calibration=parent.calibration if parent else None,
+        base=learned.evidence,
+        cut=learned.cut,
+        fresh=learned.evidence - former,
+    )
+
+
+def _newest(store: LearnedStore) -> LearnedVersion | None:
+    return versions[-1] if (versions := store.learned_versions()) else None
+
+
+def _read(store: LearnedStore, version: LearnedVersion | None) -> Learned | None:
+    return None if version is None else store.read_learned(version)
