@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.errors import ConfigurationError
+from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.evaluation.simulation import SimulationSettings
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.indexes.settings import IndexSettings
@@ -42,6 +43,7 @@ class Settings(BaseModel):
 
     storage: StorageSettings
     cluster: ClusterSettings
+    embedding: EmbeddingSettings
     index: IndexSettings
     kafka: KafkaSettings
     feedback: FeedbackSettings
