@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.learned import LearnedState
 from pipelines.consolidation.champion import CHALLENGER, Aliases
-from pipelines.consolidation.store import Learned, LearnedStore
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.calibration import Calibration
 from pipelines.learning.evidence import Evidence
@@ -35,50 +36,50 @@ class Candidate:
     fresh: Evidence
 
 
-def merge(store: LearnedStore, registry: Aliases) -> Candidate:
+def merge(catalog: Catalog, registry: Aliases) -> Candidate:
     """The candidate: the version to build on + (streamed − newest cut), integer for integer.
 
     It builds on the live version, or on a challenger that is the newest and still waits for its verdict, so that a
     night which waits is neither lost nor counted twice by the next. A night that was rolled back stays out.
     """
-    parent, newest = store.pointer().learned, _newest(store)
-    live, last = _read(store, parent), _read(store, newest)
+    parent, newest = catalog.pointer().learned, _newest(catalog)
+    live, last = _read(catalog, parent), _read(catalog, newest)
     waits = newest is not None and registry.alias(CHALLENGER) == newest
-    streamed = store.streamed_evidence()
-    fresh = streamed - (last.cut if last else Evidence())
-    onto = last if waits else live
+    streamed = catalog.streamed_evidence()
+    fresh = streamed - last.cut
     return Candidate(
         published=None,
         parent=parent,
         newest=newest,
-        former=live.evidence if live else Evidence(),
-        former_calibration=live.calibration if live else None,
-        base=(onto.evidence if onto else Evidence()) + fresh,
+        former=live.evidence,
+        former_calibration=live.calibration,
+        base=(last if waits else live).evidence + fresh,
         cut=streamed,
         fresh=fresh,
     )
 
 
-def resume(store: LearnedStore, version: LearnedVersion) -> Candidate:
+def resume(catalog: Catalog, version: LearnedVersion) -> Candidate:
     """The candidate that a published version was, for a night that takes up where a killed one stopped."""
-    learned = store.read_learned(version)
-    parent = _read(store, learned.parent)
-    former = parent.evidence if parent else Evidence()
+    learned = catalog.read_learned(version)
+    parent = _read(catalog, learned.parent)
     return Candidate(
         published=version,
         parent=learned.parent,
         newest=version,
-        former=former,
-        former_calibration=parent.calibration if parent else None,
+        former=parent.evidence,
+        former_calibration=parent.calibration,
         base=learned.evidence,
         cut=learned.cut,
-        fresh=learned.evidence - former,
+        fresh=learned.evidence - parent.evidence,
     )
 
 
-def _newest(store: LearnedStore) -> LearnedVersion | None:
-    return versions[-1] if (versions := store.learned_versions()) else None
+def _newest(catalog: Catalog) -> LearnedVersion | None:
+    return next(reversed(catalog.learned_versions()), None)
 
 
-def _read(store: LearnedStore, version: LearnedVersion | None) -> Learned | None:
-    return None if version is None else store.read_learned(version)
+def _read(catalog: Catalog, version: LearnedVersion | None) -> LearnedState:
+    if version is None:
+        return LearnedState(parent=None, evidence=Evidence(), cut=Evidence())
+    return catalog.read_learned(version)

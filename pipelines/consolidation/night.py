@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.findings import Metrics
 from pipelines.consolidation.gate import Shadow
 from pipelines.consolidation.pages import Nowhere, Page
 from pipelines.consolidation.settings import ConsolidationSettings
-from pipelines.consolidation.store import LearnedStore
+from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.calibration import ScoreBins, score_bins
 from pipelines.learning.evidence import Evidence
@@ -37,7 +38,7 @@ class Night:
         counters: What the updaters did with their records, by partition.
     """
 
-    store: LearnedStore
+    catalog: Catalog
     tracking: Tracking
     priors: Priors
     learning: LearningSettings
@@ -47,6 +48,10 @@ class Night:
     shadow: Shadow | None = None
     evaluate: Evaluate | None = None
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    def as_of(self, version: LearnedVersion) -> Night:
+        """The night that published `version`: taken up again, it reads all beliefs as they were read then."""
+        return replace(self, now=self.catalog.learned_manifest(version).created_at)
 
     def beliefs(self, evidence: Evidence) -> Beliefs:
         """What that evidence makes be believed tonight."""

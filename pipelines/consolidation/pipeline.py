@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-from pipelines.consolidation.champion import follow_champion
+from pipelines.consolidation.champion import follow_if_possible
 from pipelines.consolidation.findings import observations
 from pipelines.consolidation.gate import judge
 from pipelines.consolidation.merge import Candidate, merge, resume
@@ -34,10 +34,11 @@ def consolidate(night: Night, announce: Callable[[str], None], *, dry_run: bool 
         TrackingUnavailableError: The tracker does not answer; run again, nothing is lost.
     """
     if not dry_run:
-        follow_champion(night.store, night.tracking)
-    unfinished = unsettled(night.store, night.tracking)
-    candidate = resume(night.store, unfinished) if unfinished else merge(night.store, night.tracking)
-    if unfinished is None and candidate.fresh.is_empty:
+        follow_if_possible(night.catalog, night.tracking)
+    unfinished = unsettled(night.catalog, night.tracking)
+    if unfinished is not None:
+        night, candidate = night.as_of(unfinished), resume(night.catalog, unfinished)
+    elif (candidate := merge(night.catalog, night.tracking)).fresh.is_empty:
         return {"learned": candidate.parent, "decision": "nothing new", "run": None}
     with night.page(dry_run=dry_run) as page:
         page.parameters(night.facts)
@@ -66,9 +67,7 @@ def _steps(
     version = candidate.published
     if not dry_run:
         with step("publish") as note:
-            fitted = calibration.calibration
-            rooms = (night.store, night.tracking, page)
-            version = publish(*rooms, candidate=candidate, calibration=fitted, verdict=verdict)
+            version = publish(night, page, candidate, calibration, verdict)
             note.parameters({"learned": version})
     with step("report"):
         findings = examine(night, candidate, before=before, after=after, recalibration=calibration, verdict=verdict)

@@ -18,13 +18,16 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.learned import LearnedState
 from pipelines.consolidation.champion import CHALLENGER, CHAMPION, follow_champion
+from pipelines.consolidation.findings import observations
 from pipelines.consolidation.gate import Decision, Verdict
 from pipelines.consolidation.merge import Candidate
+from pipelines.consolidation.night import Night
 from pipelines.consolidation.pages import Page
-from pipelines.consolidation.store import LearnedStore
+from pipelines.consolidation.recalibrate import Recalibration
 from pipelines.domain.ids import LearnedVersion
-from pipelines.learning.calibration import Calibration
 from pipelines.runtime.tracking import Tracking
 
 FOLDER = "learned"
@@ -32,32 +35,40 @@ DECISION_TAG, REASON_TAG, SETTLED_TAG = "weft.decision", "weft.reason", "weft.se
 
 
 def publish(
-    store: LearnedStore,
-    tracking: Tracking,
-    page: Page,
-    *,
-    candidate: Candidate,
-    calibration: Calibration | None,
-    verdict: Verdict,
+    night: Night, page: Page, candidate: Candidate, recalibration: Recalibration, verdict: Verdict
 ) -> LearnedVersion:
     """Publish the candidate and let the verdict decide whether it goes live or waits.
 
     Raises:
         StaleVersionError: Another night published meanwhile; run again.
     """
-    _keep(page, candidate, calibration)
-    version = candidate.published or store.publish_learned(
-        candidate.base, candidate.cut, calibration, parent=candidate.parent, newest=candidate.newest
+    tracking = night.tracking
+    _keep(page, candidate, recalibration)
+    version = candidate.published or night.catalog.publish_learned(
+        _state(night, page, candidate, recalibration), expected_newest=candidate.newest
     )
     tags = {DECISION_TAG: verdict.decision.value, REASON_TAG: verdict.reason}
     tracking.register(version, page.run_id, FOLDER, note=verdict.reason, tags=tags)
     if verdict.decision.goes_live:
         tracking.set_alias(CHAMPION, version)
-        tracking.drop_alias(CHALLENGER)  # it held what this version holds too, or it was rolled back
-        follow_champion(store, tracking)
+        tracking.drop_alias(CHALLENGER)  # whatever waited is part of this version, or was rolled back
+        follow_champion(night.catalog, tracking)
     else:
         tracking.set_alias(CHALLENGER, version)
     return version
+
+
+def _state(night: Night, page: Page, candidate: Candidate, recalibration: Recalibration) -> LearnedState:
+    return LearnedState(
+        parent=candidate.parent,
+        evidence=candidate.base,
+        cut=candidate.cut,
+        calibration=recalibration.calibration,
+        priors=night.priors.fingerprint,
+        provenance={"observations": observations(candidate.base), "observations_new": observations(candidate.fresh)},
+        mlflow_run_id=page.run_id,
+        created_at=night.now,
+    )
 
 
 def settle(tracking: Tracking, version: LearnedVersion) -> None:
@@ -65,9 +76,9 @@ def settle(tracking: Tracking, version: LearnedVersion) -> None:
     tracking.tag(version, SETTLED_TAG, "true")
 
 
-def unsettled(store: LearnedStore, tracking: Tracking) -> LearnedVersion | None:
+def unsettled(catalog: Catalog, tracking: Tracking) -> LearnedVersion | None:
     """The newest version, where a killed night left it unfinished."""
-    versions = store.learned_versions()
+    versions = catalog.learned_versions()
     if not versions or SETTLED_TAG in (tracking.tags_of(versions[-1]) or {}):
         return None
     return versions[-1]
@@ -79,7 +90,8 @@ def recorded_verdict(tracking: Tracking, version: LearnedVersion | None) -> Verd
     return None if tags is None else Verdict(Decision(tags[DECISION_TAG]), tags[REASON_TAG])
 
 
-def _keep(page: Page, candidate: Candidate, calibration: Calibration | None) -> None:
+def _keep(page: Page, candidate: Candidate, recalibration: Recalibration) -> None:
+    calibration = recalibration.calibration
     with tempfile.TemporaryDirectory() as scratch:
         for name, evidence in (("evidence", candidate.base), ("cut", candidate.cut)):
             path = Path(scratch) / f"{name}.parquet"
