@@ -13,12 +13,15 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from pipelines.chunking.settings import ChunkingSettings
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.errors import ConfigurationError
 from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.evaluation.simulation import SimulationSettings
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.indexes.settings import IndexSettings
+from pipelines.ingestion.settings import IngestSettings
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
 from pipelines.retrieval.settings import RetrievalSettings
@@ -43,6 +46,8 @@ class Settings(BaseModel):
 
     storage: StorageSettings
     cluster: ClusterSettings
+    chunking: ChunkingSettings
+    ingest: IngestSettings
     embedding: EmbeddingSettings
     index: IndexSettings
     kafka: KafkaSettings
@@ -52,6 +57,7 @@ class Settings(BaseModel):
     priors: Priors
     tracking: TrackingSettings
     simulation: SimulationSettings
+    evaluation: EvaluationSettings
     consolidation: ConsolidationSettings
 
     @property

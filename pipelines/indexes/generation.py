@@ -9,8 +9,9 @@ from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import ContentHash
 from pipelines.indexes.chunk_store import ChunkStore
 from pipelines.indexes.lexical import LexicalIndex
-from pipelines.indexes.manifest import Manifest, read_manifest, verify_files
+from pipelines.indexes.manifest import Manifest, read_generation_manifest
 from pipelines.indexes.vectors import DenseIndex, open_dense
+from pipelines.runtime.sealed import verify_files
 
 CHUNKS_FOLDER = "chunks"
 VECTORS_FOLDER = "vectors"
@@ -72,9 +73,9 @@ def open_generation(folder: Path, *, verify: bool = True) -> Generation:
         StoreError: There is no such folder.
         CorruptionError: A file differs from the manifest; the message names it, expected and found.
     """
-    manifest = read_manifest(folder)
+    manifest = read_generation_manifest(folder)
     if verify:
-        verify_files(folder, manifest)
+        verify_files(folder, manifest.files)
     try:
         chunks = ChunkStore(folder / CHUNKS_FOLDER)
         lexical = LexicalIndex(folder / LUCENE_FOLDER, manifest.lexical, rows=len(chunks))

@@ -9,26 +9,23 @@ same input: shards, times, folders, file bytes, and the numbers that models comp
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pipelines.domain.errors import CorruptionError, StoreError
+from pipelines.domain.errors import CorruptionError
 from pipelines.domain.ids import GenerationId
 from pipelines.indexes.settings import LexicalSettings
 from pipelines.indexes.vectors import DenseFacts
-from pipelines.runtime.files import files_below, sha256_of, write_atomically
+from pipelines.runtime.sealed import canonical, hashes_to_seal, read_manifest, write_manifest
 
-MANIFEST_FILE = "manifest.json"
 FORMAT = 1
 """Layout of a generation's folder; readers refuse another."""
 
 _BATCH = 4_096  # rows hashed at once; must not change, the hash depends on it
-_OWN_HASH = "sha256"  # over the canonical form of everything else in the manifest
 _TIMES = frozenset({"modified_at"})
 
 
@@ -72,10 +69,10 @@ def content_hash_of(
         chunks: Every chunk, sorted by (content hash, URI, sequence).
         documents: Every document, sorted by URI.
     """
-    digest = hashlib.sha256(_canonical({"models": dict(models), "parameters": dict(parameters)}))
+    digest = hashlib.sha256(canonical({"models": dict(models), "parameters": dict(parameters)}))
     for table in (chunks, documents.drop_columns(list(_TIMES))):
         for batch in _batches(table):
-            digest.update(_canonical(batch))
+            digest.update(canonical(batch))
     return digest.hexdigest()
 
 
@@ -85,63 +82,27 @@ def seal(folder: Path, manifest: Manifest) -> Manifest:
     Returns:
         The manifest as written.
     """
-    names = {path.relative_to(folder).as_posix(): path for path in files_below(folder)}
-    hashes = {name: sha256_of(path) for name, path in names.items() if name != MANIFEST_FILE}
-    sealed = manifest.model_copy(update={"files": hashes})
-    write_atomically(folder / MANIFEST_FILE, _rendered(sealed))
-    return sealed
+    complete = manifest.model_copy(update={"files": hashes_to_seal(folder)})
+    write_manifest(folder, complete.model_dump(mode="json"))
+    return complete
 
 
-def read_manifest(folder: Path) -> Manifest:
-    """Read and check a manifest; its own bytes are covered by the hash that it carries.
+def read_generation_manifest(folder: Path) -> Manifest:
+    """Read and check the manifest of a generation.
 
     Raises:
         StoreError: There is no such folder.
         CorruptionError: The manifest is missing, not what was written, or of another format.
     """
-    path = folder / MANIFEST_FILE
-    if not folder.is_dir():
-        raise StoreError(f"{folder}: expected a generation, found no folder; list them with `weft generations list`")
+    values = read_manifest(folder)
+    if values.get("format") != FORMAT:
+        raise CorruptionError(f"{folder}: expected format {FORMAT}, found {values.get('format')}; rebuild")
     try:
-        data = path.read_bytes()
-        values = json.loads(data)
-        manifest = Manifest.model_validate({name: value for name, value in values.items() if name != _OWN_HASH})
-    except (OSError, ValueError, AttributeError) as error:
-        raise CorruptionError(f"{path}: expected a manifest of format {FORMAT}, found: {error}; rebuild") from error
-    if data != _rendered(manifest):
-        raise CorruptionError(f"{path}: expected the manifest as written, found other bytes; rebuild or roll back")
-    if manifest.format != FORMAT:
-        raise CorruptionError(f"{path}: expected format {FORMAT}, found {manifest.format}; rebuild")
-    return manifest
-
-
-def verify_files(folder: Path, manifest: Manifest) -> None:
-    """Check that a folder holds exactly the files of its manifest.
-
-    Raises:
-        CorruptionError: Names the first file that is missing, changed or not the generation's, expected and found.
-    """
-    for name, expected in sorted(manifest.files.items()):
-        path = folder / name
-        found = f"sha256 {sha256_of(path)}" if path.is_file() else "no file"
-        if found != f"sha256 {expected}":
-            raise CorruptionError(f"{path}: expected sha256 {expected}, found {found}; rebuild or roll back")
-    for path in files_below(folder):
-        name = path.relative_to(folder).as_posix()
-        if name != MANIFEST_FILE and name not in manifest.files:
-            raise CorruptionError(f"{path}: expected no such file in {manifest.id}, found one; rebuild or roll back")
-
-
-def _rendered(manifest: Manifest) -> bytes:
-    values = manifest.model_dump(mode="json")
-    own = hashlib.sha256(_canonical(values)).hexdigest()
-    return json.dumps({**values, _OWN_HASH: own}, sort_keys=True, indent=1).encode() + b"\n"
+        return Manifest.model_validate(values)
+    except ValidationError as error:
+        raise CorruptionError(f"{folder}: expected the manifest of a generation, found: {error}; rebuild") from error
 
 
 def _batches(table: pa.Table) -> Iterator[dict[str, list[Any]]]:
     for start in range(0, table.num_rows, _BATCH):
         yield table.slice(start, _BATCH).to_pydict()
-
-
-def _canonical(value: object) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
