@@ -49,7 +49,9 @@ class BackgroundUpdaters:
         while any(standing.lag != 0 for standing in self._standings):
             if time.monotonic() > deadline:
                 lags = [standing.lag for standing in self._standings]
-                raise BrokerUnavailableError(f"updaters: expected to catch up within {timeout_s:g} s, still behind by {lags}")
+                raise BrokerUnavailableError(
+                    f"updaters: expected to catch up within {timeout_s:g} s, still behind by {lags}"
+                )
             self._await_rounds(1)
         self._await_rounds(1)
         return self._standings

@@ -74,7 +74,6 @@ def _named(document: Document, name: str, path: Path) -> Document:
     return replace(document, uri=f"{name}/{inner}")
 
 
-
 def _write(path: Path, document: Document) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(document.text.encode("utf-8", "surrogateescape"))

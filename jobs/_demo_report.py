@@ -10,17 +10,18 @@ from rich.table import Table
 
 from jobs import _job, update
 from pipelines.domain.documents import Domain
-from pipelines.domain.ranking import Scope, Signal, WeightBelief
+from pipelines.domain.ranking import Channel, Scope, Signal, WeightBelief
 from pipelines.evaluation.compare import compare
 from pipelines.evaluation.metrics import PerQuery, estimates
 from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.feedback.updater import Progress
 from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.settings import FusionMode
 
 BASELINES: Mapping[str, Mapping[str, Any]] = {
-    "BM25 alone": {"channels": ("lexical",), "fusion": "rsf"},
-    "dense alone": {"channels": ("dense",), "fusion": "rsf"},
-    "RRF": {"fusion": "rrf"},
+    "BM25 alone": {"channels": (Channel.LEXICAL,), "fusion": FusionMode.RSF},
+    "dense alone": {"channels": (Channel.DENSE,), "fusion": FusionMode.RSF},
+    "RRF": {"fusion": FusionMode.RRF},
 }
 """What is measured beside weft, as changes to the retrieval settings."""
 
@@ -44,7 +45,9 @@ def say(text: str) -> None:
 def weights_of(searcher: Searcher) -> Weights:
     """What is believed now about every signal, for the demonstration's users."""
     beliefs = searcher.snapshot.beliefs
-    return {domain: beliefs.weights(Scope(domain, agent="demo"), tuple(Signal)) for domain in (Domain.CODE, Domain.GENERAL)}
+    return {
+        domain: beliefs.weights(Scope(domain, agent="demo"), tuple(Signal)) for domain in (Domain.CODE, Domain.GENERAL)
+    }
 
 
 def weights(before: Weights, after: Weights) -> None:
@@ -83,12 +86,17 @@ def quality(measured: Mapping[str, PerQuery], settings: EvaluationSettings) -> N
         verdict = "the interval excludes 0" if gain.significant else "the interval includes 0: not shown by this sample"
         say(
             f"learning moved {_SHOWN[metric]} by {gain.change.mean:+.3f} "
-            f"({gain.change.low:+.3f} to {gain.change.high:+.3f}); {gain.better} questions better, {gain.worse} worse; {verdict}"
+            f"({gain.change.low:+.3f} to {gain.change.high:+.3f}); "
+            f"{gain.better} questions better, {gain.worse} worse; {verdict}"
         )
 
 
 def farewell(root: Path, night: Mapping[str, Any], seconds: float) -> None:
     """Say what to do next."""
-    _job.stdout.print(f"\n[bold]Done in {seconds:.0f} s.[/bold] Learned version {night['learned']}: {night['decision']}.")
-    _job.stdout.print(f"  search   .venv/bin/python -m jobs.search \"how is a checkpoint written\" --store {root} --explain")
+    _job.stdout.print(
+        f"\n[bold]Done in {seconds:.0f} s.[/bold] Learned version {night['learned']}: {night['decision']}."
+    )
+    _job.stdout.print(
+        f'  search   .venv/bin/python -m jobs.search "how is a checkpoint written" --store {root} --explain'
+    )
     _job.stdout.print(f"  review   make mlflow STORE={root}    then open http://127.0.0.1:5000, experiment calibration")

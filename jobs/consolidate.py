@@ -46,9 +46,18 @@ def consolidate(
 ) -> None:
     """Fold the day's evidence into a learned version, calibrate, judge, publish and report it."""
     settings = _job.settings_of(conf, assignments, store)
-    summary = run(settings, dry_run=dry_run, announce=lambda step: _job.stderr.print(_line(step)))
-    _job.stderr.print(_told(summary))
+    summary = run_visibly(settings, dry_run=dry_run)
     _job.emit(summary, as_json=as_json)
+
+
+def run_visibly(
+    settings: Settings, *, dry_run: bool = False, shadow: Shadow | None = None, evaluate: Evaluate | None = None
+) -> Mapping[str, Any]:
+    """The same, and say on stderr what it does and what came of it."""
+    announce = lambda step: _job.stderr.print(_line(step))  # noqa: E731
+    summary = run(settings, dry_run=dry_run, announce=announce, shadow=shadow, evaluate=evaluate)
+    _job.stderr.print(_told(summary))
+    return summary
 
 
 def run(

@@ -92,7 +92,10 @@ def demo(
     seconds = time.perf_counter() - begun
     report.farewell(root, night, seconds)
     summary = {"indexed": asdict(indexed), "feedback": learned, "night": dict(night), "seconds": seconds}
-    _job.emit({**summary, "metrics": {name: held.means for name, held in asked.items()}, "held_out": len(held_out)}, as_json=as_json)
+    _job.emit(
+        {**summary, "metrics": {name: held.means for name, held in asked.items()}, "held_out": len(held_out)},
+        as_json=as_json,
+    )
 
 
 def split(
@@ -190,18 +193,17 @@ def _react(settings: Settings, producer: FeedbackProducer, answer: Answer, quest
 
 
 def _ask(searcher: Searcher, questions: Sequence[SyntheticQuestion], settings: Settings, name: str) -> Held:
-    run, qrels = {}, {}
+    run: dict[str, dict[str, float]] = {}
+    qrels: dict[str, dict[str, int]] = {}
     for question in track(questions, f"  {name}", console=_job.stderr, transient=True):
         query = _query(question, settings.evaluation.depth)
         answer = searcher.search(query)
-        run[query.query_id] = {result.content_hash: result.score for result in answer.results}
+        run[query.query_id] = {str(result.content_hash): result.score for result in answer.results}
         qrels[query.query_id] = {question.content_hash: 1}
     return Held(run, measure(run, qrels))
 
 
-def _query(
-    question: SyntheticQuestion, k: int, session: SessionId | None = None, principal: str = ""
-) -> Query:
+def _query(question: SyntheticQuestion, k: int, session: SessionId | None = None, principal: str = "") -> Query:
     query_id = QueryId(content_hash(question.text)[:32])
     return Query(text=question.text, query_id=query_id, k=k, session_id=session, principal=principal, agent="demo")
 
