@@ -144,16 +144,8 @@ def test_a_broker_that_never_answers_is_named(tmp_path: Path) -> None:
     """FBK-5: a job that is to catch up gives up after its patience."""
     with EmbeddedBroker() as gone:
         pass
-    run = ran(
-        gone,
-        tmp_path,
-        "--local",
-        "--until-caught-up",
-        "--set",
-        "feedback.unreachable_s=1",
-        "--set",
-        "kafka.connect_timeout_ms=500",
-    )
+    impatient = ("--set", "feedback.unreachable_s=1", "--set", "kafka.connect_timeout_ms=500")
+    run = ran(gone, tmp_path, "--local", "--until-caught-up", *impatient)
     assert run.returncode == 1
     assert "is the broker up?" in run.stderr.splitlines()[-1]
 
