@@ -1,10 +1,10 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
 import shutil
-import signal
 import socket
 import stat
 import subprocess
@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import pytest
 
 from pipelines.catalog.catalog import Catalog
@@ -44,18 +45,21 @@ class Head:
 def head() -> Iterator[Head]:
     # Sockets lie below this folder and their paths must be short.
     folder = Path(tempfile.mkdtemp(prefix="weft-ray-", dir="/tmp"))
-    token = folder / "auth_token"
+    token = folder / ".ray" / "auth_token"
     port, dashboard, *others = _free_ports(6)
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("RAY_")},
         "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
         "RAY_AUTH_MODE": "token",
-        "RAY_AUTH_TOKEN_PATH": str(token),
     }
     subprocess.run(
-        [BIN / "ray", "get-auth-token", "--generate"], env=environment, check=True, stdout=subprocess.DEVNULL
+        [BIN / "ray", "get-auth-token", "--generate"],
+        env={**environment, "HOME": str(folder)},
+        check=True,
+        stdout=subprocess.DEVNULL,
     )
     token.chmod(0o600)
+    environment["RAY_AUTH_TOKEN_PATH"] = str(token)
     names = (
         "ray-client-server-port",
         "dashboard-agent-listen-port",
@@ -72,13 +76,7 @@ def head() -> Iterator[Head]:
         _await_dashboard(started, process, folder / "head.log")
         yield started
     finally:
-        # It ends the processes it started, and nobody else's.
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        _end(process)
         log.close()
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -106,6 +104,18 @@ def test_a_request_without_the_token_is_refused(head: Head) -> None:
     assert _status(head, secrets.token_hex(32)) in (401, 403)
     assert _status(head, head.token.read_text().strip()) == 200
     assert stat.S_IMODE(head.token.stat().st_mode) == 0o600
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the head and what it started, by process id: nobody else's."""
+    own = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
+    process.terminate()
+    _, stubborn = psutil.wait_procs(own, timeout=5)
+    for one in stubborn:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            one.kill()
+    process.kill()
+    process.wait()
 
 
 def _status(head: Head, token: str | None) -> int:
