@@ -53,7 +53,7 @@ def reference(source: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     "ways",
     [
         ("index.shards=2", "ingest.pools.readers=1", "ingest.pools.encoders=1"),
-        ("index.shards=4", "ingest.pools.readers=2", "ingest.pools.encoders=3", "ingest.unit_items=2"),
+        ("index.shards=4", "ingest.pools.readers=2", "ingest.pools.encoders=3", "ingest.unit_documents=2"),
     ],
     ids=["2 shards, 2 actors", "4 shards, 5 actors"],
 )

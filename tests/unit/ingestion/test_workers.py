@@ -114,7 +114,7 @@ def test_of_documents_with_one_uri_the_first_stays(tmp_path: Path) -> None:
     """ING-3: a repeated id in a corpus is rejected and counted, and stops nothing."""
     corpus = tmp_path / "notes.jsonl"
     corpus.write_text("".join(f'{{"_id": "{name}", "text": "text {row}"}}\n' for row, name in enumerate("abacadbe")))
-    plan = a_plan(corpus, tmp_path / "store", "ingest.records_per_item=2", "ingest.unit_items=2")
+    plan = a_plan(corpus, tmp_path / "store", "ingest.records_per_item=2", "ingest.unit_documents=4")
     parts = [write_part(tmp_path, unit) for unit in _read(plan)]
     assert reject_repeated(parts) == 2  # of unit 2 (a, d, b, e): a and b; the repetition inside unit 1 is found there
     texts = {row["uri"]: row["text"] for part in parts for row in pq.read_table(part / "chunks.parquet").to_pylist()}
