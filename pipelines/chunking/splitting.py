@@ -73,8 +73,8 @@ class Cuts:
 def windows(cuts: Cuts, sizes: ChunkSizes, meter: Meter, *, reserved: int = 0) -> list[tuple[int, int]]:
     """Spans of at most `target` tokens between cuts, in order, which together cover everything.
 
-    A piece above the target is a span of its own; a last span below the minimum joins the one before where both fit
-    into the maximum. Spans that meet at a soft cut share up to `overlap` tokens.
+    A piece above the target is a span of its own; a last span that adds less than the minimum joins the one
+    before where both fit into the maximum. Spans that meet at a soft cut share up to `overlap` tokens.
 
     Args:
         reserved: Tokens that the leading context of every span takes away.
@@ -121,8 +121,8 @@ def _overlapping(cuts: Cuts, weights: Sequence[int], span: tuple[int, int], *, b
 
 def _join_short_end(spans: list[tuple[int, int]], weights: Sequence[int], minimum: int, maximum: int) -> None:
     if len(spans) > 1:
-        (first, _), (start, last) = spans[-2:]
-        if sum(weights[start:last]) < minimum and sum(weights[first:last]) <= maximum:
+        (first, before), (_, last) = spans[-2:]
+        if sum(weights[before:last]) < minimum and sum(weights[first:last]) <= maximum:
             spans[-2:] = [(first, last)]
 
 

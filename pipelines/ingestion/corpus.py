@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import json
 import zlib
@@ -32,19 +31,27 @@ def line_offsets(path: Path, *, limit: int, stride: int) -> tuple[list[int], int
 
     No more than `limit` bytes of a line are in memory at once.
     """
-    offsets, count = [], 0
-    with _opened(path) as file, contextlib.suppress(*_DAMAGED):  # reading the last item reports the damage
-        while True:
+    offsets, count, damaged = [], 0, False
+    with _opened(path) as file:
+        while not damaged:
             offset = file.tell()
-            line = file.readline(limit)
-            if not line:
-                break
+            try:
+                if not _skip_line(file, limit):
+                    break
+            except _DAMAGED:
+                damaged = True  # counts as a line, so that reading it reports the damage
             if count % stride == 0:
                 offsets.append(offset)
             count += 1
-            while line and not line.endswith(b"\n"):
-                line = file.readline(limit)
     return offsets, count
+
+
+def _skip_line(file: IO[bytes], limit: int) -> bool:
+    line = file.readline(limit)
+    found = bool(line)
+    while line and not line.endswith(b"\n"):
+        line = file.readline(limit)
+    return found
 
 
 def records(
@@ -53,10 +60,11 @@ def records(
     """Documents of `count` lines from an offset; a line that is no record is a rejection that names it."""
     name = corpus_name(path)
     with _opened(path) as file:
-        file.seek(offset)
         for number in range(first_line, first_line + count):
             place = f"{name}:line {number}"
             try:
+                if number == first_line:
+                    file.seek(offset)
                 line = _line(file, limit)
             except _DAMAGED as error:
                 yield Rejection(place, "undecodable", f"damaged compressed file: {error}")

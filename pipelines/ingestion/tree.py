@@ -68,11 +68,12 @@ def read_bytes(root: Path, path: tuple[str, ...], *, limit: int, max_depth: int)
     Raises:
         UnreadableError: It is no regular file, larger than `limit` bytes, too deep, or the system refuses.
     """
-    if len(path) > max_depth + 1:
-        raise UnreadableError("too_deep", f"expected at most {max_depth} folders, found {len(path) - 1}")
     try:
         with _opened_folder(root, path[:-1]) as folder:
-            return _content(path[-1] if path else ".", folder, limit)
+            name = path[-1] if path else "."
+            if len(path) > max_depth and stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                raise UnreadableError("too_deep", f"expected at most {max_depth} folders below the root, found more")
+            return _content(name, folder, limit)
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENOTDIR}:
             raise UnreadableError("symlink", "a folder on the way is a link now") from error

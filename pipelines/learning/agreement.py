@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import logit
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Scope, Signal
-from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
+from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.hierarchy import Level, Pooled, pool
 from pipelines.learning.observations import FOR, signal_parameter
 from pipelines.learning.priors import AgreementPrior, Priors
@@ -28,6 +29,7 @@ _COLUMNS = {
     for index, signal in enumerate(SIGNALS)
     for good in (True, False)
 }
+_INT64_SAFE = 2.0**62
 _DOMAIN_NAMES = frozenset(domain.value for domain in DOMAINS)
 LEVELS = ("global", "domain", "model", "agent")
 
@@ -138,67 +140,97 @@ class Agreement:
 
 def read_agreement(priors: Priors, evidence: Evidence, today: int) -> Agreement:
     """Pool the evidence about agreement as it counts on the day `today`."""
-    project = _Masses(Discount(today, priors.recency.project_half_life_days))
-    everywhere = _Masses(Discount(today, priors.recency.global_half_life_days))
-    for key, micro in evidence.counts.items():
-        column = _COLUMNS.get(key.parameter)
-        if column is not None and key.domain in _DOMAIN_NAMES:
-            project.add(_path_of(key), column, key, micro)
-            everywhere.add((key.domain,), column, key, micro)
-    domains: list[Path] = [(domain.value,) for domain in DOMAINS]
-    models = _numbered(path[:2] for path in project.paths if len(path) >= 2)
-    agents = _numbered(path for path in project.paths if len(path) == 3)
+    gathered = _gathered(evidence)
+    project = gathered.masses(Discount(today, priors.recency.project_half_life_days))
+    everywhere = gathered.masses(Discount(today, priors.recency.global_half_life_days))
+    domains: dict[Path, int] = {(domain.value,): index for index, domain in enumerate(DOMAINS)}
+    models = _numbered(path[:2] for path in gathered.paths if len(path) >= 2)
+    agents = _numbered(path for path in gathered.paths if len(path) == 3)
     parents = [
-        np.zeros(len(DOMAINS), dtype=np.int64),
-        np.array([domains.index(path[:1]) for path in models], dtype=np.int64),
+        np.zeros(len(domains), dtype=np.int64),
+        np.array([domains[path[:1]] for path in models], dtype=np.int64),
         np.array([models[path[:2]] for path in agents], dtype=np.int64),
     ]
-    root, offset = _root(priors.signals, *everywhere.table(domains))
+    by_domain = _summed(everywhere, [domains[path[:1]] for path in gathered.paths], len(domains))
+    root, offset = _root(priors.signals, *_observations(by_domain))
     factor = np.array([priors.signals.variance_factor[domain] for domain in DOMAINS])
-    levels = [
-        Level(parents[0], *project.table(domains), offset, factor),
-        Level(parents[1], *project.table(models)),
-        Level(parents[2], *project.table(agents)),
+    direct = [
+        _observations(_summed(project, [level.get(path, -1) for path in gathered.paths], len(level)))
+        for level in (domains, models, agents)
     ]
+    levels = [Level(parents[0], *direct[0], offset, factor), *map(_plain_level, parents[1:], direct[1:])]
     return Agreement(priors.signals, pool(root, levels, priors.pooling), parents, models, agents)
 
 
-class _Masses:
-    """Discounted integer masses per path: 2 · columns numbers, for in the first half, against in the second."""
+@dataclass(frozen=True, slots=True)
+class _Gathered:
+    """The masses about agreement, one entry per key, and the nodes they were observed at.
 
-    def __init__(self, discount: Discount) -> None:
-        self._discount = discount
-        self._rows: dict[Path, list[int]] = {}
+    Attributes:
+        paths: The nodes, in the order of their first mass.
+        row, column: int64 (n,), node and place of each mass: against in the second half of the columns.
+        day: int64 (n,).
+        micro: float64 (n,), the masses; a float holds a micro-unit exactly up to 9·10⁹ observations.
+    """
 
-    @property
-    def paths(self) -> Iterable[Path]:
-        return self._rows.keys()
+    paths: list[Path]
+    row: NDArray[np.int64]
+    column: NDArray[np.int64]
+    day: NDArray[np.int64]
+    micro: Floats
 
-    def add(self, path: Path, column: int, key: EvidenceKey, micro: int) -> None:
-        row = self._rows.get(path)
-        if row is None:
-            row = self._rows[path] = [0] * (2 * len(_COLUMNS))
-        row[column + len(_COLUMNS) * (key.bin != FOR)] += self._discount(micro, key.day)
-
-    def table(self, paths: Iterable[Path]) -> tuple[Floats, Floats]:
-        """Observations for and against, float64 (paths, columns) each; a negative balance counts as none."""
-        nothing = [0] * (2 * len(_COLUMNS))
-        rows = [self._rows.get(path, nothing) for path in paths]
-        masses = np.array(rows, dtype=np.float64).reshape(-1, 2 * len(_COLUMNS))
-        hits, misses = np.hsplit(np.maximum(masses, 0.0) / MICRO, 2)
-        return hits, misses
+    def masses(self, discount: Discount) -> NDArray[np.int64]:
+        """Discounted sums in whole micro-units, int64 (paths, 2 · columns): exact, in whatever order they came."""
+        counted = discount.of_days(self.micro, self.day)
+        if np.abs(counted).sum() > _INT64_SAFE:
+            raise OverflowError("evidence: expected the sum of all masses within int64")
+        width = 2 * len(_COLUMNS)
+        summed = np.zeros(len(self.paths) * width, dtype=np.int64)
+        np.add.at(summed, self.row * width + self.column, counted.astype(np.int64))
+        return summed.reshape(-1, width)
 
 
-def _path_of(key: EvidenceKey) -> Path:
+def _gathered(evidence: Evidence) -> _Gathered:
+    paths: dict[Path, int] = {}
+    entries: list[tuple[int, int, int, int]] = []
+    for (day, domain, model, agent, _, parameter, bin_), micro in evidence.counts.items():
+        column = _COLUMNS.get(parameter)
+        if column is not None and domain in _DOMAIN_NAMES:
+            row = paths.setdefault(_path(domain, model, agent), len(paths))
+            entries.append((row, column if bin_ == FOR else column + len(_COLUMNS), day, micro))
+    table = np.array(entries, dtype=np.int64).reshape(-1, 4)
+    return _Gathered(list(paths), table[:, 0], table[:, 1], table[:, 2], table[:, 3].astype(np.float64))
+
+
+def _path(domain: str, model: str, agent: str) -> Path:
     """The node an observation was made at: without agent at the model, without either at the domain."""
-    if key.agent != ANY:
-        return (key.domain, key.model, key.agent)
-    return (key.domain, key.model) if key.model != ANY else (key.domain,)
+    if agent != ANY:
+        return (domain, model, agent)
+    return (domain, model) if model != ANY else (domain,)
 
 
 def _numbered(paths: Iterable[Path]) -> dict[Path, int]:
-    # Sorted, so that sums over siblings run in the same order however the evidence was gathered.
-    return {path: index for index, path in enumerate(sorted(set(paths)))}
+    # Sorted, so that sums over siblings run in the same order however the evidence was gathered; as one string each,
+    # which compares several times faster than a tuple.
+    return {path: index for index, path in enumerate(sorted(set(paths), key="\0".join))}
+
+
+def _summed(masses: NDArray[np.int64], nodes: Sequence[int], size: int) -> NDArray[np.int64]:
+    """The masses of each of `size` nodes; rows whose node is −1 stand at another level."""
+    places = np.array(nodes, dtype=np.int64)
+    rows = np.flatnonzero(places >= 0)
+    membership = sparse.csr_array((np.ones_like(rows), (places[rows], rows)), shape=(size, len(places)))
+    return np.asarray(membership @ masses)
+
+
+def _observations(masses: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Observations for and against, float64 (nodes, columns) each; a negative balance counts as none."""
+    hits, misses = np.hsplit(np.maximum(masses, 0) / MICRO, 2)
+    return hits, misses
+
+
+def _plain_level(parent: NDArray[np.int64], observed: tuple[Floats, Floats]) -> Level:
+    return Level(parent, *observed)
 
 
 def _root(prior: AgreementPrior, hits: Floats, misses: Floats) -> tuple[Pooled, Floats]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import expit, logit
 
 from pipelines.learning.priors import PoolingPrior
@@ -151,6 +152,7 @@ def _kappa(rho: Floats, freedom: Floats, pooling: PoolingPrior) -> Floats:
 
 
 def _by_parent(parent: Ints, parents: int, values: Floats) -> Floats:
-    summed = np.zeros((parents, values.shape[1]))
-    np.add.at(summed, parent, values)
-    return summed
+    membership = sparse.csr_array(
+        (np.ones(len(parent)), (parent, np.arange(len(parent)))), shape=(parents, len(parent))
+    )
+    return np.asarray(membership @ values)

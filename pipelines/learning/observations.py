@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from pipelines.domain.ids import ContentHash
@@ -17,38 +17,54 @@ FOR, AGAINST = "for", "against"
 POSITIVE, NEGATIVE = "positive", "negative"
 
 
-class _Places(NamedTuple):
-    """The keys that outcomes of one kind at one leaf on one day write to."""
+_PLACES: Mapping[str, int] = {signal.value: 2 * index for index, signal in enumerate(Signal)}
+"""Where a leaf's masses keep a signal: for here, against next to it; the bins of relevance follow all signals."""
+_FIRST_BIN = 2 * len(_PLACES)
 
-    signals: Mapping[str, tuple[EvidenceKey, EvidenceKey]]
-    relevance: tuple[EvidenceKey, ...]
+
+class _Leaf(NamedTuple):
+    """What outcomes of one kind at one scope on one day add to."""
+
+    day: int
+    domain: str
+    model: str
+    agent: str
+    intent: str
+    good: bool
+    bins: int
 
 
 class Tally:
     """Evidence under way: masses are added in place, and frozen at commit.
 
-    One tally serves one batch of events: it remembers the keys of every leaf it met, so that a batch costs a few
-    dictionary look-ups per signal.
+    A leaf's masses lie in one list, so that an observation costs two additions per signal and no key is hashed or
+    made before the tally is frozen.
     """
 
-    __slots__ = ("_places", "counts", "usage")
+    __slots__ = ("_masses", "_usage")
 
     def __init__(self) -> None:
-        self.counts: dict[EvidenceKey, int] = {}
-        self.usage: dict[UsageKey, int] = {}
-        self._places: dict[tuple[int, Scope, str, bool, int], _Places] = {}
+        self._masses: dict[_Leaf, list[int]] = {}
+        self._usage: dict[UsageKey, int] = {}
+
+    def masses(self, leaf: _Leaf) -> list[int]:
+        """The masses of a leaf, to be added to."""
+        found = self._masses.get(leaf)
+        if found is None:
+            found = self._masses[leaf] = [0] * (_FIRST_BIN + leaf.bins)
+        return found
+
+    def use(self, key: UsageKey, mass: int) -> None:
+        """Add to the use of a content."""
+        self._usage[key] = self._usage.get(key, 0) + mass
 
     def freeze(self) -> Evidence:
         """What was tallied so far, as a value."""
-        return Evidence(self.counts, self.usage)
-
-    def places(self, day: int, scope: Scope, intent: str, good: bool, bins: int) -> _Places:
-        """The keys for outcomes of that kind, made once per tally."""
-        which = (day, scope, intent, good, bins)
-        found = self._places.get(which)
-        if found is None:
-            found = self._places[which] = _places(day, scope, intent, good, bins)
-        return found
+        counts: dict[EvidenceKey, int] = {}
+        for leaf, masses in self._masses.items():
+            for key, mass in zip(_keys(leaf), masses, strict=True):
+                counts[key] = counts.get(key, 0) + mass
+        return Evidence(counts, self._usage)
 
 
 def observe_outcome(
@@ -81,19 +97,16 @@ def observe_outcome(
         ValueError: A value is out of its range or not a number; nothing was added.
     """
     _check(signals, score, weight)
-    places = tally.places(day, scope, intent, good, bins)
-    counts, mass = tally.counts, round(weight * MICRO)
-    for name, (key_for, key_against) in places.signals.items():
-        value = signals.get(name)
-        if value is None:
-            continue
-        agreed = round(weight * (value if good else 1.0 - value) * MICRO)
-        counts[key_for] = counts.get(key_for, 0) + agreed
-        counts[key_against] = counts.get(key_against, 0) + mass - agreed
-    bucket = places.relevance[min(int(score * bins), bins - 1)]
-    counts[bucket] = counts.get(bucket, 0) + mass
-    used = UsageKey(day, content_hash, POSITIVE if good else NEGATIVE)
-    tally.usage[used] = tally.usage.get(used, 0) + mass
+    masses = tally.masses(_Leaf(day, scope.domain.value, scope.model, scope.agent, intent, good, bins))
+    mass = round(weight * MICRO)
+    for name, value in signals.items():
+        place = _PLACES.get(name)
+        if place is not None:
+            agreed = round(weight * (value if good else 1.0 - value) * MICRO)
+            masses[place] += agreed
+            masses[place + 1] += mass - agreed
+    masses[_FIRST_BIN + min(int(score * bins), bins - 1)] += mass
+    tally.use(UsageKey(day, content_hash, POSITIVE if good else NEGATIVE), mass)
 
 
 def outcome_evidence(
@@ -149,13 +162,15 @@ def relevance_bin(index: int, bins: int, *, good: bool) -> str:
     return f"{index:02d}/{bins}.{'good' if good else 'bad'}"
 
 
-def _places(day: int, scope: Scope, intent: str, good: bool, bins: int) -> _Places:
-    leaf = (day, scope.domain.value, scope.model, scope.agent, intent)
-    parameters = {signal.value: signal_parameter(signal, good=good) for signal in Signal}
-    return _Places(
-        {name: (EvidenceKey(*leaf, each, FOR), EvidenceKey(*leaf, each, AGAINST)) for name, each in parameters.items()},
-        tuple(EvidenceKey(*leaf, RELEVANCE, relevance_bin(index, bins, good=good)) for index in range(bins)),
-    )
+def _keys(leaf: _Leaf) -> Iterator[EvidenceKey]:
+    """A leaf's keys, in the order of its masses."""
+    at = leaf[:5]
+    for signal in Signal:
+        parameter = signal_parameter(signal, good=leaf.good)
+        yield EvidenceKey(*at, parameter, FOR)
+        yield EvidenceKey(*at, parameter, AGAINST)
+    for index in range(leaf.bins):
+        yield EvidenceKey(*at, RELEVANCE, relevance_bin(index, leaf.bins, good=leaf.good))
 
 
 def _check(signals: Mapping[str, float], score: float, weight: float) -> None:

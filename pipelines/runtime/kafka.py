@@ -178,14 +178,14 @@ class KafkaPublisher:
                 max_block_ms=settings.send_block_ms,
             )
 
-    def send(self, key: bytes, value: bytes, *, timestamp_ms: int | None = None) -> None:
+    def send(self, key: bytes, value: bytes) -> None:
         """Hand one record over; it travels in the background.
 
         Raises:
             BrokerUnavailableError: No broker took it within the time a caller may be blocked.
         """
         with _mapping(self._doing):
-            sent = self._producer.send(self._topic, value=value, key=key, timestamp_ms=timestamp_ms)
+            sent = self._producer.send(self._topic, value=value, key=key)
         sent.add_errback(self._give_up)
 
     def flush(self) -> None:

@@ -1,5 +1,6 @@
 """Laws of chunking: they hold for every document, whatever is in it (ING-5, ING-6, ING-10, ING-12, ING-13)."""
 
+import ast
 import sysconfig
 from bisect import bisect_right
 from itertools import pairwise
@@ -15,6 +16,7 @@ from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.ids import content_hash
 
 ROOT = Path(__file__).resolve().parents[2]
+COMPOUND = (ast.ClassDef, ast.If, ast.For, ast.While, ast.With, ast.Try, ast.TryStar, ast.Match)
 SMALL = ChunkSizes(max_tokens=40, target_tokens=24, min_tokens=5, overlap_tokens=6)
 LARGE = ChunkSizes(max_tokens=4096, target_tokens=300, min_tokens=30, overlap_tokens=50)
 
@@ -164,3 +166,68 @@ def test_the_laws_hold_on_real_files(sizes: ChunkSizes) -> None:
         assert all(right.start_byte <= left.end_byte for left, right in pairwise(chunks))
         assert max(chunk.end_byte for chunk in chunks) == len(source)
         assert all(chunk.tokens <= sizes.max_tokens for chunk in chunks)
+
+
+NAMES = st.lists(st.sampled_from([f"name_{number}" for number in range(12)]), min_size=1, max_size=6, unique=True)
+
+
+def a_function(name: str) -> str:
+    return f"@cached\ndef {name}(a):\n    return a\n\n\n"
+
+
+def a_class(name: str) -> str:
+    return f"class {name}(Base):\n    x: int = 1\n\n    def method(self):\n        return self.x\n\n\n"
+
+
+def a_section(name: str) -> str:
+    return f"## About {name}\n\nWords on {name}.\n\n"
+
+
+@pytest.mark.parametrize(
+    ("build", "content_type"),
+    [
+        (a_function, ContentType.PYTHON),
+        (a_class, ContentType.PYTHON),
+        (a_section, ContentType.MARKDOWN),
+    ],
+)
+@given(names=NAMES, at=st.integers(0, 6))
+def test_identities_survive_edits_elsewhere(build, content_type: ContentType, names: list[str], at: int) -> None:
+    """ING-13: a unit put anywhere between the others leaves their ids and hashes as they are."""
+    before = [build(name) for name in names]
+    after = [*before[:at], build("another"), *before[at:]]
+    ids = [
+        {(chunk.chunk_id, chunk.content_hash) for chunk in chunk_document(a_document(text, content_type), LARGE, words)}
+        for text in ("".join(before), "".join(after))
+    ]
+    assert ids[0] < ids[1]
+
+
+@given(st.integers(0, 30), st.integers(0, 30), st.integers(1, 20))
+def test_fences_tables_and_short_lists_stay_whole(before: int, after: int, size: int) -> None:
+    """ING-6: whatever surrounds them, and though the section is above its target."""
+    blocks = [
+        "```py\n" + "code\n" * size + "```",
+        "| a | b |\n| - | - |\n" + "| 1 | 2 |\n" * (size // 4),
+        "- item\n" * (size // 2),
+    ]
+    prose = "Some words that fill.\n\n"
+    text = "# Title\n\n" + prose * before + f"\n\n{prose}".join(blocks) + "\n\n" + prose * after
+    chunks = chunk_document(a_document(text, ContentType.MARKDOWN), SMALL, words)
+    for block in blocks:
+        assert any(block.strip() in chunk.text for chunk in chunks), block
+
+
+def test_no_statement_and_no_function_within_the_maximum_is_cut() -> None:
+    """ING-5: checked against the interpreter's own parser."""
+    cut_free = 0
+    for document in real_documents():
+        if document.content_type is not ContentType.PYTHON:
+            continue
+        starts = {chunk.start_line for chunk in chunk_document(document, LARGE, words)}
+        for node in ast.walk(ast.parse(document.text)):
+            if isinstance(node, ast.stmt) and not isinstance(node, COMPOUND):
+                first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", []))])
+                assert not starts & set(range(first + 1, (node.end_lineno or first) + 1)), (document.uri, first)
+                cut_free += 1
+    assert cut_free > 1000
