@@ -69,6 +69,7 @@ def update(
             on_progress=lambda found: live.update(_table(found), refresh=True),
             on_tick=follower.tick,
         )
+    follower.close(settings.tracking.http_timeout_s)
     _job.stderr.print(_table(standings))
     _job.emit(summary(standings), as_json=as_json)
     require_balance(standings)
