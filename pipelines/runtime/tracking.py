@@ -49,6 +49,7 @@ class Tracking:
     @classmethod
     def of(cls, settings: TrackingSettings, store: Path) -> Tracking:
         """The tracking that settings name, by default SQLite in the store."""
+        os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")  # stdout carries a job's JSON
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", str(settings.http_timeout_s))
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", str(settings.http_retries))
         folder = store.resolve() / "mlflow"
