@@ -22,6 +22,7 @@ class Facts:
         size: Bytes of the checkpoint.
         speed: Texts per second.
         threads: Threads that speed was measured with.
+        offered: Labels that speed was measured with.
         training: The settings of the run, one sentence.
         mentions: How much data took part, one sentence.
     """
@@ -29,6 +30,7 @@ class Facts:
     size: int
     speed: float
     threads: int
+    offered: int
     training: str
     mentions: str
 
@@ -44,6 +46,7 @@ def card(report: Report, facts: Facts) -> str:
         default=report.default,
         speed=f"{facts.speed:.0f}",
         threads=facts.threads,
+        offered=facts.offered,
         width=LONGEST_NAME,
         training=facts.training,
         mentions=facts.mentions,

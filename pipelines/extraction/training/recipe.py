@@ -93,6 +93,7 @@ def assess(run: Run, progress: Progress) -> tuple[Report, Facts]:
         size=sum(file.stat().st_size for file in run.checkpoint.iterdir() if file.suffix != ".md"),
         speed=speed(EntityExtractor(measured), sentences),
         threads=run.threads,
+        offered=len(measured.labels),
         training=_training(run, progress),
         mentions=_taken_part(run.data),
     )

@@ -44,7 +44,7 @@ def test_software_found_as_technology_counts_when_either_is_asked() -> None:
     report = measure(recognise, sentences, ["software", "technology"], default=0.5)
     assert report.labels["software"] == Tally(hits=0, found=0, gold=3)
     assert report.either == Tally(hits=3, found=3, gold=3)
-    text = card(report, Facts(size=25_000_000, speed=20, threads=2, training="Trained.", mentions="Some."))
+    text = card(report, Facts(size=25_000_000, speed=20, threads=2, offered=9, training="Trained.", mentions="Some."))
     assert "| software or technology | as above | 100.0 | 100.0 | 100.0 | 3 |" in text
     assert "25.0 MB" in text
 
