@@ -17,7 +17,7 @@ import typer
 
 from jobs import _job
 from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.gate import Shadow
+from pipelines.consolidation.gate import Improve, Shadow
 from pipelines.consolidation.night import Evaluate, Night
 from pipelines.consolidation.pipeline import STEPS
 from pipelines.consolidation.pipeline import consolidate as through_the_night
@@ -51,11 +51,16 @@ def consolidate(
 
 
 def run_visibly(
-    settings: Settings, *, dry_run: bool = False, shadow: Shadow | None = None, evaluate: Evaluate | None = None
+    settings: Settings,
+    *,
+    dry_run: bool = False,
+    shadow: Shadow | None = None,
+    improve: Improve | None = None,
+    evaluate: Evaluate | None = None,
 ) -> Mapping[str, Any]:
     """The same, and say on stderr what it does and what came of it."""
     announce = lambda step: _job.stderr.print(_line(step))  # noqa: E731
-    summary = run(settings, dry_run=dry_run, announce=announce, shadow=shadow, evaluate=evaluate)
+    summary = run(settings, dry_run=dry_run, announce=announce, shadow=shadow, improve=improve, evaluate=evaluate)
     _job.stderr.print(_told(summary))
     return summary
 
@@ -66,6 +71,7 @@ def run(
     dry_run: bool,
     announce: Callable[[str], None] = lambda _: None,
     shadow: Shadow | None = None,
+    improve: Improve | None = None,
     evaluate: Evaluate | None = None,
     clock: Clock = system_clock,
 ) -> Mapping[str, Any]:
@@ -73,6 +79,7 @@ def run(
 
     Args:
         shadow: Replays queries for the gate; without it the gate judges the weights.
+        improve: Compares the live version and the candidate on judged queries, for the gate.
         evaluate: Measures retrieval for the report.
     """
     root = Path(settings.storage.root)
@@ -85,6 +92,7 @@ def run(
         now=clock(),
         facts={"settings": settings.fingerprint, "priors": settings.priors.fingerprint, "store": str(root.resolve())},
         shadow=shadow,
+        improve=improve,
         evaluate=evaluate,
         counters=_counters(root, settings.feedback),
     )

@@ -29,11 +29,12 @@ from jobs._background import BackgroundUpdaters
 from jobs._demo_corpus import prepare
 from jobs.search import opened
 from pipelines.chunking.ground_truth import SyntheticQuestion
-from pipelines.consolidation.gate import Shadow
+from pipelines.consolidation.gate import Improve, Improvement, Shadow
 from pipelines.consolidation.night import Evaluate
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import ContentHash, QueryId, SessionId, content_hash
 from pipelines.domain.ranking import Answer, Query
+from pipelines.evaluation.compare import compare
 from pipelines.evaluation.metrics import PerQuery, measure
 from pipelines.evaluation.runs import Run
 from pipelines.evaluation.simulation import react
@@ -67,7 +68,7 @@ def demo(
         str | None, typer.Option("--bootstrap", help="Broker, host:port; default an embedded one.")
     ] = None,
     modules: Annotated[int, typer.Option("--modules", help="Standard library modules to index.")] = 110,
-    questions: Annotated[int, typer.Option("--questions", help="At most this many, half of them held out.")] = 600,
+    questions: Annotated[int, typer.Option("--questions", help="At most this many, half of them held out.")] = 800,
     as_json: _job.AsJson = False,
 ) -> None:
     """Show the whole loop on real input."""
@@ -87,7 +88,9 @@ def demo(
         streamed = settings.model_copy(update={"kafka": settings.kafka.model_copy(update={"bootstrap": address})})
         asked, learned = _learn(streamed, lessons, held_out)
     report.step("Consolidating: calibrate, gate, publish, report in MLflow")
-    night = consolidate.run_visibly(settings, shadow=_replayed(asked), evaluate=_evaluated(asked))
+    night = consolidate.run_visibly(
+        settings, shadow=_replayed(asked), improve=_improved(asked, settings), evaluate=_evaluated(asked)
+    )
     report.quality({name: held.measured for name, held in asked.items()}, settings.evaluation)
     seconds = time.perf_counter() - begun
     report.farewell(root, night, seconds)
@@ -219,6 +222,15 @@ def _replayed(asked: Mapping[str, Held]) -> Shadow:
 
 def _evaluated(asked: Mapping[str, Held]) -> Evaluate:
     return lambda evidence: _under(evidence, asked).means
+
+
+def _improved(asked: Mapping[str, Held], settings: Settings) -> Improve:
+    def improvement(former: Evidence, candidate: Evidence) -> Improvement:
+        measured = [_under(evidence, asked).measured["ndcg_at_10"] for evidence in (former, candidate)]
+        change = compare(*measured, settings.evaluation).change
+        return Improvement("nDCG@10", change.mean, change.low, change.high, len(measured[0]))
+
+    return improvement
 
 
 def _under(evidence: Evidence, asked: Mapping[str, Held]) -> Held:

@@ -100,7 +100,9 @@ class Catalog:
     def make_live(self, version: LearnedVersion) -> Pointer:
         """Make a learned version live, after verifying it; an older one just as well."""
         self._learned.read(version)
-        return self._pointer.move(lambda live: replace(live, learned=version))
+        return self._pointer.move(
+            lambda live: replace(live, learned=version, decided=max(version, live.decided or version))
+        )
 
     def learned_versions(self) -> list[LearnedVersion]:
         """Every learned version, oldest first; the last is the newest, live or not."""
@@ -115,7 +117,7 @@ class Catalog:
         return self._live.streamed()
 
     def live_evidence(self) -> Evidence:
-        """Base of the live learned version + (streamed − cut of the newest one)."""
+        """Base of the live learned version + (streamed − cut of the newest one that was ever live)."""
         return self._live.evidence()
 
     def live_token(self) -> LiveToken:

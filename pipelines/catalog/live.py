@@ -1,4 +1,4 @@
-"""Live evidence: what the live version knows and what was streamed since the newest cut, integer for integer."""
+"""Live evidence: what the live version knows and what was streamed since the last settled cut, integer for integer."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ class LiveEvidence:
         return Evidence.sum(read_evidence(path) for path in self._snapshots())
 
     def evidence(self) -> Evidence:
-        """Base of the live version + (streamed − cut of the newest version).
+        """Base of the live version + (streamed − cut of the newest version that was ever live).
 
-        A damaged live version is stood in for by the nearest readable ancestor, with a warning. Without a readable
-        newest cut it is unknown what is new, and only the base counts.
+        A version that waits for its verdict changes nothing: what it folded goes on counting as streamed. A damaged live version is stood in for by the nearest readable ancestor, with a warning. Without a readable
+        cut it is unknown what is new, and only the base counts.
         """
         # Pointer first: a version is published before it goes live, so that every pair met this way was once in force.
-        base = self._base(self._pointer.read().learned)
-        newest = self._learned.newest()
-        if newest is None:
+        pointer = self._pointer.read()
+        base = self._base(pointer.learned)
+        if pointer.decided is None:
             return base + self.streamed()
         try:
-            return base + (self.streamed() - self._state(newest).cut)
+            return base + (self.streamed() - self._state(pointer.decided).cut)
         except CorruptionError as error:
             log.warning("nothing streamed counts until the next version is published: %s", error)
             return base
@@ -53,8 +53,7 @@ class LiveEvidence:
     def token(self) -> LiveToken:
         """A value that changes whenever live evidence may have; costs a few file lookups."""
         watched = [self._pointer.path, *self._snapshots()]
-        newest = self._learned.newest() or ""
-        return ((str(newest), 0, 0, 0), *(stamp for path in watched if (stamp := _stamp(path)) is not None))
+        return tuple(stamp for path in watched if (stamp := _stamp(path)) is not None)
 
     def _base(self, version: LearnedVersion | None) -> Evidence:
         while version is not None:
@@ -74,7 +73,8 @@ class LiveEvidence:
 
     def _state(self, version: LearnedVersion) -> LearnedState:
         state = self._read.get(version) or self._learned.read(version)
-        in_use = {self._pointer.read().learned, self._learned.newest()}
+        pointer = self._pointer.read()
+        in_use = {pointer.learned, pointer.decided}
         self._read = {known: kept for known, kept in self._read.items() if known in in_use} | {version: state}
         return state
 

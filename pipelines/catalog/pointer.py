@@ -7,7 +7,7 @@ import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -27,12 +27,15 @@ class Pointer:
     Attributes:
         sequence: How often the pointer was moved; grows by 1 each time.
         previous: The generation that was live before, to fall back to.
+        decided: The newest learned version that was ever live: what was streamed up to its cut is settled, in or out;
+            what came later counts, whether or not a newer version waits for its verdict.
     """
 
     generation: GenerationId | None = None
     learned: LearnedVersion | None = None
     sequence: int = 0
     previous: GenerationId | None = None
+    decided: LearnedVersion | None = None
 
 
 _POINTER = TypeAdapter(Pointer)
@@ -71,7 +74,7 @@ class PointerFile:
 
     def replace(self, pointer: Pointer) -> Pointer:
         """Write a pointer over the one in force; the caller holds `writing`."""
-        moved = Pointer(pointer.generation, pointer.learned, pointer.sequence + 1, pointer.previous)
+        moved = replace(pointer, sequence=pointer.sequence + 1)
         write_atomically(self.path, json.dumps(asdict(moved), sort_keys=True).encode() + b"\n")
         return moved
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -51,13 +51,58 @@ class Verdict:
     figures: Mapping[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Improvement:
+    """How much better the candidate answers judged queries than the live version, with its interval.
+
+    Attributes:
+        measure: What was measured, such as "nDCG@10".
+    """
+
+    measure: str
+    mean: float
+    low: float
+    high: float
+    queries: int
+
+
+Improve = Callable[[Evidence, Evidence], Improvement]
+"""Measures the improvement from one evidence to another on judged queries that neither learned from."""
+
+
 def judge(
-    candidate: Candidate, before: Beliefs, after: Beliefs, shadow: Shadow | None, rules: ConsolidationSettings
+    candidate: Candidate,
+    before: Beliefs,
+    after: Beliefs,
+    shadow: Shadow | None,
+    improve: Improve | None,
+    rules: ConsolidationSettings,
 ) -> Verdict:
-    """Compare the candidate with the live version: by replayed queries where there are any, else by weights."""
+    """Compare the candidate with the live version: by replayed queries where there are any, else by weights.
+
+    Where judged queries are at hand, they have the last word: see `weighed`.
+    """
     if shadow is None:
-        return judge_movement(weights_of(before), weights_of(after), rules.movement)
-    return judge_rankings(shadow(candidate.former), shadow(candidate.base), rules.shadow)
+        verdict = judge_movement(weights_of(before), weights_of(after), rules.movement)
+    else:
+        verdict = judge_rankings(shadow(candidate.former), shadow(candidate.base), rules.shadow)
+    return verdict if improve is None else weighed(verdict, improve(candidate.former, candidate.base))
+
+
+def weighed(verdict: Verdict, measured: Improvement) -> Verdict:
+    """A verdict in the light of a measurement.
+
+    How far rankings moved says nothing about whether they moved for the better: a change that is shown to be better
+    need not wait for a person, and one that is shown to be worse must, however small it is.
+    """
+    decision = verdict.decision
+    if measured.high < 0.0:
+        decision = Decision.REVIEW
+    elif measured.low > 0.0 and decision is Decision.REVIEW:
+        decision = Decision.MONITORED
+    shown = f"{measured.measure} {measured.mean:+.3f} ({measured.low:+.3f} to {measured.high:+.3f})"
+    reason = f"{verdict.reason}; on {measured.queries} judged queries {shown}"
+    return Verdict(decision, reason, {**verdict.figures, "improvement": measured.mean})
 
 
 def judge_rankings(control: Sequence[Ranking], treatment: Sequence[Ranking], settings: ShadowSettings) -> Verdict:

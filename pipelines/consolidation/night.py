@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.findings import Metrics
-from pipelines.consolidation.gate import Shadow
+from pipelines.consolidation.gate import Improve, Shadow
 from pipelines.consolidation.pages import Nowhere, Page
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.ids import LearnedVersion
@@ -34,6 +34,7 @@ class Night:
         now: Seconds since the epoch; all beliefs of the night are read at it.
         facts: What the run records of its surroundings, such as the fingerprint of the settings.
         shadow: Replays queries for the gate, where there are any.
+        improve: Compares two states of evidence on judged queries, where there are any.
         evaluate: Measures retrieval for the report, where there is something to measure it on.
         counters: What the updaters did with their records, by partition.
     """
@@ -46,6 +47,7 @@ class Night:
     now: float
     facts: Mapping[str, object] = field(default_factory=dict)
     shadow: Shadow | None = None
+    improve: Improve | None = None
     evaluate: Evaluate | None = None
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 

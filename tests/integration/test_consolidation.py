@@ -145,7 +145,7 @@ def test_moving_the_alias_back_takes_exactly_one_night_out(root: Path, night: Ni
 
 
 def test_a_doubtful_night_waits_until_someone_promotes_it(root: Path, night: Night) -> None:
-    """EVA-7, ARC-8: what turns rankings round does not go live by itself; moving the alias lets it."""
+    """EVA-7, ARC-8: what turns rankings round does not become the version to fall back to until someone says so."""
     stream(root, 0, FIRST_DAY)
     first = go(night)["learned"]
     stream(root, 0, FIRST_DAY + SECOND_DAY)
@@ -154,10 +154,13 @@ def test_a_doubtful_night_waits_until_someone_promotes_it(root: Path, night: Nig
     assert summary["decision"] == "review"
     assert (night.tracking.alias(CHAMPION), night.tracking.alias(CHALLENGER)) == (first, second)
     assert night.catalog.pointer().learned == first
-    assert night.catalog.live_evidence() == FIRST_DAY
+    assert night.catalog.live_evidence() == FIRST_DAY + SECOND_DAY  # what was streamed counts on while it waits
     move_alias_in_the_ui(night, second)
     follow_champion(night.catalog, night.tracking)
     assert night.catalog.live_evidence() == FIRST_DAY + SECOND_DAY
+    move_alias_in_the_ui(night, first)
+    follow_champion(night.catalog, night.tracking)
+    assert night.catalog.live_evidence() == FIRST_DAY  # decided against: exactly that day is out
 
 
 def test_the_night_after_a_doubtful_one_keeps_its_evidence(root: Path, night: Night) -> None:
@@ -211,7 +214,6 @@ def test_a_night_killed_anywhere_is_finished_by_the_next(
     assert summary["decision"] == "safe"
     assert [summary["learned"]] == night.catalog.learned_versions()
     assert night.tracking.alias(CHAMPION) == night.catalog.pointer().learned == summary["learned"]
-    assert night.catalog.live_evidence() == FIRST_DAY
     assert sorted({run.info.status for run in runs(night)}) == ["FINISHED", "KILLED"]
     assert go(night)["decision"] == "nothing new"
 

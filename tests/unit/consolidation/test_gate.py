@@ -92,3 +92,20 @@ def test_agreement_is_symmetric_and_bounded(left: list[ContentHash], right: list
     assert -1.0 <= kendall_tau(left, right) <= 1.0 + 1e-12
     assert 0.0 <= jaccard(left, right) <= 1.0
     assert (kendall_tau(left, left), jaccard(left, left)) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("decision", "low", "high", "expected"),
+    [
+        (Decision.REVIEW, 0.01, 0.03, Decision.MONITORED),  # shown to be better: need not wait
+        (Decision.REVIEW, -0.01, 0.03, Decision.REVIEW),  # not shown either way: the movement decides
+        (Decision.SAFE, -0.03, -0.01, Decision.REVIEW),  # shown to be worse: waits, however little moved
+        (Decision.SAFE, 0.01, 0.03, Decision.SAFE),
+    ],
+)
+def test_a_measured_difference_has_the_last_word(
+    decision: Decision, low: float, high: float, expected: Decision
+) -> None:
+    """EVA-7: how far rankings moved does not say in which direction."""
+    measured = Improvement("nDCG@10", (low + high) / 2, low, high, queries=300)
+    assert weighed(Verdict(decision, "moved"), measured).decision is expected
