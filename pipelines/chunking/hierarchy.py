@@ -69,7 +69,7 @@ class Facts:
     """What a parser knows about spans of a source besides its units.
 
     Attributes:
-        errors: Spans of syntax errors, disjoint.
+        errors: Spans of syntax errors, disjoint and in order.
     """
 
     defines: Positions = field(default_factory=Positions)
@@ -78,7 +78,9 @@ class Facts:
 
     def quality(self, start: int, end: int) -> float:
         """Share of a span's bytes outside syntax errors."""
-        wrong = sum(max(0, min(end, last) - max(start, first)) for first, last in self.errors)
+        before = bisect_right(self.errors, start, key=lambda error: error[1])
+        after = bisect_left(self.errors, end, key=lambda error: error[0])
+        wrong = sum(max(0, min(end, last) - max(start, first)) for first, last in self.errors[before:after])
         return 1.0 - wrong / (end - start) if wrong else 1.0
 
 
@@ -99,11 +101,11 @@ def fitted(
     body = unit.end - unit.start
     if body + len(unit.context.encode("utf-8", "replace")) < limit:  # below, not at: the line end after the context
         return [unit]
-    if meter.tokens(unit.start, unit.end) + meter.of_text(unit.context) <= limit:
+    if meter.tokens(unit.start, unit.end) + meter.of_context(unit.context) <= limit:
         return [unit]
     first_context = _short_context(unit.context, sizes, meter)
     part_context = _short_context(unit.part_context, sizes, meter)
-    reserved = max(meter.of_text(first_context), meter.of_text(part_context))
+    reserved = max(meter.of_context(first_context), meter.of_context(part_context))
     room = sizes.max_tokens - reserved
     fine = cuts().refined(source, lines, room, meter).refined(source, strides(max(4, room)), room, meter)
     spans = windows(fine, sizes, meter, reserved=reserved)
@@ -133,7 +135,7 @@ def _share(span: tuple[int, int], body: int) -> float:
 def _short_context(context: str, sizes: ChunkSizes, meter: Meter) -> str:
     """The context where it takes at most half of the target, else its last line, else nothing."""
     for text in (context, context.rpartition("\n")[2]):
-        if 2 * meter.of_text(text) <= sizes.target_tokens:
+        if 2 * meter.of_context(text) <= sizes.target_tokens:
             return text
     return ""
 

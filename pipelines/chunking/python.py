@@ -21,6 +21,7 @@ from pipelines.chunking.python_syntax import (
     flattened,
     is_preamble,
     lead,
+    next_line,
     parsed,
     signature_of,
     targets_of,
@@ -192,12 +193,12 @@ class _Outline:
 
     def _fitted(self, unit: Unit, items: list[Item], *, limit: int) -> list[Unit]:
         def cuts() -> Cuts:
-            previous, inner = unit.start, []
+            inner: list[int] = []
+            floor = unit.start
             for item in items:
-                start = lead(self.source, previous, item.start)
-                if start >= previous:
-                    inner.append(start)
-                previous = item.end
+                if item.start >= floor:
+                    inner.append(lead(self.source, floor, item.start))
+                floor = next_line(self.source, item.end, floor)
                 if item.node is not None and not self._fits(item.start, item.end):
                     inner += body_cuts(item.node, self.source, self._fits)
             return Cuts.between(unit.start, unit.end, inner)
@@ -206,24 +207,25 @@ class _Outline:
 
     def _groups(self, items: list[Item], previous: int) -> list[_Group]:
         """Items as units: a header such as `else:` opens the unit of what follows it."""
-        groups: list[_Group] = []
+        groups: list[tuple[int, list[Item]]] = []
+        floor = next_line(self.source, previous, 0) if previous else 0
         header: int | None = None
         running = False
         for item in items:
-            start = lead(self.source, previous, item.start)
-            apart = header is not None or start >= previous  # else it begins on the line that the one before ends on
+            apart = header is not None or item.start >= floor  # else it begins on the line that the one before ends on
+            start = lead(self.source, floor, item.start) if apart else floor
             if item.node is None:
                 header = start if apart and header is None else header
                 running = False
             else:
                 single = definition_of(item.node) is not None
                 if groups and (not apart or (running and not single)):
-                    groups[-1] = _Group(groups[-1].start, (*groups[-1].items, item))
+                    groups[-1][1].append(item)
                 else:
-                    groups.append(_Group(start if header is None else header, (item,)))
+                    groups.append((start if header is None else header, [item]))
                 header, running = None, not single
-            previous = item.end
-        return groups
+            floor = next_line(self.source, item.end, floor)
+        return [_Group(start, tuple(joined)) for start, joined in groups]
 
     def _fits(self, start: int, end: int) -> bool:
         return self.meter.fits(start, end, self.sizes.target_tokens)

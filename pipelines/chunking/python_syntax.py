@@ -174,31 +174,35 @@ def body_cuts(node: Node, source: bytes, fits: Callable[[int, int], bool]) -> It
 
 
 def _block_cuts(block: Node, source: bytes, fits: Callable[[int, int], bool]) -> Iterator[int]:
-    previous: Node | None = None
+    floor: int | None = None
     for statement in block.children:
         if statement.type == "comment":
             continue
-        if previous is not None:
-            start = lead(source, previous.end_byte, statement.start_byte)
-            if start >= previous.end_byte:
-                yield start
+        if floor is not None and statement.start_byte >= floor:
+            yield lead(source, floor, statement.start_byte)
         if not fits(statement.start_byte, statement.end_byte):
             yield from body_cuts(statement, source, fits)
-        previous = statement
+        floor = next_line(source, statement.end_byte, floor or 0)
 
 
-def lead(source: bytes, previous: int, position: int) -> int:
-    """Where the unit at `position` begins: at its line, or at the first of its comments after the `previous` unit.
+def next_line(source: bytes, position: int, known: int) -> int:
+    """Start of the first line after `position`, the end of the source if there is none.
+
+    `known` is the answer for an earlier position, so that many units on one long line are not slow.
+    """
+    return known if position < known else source.find(b"\n", position) + 1 or len(source)
+
+
+def lead(source: bytes, floor: int, position: int) -> int:
+    """Where the unit at `position` begins: at its line, or at the first of its comments, not above the line `floor`.
 
     Comments that stand deeper than the unit close what is before them.
     """
-    start = candidate = source.rfind(b"\n", 0, position) + 1
-    floor = (source.find(b"\n", previous) + 1 or len(source)) if previous else 0
+    line = start = candidate = max(floor, source.rfind(b"\n", floor, position) + 1)
     while candidate > floor:
-        above = source.rfind(b"\n", 0, candidate - 1) + 1
+        above = source.rfind(b"\n", floor, candidate - 1) + 1 or floor
         text = source[above:candidate].strip()
-        indent = source.find(b"#", above) - above
-        if text and not (text.startswith(b"#") and indent <= position - start_of(source, position)):
+        if text and not (text.startswith(b"#") and source.find(b"#", above, candidate) - above <= position - line):
             break
         candidate = above
         if text:
@@ -206,14 +210,12 @@ def lead(source: bytes, previous: int, position: int) -> int:
     return start
 
 
-def start_of(source: bytes, position: int) -> int:
-    """Offset of the first byte of the line at `position`."""
-    return source.rfind(b"\n", 0, position) + 1
-
-
 def facts_of(root: Node, source: bytes) -> Facts:
     """Names defined and referenced, and syntax errors, by place."""
-    captures = QueryCursor(_names()).captures(root)
+    captures: dict[str, list[Node]] = {}
+    for node in _understood(root):
+        for name, nodes in QueryCursor(_names()).captures(node).items():
+            captures.setdefault(name, []).extend(nodes)
     defines = [(node.start_byte, _text(node, source)) for node in captures.get("definition", [])]
     references = [(node.start_byte, _dotted(node, source)) for node in captures.get("reference", [])]
     references += [found for node in captures.get("module", []) for found in _imported(node, source)]
@@ -221,8 +223,19 @@ def facts_of(root: Node, source: bytes) -> Facts:
     return Facts(
         defines=Positions.of(defines),
         references=Positions.of(references),
-        errors=tuple(_errors(root)) if root.has_error else (),
+        errors=sorted(_errors(root)) if root.has_error else (),
     )
+
+
+def _understood(root: Node) -> Iterator[Node]:
+    """The tree without the error nodes at its top: a query takes quadratic time in their many children."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.is_error or (node is root and node.has_error):
+            waiting.extend(child for child in node.children if child.is_named)
+        else:
+            yield node
 
 
 def _assignments(nodes: Sequence[Node]) -> Iterator[Node]:
@@ -252,8 +265,13 @@ def _imported(module: Node, source: bytes) -> Iterator[tuple[int, str]]:
 
 def _dotted(node: Node, source: bytes) -> str:
     """`a.b.c` as it is; of an attribute of anything but names, such as `f(x).c`, the attribute alone."""
-    name = "".join(_text(node, source).split())
-    return name if name.replace(".", "").isidentifier() else name.rpartition(".")[2]
+    inner: Node | None = node
+    while inner is not None and inner.type == "attribute":
+        inner = inner.child_by_field_name("object")
+    if inner is None or inner.type != "identifier":
+        # Its text is not looked at: in a chain of calls every one of them holds all before it.
+        node = node.child_by_field_name("attribute") or node
+    return "".join(_text(node, source).split())
 
 
 def _errors(root: Node) -> Iterator[tuple[int, int]]:

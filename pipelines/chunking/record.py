@@ -22,7 +22,7 @@ def chunk_record(document: Document, sizes: ChunkSizes, count_tokens: TokenCount
         return _title_alone(document, title, sizes, count_tokens)
     source = encoded(document.text)
     meter = Meter(source, count_tokens)
-    reserved = meter.of_text(title)
+    reserved = meter.of_context(title)
     if meter.fits(0, len(source), sizes.max_tokens - reserved):
         whole = Unit(start=0, end=len(source), path="record", kind="record", level=0, context=title)
         return assemble(document, source, [whole], facts=Facts(), sizes=sizes, count_tokens=count_tokens)

@@ -34,9 +34,9 @@ class Meter:
         """Whether a span has at most `limit` tokens."""
         return end - start <= limit or self.tokens(start, end) <= limit
 
-    def of_text(self, text: str) -> int:
-        """Exact number of tokens of a text that is not part of the source."""
-        return self._count(text) if text else 0
+    def of_context(self, context: str) -> int:
+        """Exact number of tokens that a context takes in front of a chunk, with the line end after it."""
+        return self._count(f"{context}\n") if context else 0
 
 
 @dataclass(frozen=True, slots=True)

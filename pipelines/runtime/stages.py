@@ -56,7 +56,7 @@ def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Iterator[pa.
     """
     if not batches:
         return
-    _quiet()
+    _prepare()
     dataset = ray.data.from_arrow(list(batches))
     for stage in stages:
         dataset = dataset.map_batches(
@@ -144,8 +144,9 @@ def _own(error: BaseException) -> BaseException:
     return WeftError(f"a worker failed: {' '.join(str(error).split())[-_REASON_CHARACTERS:]}")
 
 
-def _quiet() -> None:
+def _prepare() -> None:
     context = ray.data.DataContext.get_current()
+    context.raise_original_map_exception = True  # the wrapper that Ray puts around it loses it on the way here
     context.enable_progress_bars = False  # the pipeline shows its own, in its own words
     context.print_on_execution_start = False
     logging.getLogger("ray.data").setLevel(logging.ERROR)

@@ -1,5 +1,7 @@
 """ING-10: plain text in sentence-aligned windows. ING-1: records of a corpus stay whole."""
 
+from itertools import pairwise
+
 import pytest
 
 from pipelines.chunking import CHUNKERS, ChunkSizes, chunk_document, chunk_or_fallback
@@ -125,3 +127,26 @@ def test_sizes_that_contradict_each_other_are_refused(wrong: tuple[int, int, int
     """ING-11: overlap < target <= max, min >= 0."""
     with pytest.raises(ValueError, match="expected 0 <= overlap"):
         ChunkSizes(*wrong)
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize(
+    ("text", "content_type"),
+    [
+        ("[" * 20_000, ContentType.PYTHON),
+        ("(" * 20_000, ContentType.PYTHON),
+        ("x = " + "(" * 20_000 + "1" + ")" * 20_000, ContentType.PYTHON),
+        ("x" + ".a()" * 10_000, ContentType.PYTHON),
+        ("".join(" " * n + "if a:\n" for n in range(1500)) + " " * 1500 + "b\n", ContentType.PYTHON),
+        ("[a](" * 20_000, ContentType.MARKDOWN),
+        ("> " * 5_000 + "a", ContentType.MARKDOWN),
+        ("a" * 200_000, ContentType.TEXT),
+        ("\n" * 200_000 + "a", ContentType.TEXT),
+    ],
+)
+def test_a_hostile_document_costs_seconds_and_loses_nothing(text: str, content_type: ContentType) -> None:
+    """ING-3: at most 10 s, and every byte is in a chunk, whether its own chunker or the windows cut it."""
+    chunks, _ = chunk_or_fallback(a_document(text, content_type), SIZES, len)
+    assert chunks[0].start_byte == 0
+    assert all(right.start_byte <= left.end_byte for left, right in pairwise(chunks))
+    assert chunks[-1].end_byte == len(text)
