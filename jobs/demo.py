@@ -226,9 +226,9 @@ def _evaluated(asked: Mapping[str, Held]) -> Evaluate:
 
 def _improved(asked: Mapping[str, Held], settings: Settings) -> Improve:
     def improvement(former: Evidence, candidate: Evidence) -> Improvement:
-        measured = [_under(evidence, asked).measured["ndcg_at_10"] for evidence in (former, candidate)]
-        change = compare(*measured, settings.evaluation).change
-        return Improvement("nDCG@10", change.mean, change.low, change.high, len(measured[0]))
+        control, treatment = (_under(evidence, asked).measured["ndcg_at_10"] for evidence in (former, candidate))
+        change = compare(control, treatment, settings.evaluation).change
+        return Improvement("nDCG@10", change.mean, change.low, change.high, len(control))
 
     return improvement
 

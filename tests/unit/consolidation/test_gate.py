@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.consolidation.gate import Decision, jaccard, judge_movement, judge_rankings, kendall_tau
+from pipelines.consolidation.gate import (
+    Decision,
+    Improvement,
+    Verdict,
+    jaccard,
+    judge_movement,
+    judge_rankings,
+    kendall_tau,
+    weighed,
+)
 from pipelines.consolidation.settings import MovementSettings, ShadowSettings
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
