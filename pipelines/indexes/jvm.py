@@ -15,7 +15,13 @@ from typing import Any
 
 from pipelines.domain.errors import ConfigurationError
 
-_STARTING = threading.Lock()
+JAVA = threading.RLock()
+"""Held around every conversation with Java.
+
+pyjnius binds a method to the object that it was last looked up on, for all threads at once (kivy/pyjnius #563): without
+taking turns, one thread's call reaches another thread's object, which ends in wrong results or the end of the process.
+"""
+
 # -Xrs leaves signals to Python, so that Ctrl-C and SIGTERM still reach it; the serial collector needs no threads of its
 # own, which matters where many workers each hold a machine; Lucene unmaps files through sun.misc.Unsafe.
 _OPTIONS = ("-Xrs", "-XX:+UseSerialGC", "--sun-misc-unsafe-memory-access=allow")
@@ -28,7 +34,7 @@ def java_class(name: str) -> Any:
     Raises:
         ConfigurationError: There is no Java runtime, or no Anserini jar.
     """
-    with _STARTING:
+    with JAVA:
         return _loader()(name)
 
 
@@ -46,13 +52,6 @@ def java_cast(name: str, value: Any) -> Any:
     import jnius  # noqa: PLC0415  importing it starts the machine
 
     return jnius.cast(name, value)
-
-
-def leave_thread() -> None:
-    """Let the machine forget the calling thread; threads that called Java call this before they end."""
-    import jnius  # noqa: PLC0415  importing it starts the machine
-
-    jnius.detach()
 
 
 @functools.cache

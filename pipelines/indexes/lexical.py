@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from pipelines.domain.errors import CorruptionError
-from pipelines.indexes.jvm import java_cast, java_class, java_error, leave_thread
+from pipelines.indexes.jvm import JAVA, java_cast, java_class, java_error
 from pipelines.indexes.settings import LexicalSettings
 
 ROW = "row"
@@ -64,16 +62,16 @@ class LexicalIndex:
             CorruptionError: Lucene cannot read it, or its document order is not the contents' row order.
         """
         self._settings = settings
-        try:
-            self._reader = java_class(_INDEX + "DirectoryReader").open(directory(folder))
-        except java_error() as error:
-            raise CorruptionError(f"{folder}: expected a Lucene index, found: {error}; rebuild or roll back") from error
-        check_order(self._reader, folder, rows)
-        self._searcher = java_class(_SEARCH + "IndexSearcher")(java_cast(_INDEX + "IndexReader", self._reader))
-        self._searcher.setSimilarity(similarity(settings))
-        self._analyzer = analyzer(settings.stemmer)
-        self._closing = threading.Lock()
         self._weights = [(name, getattr(settings.weights, name)) for name in FIELDS if getattr(settings.weights, name)]
+        with JAVA:
+            try:
+                self._reader = java_class(_INDEX + "DirectoryReader").open(directory(folder))
+            except java_error() as error:
+                raise CorruptionError(f"{folder}: expected a Lucene index, found: {error}; rebuild") from error
+            check_order(self._reader, folder, rows)
+            self._searcher = java_class(_SEARCH + "IndexSearcher")(java_cast(_INDEX + "IndexReader", self._reader))
+            self._searcher.setSimilarity(similarity(settings))
+            self._analyzer = analyzer(settings.stemmer)
 
     def search(self, text: str, k: int) -> list[tuple[int, float]]:
         """The k contents with the highest BM25 score for the words of a text.
@@ -83,38 +81,31 @@ class LexicalIndex:
         Returns:
             (row, score), best first, ties by row; fewer than k when fewer contents share a word.
         """
-        query = self._query(text)
-        if query is None or k < 1:
-            return []
-        return [(hit.doc, hit.score) for hit in self._searcher.search(query, k).scoreDocs]
+        with JAVA:
+            query = self._query(text)
+            if query is None or k < 1:
+                return []
+            return [(hit.doc, hit.score) for hit in self._searcher.search(query, k).scoreDocs]
 
-    def search_many(self, texts: Sequence[str], k: int, threads: int) -> list[list[tuple[int, float]]]:
-        """`search` for many texts, in their order, on several threads."""
-        if threads <= 1 or len(texts) < 2:
-            return [self.search(text, k) for text in texts]
-        slices = [range(start, len(texts), threads) for start in range(min(threads, len(texts)))]
-        found: list[list[tuple[int, float]]] = [[] for _ in texts]
+    def search_many(self, texts: Sequence[str], k: int, threads: int) -> list[list[tuple[int, float]]]:  # noqa: ARG002
+        """`search` for many texts, in their order.
 
-        def answer(places: Iterable[int]) -> None:
-            try:
-                for place in places:
-                    found[place] = self.search(texts[place], k)
-            finally:
-                leave_thread()
-
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(answer, slices))
-        return found
+        Args:
+            threads: How many may be used. Java is talked to by one thread at a time (see `jvm.JAVA`), so that more than
+                one gain nothing here.
+        """
+        return [self.search(text, k) for text in texts]
 
     def terms(self, text: str) -> list[str]:
         """The analysed terms of a text that a search would use, in order, repeats kept."""
         text = cleaned(text, self._settings.max_query_bytes)
-        tokens = java_class("io.anserini.analysis.AnalyzerUtils").analyze(self._analyzer, text)
-        return [tokens.get(at) for at in range(min(tokens.size(), self._settings.max_query_terms))]
+        with JAVA:
+            tokens = java_class("io.anserini.analysis.AnalyzerUtils").analyze(self._analyzer, text)
+            return [tokens.get(at) for at in range(min(tokens.size(), self._settings.max_query_terms))]
 
     def close(self) -> None:
         """Release the files; closing twice is allowed."""
-        with self._closing:
+        with JAVA:
             self._reader.close()
 
     def _query(self, text: str) -> Any | None:

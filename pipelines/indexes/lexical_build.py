@@ -17,7 +17,7 @@ from typing import Any
 from pipelines.domain.documents import ContentType
 from pipelines.indexes.chunk_store import ChunkStore, Content
 from pipelines.indexes.code_terms import code_terms, symbol_terms
-from pipelines.indexes.jvm import java_class
+from pipelines.indexes.jvm import JAVA, java_class
 from pipelines.indexes.lexical import FIELDS, ROW, analyzer, check_order, directory, similarity
 from pipelines.indexes.settings import LexicalSettings
 
@@ -86,7 +86,7 @@ def build_lexical(
         merge_shards([task.folder for task in tasks], folder, settings)
     finally:
         shutil.rmtree(parts, ignore_errors=True)
-    with contextlib.closing(java_class(_INDEX + "DirectoryReader").open(directory(folder))) as reader:
+    with JAVA, contextlib.closing(java_class(_INDEX + "DirectoryReader").open(directory(folder))) as reader:
         check_order(reader, folder, rows, probes=max(1, rows))
 
 
@@ -114,22 +114,25 @@ def write_shard(folder: Path, documents: Iterable[tuple[int, LexicalDocument]], 
         How many were written.
     """
     # One document object is filled again and again: creating Java objects costs more than indexing short texts.
-    document, texts, row = _blank_document()
+    with JAVA:
+        document, texts, row = _blank_document()
     written = 0
     with _writer(folder, settings) as writer:
         for number, content in documents:
-            row.setLongValue(number)
-            for name, field in texts.items():
-                field.setStringValue(getattr(content, name))
-            writer.addDocument(document)
+            with JAVA:
+                row.setLongValue(number)
+                for name, field in texts.items():
+                    field.setStringValue(getattr(content, name))
+                writer.addDocument(document)
             written += 1
-        writer.forceMerge(1)
+        with JAVA:
+            writer.forceMerge(1)
     return written
 
 
 def merge_shards(folders: Sequence[Path], out: Path, settings: LexicalSettings) -> None:
     """Merge shards, in their order, into one index of one segment."""
-    with _writer(out, settings) as writer:
+    with JAVA, _writer(out, settings) as writer:
         if folders:
             writer.addIndexes(*(directory(folder) for folder in folders))
         writer.forceMerge(1)
@@ -138,14 +141,17 @@ def merge_shards(folders: Sequence[Path], out: Path, settings: LexicalSettings) 
 @contextlib.contextmanager
 def _writer(folder: Path, settings: LexicalSettings) -> Iterator[Any]:
     folder.mkdir(parents=True, exist_ok=True)
-    lucene = directory(folder)
-    writer = java_class(_INDEX + "IndexWriter")(lucene, _writing(settings))
+    with JAVA:
+        lucene = directory(folder)
+        writer = java_class(_INDEX + "IndexWriter")(lucene, _writing(settings))
     try:
         yield writer
-        writer.commit()
+        with JAVA:
+            writer.commit()
     finally:
-        writer.close()
-        lucene.close()
+        with JAVA:
+            writer.close()
+            lucene.close()
     (folder / "write.lock").unlink(missing_ok=True)
 
 

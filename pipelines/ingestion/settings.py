@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipelines.ingestion.pools import PoolSettings
 
 
 class TrustSettings(BaseModel):
@@ -27,3 +29,5 @@ class IngestSettings(BaseModel):
     records_per_item: int
     items_per_compressed_corpus: int
     trust: TrustSettings
+    unit_items: int = Field(ge=1)
+    pools: PoolSettings

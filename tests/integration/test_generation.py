@@ -107,5 +107,5 @@ def test_a_changed_file_is_not_opened(tmp_path: Path) -> None:
     data = bytearray(vectors.read_bytes())
     data[-1] ^= 1
     vectors.write_bytes(data)
-    with pytest.raises(CorruptionError, match=r"vectors\.npy: expected sha256 .* found sha256"):
+    with pytest.raises(CorruptionError, match=r"vectors\.npy: expected sha256 .* found "):
         open_generation(tmp_path / "staging")

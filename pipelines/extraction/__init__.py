@@ -1,0 +1,1 @@
+"""Entities in texts: a bundled zero-shot recogniser, and its training."""

@@ -1,0 +1,119 @@
+"""Find entities in texts with a GLiNER checkpoint; the one module that imports `gliner` at run time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import onnxruntime
+import torch
+from gliner import GLiNER
+
+from pipelines.domain.entities import Mention
+from pipelines.domain.errors import ModelUnavailableError
+from pipelines.extraction.settings import ExtractionSettings
+from pipelines.extraction.windows import Room, Window, windows, without_overlaps, words_of
+
+BUNDLED: Final = "bundled"
+MOST_POSITIONS: Final = 512  # of the encoders GLiNER models are built on; their tokenizers often name no limit
+CHECKPOINT: Final = Path(__file__).resolve().parent / "checkpoint"
+
+__all__ = ["BUNDLED", "CHECKPOINT", "EntityExtractor", "Mention"]
+
+
+class EntityExtractor:
+    """A recogniser that is loaded once and then asked in batches."""
+
+    def __init__(self, settings: ExtractionSettings) -> None:
+        """Load the checkpoint.
+
+        Raises:
+            ModelUnavailableError: The checkpoint cannot be loaded; a run must stop at its start.
+        """
+        self._settings = settings
+        self._model = _load(settings)
+        self._tokenizer = self._model.data_processor.transformer_tokenizer
+        self._room = self._room_beside_labels()
+        # The model reports from the lowest threshold on; each label's own is applied afterwards.
+        self._lowest = min((settings.threshold_of(label) for label in settings.labels), default=settings.threshold)
+
+    def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
+        """Mentions of every text, in text order and without overlaps; spans are characters of the whole text."""
+        parts = [(index, window) for index, text in enumerate(texts) for window in self._windows(text)]
+        # Texts of like length share a batch, because the shorter ones are padded to the longest.
+        parts.sort(key=lambda part: part[1].end - part[1].start)
+        found = self._predict([texts[index][window.start : window.end] for index, window in parts])
+        mentions: list[list[Mention]] = [[] for _ in texts]
+        for (index, window), finds in zip(parts, found, strict=True):
+            mentions[index] += self._mentions(texts[index], window, finds)
+        return [without_overlaps(of_text) for of_text in mentions]
+
+    def _room_beside_labels(self) -> Room:
+        settings = self._settings
+        labels = len(self._tokenizer(list(settings.labels), is_split_into_words=True)["input_ids"])
+        # Every label has a marker before it; a separator and the encoder's two own tokens come on top.
+        prompt = labels + len(settings.labels) + 3
+        tokens = min(self._tokenizer.model_max_length, MOST_POSITIONS) - prompt
+        return Room(words=settings.window_words, tokens=max(tokens, 1), overlap=settings.window_overlap_words)
+
+    def _windows(self, text: str) -> list[Window]:
+        words = words_of(text)
+        if not words:
+            return []
+        pieces = self._tokenizer(words, is_split_into_words=True, add_special_tokens=False, verbose=False).word_ids()
+        counts = Counter(pieces)
+        return windows(text, [counts[index] for index in range(len(words))], self._room)
+
+    def _predict(self, texts: Sequence[str]) -> list[list[dict[str, Any]]]:
+        if not texts or not self._settings.labels:
+            return [[] for _ in texts]
+        found: list[list[dict[str, Any]]] = self._model.inference(
+            list(texts),
+            list(self._settings.labels),
+            threshold=self._lowest,
+            batch_size=self._settings.batch_size,
+        )
+        return found
+
+    def _mentions(self, text: str, window: Window, finds: Iterable[dict[str, Any]]) -> Iterable[Mention]:
+        for find in finds:
+            start, end = window.start + find["start"], window.start + find["end"]
+            if find["score"] >= self._settings.threshold_of(find["label"]):
+                yield Mention(start, end, text[start:end], find["label"], float(find["score"]))
+
+
+def _load(settings: ExtractionSettings) -> Any:
+    source = str(CHECKPOINT) if settings.model == BUNDLED else settings.model
+    try:
+        if settings.model == BUNDLED or settings.onnx_file:
+            return _load_onnx(source, settings)
+        return _load_torch(source, settings)
+    # GLiNER, the hub client and ONNX Runtime raise what they like; every reason stops the run alike.
+    except Exception as error:
+        raise ModelUnavailableError(
+            f"entity model {settings.model!r} cannot be loaded from {source}: {type(error).__name__}: {error}; "
+            "give extraction.model a folder with a GLiNER checkpoint, the hub name of one that can be downloaded, "
+            f"or {BUNDLED!r} for the one that comes with weft"
+        ) from error
+
+
+def _load_onnx(source: str, settings: ExtractionSettings) -> Any:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = settings.threads
+    # Idle workers would spin on cores that the other actors need.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return GLiNER.from_pretrained(
+        source,
+        load_onnx_model=True,
+        onnx_model_file=settings.onnx_file or "model.onnx",
+        session_options=options,
+        local_files_only=Path(source).exists(),
+    )
+
+
+def _load_torch(source: str, settings: ExtractionSettings) -> Any:
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
+    return GLiNER.from_pretrained(source, local_files_only=Path(source).exists())
