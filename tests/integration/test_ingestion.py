@@ -81,7 +81,7 @@ def test_a_killed_worker_is_replaced_and_nothing_shows(
 def test_a_model_that_cannot_be_loaded_stops_the_run(cluster: None, source: Path, tmp_path: Path) -> None:
     """ING-16, ING-26: the reason comes out of the worker as it is, and nothing is published."""
     plan = a_plan(source, tmp_path / "store", "extraction.enabled=true", extractor=UNAVAILABLE)
-    with pytest.raises(ModelUnavailableError, match="no such model"):
+    with pytest.raises(ModelUnavailableError, match=r"^no such model$"):
         _run(plan, ON_CLUSTER)
     assert Catalog(plan.store).pointer().generation is None
 
