@@ -49,10 +49,7 @@ def reindex(
     """Index sources and make the result live."""
     settings = _job.settings_of(conf, assignments, store)
     plan = plan_of(settings, source, domain=domain, full=full)
-    _job.stderr.print("starting: joining or starting the cluster")
-    connect(settings.cluster)
-    with Live(console=_job.stderr, auto_refresh=False, transient=True) as live:
-        outcome = run(plan, watch=_shown(live) if _job.stderr.is_terminal else _logged())
+    outcome = run_visibly(settings, plan)
     _job.stderr.print(headline(outcome), soft_wrap=True, highlight=False)
     _job.stderr.print(report(outcome))
     _job.emit(asdict(outcome), as_json=as_json)
@@ -83,6 +80,14 @@ def plan_of(settings: Settings, sources: Sequence[Path], *, domain: Domain | Non
 def run(plan: Plan, *, watch: Watch = lambda _: None, executor: Executor = ON_CLUSTER) -> Outcome:
     """Run a plan on the cluster that this process has joined; see `ingest`."""
     return ingest(plan, Catalog(plan.store), executor, watch, clock=time.monotonic)
+
+
+def run_visibly(settings: Settings, plan: Plan) -> Outcome:
+    """Join or start the cluster, run a plan on it, and show on stderr how far it is."""
+    _job.stderr.print("starting: joining or starting the cluster")
+    connect(settings.cluster)
+    with Live(console=_job.stderr, auto_refresh=False, transient=True) as live:
+        return run(plan, watch=_shown(live) if _job.stderr.is_terminal else _logged())
 
 
 def headline(outcome: Outcome) -> str:

@@ -20,9 +20,13 @@ from rich.live import Live
 from rich.table import Table
 
 from jobs import _job
+from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.champion import ChampionFollower
 from pipelines.domain.errors import StoreError
 from pipelines.feedback.actors import Task, run_updaters
 from pipelines.feedback.updater import Progress
+from pipelines.runtime.clock import system_clock
+from pipelines.runtime.tracking import Tracking
 from pipelines.settings import Settings
 
 _COUNTS = ("consumed", "applied", "duplicate", "dead_lettered", "late", "waiting", "unjoined", "holes")
@@ -47,9 +51,15 @@ def update(
     local: Annotated[bool, typer.Option("--local", help="One updater in this process, without Ray.")] = False,
     as_json: _job.AsJson = False,
 ) -> None:
-    """Keep the evidence of every partition up with the feedback topic."""
+    """Keep the evidence of every partition up with the feedback topic, and follow the champion alias."""
     chosen = [] if bootstrap is None else [f"kafka.bootstrap={bootstrap!r}"]
     settings = _job.settings_of(conf, [*assignments, *chosen], store)
+    follower = ChampionFollower(
+        Catalog(Path(settings.storage.root)),
+        Tracking.of(settings.tracking, Path(settings.storage.root)),
+        every_s=settings.consolidation.follow_every_s,
+        clock=system_clock,
+    )
     with Live(console=_job.stderr, auto_refresh=False, transient=True) as live:
         standings = run(
             settings,
@@ -57,7 +67,9 @@ def update(
             until_caught_up=until_caught_up,
             stop=_stopped_by_signals(),
             on_progress=lambda found: live.update(_table(found), refresh=True),
+            on_tick=follower.tick,
         )
+    follower.close(settings.tracking.http_timeout_s)
     _job.stderr.print(_table(standings))
     _job.emit(summary(standings), as_json=as_json)
     require_balance(standings)

@@ -6,7 +6,7 @@ import logging
 import threading
 from typing import Protocol
 
-from pipelines.domain.errors import WeftError
+from pipelines.domain.errors import StoreError, WeftError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.runtime.clock import Clock
 
@@ -59,6 +59,18 @@ def follow_champion(catalog: LearnedCatalog, registry: Aliases) -> LearnedVersio
     catalog.make_live(champion)
     log.info("learned version %s is live: the champion alias names it", champion)
     return champion
+
+
+def follow_if_possible(catalog: LearnedCatalog, registry: Aliases) -> None:
+    """`follow_champion`, where an alias on a version that the store lacks is only worth a warning.
+
+    Raises:
+        TrackingUnavailableError: The registry does not answer.
+    """
+    try:
+        follow_champion(catalog, registry)
+    except StoreError as error:
+        log.warning("the champion alias was not followed: %s", error)
 
 
 class ChampionFollower:

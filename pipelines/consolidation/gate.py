@@ -10,10 +10,12 @@ from typing import Protocol
 
 from scipy import stats
 
-from pipelines.consolidation.settings import MovementSettings, ShadowSettings
-from pipelines.consolidation.weights import Weights
+from pipelines.consolidation.merge import Candidate
+from pipelines.consolidation.settings import ConsolidationSettings, MovementSettings, ShadowSettings
+from pipelines.consolidation.weights import Weights, weights_of
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Signal, WeightBelief
+from pipelines.learning.beliefs import Beliefs
 from pipelines.learning.evidence import Evidence
 
 Ranking = Sequence[ContentHash]
@@ -47,6 +49,15 @@ class Verdict:
     decision: Decision
     reason: str
     figures: Mapping[str, float] = field(default_factory=dict)
+
+
+def judge(
+    candidate: Candidate, before: Beliefs, after: Beliefs, shadow: Shadow | None, rules: ConsolidationSettings
+) -> Verdict:
+    """Compare the candidate with the live version: by replayed queries where there are any, else by weights."""
+    if shadow is None:
+        return judge_movement(weights_of(before), weights_of(after), rules.movement)
+    return judge_rankings(shadow(candidate.former), shadow(candidate.base), rules.shadow)
 
 
 def judge_rankings(control: Sequence[Ranking], treatment: Sequence[Ranking], settings: ShadowSettings) -> Verdict:

@@ -4,43 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 from matplotlib.figure import Figure
 
 from pipelines.consolidation import figures
 from pipelines.consolidation.findings import Findings, observations
-from pipelines.consolidation.gate import Decision
+from pipelines.consolidation.gate import Decision, Verdict
+from pipelines.consolidation.merge import Candidate
+from pipelines.consolidation.night import Night
+from pipelines.consolidation.pages import Page
 from pipelines.consolidation.recalibrate import Recalibration, unreliable
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.consolidation.tables import tables_of
 from pipelines.domain.ids import LearnedVersion
+from pipelines.learning.beliefs import Beliefs
 
 _FATES = {
     Decision.SAFE: "goes live",
     Decision.MONITORED: "goes live; it moved enough to deserve a look",
     Decision.REVIEW: "waits as **challenger** until someone moves the alias **champion** to it",
 }
-
-
-class Page(Protocol):
-    """Where a report is written: one run of the tracker."""
-
-    def metrics(self, values: Mapping[str, float], *, now: float) -> None:
-        """Keep measures."""
-
-    def figure(self, name: str, figure: Figure) -> None:
-        """Keep a picture."""
-
-    def table(self, name: str, table: pa.Table) -> None:
-        """Keep a table."""
-
-    def document(self, name: str, content: Mapping[str, Any]) -> None:
-        """Keep a JSON document."""
-
-    def note(self, markdown: str) -> None:
-        """Say what the page shows at its top."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +47,28 @@ class Report:
             page.figure(f"pictures/{name}", picture)
         page.document("summary", self.summary)
         page.note(self.note)
+
+
+def examine(
+    night: Night,
+    candidate: Candidate,
+    *,
+    before: Beliefs,
+    after: Beliefs,
+    recalibration: Recalibration,
+    verdict: Verdict,
+) -> Findings:
+    """Put together what the steps found, and measure retrieval where the night can."""
+    measure = night.evaluate
+    return Findings(
+        candidate=candidate,
+        before=before,
+        after=after,
+        recalibration=recalibration,
+        verdict=verdict,
+        retrieval=None if measure is None else (measure(candidate.former), measure(candidate.base)),
+        counters=night.counters,
+    )
 
 
 def report(findings: Findings, version: LearnedVersion | None, settings: ConsolidationSettings) -> Report:

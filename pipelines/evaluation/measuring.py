@@ -63,9 +63,14 @@ def measure_searcher(
     dataset: Dataset,
     settings: EvaluationSettings,
     *,
+    document_id: Callable[[str], str] = lambda uri: uri,
     progress: Progress = lambda queries: queries,
 ) -> Measurement:
-    """Ask every judged query of a data set, one by one, and measure what comes back."""
+    """Ask every judged query of a data set, one by one, and measure what comes back.
+
+    Args:
+        document_id: From a document's URI to the id that judgements name it by.
+    """
     run: dict[str, Ranked] = {}
     elapsed_ms: list[float] = []
     failed: dict[str, int] = {}
@@ -73,7 +78,7 @@ def measure_searcher(
         started = time.perf_counter()
         answer = searcher.search(_asked(query, settings))
         elapsed_ms.append((time.perf_counter() - started) * 1000.0)
-        run[query.query_id] = as_ranked(answer.results, settings.depth)
+        run[query.query_id] = as_ranked(answer.results, settings.depth, document_id=document_id)
         for channel in answer.failed_channels:
             failed[channel] = failed.get(channel, 0) + 1
     return _measurement(run, _judged(dataset.qrels, run), elapsed_ms, failed, settings)

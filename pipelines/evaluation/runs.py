@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +17,18 @@ Run = Mapping[str, Ranked]
 """What was returned, by query id."""
 
 
-def as_ranked(results: Iterable[RankedResult], depth: int) -> Ranked:
-    """The first `depth` documents of some results: a content found in several documents counts for each (ARC-4)."""
+def as_ranked(
+    results: Iterable[RankedResult], depth: int, *, document_id: Callable[[str], str] = lambda uri: uri
+) -> Ranked:
+    """The first `depth` documents of some results: a content found in several documents counts for each (ARC-4).
+
+    Args:
+        document_id: From a document's URI to the id that judgements name it by.
+    """
     scores: dict[str, float] = {}
     for result in results:
         for uri in result.uris:
-            scores.setdefault(uri, result.score)
+            scores.setdefault(document_id(uri), result.score)
     return _falling(dict(list(scores.items())[:depth]))
 
 

@@ -5,6 +5,7 @@ The same loop runs in this process with `local=True`: tests, demonstrations and 
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any, Protocol
 from pipelines.domain.errors import BrokerUnavailableError
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.updater import Progress, Updater, keep_up
-from pipelines.runtime.kafka import KafkaSource, create_topic
+from pipelines.runtime.kafka import KafkaPublisher, KafkaSource, create_topic
 from pipelines.runtime.settings import ClusterSettings, KafkaSettings
 
 Stop = Callable[[], bool]
@@ -111,12 +112,15 @@ def open_updater(task: Task, partitions: Sequence[int]) -> Updater:
         BrokerUnavailableError: Nobody answered within the time a connection may take.
         WrongLogError: A store belongs to another log.
     """
-    source = KafkaSource(task.kafka, task.feedback.topic, max_poll_records=task.feedback.poll_records)
-    try:
-        return Updater.open(source, task.store, partitions, task.feedback, task.bins)
-    except BaseException:
-        source.close()
-        raise
+    rules = task.feedback
+    with contextlib.ExitStack() as undo:
+        source = KafkaSource(task.kafka, rules.topic, max_poll_records=rules.poll_records)
+        undo.callback(source.close)
+        dead_letters = KafkaPublisher(task.kafka, rules.dead_letter_topic)
+        undo.callback(dead_letters.close)
+        updater = Updater.open(source, task.store, partitions, rules, task.bins, dead_letters=dead_letters)
+        undo.pop_all()
+        return updater
 
 
 def run_updaters(
@@ -165,6 +169,7 @@ def _await_topic(task: Task, stop: Stop) -> int:
     while True:
         try:
             create_topic(task.kafka, rules.topic, partitions=rules.partitions, replication=rules.replication)
+            create_topic(task.kafka, rules.dead_letter_topic, partitions=1, replication=rules.replication)
             source = KafkaSource(task.kafka, rules.topic, max_poll_records=1)
             try:
                 return source.facts().partitions

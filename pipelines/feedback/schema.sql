@@ -15,7 +15,8 @@ create table if not exists progress (
     dead_lettered integer not null default 0,
     late integer not null default 0,
     holes integer not null default 0,
-    unjoined integer not null default 0
+    unjoined integer not null default 0,
+    republished integer not null default 0  -- dead letters before this offset have been told to their topic
 );
 create table if not exists evidence (
     day integer not null,

@@ -50,6 +50,7 @@ class FeedbackSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     topic: str = Field(min_length=1)
+    dead_letter_topic: str = Field(min_length=1)
     partitions: int = Field(gt=0)
     replication: int = Field(gt=0)
     updaters: int = Field(gt=0)

@@ -16,6 +16,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from pipelines.domain.errors import CorruptionError, FencedError, StoreError, WrongLogError
 from pipelines.feedback import ledger
@@ -36,6 +37,7 @@ class PartitionReport:
         waiting: Feedback whose impression has not come yet; it counts as applied.
         unjoined: Feedback that waited in vain, or turned out to be about a result that was not shown.
         holes: Offsets that the log skipped.
+        republished: Dead letters before this offset were republished.
         reasons: Dead letters by reason.
     """
 
@@ -54,6 +56,7 @@ class PartitionReport:
     late: int
     holes: int
     unjoined: int
+    republished: int
     waiting: int
     reasons: Mapping[str, int]
 
@@ -65,6 +68,18 @@ class PartitionReport:
             and self.consumed == self.next_offset - self.first_offset - self.holes
             and self.dead_lettered == sum(self.reasons.values())
         )
+
+
+class KeptDeadLetter(NamedTuple):
+    """A dead letter as the store keeps it: `size` and `sha256` are of all its bytes, `original` is their head."""
+
+    offset: int
+    timestamp: int
+    reason: str
+    detail: str
+    size: int
+    sha256: str
+    original: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +188,26 @@ class PartitionState:
         with self._errors():
             return ledger.evidence_in(self._connection)
 
+    def dead_letters(self, *, from_offset: int, at_most: int) -> list[KeptDeadLetter]:
+        """The oldest dead letters from an offset on; readable by anyone."""
+        with self._errors():
+            rows = self._connection.execute(
+                "select offset, timestamp, reason, detail, size, sha256, original from dead_letters"
+                " where offset >= ? order by offset limit ?",
+                (from_offset, at_most),
+            )
+            return [KeptDeadLetter(*row) for row in rows]
+
+    def note_republished(self, offset: int) -> None:
+        """Note that all dead letters before `offset` were republished.
+
+        Raises:
+            FencedError: Another updater owns the partition.
+        """
+        with self._errors(), self._transaction() as connection:
+            self._require_ownership(_report(connection))
+            connection.execute("update progress set republished = ?", (offset,))
+
     def close(self) -> None:
         """Release the file."""
         self._connection.close()
@@ -262,7 +297,7 @@ def require_within(report: PartitionReport, highwater: int | None) -> None:
 def _report(connection: sqlite3.Connection) -> PartitionReport:
     cursor = connection.execute(
         "select partition, topic, topic_id, partitions, epoch, first_offset, next_offset, clock_ms, consumed, applied,"
-        " duplicate, dead_lettered, late, holes, unjoined from progress"
+        " duplicate, dead_lettered, late, holes, unjoined, republished from progress"
     )
     names = [description[0] for description in cursor.description]
     row = cursor.fetchone()

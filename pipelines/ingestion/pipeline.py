@@ -11,7 +11,7 @@ from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import GenerationId
 from pipelines.embedding.models import find_model
 from pipelines.indexes.builder import GenerationBuilder
-from pipelines.ingestion.parts import reject_repeated, write_part
+from pipelines.ingestion.parts import keep_mentions_once, reject_repeated, write_part
 from pipelines.ingestion.plan import Plan, facts_of, forget, stages_of, units_of
 from pipelines.ingestion.report import Outcome, Progress, outcome_of
 from pipelines.ingestion.units import pack, unpack
@@ -46,6 +46,7 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
         progress = _stream(plan, stages, parts, executor=executor, watch=watch, clock=clock)
         folders = sorted(parts.iterdir())
         reject_repeated(folders)
+        keep_mentions_once(folders)
         watch(progress.entering("building indexes", clock()))
         builder = GenerationBuilder(staged, plan.index, map_shards=executor.tasks)
         manifest = builder.build(folders, facts_of(plan, model, parent=parent))

@@ -67,7 +67,7 @@ def units_of(plan: Plan) -> list[Unit]:
         SourceError: A source cannot be read at all, or two files of different sources would have one URI.
     """
     items = [item for source in plan.sources for item in list_items(source, plan.ingest)]
-    return list(grouped(_distinct(items), plan.ingest.unit_items))
+    return list(grouped(_distinct(items), plan.ingest.unit_documents))
 
 
 def stages_of(plan: Plan, model: Model, *, cpus: int) -> list[Stage]:

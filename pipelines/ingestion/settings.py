@@ -29,5 +29,5 @@ class IngestSettings(BaseModel):
     records_per_item: int
     items_per_compressed_corpus: int
     trust: TrustSettings
-    unit_items: int = Field(ge=1)
+    unit_documents: int = Field(ge=1)
     pools: PoolSettings

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from pipelines.ingestion.sources import SourceItem
+from pipelines.ingestion.sources import RecordsItem, SourceItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Unit:
 
 
 def grouped(items: Iterable[SourceItem], size: int) -> Iterator[Unit]:
-    """Units of `size` neighbouring items; the last one holds what is left.
+    """Units of neighbouring items that hold `size` documents or more, but for the last one.
 
     Examples:
         >>> from pipelines.ingestion.sources import FileItem
@@ -42,12 +42,13 @@ def grouped(items: Iterable[SourceItem], size: int) -> Iterator[Unit]:
         [2, 1]
     """
     group: list[SourceItem] = []
-    number = 0
+    number = documents = 0
     for item in items:
         group.append(item)
-        if len(group) == size:
+        documents += item.count if isinstance(item, RecordsItem) else 1
+        if documents >= size:
             yield Unit(number, tuple(group))
-            number, group = number + 1, []
+            number, documents, group = number + 1, 0, []
     if group:
         yield Unit(number, tuple(group))
 

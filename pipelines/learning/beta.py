@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import betaincinv
 
 from pipelines.learning.evidence import MICRO
 
@@ -75,8 +75,7 @@ class Beta:
             (0.05, 0.95)
         """
         tail = (1.0 - level) / 2.0
-        low, high = (float(stats.beta.ppf(level, self.a, self.b)) for level in (tail, 1.0 - tail))
-        return low, high
+        return float(betaincinv(self.a, self.b, tail)), float(betaincinv(self.a, self.b, 1.0 - tail))
 
     def sample(self, rng: np.random.Generator) -> float:
         """One draw of the rate (Thompson sampling)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from pipelines.domain.ids import ContentHash
@@ -17,7 +17,8 @@ FOR, AGAINST = "for", "against"
 POSITIVE, NEGATIVE = "positive", "negative"
 
 
-_PLACES: Mapping[str, int] = {signal.value: 2 * index for index, signal in enumerate(Signal)}
+_SIGNALS = tuple(Signal)
+_PLACES: Mapping[str, int] = {signal.value: 2 * index for index, signal in enumerate(_SIGNALS)}
 """Where a leaf's masses keep a signal: for here, against next to it; the bins of relevance follow all signals."""
 _FIRST_BIN = 2 * len(_PLACES)
 
@@ -62,8 +63,10 @@ class Tally:
         """What was tallied so far, as a value."""
         counts: dict[EvidenceKey, int] = {}
         for leaf, masses in self._masses.items():
-            for key, mass in zip(_keys(leaf), masses, strict=True):
-                counts[key] = counts.get(key, 0) + mass
+            for place, mass in enumerate(masses):
+                if mass:
+                    key = _key(leaf, place)
+                    counts[key] = counts.get(key, 0) + mass
         return Evidence(counts, self._usage)
 
 
@@ -162,15 +165,12 @@ def relevance_bin(index: int, bins: int, *, good: bool) -> str:
     return f"{index:02d}/{bins}.{'good' if good else 'bad'}"
 
 
-def _keys(leaf: _Leaf) -> Iterator[EvidenceKey]:
-    """A leaf's keys, in the order of its masses."""
-    at = leaf[:5]
-    for signal in Signal:
-        parameter = signal_parameter(signal, good=leaf.good)
-        yield EvidenceKey(*at, parameter, FOR)
-        yield EvidenceKey(*at, parameter, AGAINST)
-    for index in range(leaf.bins):
-        yield EvidenceKey(*at, RELEVANCE, relevance_bin(index, leaf.bins, good=leaf.good))
+def _key(leaf: _Leaf, place: int) -> EvidenceKey:
+    """What the mass at a place of a leaf's masses is kept under."""
+    if place >= _FIRST_BIN:
+        return EvidenceKey(*leaf[:5], RELEVANCE, relevance_bin(place - _FIRST_BIN, leaf.bins, good=leaf.good))
+    parameter = signal_parameter(_SIGNALS[place // 2], good=leaf.good)
+    return EvidenceKey(*leaf[:5], parameter, AGAINST if place % 2 else FOR)
 
 
 def _check(signals: Mapping[str, float], score: float, weight: float) -> None:

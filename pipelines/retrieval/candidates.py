@@ -21,6 +21,7 @@ class Candidate:
     Attributes:
         standings: The places it stands in that the query may see, the representative first.
         channels: Where each channel that found it put it.
+        scores: The channels' scores of it, also of channels that did not find it but could score it nevertheless.
         signals: Values in [0, 1] known so far.
         contributions: What its score is made of so far; a stage adds to it and takes nothing away.
         uris: The documents it speaks for, the best one first; empty before stage 3.
@@ -30,6 +31,7 @@ class Candidate:
     text: str
     standings: tuple[Standing, ...]
     channels: Mapping[Channel, ChannelHit]
+    scores: Mapping[Channel, float]
     signals: Mapping[Signal, float] = field(default_factory=dict)
     contributions: tuple[Contribution, ...] = ()
     uris: tuple[str, ...] = ()
@@ -55,23 +57,40 @@ class Candidate:
 
 
 def merge(
-    rankings: Mapping[Channel, Ranking], contents: Iterable[StoredContent], filters: Mapping[str, str]
+    rankings: Mapping[Channel, Ranking],
+    contents: Iterable[StoredContent],
+    filters: Mapping[str, str],
+    further_scores: Mapping[Channel, Mapping[int, float]],
 ) -> list[Candidate]:
     """One candidate per content, knowing every channel that found it, in order of content hash.
 
     Args:
         contents: Every content in `rankings`.
         filters: What the query asks of a document's metadata; other documents of a content are left out.
+        further_scores: Scores by row that channels give to contents they did not find.
     """
     hits: defaultdict[int, dict[Channel, ChannelHit]] = defaultdict(dict)
     for channel in sorted(rankings):
         for rank, (row, score) in enumerate(rankings[channel], start=1):
             hits[row][channel] = ChannelHit(rank, score)
     merged = (
-        Candidate(item.content_hash, item.text, standings_of(item.occurrences, filters), hits[item.row])
+        Candidate(
+            item.content_hash,
+            item.text,
+            standings_of(item.occurrences, filters),
+            hits[item.row],
+            _scores(item.row, hits[item.row], further_scores),
+        )
         for item in contents
     )
     return sorted(merged, key=lambda candidate: candidate.content_hash)
+
+
+def _scores(
+    row: int, hits: Mapping[Channel, ChannelHit], further: Mapping[Channel, Mapping[int, float]]
+) -> dict[Channel, float]:
+    more = {channel: scores[row] for channel, scores in further.items() if row in scores}
+    return {**more, **{channel: hit.score for channel, hit in hits.items()}}
 
 
 def best_first(candidates: Iterable[Candidate]) -> list[Candidate]:

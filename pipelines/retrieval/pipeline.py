@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pipelines.domain.ranking import Answer, Channel, Query
 from pipelines.retrieval.assembly import results, score_and_cut
 from pipelines.retrieval.candidates import Candidate, merge
-from pipelines.retrieval.channels.run import Found, SearchChannel, run_channels
-from pipelines.retrieval.filters import Ranking
+from pipelines.retrieval.channels.run import Found, Ranked, SearchChannel, further_scores, run_channels
 from pipelines.retrieval.fusion import FUSIONS
 from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.plan import Plan, make_plan
@@ -70,11 +69,12 @@ class Pipeline:
             timings_ms=watch.timings_ms,
         )
 
-    def _candidates(self, plan: Plan, rankings: Mapping[Channel, Ranking]) -> list[Candidate]:
+    def _candidates(self, plan: Plan, found: Mapping[Channel, Ranked]) -> list[Candidate]:
         filters = plan.query.filters
         allowed = {
-            channel: self.snapshot.filters.allowed(ranking, filters, plan.depth)
-            for channel, ranking in rankings.items()
+            channel: self.snapshot.filters.allowed(ranked.ranking, filters, plan.depth)
+            for channel, ranked in found.items()
         }
         rows = sorted({row for ranking in allowed.values() for row, _ in ranking})
-        return merge(allowed, self.snapshot.generation.chunks.contents(rows), filters)
+        further = further_scores(found, allowed, rows) if self.settings.complete_scores else {}
+        return merge(allowed, self.snapshot.generation.chunks.contents(rows), filters, further)

@@ -40,6 +40,7 @@ class RetrievalSettings(BaseModel):
     fusion: FusionMode
     unit: ResultUnit
     depth: Count
+    complete_scores: bool
     budget_ms: Mapping[Channel, Positive]
     channel_weights: Mapping[Channel, Weight]
     rrf_k: Positive

@@ -52,8 +52,7 @@ def with_quality(candidates: Sequence[Candidate], beliefs: ReadableBeliefs, *, n
 
 
 def _scores(candidates: Sequence[Candidate], channel: Channel) -> list[float | None]:
-    hits = (candidate.channels.get(channel) for candidate in candidates)
-    return [None if hit is None else hit.score for hit in hits]
+    return [candidate.scores.get(channel) for candidate in candidates]
 
 
 def _rows(columns: Mapping[Signal, Sequence[float]], count: int) -> list[dict[Signal, float]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -18,6 +19,7 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 _REASON_CHARACTERS = 600  # the end of a remote traceback names the cause
+_ERROR = "error"  # column of a batch that a worker could not make
 _TASK_RETRIES = 3  # of a task whose worker died; its exceptions are not retried
 
 
@@ -56,7 +58,7 @@ def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Iterator[pa.
     """
     if not batches:
         return
-    _quiet()
+    _prepare()
     dataset = ray.data.from_arrow(list(batches))
     for stage in stages:
         dataset = dataset.map_batches(
@@ -68,7 +70,9 @@ def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Iterator[pa.
             num_cpus=stage.cpus,
         )
     try:
-        yield from dataset.iter_batches(batch_size=1, batch_format="pyarrow", prefetch_batches=0)
+        for batch in dataset.iter_batches(batch_size=1, batch_format="pyarrow", prefetch_batches=0):
+            _raise_carried(batch)
+            yield batch
     except RayError as error:
         raise _own(error) from error
 
@@ -131,21 +135,34 @@ class _Step:
         self._worker = worker(*arguments)
 
     def __call__(self, batch: pa.Table) -> pa.Table:
-        return self._worker.run(batch)
+        if _ERROR in batch.column_names:
+            return batch
+        try:
+            return self._worker.run(batch)
+        except WeftError as error:
+            # As data, because Ray's wrappers keep no more of an exception than its text.
+            return pa.table({_ERROR: pa.array([pickle.dumps(error)], pa.binary())})
+
+
+def _raise_carried(batch: pa.Table) -> None:
+    if _ERROR in batch.column_names:
+        # Made by a worker of this same stream.
+        raise pickle.loads(batch[_ERROR][0].as_py())  # noqa: S301
 
 
 def _own(error: BaseException) -> BaseException:
     """What was raised inside a worker, out of the wrappers that Ray puts around it."""
     inner: BaseException | None = error
     while inner is not None:
-        if isinstance(inner, WeftError):
+        # Ray makes its wrapper an instance of what it wraps, too.
+        if isinstance(inner, WeftError) and not isinstance(inner, RayError):
             return inner
         inner = getattr(inner, "cause", None) or inner.__cause__
     return WeftError(f"a worker failed: {' '.join(str(error).split())[-_REASON_CHARACTERS:]}")
 
 
-def _quiet() -> None:
+def _prepare() -> None:
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False  # the pipeline shows its own, in its own words
     context.print_on_execution_start = False
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # what fails is raised, and told once

@@ -30,8 +30,6 @@ from pipelines.domain.ids import LearnedVersion
 from pipelines.runtime.settings import TrackingSettings
 
 REGISTERED_MODEL = "weft-learned"
-CHAMPION = "champion"
-CHALLENGER = "challenger"
 LEARNED_TAG = "weft.learned"
 
 _MISSING = frozenset({"RESOURCE_DOES_NOT_EXIST"})
@@ -51,6 +49,7 @@ class Tracking:
     @classmethod
     def of(cls, settings: TrackingSettings, store: Path) -> Tracking:
         """The tracking that settings name, by default SQLite in the store."""
+        os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")  # stdout carries a job's JSON
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", str(settings.http_timeout_s))
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", str(settings.http_retries))
         folder = store.resolve() / "mlflow"
@@ -84,15 +83,17 @@ class Tracking:
                 self._client.set_terminated(run.info.run_id, "KILLED")
         return len(found)
 
-    def register(self, learned: LearnedVersion, run: Run, folder: str, *, note: str, tags: Mapping[str, str]) -> None:
+    def register(
+        self, learned: LearnedVersion, run_id: str, folder: str, *, note: str, tags: Mapping[str, str]
+    ) -> None:
         """Make a run's artifact folder a version of the registered model, tagged with its learned version; once."""
         with _mapped(self.uri):
             self._ensure_model()
             if self._version_of(learned) is None:
                 self._client.create_model_version(
                     REGISTERED_MODEL,
-                    source=f"{run.artifact_uri}/{folder}",
-                    run_id=run.run_id,
+                    source=f"{self._client.get_run(run_id).info.artifact_uri}/{folder}",
+                    run_id=run_id,
                     tags={LEARNED_TAG: learned, **tags},
                     description=note,
                 )
@@ -188,7 +189,6 @@ class Run:
         info = client.create_run(experiment, run_name=name, tags={**tags, **nested}).info
         self._client, self._experiment, self._tags = client, experiment, dict(tags)
         self.run_id: str = info.run_id
-        self.artifact_uri: str = info.artifact_uri
 
     def __enter__(self) -> Run:
         return self

@@ -29,6 +29,7 @@ def test_an_updater_beside_a_bare_poll_loop(tmp_path: Path) -> None:
     with EmbeddedBroker() as broker:
         settings = load_settings([], [f"kafka.bootstrap={broker.bootstrap}"], environment={})
         create_topic(settings.kafka, settings.feedback.topic, partitions=1, replication=1)
+        create_topic(settings.kafka, settings.feedback.dead_letter_topic, partitions=1, replication=1)
         size = produced(settings)
         bare = [bare_rate(settings) for _ in range(2)]
         rates = [updater_rate(settings, tmp_path / str(run)) for run in range(2)]

@@ -118,7 +118,7 @@ def one_life(store: Path, bootstrap: str, rng: random.Random, *, left: int) -> b
         else:
             while epochs(store) < before + 4:
                 assert updater.poll() is None, updater.stderr and updater.stderr.read().decode()
-                time.sleep(0.002)
+                time.sleep(0.02)
             time.sleep(rng.random() * 0.15)
         assert updater.poll() is None
     finally:

@@ -100,6 +100,58 @@ def test_a_content_without_a_vector_is_refused(tmp_path: Path) -> None:
         GenerationBuilder(tmp_path / "staging", settings()).build([part, other], {})
 
 
+def test_contents_are_found_by_row_hash_and_document(generation: Generation) -> None:
+    """ARC-4: rows, hashes and URIs lead to the same contents, in the order asked for."""
+    chunks = generation.chunks
+    rows = chunks.rows_of_document("b.txt")
+    assert {content.text for content in chunks.contents(rows)} == {chunk.text for chunk in DOCUMENTS[0][1]}
+    assert [content.row for content in chunks.contents([5, 0, 5])] == [5, 0, 5]
+    assert [content.content_hash for content in chunks] == list(generation.contents)
+    assert [chunks.row_of(digest) for digest in generation.contents] == list(range(len(chunks)))
+    assert (chunks.row_of(content_hash("unknown")), chunks.rows_of_document("unknown")) == (None, [])
+    assert chunks.uris() == ["a.txt", "b.txt", "c.py", "d.txt"]
+    with pytest.raises(IndexError, match="expected rows in"):
+        chunks.contents([len(chunks)])
+
+
+def test_an_occurrence_carries_its_chunk_and_the_facts_of_its_document(generation: Generation) -> None:
+    """ARC-4: a result can say where it stands and what is known of the document."""
+    (document, (chunk, *_)) = DOCUMENTS[0]
+    (content,) = generation.chunks.contents([generation.chunks.row_of(chunk.content_hash)])
+    occurrence = content.occurrences[1]
+    assert occurrence.chunk == chunk
+    assert (occurrence.uri, occurrence.domain, occurrence.content_type, occurrence.modified_at) == (
+        document.uri,
+        document.domain,
+        document.content_type,
+        document.modified_at,
+    )
+
+
+def test_two_documents_under_one_uri_are_refused(tmp_path: Path) -> None:
+    """ING-26: sources that collide are named instead of mixed."""
+    parts = [write_part(tmp_path / str(n), [a_document("same.txt", f"text {n}")]) for n in range(2)]
+    (tmp_path / "staging").mkdir()
+    with pytest.raises(StoreError, match=r"'same\.txt' twice"):
+        GenerationBuilder(tmp_path / "staging", settings()).build(parts, {})
+
+
+def test_one_flipped_bit_in_any_file_is_found(tmp_path: Path) -> None:
+    """ARC-2: of a real generation no file can be damaged unseen."""
+    built(tmp_path, DOCUMENTS)
+    files = [path for path in sorted((tmp_path / "staging").rglob("*")) if path.is_file()]
+    for path in files:
+        data = path.read_bytes()
+        flipped = bytearray(data)
+        flipped[len(data) // 2] ^= 16
+        path.write_bytes(flipped)
+        with pytest.raises(CorruptionError, match="expected"):
+            open_generation(tmp_path / "staging")
+        path.write_bytes(data)
+    assert len(files) > 15
+    open_generation(tmp_path / "staging").close()
+
+
 def test_a_changed_file_is_not_opened(tmp_path: Path) -> None:
     """ARC-2: a file that does not match its manifest is never served, and the error names it."""
     built(tmp_path, DOCUMENTS)

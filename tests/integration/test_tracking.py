@@ -12,10 +12,11 @@ import pytest
 from matplotlib.figure import Figure
 from mlflow.tracking import MlflowClient
 
+from pipelines.consolidation.champion import CHAMPION
 from pipelines.domain.errors import TrackingUnavailableError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.runtime.settings import TrackingSettings
-from pipelines.runtime.tracking import CHAMPION, REGISTERED_MODEL, Tracking
+from pipelines.runtime.tracking import REGISTERED_MODEL, Tracking
 
 SQLITE = TrackingSettings(uri="", http_timeout_s=5, http_retries=1)
 FIRST, SECOND = LearnedVersion("first"), LearnedVersion("second")
@@ -95,10 +96,10 @@ def test_a_registered_version_points_at_artifacts_and_aliases_move(tracking: Tra
     with tracking.run("calibration", "night", {}) as run:
         run.document("learned/calibration", {})
         for learned in (FIRST, SECOND, FIRST):
-            tracking.register(learned, run, "learned", note="", tags={"decision": "safe"})
+            tracking.register(learned, run.run_id, "learned", note="", tags={"decision": "safe"})
     versions = client.search_model_versions(f"name='{REGISTERED_MODEL}'")
     assert sorted(version.tags["weft.learned"] for version in versions) == ["first", "second"]
-    assert {version.source for version in versions} == {f"{run.artifact_uri}/learned"}
+    assert {version.source for version in versions} == {f"{client.get_run(run.run_id).info.artifact_uri}/learned"}
     tracking.set_alias(CHAMPION, SECOND)
     assert tracking.alias(CHAMPION) == SECOND
     client.set_registered_model_alias(REGISTERED_MODEL, CHAMPION, "1")  # what the UI does

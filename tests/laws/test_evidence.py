@@ -45,7 +45,7 @@ outcomes = st.fixed_dictionaries(
         "bins": st.just(20),
     }
 )
-histories = st.lists(outcomes, max_size=12)
+histories = st.lists(outcomes, max_size=8)
 
 
 def _total(history: list[dict]) -> Evidence:
@@ -67,6 +67,7 @@ def test_subtraction_undoes_addition(a: Evidence, b: Evidence) -> None:
     assert (a - a).is_empty
 
 
+@settings(max_examples=60)
 @given(histories, st.randoms(use_true_random=False))
 def test_a_log_replayed_in_any_order_gives_the_same_evidence(history: list[dict], chance: random.Random) -> None:
     """ARC-1: the same bits in any order, whether tallied in place or summed as values."""

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from pipelines.domain.entities import Mention
+from pipelines.domain.errors import ModelUnavailableError
+from pipelines.embedding.models import locate
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.ingestion.plan import Plan
@@ -17,6 +19,7 @@ from pipelines.settings import load_settings
 from tests.support.parts import embed
 
 WORDS = "tests.support.ingestion:WordEncoder"
+UNAVAILABLE = "tests.support.ingestion:unavailable"
 FORBIDDEN = "tests.support.ingestion:forbidden"
 CAPITALS = "tests.support.ingestion:CapitalExtractor"
 KILLED_ONCE = "tests.support.ingestion:KilledOnceEncoder"
@@ -35,11 +38,11 @@ class WordEncoder:
 
 
 class KilledOnceEncoder(WordEncoder):
-    """Takes its whole process down at the first text it ever sees; `model_folder` holds the mark that it did."""
+    """Takes its whole process down at the first text it ever sees; a mark beside the model says that it did."""
 
     def __init__(self, settings: EmbeddingSettings) -> None:
         super().__init__(settings)
-        self._mark = Path(settings.model_folder) / "killed"
+        self._mark = Path(settings.model).with_name("killed")
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         if not self._mark.exists():
@@ -85,6 +88,19 @@ def forbidden(settings: object) -> None:
     raise AssertionError("nothing was to be computed, yet a model was asked for")
 
 
+def unavailable(settings: object) -> None:
+    raise ModelUnavailableError("no such model")
+
+
+def a_model(folder: Path) -> Path:
+    """A model folder with a real tokenizer and no weights."""
+    model = folder / "model"
+    model.mkdir(parents=True, exist_ok=True)
+    bundled = locate(load_settings(environment={}).embedding)
+    (model / "tokenizer.json").write_bytes((bundled / "tokenizer.json").read_bytes())
+    return model
+
+
 def a_tree(folder: Path, *, files: int = 12) -> Path:
     """A folder of modules, notes and two files that cannot be documents; some content stands in several of them."""
     root = folder / "tree"
@@ -99,10 +115,9 @@ def a_tree(folder: Path, *, files: int = 12) -> Path:
 
 
 def a_plan(source: Path, store: Path, *assignments: str, full: bool = False, **models: str) -> Plan:
-    """A plan with the shipped settings, small units, and models made of words."""
-    small = ("ingest.unit_items=3", "extraction.enabled=false", f"embedding.model_folder={store.parent}")
+    """A plan with the shipped settings, small units, and models made of words; the model lies beside the store."""
+    small = ("ingest.unit_documents=3", "extraction.enabled=false", f"embedding.model={a_model(store.parent)}")
     settings = load_settings(assignments=[*small, *assignments], environment={})
-    real = load_settings(environment={}).embedding
     return Plan(
         sources=[source],
         store=store,
@@ -112,7 +127,7 @@ def a_plan(source: Path, store: Path, *assignments: str, full: bool = False, **m
         ingest=settings.ingest,
         chunking=settings.chunking,
         extraction=settings.extraction,
-        embedding=real if models.get("encoder", WORDS) == WORDS else settings.embedding,
+        embedding=settings.embedding,
         index=settings.index,
         **{"encoder": WORDS, "extractor": CAPITALS, **models},
     )

@@ -11,7 +11,7 @@ import numpy as np
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, chunk_id, content_hash
-from pipelines.domain.ranking import ChannelHit, Query, Scope, Signal, WeightBelief
+from pipelines.domain.ranking import Channel, ChannelHit, Query, Scope, Signal, WeightBelief
 from pipelines.retrieval.candidates import Candidate
 from pipelines.retrieval.filters import RowFilter
 from pipelines.retrieval.searcher import Searcher
@@ -66,9 +66,10 @@ def a_place(uri: str, text: str, **facts: object) -> APlace:
     return APlace(chunk=chunk, uri=uri, **facts)  # type: ignore[arg-type]
 
 
-def a_candidate(name: str, channels: Mapping[object, ChannelHit], *uris: str, **more: object) -> Candidate:
+def a_candidate(name: str, channels: Mapping[Channel, ChannelHit], *uris: str, **more: object) -> Candidate:
     places = tuple(a_place(uri, name) for uri in uris or (f"doc-{name}",))
-    return Candidate(ContentHash(name), name, places, channels, **more)  # type: ignore[arg-type]
+    scores = {channel: hit.score for channel, hit in channels.items()}
+    return Candidate(ContentHash(name), name, places, channels, scores, **more)  # type: ignore[arg-type]
 
 
 class WordEncoder:

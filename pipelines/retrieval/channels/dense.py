@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
+from pipelines.retrieval.channels.run import Ranked
 from pipelines.retrieval.filters import Ranking
 from pipelines.retrieval.ports import QueryEncoder, VectorIndex
 
@@ -18,17 +20,25 @@ class DenseChannel:
         self._index = index
         self._batch = batch
 
-    def search(self, texts: Sequence[str], depth: int) -> list[Ranking]:
-        """The `depth` nearest contents of each text."""
+    def search(self, texts: Sequence[str], depth: int) -> list[Ranked]:
+        """The `depth` nearest contents of each text; any other content's cosine can be had as well."""
         return [
-            ranking
+            ranked
             for start in range(0, len(texts), self._batch)
-            for ranking in self._searched(texts[start : start + self._batch], depth)
+            for ranked in self._searched(texts[start : start + self._batch], depth)
         ]
 
-    def _searched(self, texts: Sequence[str], depth: int) -> list[Ranking]:
-        rows, cosines = self._index.search(self._encoder.encode(texts), depth)
-        return [_ranking(*found) for found in zip(rows, cosines, strict=True)]
+    def _searched(self, texts: Sequence[str], depth: int) -> list[Ranked]:
+        vectors = self._encoder.encode(texts)
+        rows, cosines = self._index.search(vectors, depth)
+        return [
+            Ranked(_ranking(*found), partial(self._cosines, vector))
+            for vector, *found in zip(vectors, rows, cosines, strict=True)
+        ]
+
+    def _cosines(self, vector: np.ndarray, rows: Sequence[int]) -> list[float]:
+        cosines: list[float] = (self._index.vectors(rows) @ vector).tolist()
+        return cosines
 
 
 def _ranking(rows: np.ndarray, cosines: np.ndarray) -> Ranking:

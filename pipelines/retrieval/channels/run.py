@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
 from dataclasses import dataclass
 from typing import Protocol
@@ -15,10 +15,22 @@ from pipelines.retrieval.filters import Ranking
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """What a channel found for one query.
+
+    Attributes:
+        score_rows: The channel's score of any contents, by row; None where it can only score what it found.
+    """
+
+    ranking: Ranking
+    score_rows: Callable[[Sequence[int]], Sequence[float]] | None = None
+
+
 class SearchChannel(Protocol):
     """One way to produce ranked candidates; called from a pool's thread, for a batch of queries at a time."""
 
-    def search(self, texts: Sequence[str], depth: int) -> list[Ranking]:
+    def search(self, texts: Sequence[str], depth: int) -> list[Ranked]:
         """A ranking of at most `depth` per text, in the order of the texts."""
 
 
@@ -32,11 +44,11 @@ class Found:
         elapsed_ms: Milliseconds until the last channel was done with or given up, per query of the batch.
     """
 
-    rankings: Mapping[Channel, Sequence[Ranking]]
+    rankings: Mapping[Channel, Sequence[Ranked]]
     failed: Mapping[str, str]
     elapsed_ms: float
 
-    def of(self, index: int) -> dict[Channel, Ranking]:
+    def of(self, index: int) -> dict[Channel, Ranked]:
         """What the channels gave for one query of the batch."""
         return {channel: rankings[index] for channel, rankings in self.rankings.items()}
 
@@ -56,7 +68,7 @@ def run_channels(
     """
     started = time.perf_counter()
     futures = {channel: pool.submit(searcher.search, texts, depth) for channel, searcher in channels.items()}
-    rankings: dict[Channel, Sequence[Ranking]] = {}
+    rankings: dict[Channel, Sequence[Ranked]] = {}
     failed: dict[str, str] = {}
     for channel, future in futures.items():
         budget_s = budget_ms[channel] * len(texts) / 1000
@@ -70,7 +82,23 @@ def run_channels(
     return Found(rankings, failed, elapsed_ms)
 
 
-def _failure(future: Future[list[Ranking]], budget_s: float) -> str | None:
+def further_scores(
+    found: Mapping[Channel, Ranked], rankings: Mapping[Channel, Ranking], rows: Sequence[int]
+) -> dict[Channel, dict[int, float]]:
+    """Scores of those `rows` that a channel's ranking leaves out, for the channels that can tell.
+
+    What a channel did not rank is not thereby unlike the query: a similarity that is known must not count as none.
+    """
+    scored: dict[Channel, dict[int, float]] = {}
+    for channel, ranked in found.items():
+        ranked_rows = {row for row, _ in rankings[channel]}
+        missing = [row for row in rows if row not in ranked_rows]
+        if ranked.score_rows is not None and missing:
+            scored[channel] = dict(zip(missing, ranked.score_rows(missing), strict=True))
+    return scored
+
+
+def _failure(future: Future[list[Ranked]], budget_s: float) -> str | None:
     if not future.done():
         future.cancel()
         return f"no answer within {budget_s:g} s"

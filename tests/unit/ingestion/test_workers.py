@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.domain.errors import SourceError
-from pipelines.ingestion.parts import REPEATED, reject_repeated, write_part
+from pipelines.ingestion.parts import REPEATED, keep_mentions_once, reject_repeated, write_part
 from pipelines.ingestion.plan import Plan, units_of
 from pipelines.ingestion.units import Unit, pack, unpack
 from pipelines.ingestion.workers import Embed, FindEntities, ReadAndChunk
@@ -114,7 +114,7 @@ def test_of_documents_with_one_uri_the_first_stays(tmp_path: Path) -> None:
     """ING-3: a repeated id in a corpus is rejected and counted, and stops nothing."""
     corpus = tmp_path / "notes.jsonl"
     corpus.write_text("".join(f'{{"_id": "{name}", "text": "text {row}"}}\n' for row, name in enumerate("abacadbe")))
-    plan = a_plan(corpus, tmp_path / "store", "ingest.records_per_item=2", "ingest.unit_items=2")
+    plan = a_plan(corpus, tmp_path / "store", "ingest.records_per_item=2", "ingest.unit_documents=4")
     parts = [write_part(tmp_path, unit) for unit in _read(plan)]
     assert reject_repeated(parts) == 2  # of unit 2 (a, d, b, e): a and b; the repetition inside unit 1 is found there
     texts = {row["uri"]: row["text"] for part in parts for row in pq.read_table(part / "chunks.parquet").to_pylist()}
@@ -122,6 +122,17 @@ def test_of_documents_with_one_uri_the_first_stays(tmp_path: Path) -> None:
     assert texts["notes:a"] == "text 0"
     assert sorted(texts) == [f"notes:{name}" for name in "abcde"]
     assert rejected == [REPEATED] * 3
+
+
+def test_mentions_of_a_content_are_counted_once(tmp_path: Path) -> None:
+    """ING-16, ARC-4: a function that stands in every module mentions what it mentions once."""
+    plan = a_plan(a_tree(tmp_path, files=7), tmp_path / "store")
+    worker = FindEntities(plan.extraction, plan.mentions, CAPITALS)
+    parts = [write_part(tmp_path, worker.work(unit)) for unit in _read(plan)]
+    keep_mentions_once(parts)
+    rows = [tuple(row.values()) for part in parts for row in pq.read_table(part / "mentions.parquet").to_pylist()]
+    assert sum(row[3] == 'Handle."""' for row in rows) == 1
+    assert len(rows) == len(set(rows))
 
 
 def test_two_sources_of_one_name_are_told_apart_or_refused(tmp_path: Path) -> None:

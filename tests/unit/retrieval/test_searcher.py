@@ -64,6 +64,19 @@ def test_a_batch_answers_as_single_searches_do() -> None:
         assert [result.score for result in answer.results] == pytest.approx([item.score for item in alone.results])
 
 
+@pytest.mark.parametrize(("complete", "expected"), [(True, [True, False]), (False, [False, False])])
+def test_a_known_similarity_does_not_count_as_none(complete: bool, expected: list[bool]) -> None:
+    """RET-14: what only the lexical channel ranked has its cosine all the same; off by configuration (ARC-8)."""
+    asked = "red blue green"
+    # Dense prefers the short texts; the long ones hold all words, the second among more others.
+    texts = ["red blue", "red", f"{asked} {' '.join('abcdefghi')}", f"{asked} {' '.join('abcdefghijklmnopqrst')}"]
+    generation = MemoryGeneration({f"d{number}": [text] for number, text in enumerate(texts)})
+    answer = a_searcher(generation, depth=2, complete_scores=complete).search(a_query(asked))
+    of = {result.uris[0]: result for result in answer.results}
+    assert [Channel.DENSE in of[uri].channels for uri in ("d2", "d3")] == [False, False]
+    assert [of[uri].signals[Signal.VECTOR] > 0.0 for uri in ("d2", "d3")] == expected
+
+
 def test_a_filter_leaves_other_documents_out() -> None:
     """RET-4: also where the same text stands in a document that fits and in one that does not."""
     facts = {"notes.md": {"metadata": {"team": "a"}}, "copy.md": {"metadata": {"team": "b"}}}

@@ -1,0 +1,67 @@
+"""Train, export and measure the bundled entity recogniser.
+
+Usage: python -m jobs.train_ner --data FOLDER --out FOLDER [--minutes N] [--words N] [--seed N] [--threads N]
+
+A run that was stopped goes on with --resume, or is exported as it stands with --export-only. On a shared machine
+set OMP_WAIT_POLICY=PASSIVE and GOMP_SPINCOUNT=0. Exit codes: 0 done, 1 the data or a model is missing, 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jobs import _job
+from pipelines.extraction.training import recipe
+from pipelines.extraction.training.evaluation import EITHER, Report
+from pipelines.extraction.training.loop import Schedule
+
+
+def train_ner(
+    *,
+    data: Annotated[Path, typer.Option(help="Folder with train.jsonl.gz and dev.jsonl.gz.")],
+    out: Annotated[Path, typer.Option(help="Folder for the saved state and the checkpoint.")],
+    words: Annotated[int, typer.Option(help="Words to train on at most.")] = 4_000_000,
+    minutes: Annotated[float, typer.Option(help="Minutes to train at most; the rate anneals to whichever ends.")] = 60,
+    seed: Annotated[int, typer.Option(help="Of weights and drawn texts.")] = 7,
+    threads: Annotated[int, typer.Option(help="CPU threads.")] = 2,
+    batch_words: Annotated[int, typer.Option(help="Words a step.")] = 400,
+    encoder_rate: Annotated[float, typer.Option(help="Peak learning rate of the encoder.")] = 1.2e-4,
+    head_rate: Annotated[float, typer.Option(help="Peak learning rate of the new layers.")] = 8e-4,
+    save_minutes: Annotated[float, typer.Option(help="Minutes between saved states.")] = 5,
+    log_every: Annotated[int, typer.Option(help="Steps between progress lines.")] = 50,
+    bf16: Annotated[bool, typer.Option(help="Multiply in bfloat16.")] = True,
+    resume: Annotated[bool, typer.Option(help="Go on from the saved state.")] = False,
+    export_only: Annotated[bool, typer.Option(help="Export and measure the saved state, without training.")] = False,
+    conf: _job.Conf = [],
+    assignments: _job.Assignments = [],
+    as_json: _job.AsJson = False,
+) -> None:
+    """Train, export and measure the bundled entity recogniser."""
+    out.mkdir(parents=True, exist_ok=True)
+    schedule = Schedule(words, minutes, batch_words, encoder_rate, head_rate, bf16, save_minutes, log_every)
+    settings = _job.settings_of(conf, assignments, None).extraction
+    run = recipe.Run(data, out, seed, threads, schedule, settings)
+    progress = recipe.export_saved(run) if export_only else recipe.fit(run, resume=resume)
+    report, facts = recipe.assess(run, progress)
+    summary = {"checkpoint": str(run.checkpoint), "words": progress.words, "bytes": facts.size, "speed": facts.speed}
+    _job.emit({**summary, **_figures(report)}, as_json=as_json)
+
+
+def _figures(report: Report) -> dict[str, object]:
+    f1 = {label: round(count.f1, 4) for label, count in report.labels.items()}
+    sources = {name: round(count.f1, 4) for name, count in report.sources.items()}
+    return {"f1": f1 | {EITHER: round(report.either.f1, 4)}, "sources": sources, "thresholds": dict(report.thresholds)}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the job on arguments and return its exit code."""
+    return _job.run(train_ner, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""How the bundled recogniser is trained, measured and exported; nothing here runs while indexing."""

@@ -1,0 +1,84 @@
+"""Precision, recall and F1 of found spans, and the thresholds that maximise F1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+Found = tuple[int, int, str, float]  # first word, last word, label, score
+Gold = tuple[int, int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Counts of one label or source. Adding is merging."""
+
+    hits: int = 0
+    found: int = 0
+    gold: int = 0
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(self.hits + other.hits, self.found + other.found, self.gold + other.gold)
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall, 2 hits / (found + gold); 0 when nothing is there.
+
+        Examples:
+            >>> Tally(hits=2, found=3, gold=5).f1
+            0.5
+        """
+        total = self.found + self.gold
+        return 2 * self.hits / total if total else 0.0
+
+    @property
+    def precision(self) -> float:
+        """Share of the found spans that are right."""
+        return self.hits / self.found if self.found else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Share of the gold spans that were found."""
+        return self.hits / self.gold if self.gold else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One text: what was found at a low threshold, what is right, which labels count here."""
+
+    found: tuple[Found, ...]
+    gold: frozenset[Gold]
+    labels: frozenset[str]
+
+
+def tally(texts: Iterable[Judged], thresholds: Mapping[str, float], default: float) -> dict[str, Tally]:
+    """Exact-match counts by label.
+
+    Args:
+        texts: Texts with their findings; labels that do not count in a text are ignored there.
+        thresholds: Least score by label, in [0, 1].
+        default: Least score of a label without a threshold of its own.
+    """
+    counts: dict[str, Tally] = {}
+    for text in texts:
+        kept = {(a, b, label) for a, b, label, score in text.found if score >= thresholds.get(label, default)}
+        for label in text.labels:
+            found = {span for span in kept if span[2] == label}
+            gold = {span for span in text.gold if span[2] == label}
+            counts[label] = counts.get(label, Tally()) + Tally(len(found & gold), len(found), len(gold))
+    return counts
+
+
+def micro(counts: Mapping[str, Tally]) -> Tally:
+    """All labels together."""
+    return sum(counts.values(), Tally())
+
+
+def best_thresholds(texts: Sequence[Judged], grid: Sequence[float]) -> dict[str, float]:
+    """The threshold of `grid` with the highest F1, by label; labels without a gold span are left out."""
+    best: dict[str, tuple[float, float]] = {}
+    for threshold in grid:
+        for label, count in tally(texts, {}, threshold).items():
+            if count.gold and count.f1 > best.get(label, (-1.0, 0.0))[0]:
+                best[label] = (count.f1, threshold)
+    return {label: threshold for label, (_, threshold) in sorted(best.items())}

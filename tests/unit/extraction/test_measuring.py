@@ -1,0 +1,65 @@
+"""ING-16: thresholds are chosen per label, and figures mean what they say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pytest
+
+from pipelines.domain.entities import Mention
+from pipelines.extraction.training.card import Facts, card
+from pipelines.extraction.training.evaluation import measure
+from pipelines.extraction.training.loop import FLOOR, WARM_UP, Progress, Schedule, rate
+from pipelines.extraction.training.metrics import Judged, Tally, best_thresholds, micro, tally
+from pipelines.extraction.training.sampling import Sentence
+
+PERSON = frozenset({"person"})
+TEXT = Judged(
+    ((0, 0, "person", 0.9), (1, 1, "person", 0.4), (2, 2, "place", 0.9)), frozenset({(0, 0, "person")}), PERSON
+)
+SCHEDULE = Schedule(
+    words=100, minutes=1, batch_words=10, encoder_rate=1, head_rate=1, bf16=False, save_minutes=1, log_every=1
+)
+
+
+def test_spans_above_the_threshold_count_and_labels_that_are_not_judged_do_not() -> None:
+    """ING-16: "place" is not annotated in this text, so that find is neither right nor wrong."""
+    assert tally([TEXT], {"person": 0.3}, 0.5) == {"person": Tally(hits=1, found=2, gold=1)}
+    assert micro(tally([TEXT], {}, 0.5)).f1 == 2 * 1 / (1 + 1)
+
+
+def test_the_chosen_threshold_has_the_best_f1() -> None:
+    """ING-16: at 0.5 F1 is 1, at 0.3 it is 2 * 1 / (2 + 1)."""
+    assert best_thresholds([TEXT], (0.3, 0.5)) == {"person": 0.5}
+
+
+def test_software_found_as_technology_counts_when_either_is_asked() -> None:
+    """ING-16: the report says both how they are told apart and how they are found."""
+    sentences = {"stackoverflow": [Sentence(("Use", "Redis"), ((1, 1, "software library"),), "stackoverflow")] * 3}
+
+    def recognise(texts: Sequence[str], labels: Sequence[str]) -> list[list[Mention]]:
+        return [[Mention(4, 9, "Redis", "technology", 0.8)] for _ in texts]
+
+    report = measure(recognise, sentences, ["software", "technology"], default=0.5)
+    assert report.labels["software"] == Tally(hits=0, found=0, gold=3)
+    assert report.either == Tally(hits=3, found=3, gold=3)
+    text = card(report, Facts(size=25_000_000, speed=20, threads=2, offered=9, training="Trained.", mentions="Some."))
+    assert "| software or technology | as above | 100.0 | 100.0 | 100.0 | 3 |" in text
+    assert "25.0 MB" in text
+
+
+def test_the_rate_rises_then_falls_to_the_floor() -> None:
+    """ING-16."""
+    assert rate(0.0) == FLOOR
+    assert rate(WARM_UP) == 1.0
+    assert rate(1.0) == pytest.approx(FLOOR)
+    assert rate((1 + WARM_UP) / 2) == pytest.approx((1 + FLOOR) / 2)
+
+
+def test_the_budget_that_ends_first_sets_the_pace() -> None:
+    """ING-16: 40 of 100 words, but 45 of 60 seconds."""
+    progress = Progress().after(40, loss=2.0, seconds=45)
+    assert progress.done(SCHEDULE) == 0.75
+    assert progress.loss == 2.0
+    assert not math.isnan(progress.after(10, loss=1.0, seconds=46).loss)
