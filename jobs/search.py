@@ -25,7 +25,7 @@ from rich.padding import Padding
 from jobs import _job
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.documents import Domain
-from pipelines.domain.errors import SourceError
+from pipelines.domain.errors import NothingPublishedError, SourceError
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import ANY, Answer, Channel, Query, RankedResult
 from pipelines.embedding.encoder import load_encoder
@@ -84,7 +84,13 @@ def opened(settings: Settings) -> Iterator[Searcher]:
     Raises:
         NothingPublishedError: No generation is live.
     """
-    source = CatalogSource(Catalog(Path(settings.storage.root)), settings.priors, clock=system_clock)
+    catalog = Catalog(Path(settings.storage.root))
+    if catalog.pointer().generation is None:  # before an encoder is loaded in vain
+        raise NothingPublishedError(
+            f"expected a live generation in {settings.storage.root}, found none: run `python -m jobs.reindex --source "
+            f"PATH --store {settings.storage.root}` first"
+        )
+    source = CatalogSource(catalog, settings.priors, clock=system_clock)
     with Searcher(source, load_encoder(settings.embedding), settings.retrieval, clock=system_clock) as searcher:
         yield searcher
 

@@ -6,10 +6,15 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from pipelines.runtime.cluster import connect, disconnect
 from pipelines.settings import load_settings
+
+# How long one example takes says more about what else the machine does than about the code.
+hypothesis.settings.register_profile("weft", deadline=None)
+hypothesis.settings.load_profile("weft")
 
 ROOT = Path(__file__).resolve().parent.parent
 
