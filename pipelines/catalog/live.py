@@ -36,8 +36,9 @@ class LiveEvidence:
     def evidence(self) -> Evidence:
         """Base of the live version + (streamed − cut of the newest version that was ever live).
 
-        A version that waits for its verdict changes nothing: what it folded goes on counting as streamed. A damaged live version is stood in for by the nearest readable ancestor, with a warning. Without a readable
-        cut it is unknown what is new, and only the base counts.
+        A version that waits for its verdict changes nothing: what it folded goes on counting as streamed. A damaged
+        live version is stood in for by the nearest readable ancestor, with a warning. Without a readable cut it is
+        unknown what is new, and only the base counts.
         """
         # Pointer first: a version is published before it goes live, so that every pair met this way was once in force.
         pointer = self._pointer.read()

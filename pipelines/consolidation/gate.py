@@ -74,6 +74,7 @@ def judge(
     candidate: Candidate,
     before: Beliefs,
     after: Beliefs,
+    *,
     shadow: Shadow | None,
     improve: Improve | None,
     rules: ConsolidationSettings,

@@ -62,7 +62,9 @@ def _steps(
         note.parameters({"outcome": calibration.reason})
     with step("gate") as note:
         recorded = recorded_verdict(night.tracking, candidate.published)
-        verdict = recorded or judge(candidate, before, after, night.shadow, night.improve, night.rules)
+        verdict = recorded or judge(
+            candidate, before, after, shadow=night.shadow, improve=night.improve, rules=night.rules
+        )
         note.parameters({"decision": verdict.decision, "reason": verdict.reason})
     version = candidate.published
     if not dry_run:
