@@ -101,8 +101,9 @@ def _quantize(full: Path, quantized: Path) -> None:
 
 
 def _neutral_encoder(settings: dict[str, Any]) -> dict[str, Any]:
-    # GLiNER writes the folder the encoder came from, which exists on no other machine.
-    return settings | {"model_name": BACKBONE}
+    # GLiNER writes the folder the encoder came from, here and in the encoder's own settings; no other machine has it.
+    encoder = {key: value for key, value in settings["encoder_config"].items() if key != "_name_or_path"}
+    return settings | {"model_name": BACKBONE, "encoder_config": encoder}
 
 
 def _unlimited(tokenizer: dict[str, Any]) -> dict[str, Any]:
