@@ -51,6 +51,11 @@ eval: setup ## measure retrieval on every collection under WEFT_DATA
 crash: setup ## kill the updater at many random points and compare the bits
 	$(BIN)/python -m pytest -m "slow and crash" -s tests/crash
 
+.PHONY: schema
+schema: setup ## write the JSON Schema of feedback events anew
+	$(BIN)/python -c "import json; from pipelines.feedback.codec import json_schema; print(json.dumps(json_schema(), indent=2))" \
+	  > infra/kafka/feedback.schema.json
+
 .PHONY: mlflow
 mlflow: setup ## open the MLflow UI on the store, http://127.0.0.1:5000
 	$(BIN)/mlflow ui --backend-store-uri sqlite:///$(STORE)/mlflow/mlflow.db --host 127.0.0.1 --port 5000

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
 import typer
 from rich.console import Console
 from rich.logging import RichHandler
@@ -52,19 +51,19 @@ def run(command: Callable[..., Any], argv: Sequence[str] | None = None) -> int:
         datefmt="%H:%M:%S",
         handlers=[RichHandler(console=stderr, show_path=False)],
     )
+    logging.getLogger("kafka").setLevel(logging.WARNING)  # it narrates every connection at INFO
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command()(command)
     try:
-        typer.main.get_command(app).main(args=None if argv is None else list(argv), standalone_mode=False)
+        typer.main.get_command(app).main(args=None if argv is None else list(argv))
     except WeftError as error:
         sys.stderr.write(f"{_name(command)}: {' '.join(str(error).split())}\n")
         return 1
-    except click.ClickException as error:
-        error.show(sys.stderr)
-        return 2
-    except (KeyboardInterrupt, click.Abort):
+    except KeyboardInterrupt:
         sys.stderr.write(f"{_name(command)}: interrupted\n")
         return 130
+    except SystemExit as end:  # how typer ends: 0 done, 2 after it explained wrong usage
+        return end.code if isinstance(end.code, int) else 1
     return 0
 
 

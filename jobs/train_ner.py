@@ -37,8 +37,8 @@ def train_ner(
     bf16: Annotated[bool, typer.Option(help="Multiply in bfloat16.")] = True,
     resume: Annotated[bool, typer.Option(help="Go on from the saved state.")] = False,
     export_only: Annotated[bool, typer.Option(help="Export and measure the saved state, without training.")] = False,
-    conf: _job.Conf = [],  # noqa: B006
-    assignments: _job.Assignments = [],  # noqa: B006
+    conf: _job.Conf = [],
+    assignments: _job.Assignments = [],
     as_json: _job.AsJson = False,
 ) -> None:
     """Train, export and measure the bundled entity recogniser."""

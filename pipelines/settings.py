@@ -13,9 +13,20 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from pipelines.chunking.settings import ChunkingSettings
+from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.errors import ConfigurationError
+from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.evaluation.settings import EvaluationSettings
+from pipelines.evaluation.simulation import SimulationSettings
 from pipelines.extraction.settings import ExtractionSettings
-from pipelines.runtime.cluster import ClusterSettings
+from pipelines.feedback.settings import FeedbackSettings
+from pipelines.indexes.settings import IndexSettings
+from pipelines.ingestion.settings import IngestSettings
+from pipelines.learning.priors import Priors
+from pipelines.learning.settings import LearningSettings
+from pipelines.retrieval.settings import RetrievalSettings
+from pipelines.runtime.settings import ClusterSettings, KafkaSettings, TrackingSettings
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 ENVIRONMENT_PREFIX = "WEFT__"
@@ -36,6 +47,19 @@ class Settings(BaseModel):
 
     storage: StorageSettings
     cluster: ClusterSettings
+    chunking: ChunkingSettings
+    ingest: IngestSettings
+    embedding: EmbeddingSettings
+    index: IndexSettings
+    kafka: KafkaSettings
+    feedback: FeedbackSettings
+    retrieval: RetrievalSettings
+    learning: LearningSettings
+    priors: Priors
+    tracking: TrackingSettings
+    simulation: SimulationSettings
+    evaluation: EvaluationSettings
+    consolidation: ConsolidationSettings
     extraction: ExtractionSettings
 
     @property

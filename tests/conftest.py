@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+from pipelines.runtime.cluster import connect, disconnect
+from pipelines.settings import load_settings
+
+# How long one example takes says more about what else the machine does than about the code.
+hypothesis.settings.register_profile("weft", deadline=None)
+hypothesis.settings.load_profile("weft")
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -21,3 +30,12 @@ def data_root() -> Path:
     if not root.is_dir():
         pytest.skip(f"no test collections at {root}: set WEFT_DATA")
     return root
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[None]:
+    """One local Ray cluster for the whole session: starting one takes seconds. Its CPUs are logical."""
+    settings = load_settings(assignments=["cluster.cpus=4", "cluster.address=local"], environment={}).cluster
+    connect(settings)
+    yield
+    disconnect()

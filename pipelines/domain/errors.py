@@ -13,6 +13,7 @@ A leaf exists for each thing a caller does differently:
     ├── FencedError              stop: another updater owns this partition now
     ├── WrongLogError            stop: the topic is not the one the stored offset belongs to
     ├── BrokerUnavailableError   retry: the broker does not answer
+    ├── TrackingUnavailableError retry: MLflow does not answer
     └── InvalidEventError        skip the record: it becomes a dead letter with this reason
 """
 
@@ -61,6 +62,10 @@ class WrongLogError(WeftError):
 
 class BrokerUnavailableError(WeftError):
     """The broker does not answer within its time limit."""
+
+
+class TrackingUnavailableError(WeftError):
+    """MLflow does not answer, or refuses what it is told."""
 
 
 class InvalidEventError(WeftError):

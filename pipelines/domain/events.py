@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -14,7 +14,7 @@ SCHEMA_VERSION = 1
 
 Identifier = Annotated[str, Meta(min_length=1, max_length=128)]
 Name = Annotated[str, Meta(min_length=1, max_length=64)]
-Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", max_length=64)]  # `$` alone lets a line end through
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Satisfaction = Annotated[float, Meta(ge=-1.0, le=1.0)]
 Rank = Annotated[int, Meta(ge=1, le=10_000)]
@@ -86,7 +86,7 @@ class Selection(Event, kw_only=True, frozen=True, tag="selection"):
 class SessionPhase(Event, kw_only=True, frozen=True, tag="session"):
     """The session's lifecycle moved on."""
 
-    phase: Annotated[str, Meta(pattern="^(start|suspend|resume|complete|abandon)$")]
+    phase: Literal["start", "suspend", "resume", "complete", "abandon"]
 
 
 AnyEvent = Impression | Explicit | Selection | SessionPhase

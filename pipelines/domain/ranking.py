@@ -48,6 +48,7 @@ class Query:
     Attributes:
         domain: Whose weights rank the answer; None takes the weights of each candidate's own domain.
         explore: Draw the weights from their posterior (Thompson) instead of taking the mean; seeded by `query_id`.
+        filters: Metadata that a document must have, value by name (RET-4).
     """
 
     text: str
@@ -60,6 +61,7 @@ class Query:
     session_id: SessionId | None = None
     principal: str = ""
     explore: bool = False
+    filters: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,9 @@ class RankedResult:
     Attributes:
         uris: Every document the content stands in (ARC-4), the best one first.
         signals: Value of every signal in [0, 1], whether it was weighted or not.
-        probability: P(good) by the live calibration, None while there is none.
+        relevance: Σ expected weight · signal in [0, 1]: the same measure under every fusion mode, so that calibration
+            survives a change of mode.
+        probability: P(good) at this relevance by the live calibration, None while there is none.
     """
 
     rank: int
@@ -131,6 +135,7 @@ class RankedResult:
     channels: Mapping[Channel, ChannelHit]
     signals: Mapping[Signal, float]
     contributions: tuple[Contribution, ...]
+    relevance: float = 0.0
     probability: float | None = None
 
     @property

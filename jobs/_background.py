@@ -1,0 +1,80 @@
+"""Updaters that run beside something else in one process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from types import TracebackType
+
+from jobs import update
+from pipelines.domain.errors import BrokerUnavailableError
+from pipelines.feedback.updater import Progress
+from pipelines.settings import Settings
+
+
+class BackgroundUpdaters:
+    """The updaters of a store as Ray actors, driven by a thread of their own while a block runs."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._stop = threading.Event()
+        self._told = threading.Condition()
+        self._round = 0
+        self._standings: Sequence[Progress] = ()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="updaters", daemon=True)
+
+    def __enter__(self) -> BackgroundUpdaters:
+        self._thread.start()
+        self._await_rounds(1)
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def caught_up(self, timeout_s: float = 120.0) -> Sequence[Progress]:
+        """Wait until everything that was acknowledged before this call is consumed and published.
+
+        Raises:
+            BrokerUnavailableError: That did not happen in time.
+        """
+        deadline = time.monotonic() + timeout_s
+        # A lag of 0 may have been measured before the last record was sent, and what is published follows what is
+        # committed by a round: only two rounds begun after this call say both.
+        self._await_rounds(2)
+        while any(standing.lag != 0 for standing in self._standings):
+            if time.monotonic() > deadline:
+                lags = [standing.lag for standing in self._standings]
+                raise BrokerUnavailableError(
+                    f"updaters: expected to catch up within {timeout_s:g} s, still behind by {lags}"
+                )
+            self._await_rounds(1)
+        self._await_rounds(1)
+        return self._standings
+
+    def _run(self) -> None:
+        try:
+            update.run(
+                self._settings, local=False, until_caught_up=False, stop=self._stop.is_set, on_progress=self._hear
+            )
+        except BaseException as error:  # noqa: BLE001  handed to the thread that waits
+            self._failure = error
+            with self._told:
+                self._told.notify_all()
+
+    def _hear(self, standings: Sequence[Progress]) -> None:
+        with self._told:
+            self._standings = standings
+            self._round += 1
+            self._told.notify_all()
+
+    def _await_rounds(self, count: int) -> None:
+        with self._told:
+            wanted = self._round + count
+            self._told.wait_for(lambda: self._round >= wanted or self._failure is not None)
+        if self._failure is not None:
+            raise self._failure

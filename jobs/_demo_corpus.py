@@ -1,0 +1,81 @@
+"""What the demonstration indexes: weft's own files and modules of the standard library, less the texts it asks with."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sysconfig
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pipelines.chunking.ground_truth import SyntheticQuestion, masked_corpus
+from pipelines.domain.documents import Document
+from pipelines.embedding.tokens import load_token_counter
+from pipelines.ingestion.sources import read_source
+from pipelines.settings import Settings
+
+ROOT = Path(__file__).resolve().parent.parent
+OWN = ("pipelines", "jobs", "conf", "docs", "infra", "README.md", "CHANGELOG.md", "Makefile", "pyproject.toml")
+_TEXTS = frozenset({".py", ".md", ".yaml", ".toml", ".sql", ".json", ""})
+_OWN_BYTES = 100_000  # above it are vocabularies and the like, not texts that somebody wrote
+_MODULE_BYTES = range(2_000, 20_000)  # large enough to say something, small enough that a hundred are quickly read
+
+
+@dataclass(frozen=True, slots=True)
+class DemoCorpus:
+    """Masked files, ready to be indexed, and the questions whose answers they hold."""
+
+    sources: tuple[Path, ...]
+    documents: int
+    questions: tuple[SyntheticQuestion, ...]
+
+
+def prepare(folder: Path, settings: Settings, *, modules: int) -> DemoCorpus:
+    """Write the corpus below a folder, replacing what an earlier run wrote there.
+
+    Nothing that is asked later stands verbatim in what is written: docstrings lose their first sentence, Markdown
+    sections their heading.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    count_tokens = load_token_counter(settings.embedding)
+    found = [*_documents("weft", _own(), settings), *_documents("python", _standard_library(modules), settings)]
+    documents, questions = masked_corpus(found, settings.chunking.sizes_of, count_tokens)
+    for document in documents:
+        _write(folder / document.uri, document)
+    return DemoCorpus((folder / "weft", folder / "python"), len(documents), tuple(questions))
+
+
+def _own() -> Iterator[Path]:
+    return (ROOT / name for name in OWN if (ROOT / name).exists())
+
+
+def _standard_library(modules: int) -> list[Path]:
+    """The first modules of a fitting size, by name, so that every run on one interpreter takes the same."""
+    top = Path(sysconfig.get_paths()["stdlib"])
+    fitting = (path for path in sorted(top.glob("*.py")) if path.stat().st_size in _MODULE_BYTES)
+    return [path for path, _ in zip(fitting, range(modules), strict=False)]
+
+
+def _documents(name: str, paths: Iterable[Path], settings: Settings) -> Iterator[Document]:
+    for path in paths:
+        for item in read_source(path, settings.ingest, domain=None):
+            if isinstance(item, Document) and _is_written_by_hand(item):
+                yield _named(item, name, path)
+
+
+def _is_written_by_hand(document: Document) -> bool:
+    return Path(document.uri).suffix in _TEXTS and len(document.text) <= _OWN_BYTES
+
+
+def _named(document: Document, name: str, path: Path) -> Document:
+    # The URI of a file starts with its folder's name, which for a module is the interpreter's, not ours.
+    inner = document.uri if path.is_dir() else path.name
+    return replace(document, uri=f"{name}/{inner}")
+
+
+def _write(path: Path, document: Document) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(document.text.encode("utf-8", "surrogateescape"))
+    if document.modified_at is not None:
+        os.utime(path, (document.modified_at, document.modified_at))

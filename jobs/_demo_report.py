@@ -1,0 +1,102 @@
+"""What the demonstration says on its way and at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from jobs import _job, update
+from pipelines.domain.documents import Domain
+from pipelines.domain.ranking import Channel, Scope, Signal, WeightBelief
+from pipelines.evaluation.compare import compare
+from pipelines.evaluation.metrics import PerQuery, estimates
+from pipelines.evaluation.settings import EvaluationSettings
+from pipelines.feedback.updater import Progress
+from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.settings import FusionMode
+
+BASELINES: Mapping[str, Mapping[str, Any]] = {
+    "BM25 alone": {"channels": (Channel.LEXICAL,), "fusion": FusionMode.RSF},
+    "dense alone": {"channels": (Channel.DENSE,), "fusion": FusionMode.RSF},
+    "RRF": {"fusion": FusionMode.RRF},
+}
+"""What is measured beside weft, as changes to the retrieval settings."""
+
+BEFORE = "weft, at its priors"
+AFTER = "weft, after learning"
+_SHOWN = {"ndcg_at_10": "nDCG@10", "mrr_at_10": "MRR@10", "hit_rate_at_1": "hit@1", "recall_at_20": "recall@20"}
+
+Weights = Mapping[Domain, Mapping[Signal, WeightBelief]]
+
+
+def step(text: str) -> None:
+    """Begin a part of the demonstration."""
+    _job.stdout.print(f"\n[bold]▸ {text}[/bold]")
+
+
+def say(text: str) -> None:
+    """Add a fact to the part under way."""
+    _job.stdout.print(f"  {text}")
+
+
+def weights_of(searcher: Searcher) -> Weights:
+    """What is believed now about every signal, for the demonstration's users."""
+    beliefs = searcher.snapshot.beliefs
+    return {
+        domain: beliefs.weights(Scope(domain, agent="demo"), tuple(Signal)) for domain in (Domain.CODE, Domain.GENERAL)
+    }
+
+
+def weights(before: Weights, after: Weights) -> None:
+    """Show what learning moved."""
+    table = Table("signal", *(f"{domain}: prior → learned (90 % interval)" for domain in before), box=None)
+    for signal in Signal:
+        cells = (f"{before[domain][signal].mean:.2f} → {_belief(after[domain][signal])}" for domain in before)
+        table.add_row(signal.value, *cells)
+    _job.stdout.print(table)
+
+
+def _belief(belief: WeightBelief) -> str:
+    return f"{belief.mean:.2f} ({belief.low:.2f}–{belief.high:.2f}, n={belief.n_effective:.0f})"
+
+
+def fates(standings: Sequence[Progress]) -> dict[str, Any]:
+    """What became of every event, and the check that they add up."""
+    update.require_balance(standings)
+    summary = update.summary(standings)
+    names = ("consumed", "applied", "duplicate", "dead_lettered", "late")
+    say("events: " + ", ".join(f"{summary[name]:,} {name.replace('_', '-')}" for name in names))
+    return summary
+
+
+def quality(measured: Mapping[str, PerQuery], settings: EvaluationSettings) -> None:
+    """The table of held-out quality, and how sure the gain is."""
+    asked = len(next(iter(measured[AFTER].values())))
+    table = Table("", *_SHOWN.values(), title=f"{asked} held-out questions", title_justify="left", box=None)
+    for name, found in measured.items():
+        means = estimates(found, settings)
+        style = "bold" if name == AFTER else ""
+        table.add_row(name, *(f"{means[metric].mean:.3f}" for metric in _SHOWN), style=style)
+    _job.stdout.print(table)
+    for metric in ("ndcg_at_10", "hit_rate_at_1"):
+        gain = compare(measured[BEFORE][metric], measured[AFTER][metric], settings)
+        verdict = "the interval excludes 0" if gain.significant else "the interval includes 0: not shown by this sample"
+        say(
+            f"learning moved {_SHOWN[metric]} by {gain.change.mean:+.3f} "
+            f"({gain.change.low:+.3f} to {gain.change.high:+.3f}); "
+            f"{gain.better} questions better, {gain.worse} worse; {verdict}"
+        )
+
+
+def farewell(root: Path, night: Mapping[str, Any], seconds: float) -> None:
+    """Say what to do next."""
+    _job.stdout.print(
+        f"\n[bold]Done in {seconds:.0f} s.[/bold] Learned version {night['learned']}: {night['decision']}."
+    )
+    _job.stdout.print(
+        f'  search   .venv/bin/python -m jobs.search "how is a checkpoint written" --store {root} --explain'
+    )
+    _job.stdout.print(f"  review   make mlflow STORE={root}    then open http://127.0.0.1:5000, experiment calibration")

@@ -1,0 +1,126 @@
+"""Run the night: fold the day's evidence into a learned version, calibrate, judge, publish and report it in MLflow.
+
+    python -m jobs.consolidate --store DIR [--dry-run] [--json]
+
+It can be killed at any instant and started again: the next run finishes what was begun. `--dry-run` finds everything
+out and changes nothing. Exit codes: 0 done or nothing new, 1 with a reason (no MLflow, damaged store), 2 usage.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from jobs import _job
+from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.gate import Improve, Shadow
+from pipelines.consolidation.night import Evaluate, Night
+from pipelines.consolidation.pipeline import STEPS
+from pipelines.consolidation.pipeline import consolidate as through_the_night
+from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.state import PartitionState
+from pipelines.runtime.clock import Clock, system_clock
+from pipelines.runtime.tracking import Tracking
+from pipelines.settings import Settings
+
+_COUNTERS = ("consumed", "applied", "duplicate", "dead_lettered", "late", "waiting", "unjoined", "holes")
+_DOING = {
+    "merge": "folding what was streamed into the base",
+    "recalibrate": "checking what confidences are worth",
+    "gate": "comparing with what is live",
+    "publish": "publishing and registering",
+    "report": "drawing and writing the report",
+}
+
+
+def consolidate(
+    conf: _job.Conf = [],
+    assignments: _job.Assignments = [],
+    store: _job.Store = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what would be published, change nothing.")] = False,
+    as_json: _job.AsJson = False,
+) -> None:
+    """Fold the day's evidence into a learned version, calibrate, judge, publish and report it."""
+    settings = _job.settings_of(conf, assignments, store)
+    summary = run_visibly(settings, dry_run=dry_run)
+    _job.emit(summary, as_json=as_json)
+
+
+def run_visibly(
+    settings: Settings,
+    *,
+    dry_run: bool = False,
+    shadow: Shadow | None = None,
+    improve: Improve | None = None,
+    evaluate: Evaluate | None = None,
+) -> Mapping[str, Any]:
+    """The same, and say on stderr what it does and what came of it."""
+    announce = lambda step: _job.stderr.print(_line(step))  # noqa: E731
+    summary = run(settings, dry_run=dry_run, announce=announce, shadow=shadow, improve=improve, evaluate=evaluate)
+    _job.stderr.print(_told(summary))
+    return summary
+
+
+def run(
+    settings: Settings,
+    *,
+    dry_run: bool,
+    announce: Callable[[str], None] = lambda _: None,
+    shadow: Shadow | None = None,
+    improve: Improve | None = None,
+    evaluate: Evaluate | None = None,
+    clock: Clock = system_clock,
+) -> Mapping[str, Any]:
+    """The night that the settings describe; see `pipelines.consolidation.pipeline.consolidate`.
+
+    Args:
+        shadow: Replays queries for the gate; without it the gate judges the weights.
+        improve: Compares the live version and the candidate on judged queries, for the gate.
+        evaluate: Measures retrieval for the report.
+    """
+    root = Path(settings.storage.root)
+    night = Night(
+        catalog=Catalog(root),
+        tracking=Tracking.of(settings.tracking, root),
+        priors=settings.priors,
+        learning=settings.learning,
+        rules=settings.consolidation,
+        now=clock(),
+        facts={"settings": settings.fingerprint, "priors": settings.priors.fingerprint, "store": str(root.resolve())},
+        shadow=shadow,
+        improve=improve,
+        evaluate=evaluate,
+        counters=_counters(root, settings.feedback),
+    )
+    return through_the_night(night, announce, dry_run=dry_run)
+
+
+def _counters(root: Path, rules: FeedbackSettings) -> dict[str, dict[str, int]]:
+    found = {}
+    for path in sorted((root / "updaters").glob("*/state.sqlite")):
+        state = PartitionState(path.parent, int(path.parent.name), rules)
+        try:
+            report = state.report()
+            found[path.parent.name] = {name: getattr(report, name) for name in _COUNTERS}
+        finally:
+            state.close()
+    return found
+
+
+def _line(step: str) -> str:
+    return f"step {STEPS.index(step) + 1} of {len(STEPS)} · {step}: {_DOING[step]}"
+
+
+def _told(summary: Mapping[str, Any]) -> str:
+    if "reason" not in summary:
+        return f"nothing new since learned version {summary['learned'] or 'none'}"
+    version = summary["learned"] or "rehearsal, nothing published"
+    return f"learned version {version}: {summary['decision']} ({summary['reason']}); {summary['calibration']}"
+
+
+if __name__ == "__main__":
+    sys.exit(_job.run(consolidate))

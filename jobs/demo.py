@@ -1,0 +1,241 @@
+"""The whole loop on a small real corpus: index, search, feedback through Kafka, learn, consolidate, measure.
+
+    python -m jobs.demo --store DIR [--bootstrap HOST:PORT] [--modules N] [--json]
+
+Indexes weft's own files and modules of the standard library, with the texts that are asked masked; simulated users ask
+half of the questions and react to what they are shown; quality is measured on the other half, before and after.
+Exit codes: 0 done, 1 with a reason, 2 usage.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Annotated, Any
+
+import typer
+from rich.progress import track
+
+from jobs import _demo_report as report
+from jobs import _job, consolidate, reindex
+from jobs._background import BackgroundUpdaters
+from jobs._demo_corpus import prepare
+from jobs.search import opened
+from pipelines.chunking.ground_truth import SyntheticQuestion
+from pipelines.consolidation.gate import Improve, Improvement, Shadow
+from pipelines.consolidation.night import Evaluate
+from pipelines.domain.errors import StoreError
+from pipelines.domain.ids import ContentHash, QueryId, SessionId, content_hash
+from pipelines.domain.ranking import Answer, Query
+from pipelines.evaluation.compare import compare
+from pipelines.evaluation.metrics import PerQuery, measure
+from pipelines.evaluation.runs import Run
+from pipelines.evaluation.simulation import react
+from pipelines.feedback.producer import FeedbackProducer
+from pipelines.learning.evidence import Evidence
+from pipelines.retrieval.searcher import Searcher
+from pipelines.runtime.broker import EmbeddedBroker
+from pipelines.settings import Settings
+
+_BATCH = 25  # questions that simulated users ask between two looks at what was learned
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What one system returned for the held-out questions, and how good that was."""
+
+    run: Run
+    measured: PerQuery
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Mean over questions by name of the measure."""
+        return {name: fmean(values.values()) for name, values in self.measured.items()}
+
+
+def demo(
+    conf: _job.Conf = [],
+    assignments: _job.Assignments = [],
+    store: _job.Store = None,
+    bootstrap: Annotated[
+        str | None, typer.Option("--bootstrap", help="Broker, host:port; default an embedded one.")
+    ] = None,
+    modules: Annotated[int, typer.Option("--modules", help="Standard library modules to index.")] = 110,
+    questions: Annotated[int, typer.Option("--questions", help="At most this many, half of them held out.")] = 800,
+    as_json: _job.AsJson = False,
+) -> None:
+    """Show the whole loop on real input."""
+    begun = time.perf_counter()
+    # A question's answer is one chunk, so chunks are what is ranked.
+    settings = _job.settings_of(conf, [*assignments, "retrieval.unit=chunk"], store)
+    root = Path(settings.storage.root)
+    _start_afresh(root)
+    report.step("Preparing the corpus: this repository and the standard library, what is asked masked")
+    corpus = prepare(root / "demo", settings, modules=modules)
+    lessons, held_out = split(corpus.questions, questions)
+    report.say(f"{corpus.documents} files; {len(lessons)} questions to learn from, {len(held_out)} held out")
+    report.step("Indexing: chunks, entities, embeddings, FAISS and Lucene, on Ray")
+    indexed = reindex.run_visibly(settings, reindex.plan_of(settings, corpus.sources))
+    report.say(f"{indexed.documents} documents, {indexed.chunks:,} chunks, {indexed.entities:,} entities")
+    with _broker(bootstrap) as address:
+        streamed = settings.model_copy(update={"kafka": settings.kafka.model_copy(update={"bootstrap": address})})
+        asked, learned = _learn(streamed, lessons, held_out)
+    report.step("Consolidating: calibrate, gate, publish, report in MLflow")
+    night = consolidate.run_visibly(
+        settings, shadow=_replayed(asked), improve=_improved(asked, settings), evaluate=_evaluated(asked)
+    )
+    report.quality({name: held.measured for name, held in asked.items()}, settings.evaluation)
+    seconds = time.perf_counter() - begun
+    report.farewell(root, night, seconds)
+    summary = {"indexed": asdict(indexed), "feedback": learned, "night": dict(night), "seconds": seconds}
+    _job.emit(
+        {**summary, "metrics": {name: held.means for name, held in asked.items()}, "held_out": len(held_out)},
+        as_json=as_json,
+    )
+
+
+def split(
+    questions: Sequence[SyntheticQuestion], limit: int
+) -> tuple[list[SyntheticQuestion], list[SyntheticQuestion]]:
+    """Questions to learn from and held-out ones, drawn by the hash of their text: the same on every machine."""
+    drawn = sorted(questions, key=lambda question: content_hash(question.text))[:limit]
+    return drawn[::2], drawn[1::2]
+
+
+def _start_afresh(root: Path) -> None:
+    """Empty a demonstration's store, but for its caches: its log of feedback ended with the broker that held it.
+
+    Raises:
+        StoreError: The store holds something else.
+    """
+    kept = {"cache"}
+    held = {path.name for path in root.iterdir()} if root.is_dir() else set()
+    if held - kept and "demo" not in held:
+        raise StoreError(f"{root}: expected an empty folder or a demonstration's store, found {sorted(held)}")
+    for name in sorted(held - kept):
+        path = root / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+@contextmanager
+def _broker(bootstrap: str | None) -> Iterator[str]:
+    if bootstrap is not None:
+        yield bootstrap
+        return
+    with EmbeddedBroker() as broker:
+        yield broker.bootstrap
+
+
+def _learn(
+    settings: Settings, lessons: Sequence[SyntheticQuestion], held_out: Sequence[SyntheticQuestion]
+) -> tuple[dict[str, Held], Mapping[str, Any]]:
+    asked = {}
+    report.step("Asking the held-out questions before anything is learned")
+    for name, changes in report.BASELINES.items():
+        with opened(_retrieving(settings, changes)) as searcher:
+            asked[name] = _ask(searcher, held_out, settings, name)
+    with (
+        BackgroundUpdaters(settings) as updaters,
+        opened(settings) as searcher,
+        _producer(settings) as producer,
+    ):
+        asked[report.BEFORE] = _ask(searcher, held_out, settings, report.BEFORE)
+        before = report.weights_of(searcher)
+        report.step("Simulated users ask, read, open and judge; feedback travels through Kafka to the updaters")
+        _teach(settings, searcher, producer, lessons)
+        standings = updaters.caught_up()
+        searcher.refresh()
+        report.weights(before, report.weights_of(searcher))
+        asked[report.AFTER] = _ask(searcher, held_out, settings, report.AFTER)
+    return asked, report.fates(standings)
+
+
+def _retrieving(settings: Settings, changes: Mapping[str, Any]) -> Settings:
+    return settings.model_copy(update={"retrieval": settings.retrieval.model_copy(update=dict(changes))})
+
+
+@contextmanager
+def _producer(settings: Settings) -> Iterator[FeedbackProducer]:
+    producer = FeedbackProducer.connect(settings.kafka, settings.feedback)
+    try:
+        yield producer
+    finally:
+        producer.close()
+
+
+def _teach(
+    settings: Settings, searcher: Searcher, producer: FeedbackProducer, lessons: Sequence[SyntheticQuestion]
+) -> None:
+    batches = [lessons[start : start + _BATCH] for start in range(0, len(lessons), _BATCH)]
+    for number, batch in enumerate(track(batches, "  asking", console=_job.stderr, transient=True)):
+        session = SessionId(f"demo-{number}")
+        producer.session(session, "start", principal=f"user-{number}")
+        asked = [_query(question, 10, session, f"user-{number}") for question in batch]
+        for question, answer in zip(batch, searcher.search_many(asked), strict=True):
+            producer.impression(answer)
+            _react(settings, producer, answer, question)
+        producer.session(session, "complete", principal=f"user-{number}")
+        producer.flush()
+
+
+def _react(settings: Settings, producer: FeedbackProducer, answer: Answer, question: SyntheticQuestion) -> None:
+    shown = [result.content_hash for result in answer.results]
+    rng = random.Random(answer.query.query_id)  # noqa: S311  a simulation, repeatable by the query
+    for reaction in react(shown, {question.content_hash}, settings.simulation, rng):
+        if reaction.satisfaction is None:
+            producer.selection(answer.query, reaction.content_hash, reaction.rank)
+        else:
+            producer.explicit(answer.query, reaction.satisfaction, content_hash=reaction.content_hash)
+
+
+def _ask(searcher: Searcher, questions: Sequence[SyntheticQuestion], settings: Settings, name: str) -> Held:
+    run: dict[str, dict[str, float]] = {}
+    qrels: dict[str, dict[str, int]] = {}
+    for question in track(questions, f"  {name}", console=_job.stderr, transient=True):
+        query = _query(question, settings.evaluation.depth)
+        answer = searcher.search(query)
+        run[query.query_id] = {str(result.content_hash): result.score for result in answer.results}
+        qrels[query.query_id] = {question.content_hash: 1}
+    return Held(run, measure(run, qrels))
+
+
+def _query(question: SyntheticQuestion, k: int, session: SessionId | None = None, principal: str = "") -> Query:
+    query_id = QueryId(content_hash(question.text)[:32])
+    return Query(text=question.text, query_id=query_id, k=k, session_id=session, principal=principal, agent="demo")
+
+
+def _replayed(asked: Mapping[str, Held]) -> Shadow:
+    """The rankings that the gate compares: asked already, under no evidence and under all of it."""
+
+    def rankings(evidence: Evidence) -> list[list[ContentHash]]:
+        return [[ContentHash(name) for name in ranked] for ranked in _under(evidence, asked).run.values()]
+
+    return rankings
+
+
+def _evaluated(asked: Mapping[str, Held]) -> Evaluate:
+    return lambda evidence: _under(evidence, asked).means
+
+
+def _improved(asked: Mapping[str, Held], settings: Settings) -> Improve:
+    def improvement(former: Evidence, candidate: Evidence) -> Improvement:
+        control, treatment = (_under(evidence, asked).measured["ndcg_at_10"] for evidence in (former, candidate))
+        change = compare(control, treatment, settings.evaluation).change
+        return Improvement("nDCG@10", change.mean, change.low, change.high, len(control))
+
+    return improvement
+
+
+def _under(evidence: Evidence, asked: Mapping[str, Held]) -> Held:
+    return asked[report.BEFORE if evidence.is_empty else report.AFTER]
+
+
+if __name__ == "__main__":
+    sys.exit(_job.run(demo))

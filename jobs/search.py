@@ -1,0 +1,192 @@
+"""Answer a query, or a file of queries, from what is live in the store.
+
+    python -m jobs.search "how is a checkpoint written" --store DIR [-k N] [--explain] [--json]
+    python -m jobs.search --queries FILE --store DIR --json
+
+A file of queries holds one a line: its text, or a JSON object with `_id` and `text`. With `--bootstrap` what was shown
+goes to the feedback topic, so that feedback can be given on the query id that is printed.
+Exit codes: 0 answered, 1 with a reason (nothing published, damaged store, no broker), 2 usage.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.padding import Padding
+
+from jobs import _job
+from pipelines.catalog.catalog import Catalog
+from pipelines.domain.documents import Domain
+from pipelines.domain.errors import NothingPublishedError, SourceError
+from pipelines.domain.ids import QueryId
+from pipelines.domain.ranking import ANY, Answer, Channel, Query, RankedResult
+from pipelines.embedding.encoder import load_encoder
+from pipelines.feedback.producer import FeedbackProducer
+from pipelines.retrieval.live import CatalogSource
+from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
+from pipelines.retrieval.snippet import snippet
+from pipelines.retrieval.trace import answer_as_json, explained
+from pipelines.runtime.clock import system_clock
+from pipelines.settings import Settings
+
+
+def search(
+    query: Annotated[str | None, typer.Argument(help="What to look for.")] = None,
+    conf: _job.Conf = [],
+    assignments: _job.Assignments = [],
+    store: _job.Store = None,
+    queries: Annotated[Path | None, typer.Option("--queries", help="File of queries, one a line.")] = None,
+    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Results per query.")] = 10,
+    explain: Annotated[bool, typer.Option("--explain", help="Show what every score is made of.")] = False,
+    fusion: Annotated[FusionMode | None, typer.Option("--fusion", help="Default retrieval.fusion.")] = None,
+    channels: Annotated[str | None, typer.Option("--channels", help="Such as lexical,dense.")] = None,
+    unit: Annotated[ResultUnit | None, typer.Option("--unit", help="What a result stands for.")] = None,
+    domain: Annotated[Domain | None, typer.Option("--domain", help="Whose learned weights rank.")] = None,
+    model: Annotated[str, typer.Option("--model", help="Whose learned weights rank.")] = ANY,
+    agent: Annotated[str, typer.Option("--agent", help="Whose learned weights rank.")] = ANY,
+    explore: Annotated[bool, typer.Option("--explore", help="Draw the weights from what is believed.")] = False,
+    bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker that is told what was shown.")] = None,
+    as_json: _job.AsJson = False,
+) -> None:
+    """Search what is live in the store."""
+    if (query is None) == (queries is None):
+        raise typer.BadParameter("give either a QUERY or --queries FILE")
+    chosen = [*assignments, *_chosen(fusion, channels, unit)]
+    settings = _job.settings_of(conf, [*chosen, *_broker(bootstrap)], store)
+    asked = [
+        Query(text=text, query_id=query_id, k=k, domain=domain, model=model, agent=agent, explore=explore)
+        for query_id, text in ([(_new_id(), query)] if query is not None else _read(queries))
+    ]
+    with opened(settings) as searcher:
+        answers = searcher.search_many(asked)
+    if bootstrap is not None:
+        _tell(answers, settings)
+    if not as_json:
+        for answer in answers:
+            show(answer, settings.retrieval, explain=explain)
+    told = [answer_as_json(answer) for answer in answers]
+    _job.emit({"answers": told} if queries is not None else told[0], as_json=as_json)
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[Searcher]:
+    """A searcher over what is live in the store.
+
+    Raises:
+        NothingPublishedError: No generation is live.
+    """
+    catalog = Catalog(Path(settings.storage.root))
+    if catalog.pointer().generation is None:  # before an encoder is loaded in vain
+        raise NothingPublishedError(
+            f"expected a live generation in {settings.storage.root}, found none: run `python -m jobs.reindex --source "
+            f"PATH --store {settings.storage.root}` first"
+        )
+    source = CatalogSource(catalog, settings.priors, clock=system_clock)
+    with Searcher(source, load_encoder(settings.embedding), settings.retrieval, clock=system_clock) as searcher:
+        yield searcher
+
+
+def show(answer: Answer, settings: RetrievalSettings, *, explain: bool) -> None:
+    """Print an answer for people."""
+    out = _job.stdout
+    out.print(f"[bold]{escape(answer.query.text)}[/]")
+    for channel, reason in answer.failed_channels.items():
+        _job.stderr.print(f"[yellow]without {channel}: {escape(reason)}[/]")
+    if answer.truncated:
+        _job.stderr.print("[yellow]the query was cut to the limits of retrieval.query_max_bytes and _terms[/]")
+    if not answer.results:
+        out.print("[dim]nothing found[/]")
+    for result in answer.results:
+        _show_result(result, answer.query.text, settings.snippet_characters, explain=explain)
+    elapsed_ms = sum(answer.timings_ms.values())
+    out.print(
+        f"[dim]query {escape(answer.query.query_id)} · {answer.fusion} · generation {answer.generation} · "
+        f"learned {answer.learned} · {elapsed_ms:.0f} ms[/]\n"
+    )
+
+
+def _show_result(result: RankedResult, query: str, length: int, *, explain: bool) -> None:
+    out = _job.stdout
+    name = result.symbol or " › ".join(result.heading_path)
+    place = f"{result.uris[0]}:{result.start_line}-{result.end_line}"
+    sure = "" if result.probability is None else f"  [green]P(good) {result.probability:.2f}[/]"
+    out.print(
+        f"[bold]{result.rank:>3}[/]  [cyan]{result.score:.4f}[/]{sure}  {escape(place)}  [magenta]{escape(name)}[/]",
+        highlight=False,
+    )
+    out.print(Padding(escape(snippet(result.text, query, length)), (0, 0, 0, 5)), style="dim", highlight=False)
+    for uri in result.uris[1:]:
+        out.print(f"     [dim]also {escape(uri)}[/]", highlight=False)
+    if explain:
+        out.print(Padding(explained(result), (0, 0, 1, 5)))
+
+
+def _chosen(fusion: FusionMode | None, channels: str | None, unit: ResultUnit | None) -> list[str]:
+    named = None if channels is None else json.dumps(channel_names(channels))
+    choices = {"fusion": fusion and fusion.value, "channels": named, "unit": unit and unit.value}
+    return [f"retrieval.{key}={value}" for key, value in choices.items() if value is not None]
+
+
+def channel_names(text: str) -> list[str]:
+    """Channels named in a list such as "lexical,dense".
+
+    Raises:
+        BadParameter: One of them is no channel.
+    """
+    names = [name.strip() for name in text.split(",")]
+    if unknown := sorted(set(names) - set(Channel)):
+        raise typer.BadParameter(f"expected channels among {[channel.value for channel in Channel]}, found {unknown}")
+    return names
+
+
+def _broker(bootstrap: str | None) -> list[str]:
+    return [] if bootstrap is None else [f"kafka.bootstrap={json.dumps(bootstrap)}"]
+
+
+def _tell(answers: Sequence[Answer], settings: Settings) -> None:
+    producer = FeedbackProducer.connect(settings.kafka, settings.feedback)
+    try:
+        for answer in answers:
+            producer.impression(answer)
+    finally:
+        producer.close()
+
+
+def _new_id() -> QueryId:
+    return QueryId(uuid.uuid4().hex)
+
+
+def _read(path: Path | None) -> Iterator[tuple[QueryId, str]]:
+    if path is None or not path.is_file():
+        raise SourceError(f"expected a file of queries, found none at {path}")
+    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
+        if line.lstrip().startswith("{"):
+            yield _record(line, f"{path}:{number}")
+        elif line.strip():
+            yield _new_id(), line.strip()
+
+
+def _record(line: str, place: str) -> tuple[QueryId, str]:
+    try:
+        record = json.loads(line)
+        return QueryId(str(record["_id"])), str(record["text"])
+    except (ValueError, KeyError) as error:
+        raise SourceError(f"{place}: expected a JSON object with _id and text, found: {error!r}") from error
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the job."""
+    return _job.run(search, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

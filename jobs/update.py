@@ -1,0 +1,162 @@
+"""Run the streaming updaters: feedback events of the topic become evidence in the store.
+
+    python -m jobs.update --store DIR --bootstrap HOST:PORT [--until-caught-up] [--local] [--json]
+
+Without `--until-caught-up` it runs until SIGTERM or SIGINT. It can be killed at any instant and started again: every
+event counts exactly once. Exit codes: 0 done, 1 with a reason (wrong log, no broker, partition taken over), 2 usage.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.live import Live
+from rich.table import Table
+
+from jobs import _job
+from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.champion import ChampionFollower
+from pipelines.domain.errors import StoreError
+from pipelines.feedback.actors import Task, run_updaters
+from pipelines.feedback.updater import Progress
+from pipelines.runtime.clock import system_clock
+from pipelines.runtime.tracking import Tracking
+from pipelines.settings import Settings
+
+_COUNTS = ("consumed", "applied", "duplicate", "dead_lettered", "late", "waiting", "unjoined", "holes")
+_SHOWN = {
+    "consumed": "consumed",
+    "applied": "applied",
+    "duplicate": "duplicate",
+    "dead_lettered": "dead",
+    "late": "late",
+    "waiting": "waiting",
+}
+
+
+def update(
+    conf: _job.Conf = [],
+    assignments: _job.Assignments = [],
+    store: _job.Store = None,
+    bootstrap: Annotated[
+        str | None, typer.Option("--bootstrap", help="Broker, host:port; default kafka.bootstrap.")
+    ] = None,
+    until_caught_up: Annotated[bool, typer.Option("--until-caught-up", help="Stop when the log is consumed.")] = False,
+    local: Annotated[bool, typer.Option("--local", help="One updater in this process, without Ray.")] = False,
+    as_json: _job.AsJson = False,
+) -> None:
+    """Keep the evidence of every partition up with the feedback topic, and follow the champion alias."""
+    chosen = [] if bootstrap is None else [f"kafka.bootstrap={bootstrap!r}"]
+    settings = _job.settings_of(conf, [*assignments, *chosen], store)
+    follower = ChampionFollower(
+        Catalog(Path(settings.storage.root)),
+        Tracking.of(settings.tracking, Path(settings.storage.root)),
+        every_s=settings.consolidation.follow_every_s,
+        clock=system_clock,
+    )
+    with Live(console=_job.stderr, auto_refresh=False, transient=True) as live:
+        standings = run(
+            settings,
+            local=local,
+            until_caught_up=until_caught_up,
+            stop=_stopped_by_signals(),
+            on_progress=lambda found: live.update(_table(found), refresh=True),
+            on_tick=follower.tick,
+        )
+    follower.close(settings.tracking.http_timeout_s)
+    _job.stderr.print(_table(standings))
+    _job.emit(summary(standings), as_json=as_json)
+    require_balance(standings)
+
+
+def run(
+    settings: Settings,
+    *,
+    local: bool,
+    until_caught_up: bool,
+    stop: Callable[[], bool] = lambda: False,
+    on_progress: Callable[[Sequence[Progress]], None] = lambda _: None,
+    on_tick: Callable[[], None] = lambda: None,
+) -> list[Progress]:
+    """Run the updaters that the settings describe; see `run_updaters`."""
+    patience = settings.feedback.unreachable_s if until_caught_up else None
+    task = Task(
+        store=Path(settings.storage.root).absolute(),
+        kafka=settings.kafka,
+        feedback=settings.feedback,
+        bins=settings.learning.relevance_bins,
+        unreachable_s=patience,
+    )
+    return run_updaters(
+        task,
+        cluster=None if local else settings.cluster,
+        until_caught_up=until_caught_up,
+        stop=stop,
+        on_progress=on_progress,
+        on_tick=on_tick,
+    )
+
+
+def summary(standings: Sequence[Progress]) -> dict[str, Any]:
+    """Counts per partition and in total, for machines."""
+    partitions = [_row(standing) for standing in standings]
+    totals = {name: sum(row[name] for row in partitions) for name in _COUNTS}
+    return {**totals, "balanced": all(one.report.balanced for one in standings), "partitions": partitions}
+
+
+def require_balance(standings: Sequence[Progress]) -> None:
+    """Check that every consumed record has exactly one fate (FBK-5).
+
+    Raises:
+        StoreError: Naming the partitions that do not add up.
+    """
+    if wrong := [one.report.partition for one in standings if not one.report.balanced]:
+        raise StoreError(
+            f"partitions {wrong}: expected consumed = applied + duplicate + dead-lettered + late, found otherwise: "
+            "the store is damaged; delete updaters/<partition> to replay the topic"
+        )
+
+
+def _row(standing: Progress) -> dict[str, Any]:
+    report = standing.report
+    counts = {name: getattr(report, name) for name in _COUNTS}
+    return {
+        "partition": report.partition,
+        "next_offset": report.next_offset,
+        "lag": standing.lag,
+        "epoch": report.epoch,
+        **counts,
+        "dead_letters": dict(report.reasons),
+    }
+
+
+def _table(standings: Sequence[Progress]) -> Table:
+    table = Table("partition", *_SHOWN.values(), "lag", title="feedback", box=None)
+    for standing in standings:
+        counts = [f"{getattr(standing.report, name):,}" for name in _SHOWN]
+        table.add_row(str(standing.report.partition), *counts, "?" if standing.lag is None else f"{standing.lag:,}")
+    return table
+
+
+def _stopped_by_signals() -> Callable[[], bool]:
+    """Finish the batch in hand on SIGTERM and SIGINT; a second signal ends the process at once."""
+    asked = threading.Event()
+
+    def ask(number: int, _frame: object) -> None:
+        asked.set()
+        signal.signal(number, signal.SIG_DFL)
+
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, ask)
+    return asked.is_set
+
+
+if __name__ == "__main__":
+    sys.exit(_job.run(update))

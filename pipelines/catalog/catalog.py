@@ -1,0 +1,125 @@
+"""The catalog of one store: which generation and which learned version are live, and how that changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from pipelines.catalog.generations import GenerationStore
+from pipelines.catalog.learned import LearnedManifest, LearnedState, LearnedStore
+from pipelines.catalog.live import LiveEvidence, LiveToken
+from pipelines.catalog.pointer import Pointer, PointerFile
+from pipelines.domain.ids import GenerationId, LearnedVersion
+from pipelines.indexes.generation import Generation
+from pipelines.indexes.manifest import Manifest
+from pipelines.learning.evidence import Evidence
+
+
+class Catalog:
+    """Everything published below one root. Safe for many processes: readers never wait, writers take turns."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._pointer = PointerFile(root)
+        self._generations = GenerationStore(root, self._pointer)
+        self._learned = LearnedStore(root, self._pointer)
+        self._live = LiveEvidence(root, self._pointer, self._learned)
+
+    def pointer(self) -> Pointer:
+        """What is live now."""
+        return self._pointer.read()
+
+    def stage(self) -> Path:
+        """A new empty folder to build a generation in; it belongs to this process."""
+        return self._generations.staging.stage()
+
+    def discard(self, staging: Path) -> None:
+        """Remove a staged generation that will not be published."""
+        self._generations.staging.release(staging)
+
+    def clean_leftovers(self) -> list[Path]:
+        """Remove what killed runs left behind; folders of running processes stay."""
+        return [*self._generations.staging.clean_leftovers(), *self._learned.staging.clean_leftovers()]
+
+    def publish(self, staging: Path, *, expected_parent: GenerationId | None) -> GenerationId:
+        """Make a staged generation live; see `GenerationStore.publish`.
+
+        Raises:
+            CorruptionError: The staged files are not those of their manifest.
+            StaleVersionError: Another generation than `expected_parent` is live; rebuild on top of it.
+        """
+        return self._generations.publish(staging, expected_parent=expected_parent)
+
+    def generations(self) -> list[Manifest]:
+        """Every generation, oldest first."""
+        return self._generations.manifests()
+
+    def verify(self, generation: GenerationId) -> Manifest:
+        """Compare every file of a generation with its manifest.
+
+        Raises:
+            StoreError: There is no such generation.
+            CorruptionError: A file differs; the message names it.
+        """
+        return self._generations.verify(generation)
+
+    def rollback(self, generation: GenerationId) -> Pointer:
+        """Make an older generation live again, after verifying it."""
+        return self._generations.rollback(generation)
+
+    def prune(self, keep: int) -> list[GenerationId]:
+        """Remove all but the `keep` newest generations; the live one and the one before it always stay."""
+        return self._generations.prune(keep)
+
+    def open_live(self) -> Generation:
+        """Open the live generation, verified; where it is damaged, the one before it, with a warning.
+
+        Raises:
+            NothingPublishedError: No generation is live.
+            CorruptionError: It is damaged and so is every other one.
+        """
+        return self._generations.open_live()
+
+    def publish_learned(self, state: LearnedState, *, expected_newest: LearnedVersion | None) -> LearnedVersion:
+        """Write a learned version, not yet live.
+
+        Raises:
+            StaleVersionError: Another version than `expected_newest` is the newest by now; cut again.
+        """
+        return self._learned.publish(state, expected_newest=expected_newest)
+
+    def read_learned(self, version: LearnedVersion) -> LearnedState:
+        """A learned version, verified.
+
+        Raises:
+            StoreError: There is no such version.
+            CorruptionError: A file differs from its manifest.
+        """
+        return self._learned.read(version)
+
+    def make_live(self, version: LearnedVersion) -> Pointer:
+        """Make a learned version live, after verifying it; an older one just as well."""
+        self._learned.read(version)
+        return self._pointer.move(
+            lambda live: replace(live, learned=version, decided=max(version, live.decided or version))
+        )
+
+    def learned_versions(self) -> list[LearnedVersion]:
+        """Every learned version, oldest first; the last is the newest, live or not."""
+        return self._learned.versions()
+
+    def learned_manifest(self, version: LearnedVersion) -> LearnedManifest:
+        """What is known of a learned version without reading its evidence."""
+        return self._learned.manifest(version)
+
+    def streamed_evidence(self) -> Evidence:
+        """The sum of all updaters' snapshots: what a night takes as its cut."""
+        return self._live.streamed()
+
+    def live_evidence(self) -> Evidence:
+        """Base of the live learned version + (streamed − cut of the newest one that was ever live)."""
+        return self._live.evidence()
+
+    def live_token(self) -> LiveToken:
+        """A value that changes whenever `live_evidence` may have; costs a few file lookups."""
+        return self._live.token()

@@ -1,0 +1,206 @@
+"""Learned versions: evidence, calibration and policy as one immutable, numbered whole (CON-9)."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from pipelines.catalog.pointer import PointerFile
+from pipelines.catalog.staging import StagingArea
+from pipelines.domain.errors import CorruptionError, StaleVersionError, StoreError
+from pipelines.domain.ids import LearnedVersion
+from pipelines.learning.calibration import Calibration
+from pipelines.learning.evidence import Evidence
+from pipelines.runtime.files import sync_folder, sync_tree
+from pipelines.runtime.sealed import hashes_to_seal, read_manifest, verify_files, write_manifest
+
+EVIDENCE_FILE = "evidence.parquet"
+CUT_FILE = "cut.parquet"
+CALIBRATION_FILE = "calibration.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnedState:
+    """What a night learned.
+
+    Attributes:
+        parent: The version it was built on, None for the first.
+        evidence: The base that searches read together with what is streamed since.
+        cut: The sum of the updaters' snapshots when it was cut.
+        calibration: From score to P(good), None while outcomes are too few.
+        priors: Hash of the priors it was judged under.
+        policy: Further decisions that searches follow, such as the fusion mode.
+        provenance: Where it comes from, for people: counts, gate, run.
+        mlflow_run_id: The run that documents it, None where there is none.
+        created_at: Seconds since the epoch.
+    """
+
+    parent: LearnedVersion | None
+    evidence: Evidence
+    cut: Evidence
+    calibration: Calibration | None = None
+    priors: str = ""
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    mlflow_run_id: str | None = None
+    created_at: float = 0.0
+
+
+class LearnedManifest(BaseModel):
+    """What is known of a learned version without reading its evidence; fields as in `LearnedState`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: int = FORMAT
+    version: LearnedVersion
+    parent: LearnedVersion | None
+    created_at: float
+    priors: str
+    policy: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+    mlflow_run_id: str | None
+    digest: str
+    files: Mapping[str, str]
+
+
+class LearnedStore:
+    """The folder `learned/` of a store. Versions are numbered in the order of publishing."""
+
+    def __init__(self, root: Path, pointer: PointerFile) -> None:
+        self._folder = root / "learned"
+        self._pointer = pointer
+        self.staging = StagingArea(self._folder)
+
+    def publish(self, state: LearnedState, *, expected_newest: LearnedVersion | None) -> LearnedVersion:
+        """Write a version; it is not live before it is made so.
+
+        Args:
+            expected_newest: The newest version when `state` was cut: its cut decides what counts as streamed since.
+
+        Raises:
+            StaleVersionError: Another version was published meanwhile; cut again.
+        """
+        staging = self.staging.stage()
+        try:
+            _write_tables(staging, state)
+            with self._pointer.writing():
+                newest = self.newest()
+                if newest != expected_newest:
+                    raise StaleVersionError(
+                        f"expected {expected_newest or 'nothing'} to be the newest learned version, found "
+                        f"{newest or 'nothing'}; cut again"
+                    )
+                version = _following(newest)
+                write_manifest(staging, _manifest(version, state, hashes_to_seal(staging)).model_dump(mode="json"))
+                sync_tree(staging)
+                staging.rename(self._folder / version)
+                sync_folder(self._folder)
+        finally:
+            self.staging.release(staging)
+        return version
+
+    def read(self, version: LearnedVersion) -> LearnedState:
+        """A version, verified.
+
+        Raises:
+            StoreError: There is no such version.
+            CorruptionError: A file differs from its manifest.
+        """
+        manifest = self.manifest(version)
+        folder = self._folder / version
+        verify_files(folder, manifest.files)
+        path = folder / CALIBRATION_FILE
+        return LearnedState(
+            parent=manifest.parent,
+            evidence=read_evidence(folder / EVIDENCE_FILE),
+            cut=read_evidence(folder / CUT_FILE),
+            calibration=Calibration.from_json(path.read_text(encoding="utf-8")) if path.exists() else None,
+            priors=manifest.priors,
+            policy=manifest.policy,
+            provenance=manifest.provenance,
+            mlflow_run_id=manifest.mlflow_run_id,
+            created_at=manifest.created_at,
+        )
+
+    def manifest(self, version: LearnedVersion) -> LearnedManifest:
+        """The manifest of a version.
+
+        Raises:
+            StoreError: There is no such version.
+            CorruptionError: It is damaged or of another format.
+        """
+        if _number(version) is None:
+            raise StoreError(f"expected a learned version such as {_following(None)}, found {version!r}")
+        folder = self._folder / version
+        try:
+            manifest = LearnedManifest.model_validate(read_manifest(folder))
+        except ValidationError as error:
+            raise CorruptionError(f"{folder}: expected a learned version, found: {error}; roll back") from error
+        if (manifest.format, manifest.version) != (FORMAT, version):
+            found = f"format {manifest.format} of {manifest.version}"
+            raise CorruptionError(f"{folder}: expected format {FORMAT} of {version}, found {found}; roll back")
+        return manifest
+
+    def versions(self) -> list[LearnedVersion]:
+        """Every version, oldest first."""
+        names = [LearnedVersion(path.name) for path in self._folder.glob("v*") if path.is_dir()]
+        numbered = [(number, name) for name in names if (number := _number(name)) is not None]
+        return [name for _, name in sorted(numbered)]
+
+    def newest(self) -> LearnedVersion | None:
+        """The version published last, None before the first."""
+        return next(reversed(self.versions()), None)
+
+
+def read_evidence(path: Path) -> Evidence:
+    """The evidence in a Parquet file.
+
+    Raises:
+        CorruptionError: The file is not what was written.
+        FileNotFoundError: There is none.
+    """
+    try:
+        table = pq.read_table(io.BytesIO(path.read_bytes()), page_checksum_verification=True)
+        return Evidence.from_table(table.replace_schema_metadata(None))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, StoreError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        raise CorruptionError(f"{path}: expected evidence, found: {error}; rebuild or roll back") from error
+
+
+def _write_tables(folder: Path, state: LearnedState) -> None:
+    for name, evidence in ((EVIDENCE_FILE, state.evidence), (CUT_FILE, state.cut)):
+        pq.write_table(evidence.to_table(), folder / name, write_page_checksum=True)
+    if state.calibration is not None:
+        (folder / CALIBRATION_FILE).write_text(state.calibration.to_json(), encoding="utf-8")
+
+
+def _manifest(version: LearnedVersion, state: LearnedState, files: Mapping[str, str]) -> LearnedManifest:
+    return LearnedManifest(
+        version=version,
+        parent=state.parent,
+        created_at=state.created_at,
+        priors=state.priors,
+        policy=state.policy,
+        provenance=state.provenance,
+        mlflow_run_id=state.mlflow_run_id,
+        digest=state.evidence.digest(),
+        files=files,
+    )
+
+
+def _number(version: str) -> int | None:
+    digits = version.removeprefix("v")
+    return int(digits) if version.startswith("v") and digits.isascii() and digits.isdigit() else None
+
+
+def _following(version: LearnedVersion | None) -> LearnedVersion:
+    return LearnedVersion(f"v{(_number(version) or 0) + 1 if version else 1:06d}")

@@ -1,0 +1,90 @@
+"""Live evidence: what the live version knows and what was streamed since the last settled cut, integer for integer."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from pipelines.catalog.learned import LearnedState, LearnedStore, read_evidence
+from pipelines.catalog.pointer import PointerFile
+from pipelines.domain.errors import CorruptionError, StoreError
+from pipelines.domain.ids import LearnedVersion
+from pipelines.learning.evidence import Evidence
+
+log = logging.getLogger(__name__)
+
+SNAPSHOT_FILE = "evidence.parquet"
+"""What each updater replaces atomically below `updaters/<partition>/`."""
+
+LiveToken = tuple[tuple[str, int, int, int], ...]
+"""Name, inode, size and modification time of every file that live evidence depends on."""
+
+
+class LiveEvidence:
+    """Reads live evidence; versions are immutable, so that each is read once."""
+
+    def __init__(self, root: Path, pointer: PointerFile, learned: LearnedStore) -> None:
+        self._root = root
+        self._pointer = pointer
+        self._learned = learned
+        self._read: dict[LearnedVersion, LearnedState] = {}
+
+    def streamed(self) -> Evidence:
+        """The sum of all updaters' snapshots."""
+        return Evidence.sum(read_evidence(path) for path in self._snapshots())
+
+    def evidence(self) -> Evidence:
+        """Base of the live version + (streamed − cut of the newest version that was ever live).
+
+        A version that waits for its verdict changes nothing: what it folded goes on counting as streamed. A damaged live version is stood in for by the nearest readable ancestor, with a warning. Without a readable
+        cut it is unknown what is new, and only the base counts.
+        """
+        # Pointer first: a version is published before it goes live, so that every pair met this way was once in force.
+        pointer = self._pointer.read()
+        base = self._base(pointer.learned)
+        if pointer.decided is None:
+            return base + self.streamed()
+        try:
+            return base + (self.streamed() - self._state(pointer.decided).cut)
+        except CorruptionError as error:
+            log.warning("nothing streamed counts until the next version is published: %s", error)
+            return base
+
+    def token(self) -> LiveToken:
+        """A value that changes whenever live evidence may have; costs a few file lookups."""
+        watched = [self._pointer.path, *self._snapshots()]
+        return tuple(stamp for path in watched if (stamp := _stamp(path)) is not None)
+
+    def _base(self, version: LearnedVersion | None) -> Evidence:
+        while version is not None:
+            try:
+                return self._state(version).evidence
+            except CorruptionError as error:
+                log.warning("learned version %s is not used: %s", version, error)
+                version = self._parent(version)
+        return Evidence()
+
+    def _parent(self, version: LearnedVersion) -> LearnedVersion | None:
+        try:
+            return self._learned.manifest(version).parent
+        except StoreError:
+            older = [known for known in self._learned.versions() if known < version]
+            return older[-1] if older else None
+
+    def _state(self, version: LearnedVersion) -> LearnedState:
+        state = self._read.get(version) or self._learned.read(version)
+        pointer = self._pointer.read()
+        in_use = {pointer.learned, pointer.decided}
+        self._read = {known: kept for known, kept in self._read.items() if known in in_use} | {version: state}
+        return state
+
+    def _snapshots(self) -> list[Path]:
+        return sorted((self._root / "updaters").glob(f"*/{SNAPSHOT_FILE}"))
+
+
+def _stamp(path: Path) -> tuple[str, int, int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return (str(path), found.st_ino, found.st_size, found.st_mtime_ns)

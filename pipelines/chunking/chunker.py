@@ -1,0 +1,45 @@
+"""One chunker per content type, and what becomes of a document that its chunker cannot handle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pipelines.chunking.markdown import chunk_markdown
+from pipelines.chunking.python import chunk_python
+from pipelines.chunking.record import chunk_record
+from pipelines.chunking.sizes import ChunkSizes, TokenCounter
+from pipelines.chunking.text import chunk_text
+from pipelines.domain.chunks import Chunk
+from pipelines.domain.documents import ContentType, Document, Rejection
+
+Chunker = Callable[[Document, ChunkSizes, TokenCounter], list[Chunk]]
+"""Cuts one document into chunks, in source order."""
+
+CHUNKERS: Mapping[ContentType, Chunker] = {
+    ContentType.PYTHON: chunk_python,
+    ContentType.MARKDOWN: chunk_markdown,
+    ContentType.TEXT: chunk_text,
+    ContentType.RECORD: chunk_record,
+}
+
+
+def chunk_document(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
+    """Chunks of a document, by its content type.
+
+    Every byte lies in the span of a chunk, unless all are blank: such a document has no chunks.
+    """
+    return CHUNKERS[document.content_type](document, sizes, count_tokens)
+
+
+def chunk_or_fallback(
+    document: Document, sizes: ChunkSizes, count_tokens: TokenCounter
+) -> tuple[list[Chunk], Rejection | None]:
+    """Chunks of a document; plain windows and a note where its own chunker crashes (ING-3)."""
+    try:
+        return chunk_document(document, sizes, count_tokens), None
+    except Exception as error:  # noqa: BLE001  hostile input may raise anything inside a parser, and must not stop a run
+        note = Rejection(document.uri, "parser_crashed", f"{type(error).__name__}: {error}"[:_DETAIL_CHARACTERS])
+    return chunk_text(document, sizes, count_tokens), note
+
+
+_DETAIL_CHARACTERS = 500

@@ -1,0 +1,196 @@
+"""Synthetic ground truth: a docstring's first sentence, or a heading, should find its own chunk (EVA-4).
+
+The text that is asked with is taken out of the document first, so that no index holds it verbatim.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tree_sitter import Node
+
+from pipelines.chunking.chunker import chunk_or_fallback
+from pipelines.chunking.markdown import Heading, blocks_of
+from pipelines.chunking.python_syntax import definition_of, docstring_of, flattened, parsed
+from pipelines.chunking.sizes import ChunkSizes, TokenCounter
+from pipelines.chunking.splitting import decoded, encoded
+from pipelines.domain.chunks import Chunk
+from pipelines.domain.documents import ContentType, Document
+from pipelines.domain.ids import ChunkId, ContentHash
+
+_WORD = re.compile(r"\w+")
+_SENTENCE = re.compile(
+    r"(?:\\\r?\n|\s)*(?P<sentence>\S.*?)(?:(?<=[.!?])(?=\s+[^a-z\s]|\s*\Z)|(?=\n[ \t\r]*\n)|(?=\s*\Z))", re.DOTALL
+)
+_DOCSTRING_WORDS = 6
+_HEADING_WORDS = 3  # also the words that a verbatim copy is looked up by
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyntheticQuestion:
+    """A question whose answer is known from where it was taken.
+
+    Attributes:
+        chunk_id, content_hash: The chunk that it was taken out of, as chunking the masked document gives it.
+        kind: "docstring" or "heading".
+    """
+
+    text: str
+    uri: str
+    chunk_id: ChunkId
+    content_hash: ContentHash
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Mask:
+    """A span of a source to be replaced, and the question that it becomes."""
+
+    start: int
+    end: int
+    replacement: bytes
+    question: str
+
+
+def masked(
+    document: Document, sizes: ChunkSizes, count_tokens: TokenCounter
+) -> tuple[Document, list[SyntheticQuestion]]:
+    """The document without the texts that are asked with, and the questions.
+
+    Python: the first sentence of a function's or class's docstring, of six words or more. Markdown: a heading of
+    three words or more. A text that still stands elsewhere in the document is masked but not asked.
+    """
+    masks = _masks(document)
+    if not masks:
+        return document, []
+    text, places = _without(document.text, masks)
+    titles = {mask.question for mask in masks}
+    remaining = replace(document, text=text, title=None if document.title in titles else document.title)
+    chunks, _ = chunk_or_fallback(remaining, sizes, count_tokens)
+    flat = _flat(text)
+    kind = "heading" if document.content_type is ContentType.MARKDOWN else "docstring"
+    questions = [
+        SyntheticQuestion(
+            text=mask.question,
+            uri=document.uri,
+            chunk_id=chunk.chunk_id,
+            content_hash=chunk.content_hash,
+            kind=kind,
+        )
+        for mask, place in zip(masks, places, strict=True)
+        if mask.question not in flat and (chunk := _holding(chunks, place)) is not None
+    ]
+    return remaining, questions
+
+
+def masked_corpus(
+    documents: Iterable[Document], sizes_of: Callable[[Document], ChunkSizes], count_tokens: TokenCounter
+) -> tuple[list[Document], list[SyntheticQuestion]]:
+    """Every document masked, and the questions that have one answer: asked once, verbatim in no document."""
+    pairs = [masked(document, sizes_of(document), count_tokens) for document in documents]
+    remaining = [document for document, _ in pairs]
+    questions = [question for _, found in pairs for question in found]
+    times = Counter(question.text for question in questions)
+    verbatim = _verbatim(times, remaining)
+    return remaining, [
+        question for question in questions if times[question.text] == 1 and question.text not in verbatim
+    ]
+
+
+def synthetic_questions(
+    documents: Iterable[Document], sizes_of: Callable[[Document], ChunkSizes], count_tokens: TokenCounter
+) -> list[SyntheticQuestion]:
+    """Questions of a corpus, to be asked on an index of its masked documents; see `masked_corpus`."""
+    return masked_corpus(documents, sizes_of, count_tokens)[1]
+
+
+def _masks(document: Document) -> list[_Mask]:
+    source = encoded(document.text)
+    if document.content_type is ContentType.PYTHON:
+        return [mask for node in _docstrings(parsed(source).children) for mask in _docstring_mask(node, source)]
+    if document.content_type is ContentType.MARKDOWN:
+        headings = [block.heading for block in blocks_of(document.text, source)[1] if block.heading is not None]
+        return [
+            _heading_mask(heading, ordinal, source)
+            for ordinal, heading in enumerate(headings, start=1)
+            if len(_WORD.findall(heading.title)) >= _HEADING_WORDS
+        ]
+    return []
+
+
+def _docstrings(nodes: Sequence[Node]) -> Iterator[Node]:
+    """Docstrings of the functions and classes that are units of their own, in source order."""
+    for item in flattened(nodes):
+        definition = definition_of(item.node)
+        body = definition.child_by_field_name("body") if definition is not None else None
+        statements = [child for child in body.children if child.type != "comment"] if body is not None else []
+        if statements and (docstring := docstring_of(statements[0])) is not None:
+            yield docstring
+        if definition is not None and definition.type == "class_definition":
+            yield from _docstrings(statements)
+
+
+def _docstring_mask(node: Node, source: bytes) -> Iterator[_Mask]:
+    opening, closing = node.children[0], node.children[-1]
+    prefix = decoded(source[opening.start_byte : opening.end_byte]).lower()
+    content = decoded(source[opening.end_byte : closing.start_byte])
+    match = _SENTENCE.match(content)
+    if node.has_error or match is None or {"b", "f"} & set(prefix):
+        return
+    sentence = match["sentence"]
+    # An escape says something else than it shows, so the sentence as written would not be the one that readers see.
+    escaped = "\\" in sentence and "r" not in prefix
+    if len(_WORD.findall(sentence)) < _DOCSTRING_WORDS or escaped or sentence.startswith(">>>"):
+        return
+    start = opening.end_byte + len(encoded(content[: match.start("sentence")]))
+    yield _Mask(start, start + len(encoded(sentence)), b"", _flat(sentence))
+
+
+def _heading_mask(heading: Heading, ordinal: int, source: bytes) -> _Mask:
+    # The section must stay a section, so its heading becomes an ordinal, which says nothing about what is under it.
+    line = source[heading.start : heading.end]
+    line_end = line[len(line.rstrip(b"\r\n")) :]
+    anchor = f" {{#{heading.anchor}}}" if heading.anchor else ""
+    neutral = encoded(f"{'#' * heading.rank} Section {ordinal}{anchor}")
+    return _Mask(heading.start, heading.end, neutral + line_end, _flat(heading.title))
+
+
+def _without(text: str, masks: Sequence[_Mask]) -> tuple[str, list[int]]:
+    """The text with every mask applied, and where each stands in it."""
+    source = encoded(text)
+    kept: list[bytes] = []
+    places: list[int] = []
+    done = length = 0
+    for mask in masks:
+        before = source[done : mask.start]
+        kept += [before, mask.replacement]
+        places.append(length + len(before))
+        length += len(before) + len(mask.replacement)
+        done = mask.end
+    return decoded(b"".join([*kept, source[done:]])), places
+
+
+def _holding(chunks: Sequence[Chunk], place: int) -> Chunk | None:
+    return next((chunk for chunk in chunks if chunk.start_byte <= place < chunk.end_byte), None)
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _verbatim(questions: Iterable[str], documents: Iterable[Document]) -> set[str]:
+    """Questions that stand word for word in some document."""
+    by_start: Mapping[tuple[str, ...], list[str]] = defaultdict(list)
+    for question in questions:
+        by_start[tuple(_WORD.findall(question)[:_HEADING_WORDS])].append(question)
+    found: set[str] = set()
+    for document in documents:
+        words = _WORD.findall(document.text)
+        starts = set(zip(words, words[1:], words[2:], strict=False)) & by_start.keys()
+        if starts:
+            flat = _flat(document.text)
+            found.update(question for start in starts for question in by_start[start] if question in flat)
+    return found

@@ -1,0 +1,243 @@
+"""From units of a document to chunks: split what is too long, then identity, place and neighbours (ING-12, ING-13)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from pipelines.chunking.sizes import ChunkSizes, TokenCounter
+from pipelines.chunking.splitting import Cuts, Meter, decoded, lines, strides, windows
+from pipelines.domain.chunks import Chunk
+from pipelines.domain.documents import Document
+from pipelines.domain.ids import ChunkId, chunk_id, content_hash
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """One unit of a document before it has an identity.
+
+    Attributes:
+        start, end: Span in the source; the spans of all units together cover the document.
+        path: Names that lead to the unit, such as "class:A/method:f"; need not be unique.
+        parents: Paths of the units that hold this one, innermost first: its parent is the nearest unit before it of
+            the first of these paths that there is.
+        context: What stands before the unit's own text in its chunk.
+        part_context: The same for its second and later parts, should it be split.
+        part_kind: The kind of those parts.
+        share: Share of the whole unit that this part of it holds.
+    """
+
+    start: int
+    end: int
+    path: str
+    kind: str
+    level: int
+    parents: tuple[str, ...] = ()
+    context: str = ""
+    part_context: str = ""
+    part_kind: str = "part"
+    share: float = 1.0
+    heading_path: tuple[str, ...] = ()
+    anchor: str | None = None
+    symbol: str | None = None
+    signature: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Names in a source by where they stand, in source order."""
+
+    offsets: Sequence[int] = ()
+    names: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, found: Iterable[tuple[int, str]]) -> Positions:
+        """Positions from (byte offset, name) pairs in any order."""
+        ordered = sorted(found)
+        return cls([offset for offset, _ in ordered], [name for _, name in ordered])
+
+    def within(self, start: int, end: int) -> tuple[str, ...]:
+        """Names in a span, each once, by first appearance."""
+        first, last = bisect_left(self.offsets, start), bisect_left(self.offsets, end)
+        return tuple(dict.fromkeys(self.names[first:last]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What a parser knows about spans of a source besides its units.
+
+    Attributes:
+        errors: Spans of syntax errors, disjoint and in order.
+    """
+
+    defines: Positions = field(default_factory=Positions)
+    references: Positions = field(default_factory=Positions)
+    errors: Sequence[tuple[int, int]] = ()
+
+    def quality(self, start: int, end: int) -> float:
+        """Share of a span's bytes outside syntax errors."""
+        before = bisect_right(self.errors, start, key=lambda error: error[1])
+        after = bisect_left(self.errors, end, key=lambda error: error[0])
+        wrong = sum(max(0, min(end, last) - max(start, first)) for first, last in self.errors[before:after])
+        return 1.0 - wrong / (end - start) if wrong else 1.0
+
+
+def fitted(
+    unit: Unit,
+    cuts: Callable[[], Cuts],
+    *,
+    limit: int,
+    source: bytes,
+    sizes: ChunkSizes,
+    meter: Meter,
+) -> list[Unit]:
+    """A unit whole where it has at most `limit` tokens with its context, otherwise its parts in order.
+
+    The first part stands for the unit, with its identity; the others are its children on level 3. No part is above
+    `sizes.max_tokens`: where the cuts leave longer pieces these are cut at lines, and long lines anywhere.
+    """
+    body = unit.end - unit.start
+    if body + len(unit.context.encode("utf-8", "replace")) < limit:  # below, not at: the line end after the context
+        return [unit]
+    if meter.tokens(unit.start, unit.end) + meter.of_context(unit.context) <= limit:
+        return [unit]
+    first_context = _short_context(unit.context, sizes, meter)
+    part_context = _short_context(unit.part_context, sizes, meter)
+    reserved = max(meter.of_context(first_context), meter.of_context(part_context))
+    room = sizes.max_tokens - reserved
+    fine = cuts().refined(source, lines, room, meter).refined(source, strides(max(4, room)), room, meter)
+    spans = windows(fine, sizes, meter, reserved=reserved)
+    head = replace(unit, end=spans[0][1], context=first_context, share=_share(spans[0], body))
+    return [head, *(_part(head, span, number, part_context, body) for number, span in enumerate(spans[1:], start=2))]
+
+
+def _part(head: Unit, span: tuple[int, int], number: int, context: str, body: int) -> Unit:
+    return replace(
+        head,
+        start=span[0],
+        end=span[1],
+        path=f"{head.path}/part:{number}",
+        kind=head.part_kind,
+        level=3,
+        parents=(head.path,),
+        context=context,
+        share=_share(span, body),
+        anchor=None,
+    )
+
+
+def _share(span: tuple[int, int], body: int) -> float:
+    return (span[1] - span[0]) / body
+
+
+def _short_context(context: str, sizes: ChunkSizes, meter: Meter) -> str:
+    """The context where it takes at most half of the target, else its last line, else nothing."""
+    for text in (context, context.rpartition("\n")[2]):
+        if 2 * meter.of_context(text) <= sizes.target_tokens:
+            return text
+    return ""
+
+
+def assemble(
+    document: Document,
+    source: bytes,
+    units: Sequence[Unit],
+    *,
+    facts: Facts,
+    sizes: ChunkSizes,
+    count_tokens: TokenCounter,
+) -> list[Chunk]:
+    """Chunks of a document from its units, in source order; a document of blanks has none."""
+    units = _inked(source, units)
+    places = _places(document.uri, units)
+    neighbours = _neighbours([parent for _, parent in places])
+    line_starts = [0, *lines(source, 0, len(source))]
+    chunks = []
+    for sequence, (unit, (own, parent), (before, after)) in enumerate(zip(units, places, neighbours, strict=True)):
+        first, last = _ink(source, unit)
+        body = decoded(source[max(unit.start, source.rfind(b"\n", 0, first) + 1) : last + 1])
+        text = f"{unit.context}\n{body}" if unit.context else body
+        chunks.append(
+            Chunk(
+                chunk_id=own,
+                content_hash=content_hash(text),
+                uri=document.uri,
+                text=text,
+                kind=unit.kind,
+                level=unit.level,
+                sequence=sequence,
+                parent_id=parent,
+                previous_id=None if before is None else places[before][0],
+                next_id=None if after is None else places[after][0],
+                start_byte=unit.start,
+                end_byte=unit.end,
+                start_line=bisect_right(line_starts, first),
+                end_line=bisect_right(line_starts, last),
+                heading_path=unit.heading_path,
+                anchor=unit.anchor,
+                symbol=unit.symbol,
+                signature=unit.signature,
+                defines=facts.defines.within(unit.start, unit.end),
+                references=facts.references.within(unit.start, unit.end),
+                completeness=unit.share,
+                parse_quality=facts.quality(unit.start, unit.end),
+                tokens=count_tokens(text),
+                characters=len(text),
+                sizing=sizes.snapshot,
+            )
+        )
+    return chunks
+
+
+def _ink(source: bytes, unit: Unit) -> tuple[int, int]:
+    """Offsets of the first and the last byte of a unit that is not blank; (end, end − 1) where all are."""
+    data = source[unit.start : unit.end]
+    stripped = data.rstrip()
+    return unit.end - len(data.lstrip()), unit.start + len(stripped) - 1
+
+
+def _inked(source: bytes, units: Sequence[Unit]) -> list[Unit]:
+    """The units that hold more than blanks, grown over the blanks of the others."""
+    kept: list[Unit] = []
+    uncovered: int | None = None
+    for unit in units:
+        if source[unit.start : unit.end].isspace() or unit.start == unit.end:
+            if kept:
+                kept[-1] = replace(kept[-1], end=max(kept[-1].end, unit.end))
+            elif uncovered is None:
+                uncovered = unit.start
+        else:
+            kept.append(unit if uncovered is None else replace(unit, start=uncovered))
+            uncovered = None
+    return kept
+
+
+def _places(uri: str, units: Sequence[Unit]) -> list[tuple[ChunkId, ChunkId | None]]:
+    """Own and parent's identity of every unit; a path that comes again is told apart by its ordinal."""
+    times: Counter[str] = Counter()
+    latest: dict[str, ChunkId] = {}
+    places = []
+    for unit in units:
+        times[unit.path] += 1
+        ordinal = times[unit.path]
+        # No name holds a line end, so an ordinal cannot be mistaken for a part of one.
+        own = chunk_id(uri, unit.path if ordinal == 1 else f"{unit.path}\n{ordinal}")
+        places.append((own, next((latest[path] for path in unit.parents if path in latest), None)))
+        latest[unit.path] = own
+    return places
+
+
+def _neighbours(parents: Sequence[ChunkId | None]) -> list[tuple[int | None, int | None]]:
+    """Index of the previous and the next unit under the same parent."""
+    before: list[int | None] = []
+    after: list[int | None] = [None] * len(parents)
+    latest: dict[ChunkId | None, int] = {}
+    for index, parent in enumerate(parents):
+        previous = latest.get(parent)
+        before.append(previous)
+        if previous is not None:
+            after[previous] = index
+        latest[parent] = index
+    return list(zip(before, after, strict=True))

@@ -1,0 +1,115 @@
+"""Follow the champion: what the registry's alias names is what searches learn from (CON-9)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Protocol
+
+from pipelines.domain.errors import StoreError, WeftError
+from pipelines.domain.ids import LearnedVersion
+from pipelines.runtime.clock import Clock
+
+log = logging.getLogger(__name__)
+
+CHAMPION = "champion"
+CHALLENGER = "challenger"
+
+
+class Aliases(Protocol):
+    """Reads the registry; asked once per look."""
+
+    def alias(self, alias: str) -> LearnedVersion | None:
+        """The learned version an alias names, None where it names none of weft's."""
+
+
+class Pointer(Protocol):
+    """What is live."""
+
+    @property
+    def learned(self) -> LearnedVersion | None:
+        """The live learned version, None before the first."""
+
+
+class LearnedCatalog(Protocol):
+    """Makes learned versions live."""
+
+    def pointer(self) -> Pointer:
+        """What is live now."""
+
+    def make_live(self, version: LearnedVersion) -> object:
+        """Make a published version live in one step, after verifying it."""
+
+
+def follow_champion(catalog: LearnedCatalog, registry: Aliases) -> LearnedVersion | None:
+    """Make the learned version that the champion alias names live, where it is not already.
+
+    Promoting a challenger and rolling back are the same: someone moves the alias, and this follows.
+
+    Returns:
+        The version that went live, None where nothing changed.
+
+    Raises:
+        TrackingUnavailableError: The registry does not answer.
+        StoreError: The alias names a version that the store lacks, or that is damaged; the live one stays.
+    """
+    champion = registry.alias(CHAMPION)
+    if champion is None or champion == catalog.pointer().learned:
+        return None
+    catalog.make_live(champion)
+    log.info("learned version %s is live: the champion alias names it", champion)
+    return champion
+
+
+def follow_if_possible(catalog: LearnedCatalog, registry: Aliases) -> None:
+    """`follow_champion`, where an alias on a version that the store lacks is only worth a warning.
+
+    Raises:
+        TrackingUnavailableError: The registry does not answer.
+    """
+    try:
+        follow_champion(catalog, registry)
+    except StoreError as error:
+        log.warning("the champion alias was not followed: %s", error)
+
+
+class ChampionFollower:
+    """Looks at the alias now and then, in a thread of its own: no caller ever waits for the registry.
+
+    Safe to `tick` from any thread, as often as one likes; at most one look is under way.
+
+    Attributes:
+        moved: Looks that made another version live.
+        failed: Looks that could not be finished and changed nothing.
+    """
+
+    def __init__(self, catalog: LearnedCatalog, registry: Aliases, *, every_s: float, clock: Clock) -> None:
+        self.moved = 0
+        self.failed = 0
+        self._catalog, self._registry = catalog, registry
+        self._every_s, self._clock = every_s, clock
+        self._due = clock()
+        self._looking = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def tick(self) -> None:
+        """Start a look if one is due and none is under way; returns at once."""
+        if self._clock() < self._due or not self._looking.acquire(blocking=False):
+            return
+        self._due = self._clock() + self._every_s
+        self._thread = threading.Thread(target=self._look, name="follow-champion", daemon=True)
+        self._thread.start()
+
+    def close(self, timeout_s: float) -> None:
+        """Wait for a look that is under way, no longer than `timeout_s` seconds."""
+        if self._thread is not None:
+            self._thread.join(timeout_s)
+
+    def _look(self) -> None:
+        try:
+            self.moved += follow_champion(self._catalog, self._registry) is not None
+        except WeftError as error:
+            self.failed += 1
+            log.warning("the champion alias was not followed: %s", error)
+        finally:
+            self._looking.release()

@@ -1,0 +1,214 @@
+"""The pictures of a night (CON-10): one style, labelled axes, colours that colour-blind readers can tell apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, PercentFormatter
+
+from pipelines.consolidation.findings import Curve
+from pipelines.consolidation.recalibrate import Measured
+from pipelines.consolidation.weights import Move, Weights
+from pipelines.domain.documents import Domain
+from pipelines.domain.ranking import Signal, WeightBelief
+
+NOW = "#0072B2"  # blue and vermilion of Okabe and Ito's palette; the past is grey and hollow
+ALERT = "#D55E00"
+PAST = "#767676"
+BY_DOMAIN = {
+    Domain.CODE: "#0072B2",
+    Domain.ACADEMIC: "#009E73",
+    Domain.HISTORY: "#CC79A7",
+    Domain.GENERAL: "#E69F00",
+}
+
+_STYLE: dict[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#4D4D4D",
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "grid.color": "#E3E3E3",
+    "grid.linewidth": 0.8,
+    "legend.frameon": False,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+}
+_AGES = {1: "1 h", 24: "1 day", 24 * 7: "1 week", 24 * 30: "1 month", 24 * 365: "1 year", 24 * 3650: "10 years"}
+
+
+def weights(after: Weights, before: Weights) -> Figure:
+    """One panel per domain: every signal's weight with its 90 % interval, and where it stood before."""
+    with _panels(len(after), height=3.1, sharex=True) as (figure, panels):
+        for axes, (domain, beliefs) in zip(panels, after.items(), strict=False):
+            _weights_panel(axes, domain, beliefs, before.get(domain, {}))
+        furthest = max(belief.high for beliefs in after.values() for belief in beliefs.values())
+        panels[0].set_xlim(-0.015, 1.06 * furthest)  # shared: room for a marker at 0 and for the widest interval
+        _legend(figure, panels[0])
+        figure.suptitle("Learned weights, by domain", x=0.012, ha="left", fontsize=14, fontweight="bold")
+    return figure
+
+
+def _weights_panel(
+    axes: Axes, domain: Domain, now: Mapping[Signal, WeightBelief], past: Mapping[Signal, WeightBelief]
+) -> None:
+    signals = sorted(now, key=list(Signal).index, reverse=True)
+    rows = range(len(signals))
+    means = [now[signal].mean for signal in signals]
+    spans = [[now[s].mean - now[s].low for s in signals], [now[s].high - now[s].mean for s in signals]]
+    axes.errorbar(means, rows, xerr=spans, fmt="o", ms=7, color=NOW, capsize=3, lw=1.6, label="now, 90 % interval")
+    known = [(row, past[signal].mean) for row, signal in enumerate(signals) if signal in past]
+    if known:
+        axes.scatter(
+            [mean for _, mean in known],
+            [row for row, _ in known],
+            s=70,
+            facecolors="none",
+            edgecolors=PAST,
+            linewidths=1.4,
+            zorder=3,
+            label="live version",
+        )
+    axes.set_yticks(rows, [signal.value.replace("_", " ") for signal in signals])
+    axes.set_ylim(-0.6, len(signals) - 0.4)
+    axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    axes.set_xlabel("share of the score")
+    axes.set_title(f"{domain.value} · {max((b.n_effective for b in now.values()), default=0.0):,.0f} observations")
+    axes.grid(visible=False, axis="y")
+
+
+def movers(moved: Sequence[Move]) -> Figure:
+    """The weights that moved most since the live version, in percentage points of the score."""
+    with _panels(1, height=max(2.6, 0.36 * len(moved) + 1.5), width=8.0) as (figure, (axes,)):
+        names = [f"{move.domain.value} · {move.signal.value.replace('_', ' ')}" for move in reversed(moved)]
+        points = [100.0 * move.change for move in reversed(moved)]
+        bars = axes.barh(
+            range(len(names)), points, color=[NOW if point >= 0 else ALERT for point in points], height=0.6
+        )
+        axes.bar_label(bars, fmt=lambda point: f"{point:+.1f}", padding=4)
+        axes.set_yticks(range(len(names)), names)
+        axes.axvline(0.0, color="#4D4D4D", lw=1)
+        axes.margins(x=0.15)
+        axes.set_xlabel("change of the weight, percentage points")
+        axes.set_title("What moved most since the live version")
+        axes.grid(visible=False, axis="y")
+        if not moved:
+            axes.text(0.5, 0.5, "nothing to compare with yet", transform=axes.transAxes, ha="center", color=PAST)
+    return figure
+
+
+def ageing(curves: Mapping[Domain, Curve]) -> Figure:
+    """How fast each domain is believed to go stale: freshness against age on a logarithmic axis."""
+    with _panels(1, height=4.4, width=8.0) as (figure, (axes,)):
+        for domain, curve in curves.items():
+            label = f"{domain.value} · half after {duration(curve.half_life_hours)}"
+            axes.plot(curve.age_hours, curve.freshness, color=BY_DOMAIN[domain], lw=2.2, label=label)
+        axes.set_xscale("log")
+        axes.set_xticks(list(_AGES), list(_AGES.values()))
+        axes.set_xlim(min(_AGES), max(_AGES))
+        axes.minorticks_off()
+        axes.set_ylim(0.0, 1.02)
+        axes.axhline(0.5, color=PAST, lw=1, ls=":")
+        axes.set_xlabel("age of the document (logarithmic)")
+        axes.set_ylabel("freshness: belief that it is still accurate")
+        axes.set_title("How knowledge ages, by domain")
+        axes.legend(loc="lower left")
+    return figure
+
+
+def duration(hours: float) -> str:
+    """A span of time in the unit that reads best.
+
+    Examples:
+        >>> duration(30.0), duration(24.0 * 400)
+        ('30 h', '1.1 years')
+    """
+    if hours == math.inf:
+        return "more than ten years"
+    for unit, size in (("years", 24 * 365), ("months", 24 * 30), ("days", 48)):
+        if hours >= size:
+            return f"{hours / (24 if unit == 'days' else size):.1f} {unit}"
+    return f"{hours:.0f} h"
+
+
+def reliability(before: Measured, after: Measured) -> Figure:
+    """Predicted probability against observed share of good results, before and after; below, how many of each."""
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(6.6, 7.2), layout="constrained", dpi=130)
+        axes, histogram = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": [4, 1]})
+        axes.plot([0, 1], [0, 1], color="#4D4D4D", lw=1, ls="--", label="perfect calibration")
+        _reliability_points(axes, before, color=PAST, hollow=True, label=f"before · ECE {before.measures.ece:.3f}")
+        _reliability_points(axes, after, color=NOW, hollow=False, label=f"after · ECE {after.measures.ece:.3f}")
+        axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), ylabel="observed share of good results")
+        axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        axes.set_title("Does a confidence mean what it says? (held-out observations)")
+        axes.legend(loc="upper left")
+        masses = [band.observations for band in after.diagram]
+        histogram.bar([band.predicted for band in after.diagram], masses, width=0.025, color=NOW)
+        histogram.set(xlabel="predicted probability of being good", ylabel="observations")
+        histogram.yaxis.set_major_formatter(FuncFormatter(lambda mass, _: f"{mass:,.0f}"))
+    return figure
+
+
+def _reliability_points(axes: Axes, measured: Measured, *, color: str, hollow: bool, label: str) -> None:
+    bins = measured.diagram
+    most = max(b.observations for b in bins)
+    # An interval around a share of 0 or 1 may exclude it.
+    spans = [[max(b.observed - b.low, 0.0) for b in bins], [max(b.high - b.observed, 0.0) for b in bins]]
+    x, y = [b.predicted for b in bins], [b.observed for b in bins]
+    axes.errorbar(x, y, yerr=spans, fmt="none", ecolor=color, elinewidth=1.2, capsize=2, alpha=0.7)
+    sizes = [30 + 120 * math.sqrt(b.observations / most) for b in bins]
+    face = "white" if hollow else color
+    axes.scatter(x, y, s=sizes, facecolors=face, edgecolors=color, linewidths=1.4, zorder=3, label=label)
+
+
+def retrieval(before: Mapping[str, float], after: Mapping[str, float]) -> Figure:
+    """Retrieval metrics before and after, a line from one to the other."""
+    names = [name for name in sorted(after, reverse=True) if name in before]
+    with _panels(1, height=0.45 * len(names) + 1.8, width=8.0) as (figure, (axes,)):
+        for row, name in enumerate(names):
+            color = NOW if after[name] >= before[name] else ALERT
+            axes.plot([before[name], after[name]], [row, row], color=color, lw=2, zorder=1)
+            axes.scatter(before[name], row, s=70, facecolors="white", edgecolors=PAST, linewidths=1.4, zorder=2)
+            axes.scatter(after[name], row, s=70, color=color, zorder=3)
+            label = f"{before[name]:.3f} → {after[name]:.3f}"
+            axes.annotate(
+                label, (max(before[name], after[name]), row), (10, 0), textcoords="offset points", va="center"
+            )
+        axes.set_yticks(range(len(names)), names)
+        axes.set(xlim=(0.0, 1.2), ylim=(-0.6, len(names) - 0.4), xlabel="metric (hollow: before, filled: after)")
+        axes.set_xticks([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
+        axes.set_title("Retrieval before and after")
+        axes.grid(visible=False, axis="y")
+    return figure
+
+
+@contextmanager
+def _panels(
+    count: int, *, height: float, width: float = 10.0, sharex: bool = False
+) -> Iterator[tuple[Figure, list[Axes]]]:
+    columns = 1 if count == 1 else 2
+    rows = max(1, math.ceil(count / columns))
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(width, height * rows + (0.5 if rows > 1 else 0.0)), layout="constrained", dpi=130)
+        panels = list(figure.subplots(rows, columns, sharex=sharex, squeeze=False).flat)
+        for spare in panels[max(count, 1) :]:
+            spare.set_visible(False)
+        yield figure, panels[: max(count, 1)]
+
+
+def _legend(figure: Figure, axes: Axes) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper right", ncols=len(labels))

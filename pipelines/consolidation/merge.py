@@ -1,0 +1,85 @@
+"""Fold what was streamed since the last night into a new base, and note where the fold ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.learned import LearnedState
+from pipelines.consolidation.champion import CHALLENGER, Aliases
+from pipelines.domain.ids import LearnedVersion
+from pipelines.learning.calibration import Calibration
+from pipelines.learning.evidence import Evidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """What a night proposes to learn from.
+
+    Attributes:
+        published: The version it already is, where a former night was killed after publishing it; else None.
+        parent: The version that is live; None before the first.
+        newest: The version published last, live or not; None before the first.
+        former: The evidence of `parent`, with its calibration.
+        base: The candidate's evidence: that of the version it builds on, and all that came since the newest cut.
+        cut: What the updaters had when it was cut.
+        fresh: What the newest cut had not seen; empty means that there is nothing new.
+    """
+
+    published: LearnedVersion | None
+    parent: LearnedVersion | None
+    newest: LearnedVersion | None
+    former: Evidence
+    former_calibration: Calibration | None
+    base: Evidence
+    cut: Evidence
+    fresh: Evidence
+
+
+def merge(catalog: Catalog, registry: Aliases) -> Candidate:
+    """The candidate: the version to build on + (streamed − newest cut), integer for integer.
+
+    It builds on the live version, or on a challenger that is the newest and still waits for its verdict, so that a
+    night which waits is neither lost nor counted twice by the next. A night that was rolled back stays out.
+    """
+    parent, newest = catalog.pointer().learned, _newest(catalog)
+    live, last = _read(catalog, parent), _read(catalog, newest)
+    waits = newest is not None and registry.alias(CHALLENGER) == newest
+    streamed = catalog.streamed_evidence()
+    fresh = streamed - last.cut
+    return Candidate(
+        published=None,
+        parent=parent,
+        newest=newest,
+        former=live.evidence,
+        former_calibration=live.calibration,
+        base=(last if waits else live).evidence + fresh,
+        cut=streamed,
+        fresh=fresh,
+    )
+
+
+def resume(catalog: Catalog, version: LearnedVersion) -> Candidate:
+    """The candidate that a published version was, for a night that takes up where a killed one stopped."""
+    learned = catalog.read_learned(version)
+    parent = _read(catalog, learned.parent)
+    return Candidate(
+        published=version,
+        parent=learned.parent,
+        newest=version,
+        former=parent.evidence,
+        former_calibration=parent.calibration,
+        base=learned.evidence,
+        cut=learned.cut,
+        fresh=learned.evidence - parent.evidence,
+    )
+
+
+def _newest(catalog: Catalog) -> LearnedVersion | None:
+    return next(reversed(catalog.learned_versions()), None)
+
+
+def _read(catalog: Catalog, version: LearnedVersion | None) -> LearnedState:
+    if version is None:
+        return LearnedState(parent=None, evidence=Evidence(), cut=Evidence())
+    return catalog.read_learned(version)

@@ -1,0 +1,71 @@
+"""Everything a night reads and writes, wired once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.findings import Metrics
+from pipelines.consolidation.gate import Improve, Shadow
+from pipelines.consolidation.pages import Nowhere, Page
+from pipelines.consolidation.settings import ConsolidationSettings
+from pipelines.domain.ids import LearnedVersion
+from pipelines.learning.beliefs import Beliefs, read_beliefs
+from pipelines.learning.calibration import ScoreBins, score_bins
+from pipelines.learning.evidence import Evidence
+from pipelines.learning.priors import Priors
+from pipelines.learning.settings import LearningSettings
+from pipelines.runtime.tracking import Tracking
+
+EXPERIMENT = "calibration"
+TAGS = {"weft.job": "consolidate", "mlflow.source.name": "jobs.consolidate", "mlflow.source.type": "JOB"}
+
+Evaluate = Callable[[Evidence], Metrics]
+"""Measures retrieval under the beliefs that evidence gives; called for the live version, then for the candidate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Night:
+    """The rooms and rules of one night.
+
+    Attributes:
+        now: Seconds since the epoch; all beliefs of the night are read at it.
+        facts: What the run records of its surroundings, such as the fingerprint of the settings.
+        shadow: Replays queries for the gate, where there are any.
+        improve: Compares two states of evidence on judged queries, where there are any.
+        evaluate: Measures retrieval for the report, where there is something to measure it on.
+        counters: What the updaters did with their records, by partition.
+    """
+
+    catalog: Catalog
+    tracking: Tracking
+    priors: Priors
+    learning: LearningSettings
+    rules: ConsolidationSettings
+    now: float
+    facts: Mapping[str, object] = field(default_factory=dict)
+    shadow: Shadow | None = None
+    improve: Improve | None = None
+    evaluate: Evaluate | None = None
+    counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    def as_of(self, version: LearnedVersion) -> Night:
+        """The night that published `version`: taken up again, it reads all beliefs as they were read then."""
+        return replace(self, now=self.catalog.learned_manifest(version).created_at)
+
+    def beliefs(self, evidence: Evidence) -> Beliefs:
+        """What that evidence makes be believed tonight."""
+        return read_beliefs(self.priors, evidence, now=self.now)
+
+    def outcomes(self, evidence: Evidence) -> ScoreBins:
+        """Outcomes by score, of all domains."""
+        return score_bins(evidence, self.priors.recency, now=self.now)
+
+    def page(self, *, dry_run: bool) -> AbstractContextManager[Page]:
+        """The run that the night is written to; none for a rehearsal."""
+        if dry_run:
+            return Nowhere()
+        self.tracking.close_abandoned(EXPERIMENT, TAGS)
+        return self.tracking.run(EXPERIMENT, "consolidate", TAGS)

@@ -1,0 +1,78 @@
+"""The night, step by step: merge → recalibrate → gate → publish → report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+from pipelines.consolidation.champion import follow_if_possible
+from pipelines.consolidation.findings import observations
+from pipelines.consolidation.gate import judge
+from pipelines.consolidation.merge import Candidate, merge, resume
+from pipelines.consolidation.night import Night
+from pipelines.consolidation.pages import Page
+from pipelines.consolidation.publish import publish, recorded_verdict, settle, unsettled
+from pipelines.consolidation.recalibrate import recalibrate
+from pipelines.consolidation.report import examine, report
+
+STEPS = ("merge", "recalibrate", "gate", "publish", "report")
+
+
+def consolidate(night: Night, announce: Callable[[str], None], *, dry_run: bool = False) -> Mapping[str, Any]:
+    """Fold the day into a candidate, calibrate, judge, publish and report it; finish what a killed night left.
+
+    Args:
+        announce: Told the name of each step before it starts.
+        dry_run: Find everything out and change nothing.
+
+    Returns:
+        The summary: learned version, decision, calibration errors before and after, what moved, run id.
+
+    Raises:
+        StaleVersionError: Another night published meanwhile; run again.
+        TrackingUnavailableError: The tracker does not answer; run again, nothing is lost.
+    """
+    if not dry_run:
+        follow_if_possible(night.catalog, night.tracking)
+    unfinished = unsettled(night.catalog, night.tracking)
+    if unfinished is not None:
+        night, candidate = night.as_of(unfinished), resume(night.catalog, unfinished)
+    elif (candidate := merge(night.catalog, night.tracking)).fresh.is_empty:
+        return {"learned": candidate.parent, "decision": "nothing new", "run": None}
+    with night.page(dry_run=dry_run) as page:
+        page.parameters(night.facts)
+        return {**_steps(night, candidate, page, announce, dry_run=dry_run), "run": page.run_id or None}
+
+
+def _steps(
+    night: Night, candidate: Candidate, page: Page, announce: Callable[[str], None], *, dry_run: bool
+) -> Mapping[str, Any]:
+    def step(name: str) -> AbstractContextManager[Page]:
+        announce(name)
+        return page.child(name)
+
+    with step("merge") as note:
+        before, after = night.beliefs(candidate.former), night.beliefs(candidate.base)
+        new = observations(candidate.fresh)
+        note.metrics({"observations": observations(candidate.base), "observations_new": new}, now=night.now)
+    with step("recalibrate") as note:
+        outcomes = night.outcomes(candidate.base)
+        calibration = recalibrate(outcomes, candidate.former_calibration, night.learning, night.rules.calibration)
+        note.parameters({"outcome": calibration.reason})
+    with step("gate") as note:
+        recorded = recorded_verdict(night.tracking, candidate.published)
+        verdict = recorded or judge(candidate, before, after, night.shadow, night.improve, night.rules)
+        note.parameters({"decision": verdict.decision, "reason": verdict.reason})
+    version = candidate.published
+    if not dry_run:
+        with step("publish") as note:
+            version = publish(night, page, candidate, calibration, verdict)
+            note.parameters({"learned": version})
+    with step("report"):
+        findings = examine(night, candidate, before=before, after=after, recalibration=calibration, verdict=verdict)
+        written = report(findings, version, night.rules)
+        written.write(page, now=night.now)
+    if version is not None and not dry_run:
+        settle(night.tracking, version)
+    return written.summary

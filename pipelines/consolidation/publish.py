@@ -1,0 +1,102 @@
+"""Publish a candidate: a version in the catalog, a registered version in the tracker, and an alias on it (CON-9).
+
+The order is the argument that a killed night can be finished by the next:
+
+1. what a reviewer needs is kept with the run;
+2. the catalog publishes the version, live or not as before;
+3. the registry gets a version of the same name, with the decision as a tag;
+4. the alias is set, and the live pointer follows it;
+5. when the report is written too, the version is tagged as settled.
+
+A newest version without that last tag is taken up again from step 3: each step may be repeated without effect.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.learned import LearnedState
+from pipelines.consolidation.champion import CHALLENGER, CHAMPION, follow_champion
+from pipelines.consolidation.findings import observations
+from pipelines.consolidation.gate import Decision, Verdict
+from pipelines.consolidation.merge import Candidate
+from pipelines.consolidation.night import Night
+from pipelines.consolidation.pages import Page
+from pipelines.consolidation.recalibrate import Recalibration
+from pipelines.domain.ids import LearnedVersion
+from pipelines.runtime.tracking import Tracking
+
+FOLDER = "learned"
+DECISION_TAG, REASON_TAG, SETTLED_TAG = "weft.decision", "weft.reason", "weft.settled"
+
+
+def publish(
+    night: Night, page: Page, candidate: Candidate, recalibration: Recalibration, verdict: Verdict
+) -> LearnedVersion:
+    """Publish the candidate and let the verdict decide whether it goes live or waits.
+
+    Raises:
+        StaleVersionError: Another night published meanwhile; run again.
+    """
+    tracking = night.tracking
+    _keep(page, candidate, recalibration)
+    version = candidate.published or night.catalog.publish_learned(
+        _state(night, page, candidate, recalibration), expected_newest=candidate.newest
+    )
+    tags = {DECISION_TAG: verdict.decision.value, REASON_TAG: verdict.reason}
+    tracking.register(version, page.run_id, FOLDER, note=verdict.reason, tags=tags)
+    if verdict.decision.goes_live:
+        tracking.set_alias(CHAMPION, version)
+        tracking.drop_alias(CHALLENGER)  # whatever waited is part of this version, or was rolled back
+        follow_champion(night.catalog, tracking)
+    else:
+        tracking.set_alias(CHALLENGER, version)
+    return version
+
+
+def _state(night: Night, page: Page, candidate: Candidate, recalibration: Recalibration) -> LearnedState:
+    return LearnedState(
+        parent=candidate.parent,
+        evidence=candidate.base,
+        cut=candidate.cut,
+        calibration=recalibration.calibration,
+        priors=night.priors.fingerprint,
+        provenance={"observations": observations(candidate.base), "observations_new": observations(candidate.fresh)},
+        mlflow_run_id=page.run_id,
+        created_at=night.now,
+    )
+
+
+def settle(tracking: Tracking, version: LearnedVersion) -> None:
+    """Note that nothing is left to do for a version."""
+    tracking.tag(version, SETTLED_TAG, "true")
+
+
+def unsettled(catalog: Catalog, tracking: Tracking) -> LearnedVersion | None:
+    """The newest version, where a killed night left it unfinished."""
+    versions = catalog.learned_versions()
+    if not versions or SETTLED_TAG in (tracking.tags_of(versions[-1]) or {}):
+        return None
+    return versions[-1]
+
+
+def recorded_verdict(tracking: Tracking, version: LearnedVersion | None) -> Verdict | None:
+    """The verdict that a version was registered with, None where it was not registered."""
+    tags = None if version is None else tracking.tags_of(version)
+    return None if tags is None else Verdict(Decision(tags[DECISION_TAG]), tags[REASON_TAG])
+
+
+def _keep(page: Page, candidate: Candidate, recalibration: Recalibration) -> None:
+    calibration = recalibration.calibration
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, evidence in (("evidence", candidate.base), ("cut", candidate.cut)):
+            path = Path(scratch) / f"{name}.parquet"
+            pq.write_table(evidence.to_table(), path)
+            page.file(path, FOLDER)
+        path = Path(scratch) / "calibration.json"
+        path.write_text("null" if calibration is None else calibration.to_json(), encoding="utf-8")
+        page.file(path, FOLDER)

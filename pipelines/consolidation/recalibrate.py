@@ -1,0 +1,97 @@
+"""Does a score mean what it says? Refit the calibration where there is evidence for it, and measure both (CON-8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipelines.consolidation.settings import CalibrationSettings
+from pipelines.learning.calibration import Calibration, ScoreBins, calibrate
+from pipelines.learning.reliability import Band, Predictions, Reliability, bands, reliability
+from pipelines.learning.settings import LearningSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How far one calibration can be relied on.
+
+    Attributes:
+        diagram: Predicted against observed in bins of equal width, empty ones left out.
+        bands: The confidences that people act on, highest first.
+    """
+
+    measures: Reliability
+    diagram: Sequence[Band]
+    bands: Sequence[Band]
+
+
+@dataclass(frozen=True, slots=True)
+class Recalibration:
+    """What became of the calibration.
+
+    Attributes:
+        calibration: What the candidate carries; None where there never was enough evidence for one.
+        refitted: Whether it is a new one.
+        reason: Why, or why not.
+        before: The former calibration on all observations, or the raw score where there was none.
+        after: `calibration`, each observation predicted by a fit that had not seen it.
+    """
+
+    calibration: Calibration | None
+    refitted: bool
+    reason: str
+    before: Measured | None = None
+    after: Measured | None = None
+
+
+def recalibrate(
+    outcomes: ScoreBins, former: Calibration | None, learning: LearningSettings, settings: CalibrationSettings
+) -> Recalibration:
+    """Fit a calibration to the outcomes and keep it if it predicts held-out ones better than the former one.
+
+    Too little evidence keeps the former one, and says so.
+    """
+    lacking = _lacking(outcomes, settings)
+    if outcomes.observations < 1.0:
+        return Recalibration(former, refitted=False, reason=lacking)
+    before = _measured(_predictions(former, outcomes), learning, settings)
+    if lacking:
+        return Recalibration(former, refitted=False, reason=lacking, before=before, after=before)
+    fit = calibrate(outcomes, folds=settings.folds, seed=settings.seed, smoothing=learning.calibration_smoothing)
+    after = _measured(fit.held_out, learning, settings)
+    losses = f"held-out log loss {after.measures.log_loss:.4f}, before {before.measures.log_loss:.4f}"
+    if former is not None and after.measures.log_loss > before.measures.log_loss:
+        reason = f"the former calibration predicts better: {losses}"
+        return Recalibration(former, refitted=False, reason=reason, before=before, after=before)
+    reason = f"{fit.calibration.method} calibration on {outcomes.observations:,.0f} observations: {losses}"
+    return Recalibration(fit.calibration, refitted=True, reason=reason, before=before, after=after)
+
+
+def unreliable(measured: Measured, settings: CalibrationSettings) -> list[Band]:
+    """Bands with enough observations whose outcomes are further from the prediction than the limit."""
+    return [band for band in measured.bands if band.sufficient and band.deviation > settings.deviation_limit]
+
+
+def _lacking(outcomes: ScoreBins, settings: CalibrationSettings) -> str:
+    good, bad = float(outcomes.good.sum()), float(outcomes.bad.sum())
+    if good + bad >= settings.minimum_observations and min(good, bad) >= settings.minimum_per_outcome:
+        return ""
+    return (
+        f"insufficient evidence: {good:.1f} good and {bad:.1f} bad outcomes, expected {settings.minimum_observations:g}"
+        f" in all and {settings.minimum_per_outcome:g} of each; the former calibration stays"
+    )
+
+
+def _predictions(calibration: Calibration | None, outcomes: ScoreBins) -> Predictions:
+    probability = outcomes.score if calibration is None else calibration.probabilities(outcomes.score)
+    return Predictions(probability, outcomes.good, outcomes.bad)
+
+
+def _measured(predictions: Predictions, learning: LearningSettings, settings: CalibrationSettings) -> Measured:
+    bins = learning.relevance_bins
+    edges = [index / bins for index in range(bins + 1)]
+    diagram = bands(predictions, edges, minimum=0.0, level=settings.level)
+    acted_on = bands(predictions, learning.calibration_bands, minimum=settings.band_minimum, level=settings.level)
+    return Measured(
+        reliability(predictions, bins=bins), [band for band in diagram if band.observations > 0.0], acted_on[::-1]
+    )

@@ -1,0 +1,67 @@
+"""How a night judges what it learned, and how the running system follows the verdict."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+
+class ShadowSettings(BaseModel):
+    """Bounds on how far replayed rankings may move (EVA-7).
+
+    Attributes:
+        depth: Ranks compared per query.
+        safe_tau, safe_jaccard: At least both: goes live.
+        monitored_tau: At least this: goes live, marked for a look; below, a person decides.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    depth: int
+    safe_tau: float
+    safe_jaccard: float
+    monitored_tau: float
+
+
+class MovementSettings(BaseModel):
+    """Bounds on how far a domain's weights may move where no queries can be replayed; shares of the score."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    safe: float
+    monitored: float
+
+
+class CalibrationSettings(BaseModel):
+    """How confidence is checked against outcomes (CON-8).
+
+    Attributes:
+        folds: Parts of the observations, each predicted by a calibration fitted on the others.
+        seed: Of the deal of observations to folds.
+        minimum_observations: Below this many the former calibration stays.
+        minimum_per_outcome: Of good and of bad ones each; a calibration needs both.
+        band_minimum: Items in a band below which it is marked insufficient.
+        level: Probability that the intervals of observed shares hold the true ones.
+        deviation_limit: Deviation of a band's outcome from its prediction that asks for a look.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    folds: int
+    seed: int
+    minimum_observations: float
+    minimum_per_outcome: float
+    band_minimum: float
+    level: float
+    deviation_limit: float
+
+
+class ConsolidationSettings(BaseModel):
+    """The section `consolidation` of the configuration."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    shadow: ShadowSettings
+    movement: MovementSettings
+    calibration: CalibrationSettings
+    top_movers: int
+    follow_every_s: float

@@ -1,0 +1,52 @@
+"""Vectors by what they were made from: unchanged texts are never encoded twice (ING-20)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from pipelines.runtime.blobs import BlobCache, blob_key
+
+STORED = np.dtype("<f2")
+"""What vectors are rounded to before anything uses them, so that fresh and cached ones are the same bits."""
+
+
+def vector_key(model: str, strategy: str, text: str) -> str:
+    """Key of a vector: SHA-256 over the model's identity, the embedding strategy and the embedded text."""
+    return blob_key(model, strategy, text)
+
+
+class VectorCache:
+    """Vectors on disk, at `cache/embeddings.sqlite` of a store, shared by every worker on the machine.
+
+    Examples:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     cache = VectorCache(Path(folder) / "embeddings.sqlite")
+        ...     cache.put({"a": np.array([0.6, 0.8])})
+        ...     found = cache.get(["a", "b"])
+        ...     cache.close()
+        >>> {key: vector.tolist() for key, vector in found.items()}
+        {'a': [0.60009765625, 0.7998046875]}
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._blobs = BlobCache(path)
+
+    def get(self, keys: Sequence[str]) -> dict[str, np.ndarray]:
+        """Vectors, float16 (dimension,), of those keys that have one."""
+        return {key: np.frombuffer(blob, dtype=STORED) for key, blob in self._blobs.get(keys).items()}
+
+    def put(self, vectors: Mapping[str, np.ndarray]) -> None:
+        """Keep vectors rounded to float16; a key that has one keeps it."""
+        self._blobs.put({key: np.asarray(vector, dtype=STORED).tobytes() for key, vector in vectors.items()})
+
+    def clear(self) -> None:
+        """Forget every vector."""
+        self._blobs.clear()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._blobs.close()

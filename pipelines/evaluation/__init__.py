@@ -1,0 +1,1 @@
+"""Measuring before believing: metrics, comparisons, simulated users."""

@@ -1,0 +1,52 @@
+"""Runs: what a system returned for each query, as document ids, and the TREC file of it (EVA-5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from pipelines.domain.ranking import RankedResult
+from pipelines.runtime.files import write_atomically
+
+Ranked = Mapping[str, float]
+"""Score by document id, strictly falling in the order returned."""
+
+Run = Mapping[str, Ranked]
+"""What was returned, by query id."""
+
+
+def as_ranked(
+    results: Iterable[RankedResult], depth: int, *, document_id: Callable[[str], str] = lambda uri: uri
+) -> Ranked:
+    """The first `depth` documents of some results: a content found in several documents counts for each (ARC-4).
+
+    Args:
+        document_id: From a document's URI to the id that judgements name it by.
+    """
+    scores: dict[str, float] = {}
+    for result in results:
+        for uri in result.uris:
+            scores.setdefault(document_id(uri), result.score)
+    return _falling(dict(list(scores.items())[:depth]))
+
+
+def write_run(path: Path, run: Run, tag: str) -> None:
+    """Write `query Q0 document rank score tag` lines, as trec_eval reads them."""
+    lines = (
+        f"{query_id} Q0 {document_id} {rank} {score!r} {tag}\n"
+        for query_id, ranked in run.items()
+        for rank, (document_id, score) in enumerate(ranked.items(), start=1)
+    )
+    write_atomically(path, "".join(lines).encode("utf-8"))
+
+
+def _falling(scores: Mapping[str, float]) -> Ranked:
+    """The same order with no ties: trec_eval reads 32-bit scores and orders equal ones by id, not as returned."""
+    falling: dict[str, float] = {}
+    bound = np.float32(np.inf)
+    for document_id, score in scores.items():
+        bound = min(np.float32(score), np.nextafter(bound, np.float32(-np.inf)))
+        falling[document_id] = float(bound)
+    return falling

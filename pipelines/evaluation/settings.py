@@ -1,0 +1,20 @@
+"""What tunes measuring; the values stand in `conf/base/evaluation.yaml`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class EvaluationSettings(BaseModel):
+    """How runs over judged queries are made and summed up."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    depth: Annotated[int, Field(ge=1)]
+    bootstrap_draws: Annotated[int, Field(ge=100)]
+    interval: Annotated[float, Field(gt=0.0, lt=1.0)]
+    seed: int
+    group_key: str
+    budget_ms: Annotated[float, Field(gt=0.0)]

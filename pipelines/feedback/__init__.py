@@ -1,0 +1,1 @@
+"""Feedback: events in, evidence out, exactly once. Read `pipeline` first."""

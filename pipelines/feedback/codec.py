@@ -1,0 +1,125 @@
+"""Bytes of a record to an event, or the reason why not; and the JSON Schema that producers can check against (FBK-2).
+
+Reasons are stable codes, counted in reports and kept with every dead letter:
+
+    tombstone        the record has no value
+    oversized        more bytes than an event may have; nothing was parsed
+    undecodable      not UTF-8, not JSON, nested without end, or text that UTF-8 cannot carry
+    non_finite       a number is NaN, infinite, or beyond the range of a float
+    unknown_schema   written for a schema version that this weft does not know
+    unknown_type     no event of this name
+    invalid          a field is missing, of the wrong type, or out of its range
+
+Unknown fields are ignored, so that producers may be newer than weft.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Never
+
+import msgspec
+
+from pipelines.domain.errors import InvalidEventError
+from pipelines.domain.events import SCHEMA_VERSION, AnyEvent, Explicit, Impression, Selection, SessionPhase
+
+KNOWN_SCHEMAS = frozenset(range(1, SCHEMA_VERSION + 1))
+EVENT_TYPES: dict[str, type[AnyEvent]] = {
+    "impression": Impression,
+    "explicit": Explicit,
+    "selection": Selection,
+    "session": SessionPhase,
+}
+
+_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+_encoder = msgspec.json.Encoder()
+
+
+def decode(value: bytes | None, *, max_bytes: int) -> AnyEvent:
+    """The event in a record's value.
+
+    Args:
+        value: The bytes as they lay in the log.
+        max_bytes: Longer values are refused unparsed.
+
+    Raises:
+        InvalidEventError: It is none; `reason` is one of the codes above.
+
+    Examples:
+        >>> decode(b'{"type": "session", "event_id": "e", "ts": 0, "session_id": "s", "principal": "p",'
+        ...        b' "phase": "start", "colour": "blue"}', max_bytes=500).phase
+        'start'
+    """
+    if value is None:
+        raise InvalidEventError("tombstone", "expected an event, found a record without value")
+    if len(value) > max_bytes:
+        raise InvalidEventError("oversized", f"expected at most {max_bytes} bytes, found {len(value)}")
+    try:
+        event = _decoder.decode(value)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise _explained(value, error) from error
+    if event.schema not in KNOWN_SCHEMAS:
+        raise _unknown_schema(event.schema)
+    return event
+
+
+def encode(event: AnyEvent) -> bytes:
+    """The bytes of an event, as they travel.
+
+    Raises:
+        InvalidEventError: A value is one that `decode` would refuse.
+    """
+    try:
+        data = _encoder.encode(event)
+        _decoder.decode(data)
+    except (msgspec.MsgspecError, UnicodeEncodeError) as error:
+        raise InvalidEventError("invalid", str(error)) from error
+    return data
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of every event, draft 2020-12."""
+    schema = msgspec.json.schema(AnyEvent)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "weft feedback event",
+        "description": "One event of the feedback topic; the record's key is `session_id` in UTF-8.",
+        **schema,
+    }
+
+
+def _explained(value: bytes, error: Exception) -> InvalidEventError:
+    """Why a value failed; only failures pay for this second look."""
+    try:
+        parsed = json.loads(value.decode("utf-8"), parse_constant=_refuse_constant)
+    except _NonFiniteError as found:
+        return InvalidEventError("non_finite", f"expected finite numbers, found {found}")
+    except (ValueError, RecursionError) as found:
+        return InvalidEventError("undecodable", f"expected JSON in UTF-8, found: {found}")
+    if not isinstance(error, msgspec.ValidationError):
+        return InvalidEventError("undecodable", f"expected text that UTF-8 can carry, found: {error}")
+    if "out of range" in str(error):
+        return InvalidEventError("non_finite", str(error))
+    return _unfit(parsed, error)
+
+
+def _unfit(parsed: object, error: Exception) -> InvalidEventError:
+    if isinstance(parsed, dict):
+        schema, kind = parsed.get("schema", SCHEMA_VERSION), parsed.get("type")
+        if isinstance(schema, int) and schema not in KNOWN_SCHEMAS:
+            return _unknown_schema(schema)
+        if isinstance(kind, str) and kind not in EVENT_TYPES:
+            return InvalidEventError("unknown_type", f"expected one of {sorted(EVENT_TYPES)}, found {kind[:64]!r}")
+    return InvalidEventError("invalid", str(error))
+
+
+def _unknown_schema(found: int) -> InvalidEventError:
+    return InvalidEventError("unknown_schema", f"expected a schema of {sorted(KNOWN_SCHEMAS)}, found {str(found)[:64]}")
+
+
+class _NonFiniteError(Exception):
+    """A number that JSON does not have."""
+
+
+def _refuse_constant(name: str) -> Never:
+    raise _NonFiniteError(name)

@@ -1,0 +1,102 @@
+"""Which results a piece of feedback speaks about, for or against, and how loudly."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from pipelines.domain.errors import InvalidEventError
+from pipelines.domain.events import Explicit, Impression, Selection, ShownResult
+from pipelines.domain.ids import ContentHash
+from pipelines.domain.ranking import Scope
+from pipelines.feedback.settings import CreditSettings
+from pipelines.learning.observations import Tally, observe_outcome
+
+Feedback = Explicit | Selection
+"""Events that mean something only together with the impression they answer."""
+
+
+class Credit(NamedTuple):
+    """One shown result found good or bad, with a weight >= 0 in observations."""
+
+    result: ShownResult
+    good: bool
+    weight: float
+
+
+def credits_of(
+    feedback: Feedback, impression: Impression, *, chosen: Collection[int], rules: CreditSettings
+) -> list[Credit]:
+    """What one piece of feedback says about the results of its impression.
+
+    A verdict with a content hash is about that result; one without is shared equally by all results that were
+    included. A selection speaks for the chosen result, and against each result ranked above it that was passed over
+    (skip-above: Joachims et al., Accurately interpreting clickthrough data as implicit feedback, SIGIR 2005). A
+    result is passed over once and chosen once, however often its answer is clicked.
+
+    Args:
+        feedback: The event.
+        impression: What it answers.
+        chosen: Ranks that earlier selections of this impression chose.
+        rules: Weights in observations.
+
+    Raises:
+        InvalidEventError: "unknown_result": it is about something that was never shown.
+    """
+    if isinstance(feedback, Explicit):
+        return _verdict(feedback, impression, rules)
+    return _selection(feedback, impression, chosen, rules)
+
+
+def tally_credits(tally: Tally, found: Sequence[Credit], impression: Impression, *, day: int, bins: int) -> None:
+    """Add credits to a tally, each under its result's own domain and the impression's model and agent."""
+    for credit in found:
+        observe_outcome(
+            tally,
+            day=day,
+            scope=Scope(credit.result.domain, impression.model, impression.agent),
+            intent=impression.intent,
+            signals=credit.result.signals,
+            score=credit.result.score,
+            content_hash=ContentHash(credit.result.content_hash),
+            good=credit.good,
+            weight=credit.weight,
+            bins=bins,
+        )
+
+
+def chosen_rank(selection: Selection, impression: Impression) -> int:
+    """The rank at which the impression shows what was selected; what the event itself says is not relied on."""
+    return _shown(selection.content_hash, impression).rank
+
+
+def _verdict(verdict: Explicit, impression: Impression, rules: CreditSettings) -> list[Credit]:
+    weight = abs(verdict.signal) * rules.explicit
+    if weight == 0.0:
+        return []
+    good = verdict.signal > 0.0
+    if verdict.content_hash is not None:
+        return [Credit(_shown(verdict.content_hash, impression), good, weight)]
+    included = [result for result in impression.results if result.included]
+    if not included:
+        raise InvalidEventError("unknown_result", f"query {impression.query_id!r} was answered with no results")
+    return [Credit(result, good, weight / len(included)) for result in included]
+
+
+def _selection(
+    selection: Selection, impression: Impression, chosen: Collection[int], rules: CreditSettings
+) -> list[Credit]:
+    result = _shown(selection.content_hash, impression)
+    if result.rank in chosen:
+        return []
+    # Everything above the lowest earlier choice was passed over then, and has been counted.
+    looked_at = max(chosen, default=0)
+    passed_over = [other for other in impression.results if looked_at < other.rank < result.rank]
+    return [Credit(result, True, rules.selected), *(Credit(other, False, rules.skipped) for other in passed_over)]
+
+
+def _shown(content_hash: str, impression: Impression) -> ShownResult:
+    for result in impression.results:
+        if result.content_hash == content_hash:
+            return result
+    raise InvalidEventError("unknown_result", f"{content_hash[:12]}… was not shown for {impression.query_id!r}")

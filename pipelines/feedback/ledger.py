@@ -1,0 +1,178 @@
+"""What a partition's tables say, and how a change is written into them; always inside the caller's transaction."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from pipelines.domain.events import Explicit, Impression, Selection, SessionPhase
+from pipelines.feedback.settings import MS, FeedbackSettings
+from pipelines.feedback.updates import (
+    Change,
+    DeadLetter,
+    Decoded,
+    Fate,
+    Known,
+    Moment,
+    Shown,
+    Waiting,
+    event_fingerprint,
+    query_fingerprint,
+)
+from pipelines.learning.evidence import Evidence, EvidenceKey, UsageKey
+
+_VARIABLES = 30_000  # SQLite takes 32,766 in one statement
+
+_encoder = msgspec.json.Encoder()
+_impressions = msgspec.json.Decoder(Impression)
+_feedback: msgspec.json.Decoder[Explicit | Selection] = msgspec.json.Decoder(Explicit | Selection)
+
+
+def known_to(connection: sqlite3.Connection, decoded: Iterable[Decoded]) -> Known:
+    """The part of the state that the events of a batch mention."""
+    clock_ms, next_offset = connection.execute("select clock_ms, next_offset from progress").fetchone()
+    known = Known(clock_ms, next_offset)
+    events = [event for event in decoded if not isinstance(event, Exception)]
+    ids = {event_fingerprint(event.event_id) for event in events}
+    queries = {query_fingerprint(e.session_id, e.query_id) for e in events if not isinstance(e, SessionPhase)}
+    for event, *moment in _matching(connection, "select event, offset, at_ms from seen where event in", ids):
+        known.seen[event] = Moment(*moment)
+    shown = "select query, offset, at_ms, impression, chosen from shown where query in"
+    for query, offset, at_ms, impression, chosen in _matching(connection, shown, queries):
+        known.shown[query] = Shown(Moment(offset, at_ms), _impressions.decode(impression), tuple(json.loads(chosen)))
+    waiting = "select query, offset, at_ms, feedback from waiting where query in"
+    for query, offset, at_ms, feedback in sorted(_matching(connection, waiting, queries)):
+        known.waiting.setdefault(query, []).append(Waiting(Moment(offset, at_ms), _feedback.decode(feedback)))
+    return known
+
+
+def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSettings) -> None:
+    """Everything a batch changed; the tables then hold what the next batch may need, and no more."""
+    _write_evidence(connection, change.tally.freeze())
+    connection.executemany(
+        "insert or replace into seen (offset, event, at_ms) values (?, ?, ?)",
+        [(moment.offset, event, moment.at_ms) for event, moment in change.seen.items()],
+    )
+    connection.executemany(
+        "insert or replace into shown (offset, query, at_ms, impression, chosen) values (?, ?, ?, ?, ?)",
+        [(*_shown_row(query, shown),) for query, shown in change.shown.items()],
+    )
+    connection.executemany("delete from waiting where offset = ?", [(offset,) for offset in change.joined])
+    connection.executemany(
+        "insert into waiting (offset, query, at_ms, feedback) values (?, ?, ?, ?)",
+        [
+            (offset, query, waiting.moment.at_ms, _encoder.encode(waiting.feedback))
+            for offset, (query, waiting) in change.waiting.items()
+        ],
+    )
+    connection.executemany(
+        "insert or replace into sessions (offset, session, principal, phase, at_ms) values (?, ?, ?, ?, ?)",
+        [(m.offset, session, e.principal, e.phase, m.at_ms) for session, (m, e) in change.sessions.items()],
+    )
+    _write_dead_letters(connection, change.dead_letters, rules)
+    _write_progress(connection, change, unjoined=change.unjoined + _forget(connection, change, rules))
+
+
+def evidence_in(connection: sqlite3.Connection) -> Evidence:
+    """All evidence of the partition."""
+    counts = connection.execute("select day, domain, model, agent, intent, parameter, bin, micro from evidence")
+    usage = connection.execute("select day, content_hash, bin, micro from usage")
+    return Evidence(
+        {EvidenceKey(*key): micro for *key, micro in counts}, {UsageKey(*key): micro for *key, micro in usage}
+    )
+
+
+def _matching(connection: sqlite3.Connection, select: str, keys: Iterable[bytes]) -> Iterator[Any]:
+    rest = iter(keys)
+    while some := list(islice(rest, _VARIABLES)):
+        yield from connection.execute(f"{select} ({','.join('?' * len(some))})", some)
+
+
+def _shown_row(query: bytes, shown: Shown) -> tuple[int, bytes, int, bytes, str]:
+    moment, impression, chosen = shown
+    return moment.offset, query, moment.at_ms, _encoder.encode(impression), json.dumps(chosen)
+
+
+def _write_evidence(connection: sqlite3.Connection, evidence: Evidence) -> None:
+    connection.executemany(
+        "insert into evidence values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do update set micro = micro + excluded.micro",
+        [(*key, micro) for key, micro in evidence.counts.items()],
+    )
+    connection.executemany(
+        "insert into usage values (?, ?, ?, ?) on conflict do update set micro = micro + excluded.micro",
+        [(*key, micro) for key, micro in evidence.usage.items()],
+    )
+
+
+def _write_dead_letters(
+    connection: sqlite3.Connection, dead_letters: Iterable[DeadLetter], rules: FeedbackSettings
+) -> None:
+    for record, reason, detail in dead_letters:
+        original = record.value or b""
+        connection.execute(
+            "insert into dead_letters values (?, ?, ?, ?, ?, ?, ?)",
+            (
+                record.offset,
+                max(-(2**63), min(record.timestamp, 2**63 - 1)),
+                reason,
+                detail.encode("utf-8", "replace").decode()[: rules.limits.detail_characters],
+                len(original),
+                hashlib.sha256(original).hexdigest(),
+                original[: rules.limits.dead_letter_bytes],
+            ),
+        )
+        connection.execute(
+            "insert into dead_letter_reasons values (?, 1) on conflict do update set count = count + 1", (reason,)
+        )
+
+
+def _write_progress(connection: sqlite3.Connection, change: Change, *, unjoined: int) -> None:
+    fates = change.fates
+    connection.execute(
+        "update progress set next_offset = ?, clock_ms = ?, consumed = consumed + ?, applied = applied + ?,"
+        " duplicate = duplicate + ?, dead_lettered = dead_lettered + ?, late = late + ?, holes = holes + ?,"
+        " unjoined = unjoined + ?",
+        (
+            change.next_offset,
+            change.clock_ms,
+            change.consumed,
+            fates[Fate.APPLIED],
+            fates[Fate.DUPLICATE],
+            fates[Fate.DEAD_LETTERED],
+            fates[Fate.LATE],
+            change.holes,
+            unjoined,
+        ),
+    )
+
+
+def _forget(connection: sqlite3.Connection, change: Change, rules: FeedbackSettings) -> int:
+    """Delete what no later record can meet any more; how much of it was feedback that never met its impression.
+
+    An impression outlives its window once over, so that feedback coming too late is told from feedback coming early.
+    """
+    limits, window_ms = rules.limits, round(rules.time.window_s * MS)
+    _forget_before(connection, "seen", change, limits.event_id_records, window_ms)
+    _forget_before(connection, "shown", change, limits.impression_records, 2 * window_ms)
+    _forget_before(connection, "sessions", change, limits.session_records, None)
+    _forget_before(connection, "dead_letters", change, limits.dead_letter_records, None)
+    return _forget_before(connection, "waiting", change, limits.waiting_records, window_ms)
+
+
+def _forget_before(
+    connection: sqlite3.Connection, table: str, change: Change, records: int, window_ms: int | None
+) -> int:
+    oldest = change.next_offset - records
+    if window_ms is not None:
+        # Only the run of rows from the oldest up to the first live one goes: what lies behind it goes with it later.
+        horizon = change.clock_ms - window_ms
+        live = f"select offset from {table} where at_ms >= ? order by offset limit 1"  # noqa: S608 - a name of ours
+        found = connection.execute(live, (horizon,)).fetchone()
+        oldest = max(oldest, found[0] if found else change.next_offset)
+    return connection.execute(f"delete from {table} where offset < ?", (oldest,)).rowcount  # noqa: S608

@@ -1,0 +1,55 @@
+"""The feedback flow: decode → join and attribute → update → commit. Read this first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pipelines.domain.errors import InvalidEventError
+from pipelines.feedback.codec import decode
+from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.source import FeedbackSource
+from pipelines.feedback.state import PartitionState, require_within
+from pipelines.feedback.updates import Decoded, fold
+from pipelines.runtime.log import LogFacts, Record
+
+
+def advance(source: FeedbackSource, states: dict[int, PartitionState], rules: FeedbackSettings, bins: int) -> int:
+    """Consume what the log holds next, at most one poll of it.
+
+    The log is identified after its records were read and before any is applied: a topic re-created in between
+    cannot slip in.
+
+    Args:
+        source: Assigned to the partitions in `states`, and sought to their offsets.
+        states: Claimed, by partition.
+        rules: Sizes, times and weights.
+        bins: Of the score, for calibration.
+
+    Returns:
+        How many records were consumed.
+    """
+    batches = source.poll(rules.poll_records, rules.poll_timeout_s)
+    facts = source.facts()
+    for partition, records in batches.items():
+        consume(records, facts, states[partition], rules, bins)
+    for partition, state in states.items():
+        if partition not in batches:
+            require_within(state.report(), source.highwater(partition))
+    return sum(map(len, batches.values()))
+
+
+def consume(
+    records: Sequence[Record], facts: LogFacts, state: PartitionState, rules: FeedbackSettings, bins: int
+) -> None:
+    """Apply one batch of one partition: all of it, or, when anything fails, nothing."""
+    decoded = [_decoded(record, rules) for record in records]
+    with state.batch(facts, records[0].offset, decoded) as batch:
+        change = fold(batch.known, records, decoded, rules, bins)
+        batch.commit(change)
+
+
+def _decoded(record: Record, rules: FeedbackSettings) -> Decoded:
+    try:
+        return decode(record.value, max_bytes=rules.limits.event_bytes)
+    except InvalidEventError as error:
+        return error

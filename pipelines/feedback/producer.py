@@ -1,0 +1,146 @@
+"""A small typed producer of feedback events (FBK-2). What was shown is emitted by the search service itself."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import uuid
+from collections.abc import Callable
+from typing import Any, Protocol, Self
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.errors import WeftError
+from pipelines.domain.events import AnyEvent, Explicit, Impression, Selection, SessionPhase, ShownResult
+from pipelines.domain.ranking import Answer, Query, RankedResult
+from pipelines.feedback.codec import encode
+from pipelines.feedback.settings import MS, FeedbackSettings
+from pipelines.runtime.clock import Clock, system_clock
+from pipelines.runtime.kafka import KafkaPublisher
+from pipelines.runtime.settings import KafkaSettings
+
+_log = logging.getLogger(__name__)
+
+ANONYMOUS = "anonymous"
+"""The principal of a query that names none; all of them share one principal's caps."""
+
+
+class Publisher(Protocol):
+    """Carries keyed records to one topic, in the order they were sent per key."""
+
+    def send(self, key: bytes, value: bytes) -> None:
+        """Hand a record over; BrokerUnavailableError when it cannot be taken in a bounded time."""
+
+    def flush(self) -> None:
+        """Wait until all are acknowledged; BrokerUnavailableError when one was not."""
+
+    def close(self) -> None:
+        """Flush, and release the connection."""
+
+
+def session_of(query: Query) -> str:
+    """The session a query's events belong to: its own, or one of this query alone."""
+    return query.session_id or query.query_id
+
+
+class FeedbackProducer:
+    """Sends events of a service's users. Keys are session ids, so that a session's events stay in order.
+
+    Feedback about an answer carries the session and the query id of its `Query`; the updater joins the two.
+
+    Attributes:
+        lost: Impressions that `emit` could not hand over.
+    """
+
+    def __init__(
+        self, publisher: Publisher, *, clock: Clock = system_clock, new_id: Callable[[], str] = lambda: uuid.uuid4().hex
+    ) -> None:
+        self._publisher = publisher
+        self._clock = clock
+        self._new_id = new_id
+        self.lost = 0
+
+    @classmethod
+    def connect(cls, kafka: KafkaSettings, feedback: FeedbackSettings) -> Self:
+        """A producer for the configured broker and topic.
+
+        Raises:
+            BrokerUnavailableError: The broker does not answer.
+        """
+        return cls(KafkaPublisher(kafka, feedback.topic))
+
+    def impression(self, answer: Answer) -> str:
+        """Say what was shown; returns the event id, as all of these do."""
+        return self._send(impression_of(answer, **self._stamp(session_of(answer.query), answer.query.principal)))
+
+    def explicit(
+        self, query: Query, signal: float, *, content_hash: str | None = None, principal: str | None = None
+    ) -> str:
+        """A verdict in [−1, 1], on one result or on the answer as a whole."""
+        facts = self._answering(query, principal)
+        return self._send(Explicit(**facts, signal=signal, content_hash=content_hash))
+
+    def selection(self, query: Query, content_hash: str, rank: int, *, principal: str | None = None) -> str:
+        """A result was opened or chosen."""
+        return self._send(Selection(**self._answering(query, principal), content_hash=content_hash, rank=rank))
+
+    def session(self, session_id: str, phase: str, *, principal: str) -> str:
+        """The session starts, suspends, resumes, completes or is abandoned."""
+        return self._send(SessionPhase(**self._stamp(session_id, principal), phase=phase))  # type: ignore[arg-type]
+
+    def emit(self, answer: Answer) -> None:
+        """Say what was shown, and never let a search fail over it: what cannot be sent is counted in `lost`."""
+        try:
+            self.impression(answer)
+        except WeftError as error:
+            self.lost += 1
+            _log.warning("impression of query %s lost: %s", answer.query.query_id, error)
+
+    def flush(self) -> None:
+        """Wait until everything sent is acknowledged."""
+        self._publisher.flush()
+
+    def close(self) -> None:
+        """Flush and release the connection."""
+        self._publisher.close()
+
+    def _answering(self, query: Query, principal: str | None) -> dict[str, Any]:
+        stamp = self._stamp(session_of(query), principal or query.principal)
+        return {**stamp, "query_id": query.query_id, "model": query.model, "agent": query.agent}
+
+    def _stamp(self, session_id: str, principal: str) -> dict[str, Any]:
+        now = round(self._clock() * MS)
+        return {"event_id": self._new_id(), "ts": now, "session_id": session_id, "principal": principal or ANONYMOUS}
+
+    def _send(self, event: AnyEvent) -> str:
+        self._publisher.send(event.session_id.encode(), encode(event))
+        return event.event_id
+
+
+def impression_of(answer: Answer, **stamp: Any) -> Impression:
+    """The impression of an answer: what was shown, at which rank, with which signals; the text only as its hash."""
+    query = answer.query
+    return Impression(
+        **stamp,
+        domain=query.domain or Domain.GENERAL,
+        model=query.model,
+        agent=query.agent,
+        query_id=query.query_id,
+        query_hash=hashlib.sha256(query.text.encode("utf-8", "replace")).hexdigest(),
+        intent=query.intent,
+        results=[_shown(result) for result in answer.results],
+    )
+
+
+def _shown(result: RankedResult) -> ShownResult:
+    return ShownResult(
+        content_hash=result.content_hash,
+        rank=result.rank,
+        domain=result.domain,
+        score=_share(result.score),
+        signals={signal.value: _share(value) for signal, value in result.signals.items()},
+    )
+
+
+def _share(value: float) -> float:
+    # Rounding may carry a sum of shares past its ends by a few ulps.
+    return min(1.0, max(0.0, value))

@@ -1,0 +1,306 @@
+"""A partition's state: one SQLite file, in which evidence and offset move in one transaction (ARC-3).
+
+The order of the steps of one batch is the argument for "exactly once":
+
+1. records are polled from the stored offset on, and decoded; nothing is kept of that;
+2. `begin immediate` takes the only write lock; the epoch is read, and a newer one ends this updater (`FencedError`);
+3. the offset of the first record is compared with the stored one: a batch read before a restart cannot be applied;
+4. evidence, window, seen ids, dead letters, counters and the next offset are written;
+5. `commit` makes them durable together (WAL, synchronous FULL), or a crash leaves all of them as they were.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from pipelines.domain.errors import CorruptionError, FencedError, StoreError, WrongLogError
+from pipelines.feedback import ledger
+from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.updates import Change, Decoded, Known
+from pipelines.learning.evidence import Evidence
+from pipelines.runtime.log import LogFacts
+
+_SCHEMA = (Path(__file__).parent / "schema.sql").read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionReport:
+    """What a partition has been through, since its store was made.
+
+    Attributes:
+        consumed: Records read. Each of them has one fate: `applied`, `duplicate`, `dead_lettered` or `late`.
+        waiting: Feedback whose impression has not come yet; it counts as applied.
+        unjoined: Feedback that waited in vain, or turned out to be about a result that was not shown.
+        holes: Offsets that the log skipped.
+        republished: Dead letters before this offset were republished.
+        reasons: Dead letters by reason.
+    """
+
+    partition: int
+    topic: str
+    topic_id: str
+    partitions: int
+    epoch: int
+    first_offset: int
+    next_offset: int
+    clock_ms: int
+    consumed: int
+    applied: int
+    duplicate: int
+    dead_lettered: int
+    late: int
+    holes: int
+    unjoined: int
+    republished: int
+    waiting: int
+    reasons: Mapping[str, int]
+
+    @property
+    def balanced(self) -> bool:
+        """Whether every record is accounted for: once by fate, once by offset, once by reason (FBK-5)."""
+        return (
+            self.consumed == self.applied + self.duplicate + self.dead_lettered + self.late
+            and self.consumed == self.next_offset - self.first_offset - self.holes
+            and self.dead_lettered == sum(self.reasons.values())
+        )
+
+
+class KeptDeadLetter(NamedTuple):
+    """A dead letter as the store keeps it: `size` and `sha256` are of all its bytes, `original` is their head."""
+
+    offset: int
+    timestamp: int
+    reason: str
+    detail: str
+    size: int
+    sha256: str
+    original: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One transaction under way: `known` is what the batch needs, `commit` takes what it changes."""
+
+    known: Known
+    _connection: sqlite3.Connection
+    _rules: FeedbackSettings
+
+    def commit(self, change: Change) -> None:
+        """Write the change; it is durable when the surrounding block is left."""
+        ledger.write(self._connection, change, self._rules)
+
+
+class PartitionState:
+    """The store of one partition, owned by whoever claimed it last.
+
+    A caller opens it, claims it for the log it reads, and closes it; all from one thread. After a crash at any
+    instant a new owner finds exactly the batches that were committed.
+    """
+
+    def __init__(self, folder: Path, partition: int, rules: FeedbackSettings) -> None:
+        self.partition = partition
+        self.folder = folder
+        self._rules = rules
+        self._epoch = 0
+        folder.mkdir(parents=True, exist_ok=True)
+        self._path = folder / "state.sqlite"
+        with self._errors():
+            self._connection = sqlite3.connect(self._path, timeout=rules.lock_timeout_s, isolation_level=None)
+            for pragma in ("journal_mode = wal", "synchronous = full", "temp_store = memory"):
+                self._connection.execute(f"pragma {pragma}")
+
+    def claim(self, facts: LogFacts, *, log_start: int) -> int:
+        """Become the owner: the epoch moves on, and whoever owned the partition before is fenced.
+
+        Args:
+            facts: The log that is going to be read.
+            log_start: Its oldest offset; a new store begins there.
+
+        Returns:
+            The offset to read on from.
+
+        Raises:
+            WrongLogError: The store belongs to another log.
+        """
+        with self._errors(), self._transaction() as connection:
+            for statement in _SCHEMA.split(";"):
+                connection.execute(statement)
+            connection.execute(
+                "insert or ignore into progress"
+                " (one, topic, topic_id, partitions, partition, epoch, first_offset, next_offset, clock_ms)"
+                " values (1, ?, ?, ?, ?, 0, ?, ?, 0)",
+                (facts.topic, facts.topic_id, facts.partitions, self.partition, log_start, log_start),
+            )
+            require_same_log(_report(connection), facts, self.partition)
+            require_still_there(_report(connection), log_start)
+            connection.execute("update progress set epoch = epoch + 1")
+            report = _report(connection)
+        self._epoch = report.epoch
+        return report.next_offset
+
+    @contextlib.contextmanager
+    def batch(self, facts: LogFacts, first_offset: int, decoded: Sequence[Decoded]) -> Iterator[Batch]:
+        """A transaction for one batch; leaving the block commits it, an error leaves the state as it was.
+
+        Args:
+            facts: The log as it was after the batch had been read from it.
+            first_offset: Of the batch's first record.
+            decoded: What its records hold.
+
+        Raises:
+            FencedError: Another updater owns the partition; nothing was written.
+            WrongLogError: The records come from another log, or from before the stored offset.
+        """
+        with self._errors(), self._transaction() as connection:
+            report = _report(connection)
+            self._require_ownership(report)
+            require_same_log(report, facts, self.partition)
+            if first_offset < report.next_offset:
+                raise WrongLogError(
+                    f"{self._path}: expected records from offset {report.next_offset} on, found {first_offset}"
+                )
+            yield Batch(ledger.known_to(connection, decoded), connection, self._rules)
+
+    @contextlib.contextmanager
+    def owned(self) -> Iterator[tuple[PartitionReport, Evidence]]:
+        """The whole state, held still until the block is left: no other updater can commit or claim meanwhile.
+
+        Raises:
+            FencedError: Another updater owns the partition.
+        """
+        with self._errors(), self._transaction() as connection:
+            report = _report(connection)
+            self._require_ownership(report)
+            yield report, ledger.evidence_in(connection)
+
+    def report(self) -> PartitionReport:
+        """What the partition has been through; readable by anyone."""
+        with self._errors():
+            return _report(self._connection)
+
+    def evidence(self) -> Evidence:
+        """All evidence of the partition; readable by anyone."""
+        with self._errors():
+            return ledger.evidence_in(self._connection)
+
+    def dead_letters(self, *, from_offset: int, at_most: int) -> list[KeptDeadLetter]:
+        """The oldest dead letters from an offset on; readable by anyone."""
+        with self._errors():
+            rows = self._connection.execute(
+                "select offset, timestamp, reason, detail, size, sha256, original from dead_letters"
+                " where offset >= ? order by offset limit ?",
+                (from_offset, at_most),
+            )
+            return [KeptDeadLetter(*row) for row in rows]
+
+    def note_republished(self, offset: int) -> None:
+        """Note that all dead letters before `offset` were republished.
+
+        Raises:
+            FencedError: Another updater owns the partition.
+        """
+        with self._errors(), self._transaction() as connection:
+            self._require_ownership(_report(connection))
+            connection.execute("update progress set republished = ?", (offset,))
+
+    def close(self) -> None:
+        """Release the file."""
+        self._connection.close()
+
+    def _require_ownership(self, report: PartitionReport) -> None:
+        if report.epoch != self._epoch:
+            raise FencedError(
+                f"{self._path}: expected epoch {self._epoch}, found {report.epoch}: another updater took partition "
+                f"{self.partition}; stop this one"
+            )
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        self._connection.execute("begin immediate")
+        try:
+            yield self._connection
+            self._connection.execute("commit")
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("rollback")
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise StoreError(f"{self._path}: expected a writable store, found: {error}") from error
+        except sqlite3.DatabaseError as error:
+            raise CorruptionError(
+                f"{self._path}: expected a partition's state, found: {error}; delete the folder to replay the topic"
+            ) from error
+
+
+def require_same_log(report: PartitionReport, facts: LogFacts, partition: int) -> None:
+    """Check that a log is the one a store belongs to.
+
+    Raises:
+        WrongLogError: Naming what differs: the topic, its identity, how many partitions it has, or the partition.
+    """
+    stored = {
+        "topic": report.topic,
+        "topic id": report.topic_id,
+        "partition count": report.partitions,
+        "partition": report.partition,
+    }
+    found = {
+        "topic": facts.topic,
+        "topic id": facts.topic_id,
+        "partition count": facts.partitions,
+        "partition": partition,
+    }
+    if differing := [name for name, value in stored.items() if found[name] != value]:
+        name = differing[0]
+        raise WrongLogError(
+            f"partition {partition}: expected {name} {stored[name]}, found {found[name]}: the topic was re-created or "
+            f"repartitioned, and offset {report.next_offset} means nothing in it; nothing was applied. Use the old "
+            "topic, or a new store for the new one"
+        )
+
+
+def require_still_there(report: PartitionReport, log_start: int) -> None:
+    """Check that nothing unread was deleted from the log.
+
+    Raises:
+        WrongLogError: The log begins behind the stored offset.
+    """
+    if report.next_offset < log_start:
+        raise WrongLogError(
+            f"partition {report.partition}: expected offset {report.next_offset}, but the log starts at {log_start}: "
+            "records were deleted unread; nothing was applied. Keep the topic's retention above the updaters' lag"
+        )
+
+
+def require_within(report: PartitionReport, highwater: int | None) -> None:
+    """Check that the stored offset is not beyond the end of the log.
+
+    Raises:
+        WrongLogError: The log ends before the stored offset.
+    """
+    if highwater is not None and report.next_offset > highwater:
+        raise WrongLogError(
+            f"partition {report.partition}: expected a log of at least {report.next_offset} records, found an end at "
+            f"{highwater}: it was truncated or replaced; nothing was applied"
+        )
+
+
+def _report(connection: sqlite3.Connection) -> PartitionReport:
+    cursor = connection.execute(
+        "select partition, topic, topic_id, partitions, epoch, first_offset, next_offset, clock_ms, consumed, applied,"
+        " duplicate, dead_lettered, late, holes, unjoined, republished from progress"
+    )
+    names = [description[0] for description in cursor.description]
+    row = cursor.fetchone()
+    (waiting,) = connection.execute("select count(*) from waiting").fetchone()
+    reasons = dict(connection.execute("select reason, count from dead_letter_reasons order by reason").fetchall())
+    return PartitionReport(**dict(zip(names, row, strict=True)), waiting=waiting, reasons=reasons)

@@ -1,0 +1,171 @@
+"""Reading a generation's chunks: which content stands at a row, and everywhere that it stands (ARC-4)."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipelines.domain.chunks import Chunk
+from pipelines.domain.documents import ContentType, Domain
+from pipelines.domain.errors import CorruptionError
+from pipelines.domain.ids import ContentHash
+from pipelines.indexes.schemas import CHUNKS, table_to_chunks
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """One place where a content stands: the chunk, and what is known of its document."""
+
+    chunk: Chunk
+    uri: str
+    title: str | None
+    domain: Domain
+    content_type: ContentType
+    language: str | None
+    modified_at: float | None
+    trust_level: int
+    metadata: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """One text and every place it stands in.
+
+    Attributes:
+        row: Its row in every index of the generation.
+        occurrences: At least one, ordered by (URI, sequence); the first is the representative, whose text this is.
+    """
+
+    row: int
+    content_hash: ContentHash
+    text: str
+    occurrences: tuple[Occurrence, ...]
+
+
+class ChunkStore:
+    """Chunks and documents of one generation; files are opened at once and decoded on first use."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open `documents`, `chunks`, `contents` and `mentions` in a folder.
+
+        Raises:
+            CorruptionError: A file is not the Parquet file it should be.
+        """
+        self._loading = threading.RLock()
+        try:
+            # Mapped now: a reader keeps its generation even when that is pruned meanwhile.
+            self._files = {
+                name: pq.ParquetFile(folder / f"{name}.parquet", memory_map=True)
+                for name in ("documents", "chunks", "contents", "mentions", "rejected")
+            }
+        except pa.ArrowInvalid as error:
+            raise CorruptionError(f"{folder}: expected Parquet files, found: {error}; rebuild or roll back") from error
+
+    def __len__(self) -> int:
+        return self._files["contents"].metadata.num_rows
+
+    @property
+    def hashes(self) -> Sequence[ContentHash]:
+        """Content hash by row, sorted."""
+        return self._hashes
+
+    def row_of(self, content_hash: ContentHash) -> int | None:
+        """Row of a content, None where the generation does not hold it."""
+        row = int(np.searchsorted(self._sorted_hashes, content_hash.encode("ascii", "replace")))
+        return row if row < len(self) and self._hashes[row] == content_hash else None
+
+    def contents(self, rows: Sequence[int]) -> list[Content]:
+        """The contents at some rows, in the order asked for.
+
+        Raises:
+            IndexError: A row is outside the generation.
+        """
+        wanted = np.asarray(rows, dtype=np.int64)
+        if wanted.size and not (wanted.min() >= 0 and wanted.max() < len(self)):
+            raise IndexError(f"expected rows in [0, {len(self)}), got {wanted.min()} to {wanted.max()}")
+        firsts, counts = self._spans[0][wanted], self._spans[1][wanted]
+        places = np.repeat(firsts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        occurrences = self._occurrences(places)
+        ends = np.cumsum(counts)
+        return [
+            self._content(int(row), tuple(occurrences[end - count : end]))
+            for row, count, end in zip(wanted, counts, ends, strict=True)
+        ]
+
+    def rows_of_document(self, uri: str) -> list[int]:
+        """Rows of the contents that stand in a document, ascending."""
+        places = np.flatnonzero(pc.equal(self._chunks["uri"], pa.scalar(uri)).to_numpy(zero_copy_only=False))
+        return sorted({int(row) for row in np.searchsorted(self._spans[0], places, side="right") - 1})
+
+    def uris(self) -> list[str]:
+        """Every document's URI, ascending."""
+        return sorted(self._documents)
+
+    def __iter__(self) -> Iterator[Content]:
+        for start in range(0, len(self), _BATCH):
+            yield from self.contents(range(start, min(len(self), start + _BATCH)))
+
+    def table(self, name: str) -> pa.Table:
+        """A stored table as it is: documents, chunks, contents, mentions or rejected."""
+        with self._loading:
+            table: pa.Table = self._files[name].read()
+            return table
+
+    def close(self) -> None:
+        """Release the files."""
+        for file in self._files.values():
+            file.close(force=True)
+
+    def _content(self, row: int, occurrences: tuple[Occurrence, ...]) -> Content:
+        return Content(row, self._hashes[row], occurrences[0].chunk.text, occurrences)
+
+    def _occurrences(self, places: np.ndarray) -> list[Occurrence]:
+        chunks = table_to_chunks(self._chunks.take(pa.array(places)))
+        documents = self._documents
+        return [Occurrence(chunk, chunk.uri, *documents[chunk.uri]) for chunk in chunks]
+
+    @cached_property
+    def _chunks(self) -> pa.Table:
+        return self.table("chunks").select(CHUNKS.names).combine_chunks()
+
+    @cached_property
+    def _hashes(self) -> list[ContentHash]:
+        return [ContentHash(str(value)) for value in self.table("contents")["content_hash"].to_pylist()]
+
+    @cached_property
+    def _sorted_hashes(self) -> np.ndarray:
+        return np.array(self._hashes, dtype="S64")
+
+    @cached_property
+    def _spans(self) -> tuple[np.ndarray, np.ndarray]:
+        table = self.table("contents")
+        return table["first_chunk"].to_numpy(), table["occurrences"].to_numpy().astype(np.int64)
+
+    @cached_property
+    def _documents(self) -> dict[str, tuple[Any, ...]]:
+        return {row["uri"]: _facts(row) for row in self.table("documents").to_pylist()}
+
+
+_BATCH = 1_024  # contents decoded at once while iterating
+
+
+def _facts(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return (
+        row["title"],
+        Domain(row["domain"]),
+        ContentType(row["content_type"]),
+        row["language"],
+        row["modified_at"],
+        row["trust_level"],
+        json.loads(row["metadata"]),
+    )

@@ -1,0 +1,101 @@
+"""A generation, opened: chunks, vectors and text of one corpus as one immutable value (ARC-2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pipelines.domain.errors import CorruptionError, StoreError
+from pipelines.domain.ids import ContentHash
+from pipelines.indexes.chunk_store import ChunkStore
+from pipelines.indexes.lexical import LexicalIndex
+from pipelines.indexes.manifest import Manifest, read_generation_manifest
+from pipelines.indexes.vectors import DenseIndex, open_dense
+from pipelines.runtime.sealed import verify_files
+
+CHUNKS_FOLDER = "chunks"
+VECTORS_FOLDER = "vectors"
+LUCENE_FOLDER = "text/lucene"
+
+
+class Generation:
+    """All indexes of one generation; row i means the same content in each. Shared by threads, never changed."""
+
+    def __init__(
+        self,
+        folder: Path,
+        manifest: Manifest,
+        chunks: ChunkStore,
+        lexical: LexicalIndex,
+        dense: Mapping[str, DenseIndex],
+    ) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self.chunks = chunks
+        self.lexical = lexical
+        self._dense = dict(dense)
+
+    @property
+    def contents(self) -> Sequence[ContentHash]:
+        """Content hash by row, sorted."""
+        return self.chunks.hashes
+
+    @property
+    def encoders(self) -> list[str]:
+        """Names of the encoders whose vectors it holds, sorted."""
+        return sorted(self._dense)
+
+    def dense(self, encoder: str) -> DenseIndex:
+        """The vectors of one encoder.
+
+        Raises:
+            StoreError: The generation was built without that encoder.
+        """
+        try:
+            return self._dense[encoder]
+        except KeyError:
+            known = ", ".join(self.encoders) or "none"
+            raise StoreError(f"{self.manifest.id}: expected vectors of {encoder}, found {known}; reindex") from None
+
+    def close(self) -> None:
+        """Release files and memory; searches still running must have ended."""
+        self.lexical.close()
+        self.chunks.close()
+
+
+def open_generation(folder: Path, *, verify: bool = True) -> Generation:
+    """Open a generation.
+
+    Args:
+        verify: Compare every file with its hash in the manifest first, about a second per gigabyte.
+
+    Raises:
+        StoreError: There is no such folder.
+        CorruptionError: A file differs from the manifest; the message names it, expected and found.
+    """
+    manifest = read_generation_manifest(folder)
+    if verify:
+        verify_files(folder, manifest.files)
+    try:
+        chunks = ChunkStore(folder / CHUNKS_FOLDER)
+        lexical = LexicalIndex(folder / LUCENE_FOLDER, manifest.lexical, rows=len(chunks))
+        dense = {
+            name: open_dense(folder / VECTORS_FOLDER / encoder_folder(name), facts)
+            for name, facts in manifest.dense.items()
+        }
+    except FileNotFoundError as error:
+        raise CorruptionError(f"{error.filename}: expected a file of {manifest.id}, found none; rebuild") from error
+    for name, index in dense.items():
+        if len(index) != len(chunks):
+            raise CorruptionError(f"{folder}: expected {len(chunks)} vectors of {name}, found {len(index)}; rebuild")
+    return Generation(folder, manifest, chunks, lexical, dense)
+
+
+def encoder_folder(encoder: str) -> str:
+    """The folder name of an encoder.
+
+    Examples:
+        >>> encoder_folder("sentence-transformers/all-MiniLM-L6-v2")
+        'sentence-transformers--all-MiniLM-L6-v2'
+    """
+    return encoder.replace("/", "--")

@@ -1,0 +1,150 @@
+"""Lexical search: BM25 over one merged Lucene index whose document order is the contents' row order (ING-23)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pipelines.domain.errors import CorruptionError
+from pipelines.indexes.jvm import JAVA, java_cast, java_class, java_error
+from pipelines.indexes.settings import LexicalSettings
+
+ROW = "row"
+"""Doc value that carries the contents row; the index is sorted by it."""
+
+FIELDS = ("contents", "title", "symbols")
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]+")
+_SEARCH = "org.apache.lucene.search."
+_INDEX = "org.apache.lucene.index."
+
+
+def analyzer(stemmer: str) -> Any:
+    """Anserini's English analyser: standard tokens, lower case, its stop words, and a stemmer or none."""
+    english = java_class("io.anserini.analysis.DefaultEnglishAnalyzer")
+    return english.newNonStemmingInstance() if stemmer == "none" else english.newStemmingInstance(stemmer)
+
+
+def similarity(settings: LexicalSettings) -> Any:
+    """Lucene's BM25 with the configured k1 and b."""
+    return java_class(_SEARCH + "similarities.BM25Similarity")(settings.k1, settings.b)
+
+
+def directory(folder: Path) -> Any:
+    """A folder as Lucene sees it."""
+    path = java_class("java.nio.file.Paths").get(str(folder))
+    return java_class("org.apache.lucene.store.FSDirectory").open(path)
+
+
+def cleaned(text: str, max_bytes: int) -> str:
+    r"""A query without control characters and lone surrogates, cut to whole characters within a length (RET-21).
+
+    Examples:
+        >>> cleaned("a\x00b\ud800 caf\u00e9", max_bytes=8)
+        'a b? caf'
+    """
+    encoded = _CONTROL.sub(" ", text).encode("utf-8", "replace")[:max_bytes]
+    return encoded.decode("utf-8", "ignore")
+
+
+class LexicalIndex:
+    """Bag-of-words BM25; immutable and safe to share between threads."""
+
+    def __init__(self, folder: Path, settings: LexicalSettings, *, rows: int) -> None:
+        """Open a merged index.
+
+        Args:
+            rows: Contents it must hold.
+
+        Raises:
+            CorruptionError: Lucene cannot read it, or its document order is not the contents' row order.
+        """
+        self._settings = settings
+        self._weights = [(name, getattr(settings.weights, name)) for name in FIELDS if getattr(settings.weights, name)]
+        with JAVA:
+            try:
+                self._reader = java_class(_INDEX + "DirectoryReader").open(directory(folder))
+            except java_error() as error:
+                raise CorruptionError(f"{folder}: expected a Lucene index, found: {error}; rebuild") from error
+            check_order(self._reader, folder, rows)
+            self._searcher = java_class(_SEARCH + "IndexSearcher")(java_cast(_INDEX + "IndexReader", self._reader))
+            self._searcher.setSimilarity(similarity(settings))
+            self._analyzer = analyzer(settings.stemmer)
+
+    def search(self, text: str, k: int) -> list[tuple[int, float]]:
+        """The k contents with the highest BM25 score for the words of a text.
+
+        Nothing in the text is an operator. Text and terms beyond the configured limits are left out.
+
+        Returns:
+            (row, score), best first, ties by row; fewer than k when fewer contents share a word.
+        """
+        with JAVA:
+            query = self._query(text)
+            if query is None or k < 1:
+                return []
+            return [(hit.doc, hit.score) for hit in self._searcher.search(query, k).scoreDocs]
+
+    def search_many(self, texts: Sequence[str], k: int, threads: int) -> list[list[tuple[int, float]]]:  # noqa: ARG002
+        """`search` for many texts, in their order.
+
+        Args:
+            threads: How many may be used. Java is talked to by one thread at a time (see `jvm.JAVA`), so that more than
+                one gain nothing here.
+        """
+        return [self.search(text, k) for text in texts]
+
+    def terms(self, text: str) -> list[str]:
+        """The analysed terms of a text that a search would use, in order, repeats kept."""
+        text = cleaned(text, self._settings.max_query_bytes)
+        with JAVA:
+            tokens = java_class("io.anserini.analysis.AnalyzerUtils").analyze(self._analyzer, text)
+            return [tokens.get(at) for at in range(min(tokens.size(), self._settings.max_query_terms))]
+
+    def close(self) -> None:
+        """Release the files; closing twice is allowed."""
+        with JAVA:
+            self._reader.close()
+
+    def _query(self, text: str) -> Any | None:
+        counts: dict[str, int] = {}
+        for term in self.terms(text):
+            counts[term] = counts.get(term, 0) + 1
+        if not counts:
+            return None
+        builder = java_class(_SEARCH + "BooleanQuery$Builder")()
+        should = java_class(_SEARCH + "BooleanClause$Occur").SHOULD
+        term_of, exactly = java_class(_INDEX + "Term"), java_class(_SEARCH + "TermQuery")
+        for field, weight in self._weights:
+            for term, count in counts.items():
+                query = exactly(term_of(field, term))
+                builder.add(query if count * weight == 1.0 else _boosted(query, count * weight), should)
+        return builder.build()
+
+
+def _boosted(query: Any, boost: float) -> Any:
+    return java_class(_SEARCH + "BoostQuery")(query, boost)
+
+
+def check_order(reader: Any, folder: Path, rows: int, *, probes: int = 64) -> None:
+    """Check that document i of an index is contents row i.
+
+    The index is sorted by row, so that the ends and the number of documents settle it for rows that are distinct;
+    more are probed in between.
+
+    Raises:
+        CorruptionError: Another number of documents, several segments, or another order.
+    """
+    leaves = reader.leaves()
+    if reader.numDocs() != rows or reader.maxDoc() != rows or leaves.size() > 1:
+        found = f"{reader.numDocs()} of {reader.maxDoc()} documents in {leaves.size()} segments"
+        raise CorruptionError(f"{folder}: expected {rows} documents in one segment, found {found}; rebuild")
+    if not rows:
+        return
+    values = leaves.get(0).reader().getNumericDocValues(ROW)
+    step = max(1, (rows - 1) // probes)
+    for document in sorted({*range(0, rows, step), rows - 1}):
+        if not values.advanceExact(document) or values.longValue() != document:
+            raise CorruptionError(f"{folder}: expected document {document} to be row {document}, it is not; rebuild")

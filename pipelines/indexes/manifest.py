@@ -1,0 +1,108 @@
+"""The manifest of a generation: what it holds, what it was made with, and the hash of every file (ARC-2).
+
+The content hash says what a generation means, not how its files came out. It covers, in a canonical form: every chunk
+with its texts, ids and spans in the order of (content hash, URI, sequence); the facts of every document except its
+modification time; the models; and the parameters. It leaves out everything that may differ between two runs over the
+same input: shards, times, folders, file bytes, and the numbers that models compute, for which their names stand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from pipelines.domain.errors import CorruptionError
+from pipelines.domain.ids import GenerationId
+from pipelines.indexes.settings import LexicalSettings
+from pipelines.indexes.vectors import DenseFacts
+from pipelines.runtime.sealed import canonical, hashes_to_seal, read_manifest, write_manifest
+
+FORMAT = 1
+"""Layout of a generation's folder; readers refuse another."""
+
+_BATCH = 4_096  # rows hashed at once; must not change, the hash depends on it
+_TIMES = frozenset({"modified_at"})
+
+
+class Manifest(BaseModel):
+    """What one generation is.
+
+    Attributes:
+        parent: The generation that was live when this one was begun.
+        created_at: Seconds since the epoch.
+        counts: Rows by table, and contents.
+        settings: Fingerprint of all settings it was built under.
+        models: Model id by role, such as "encoder".
+        dense: How each encoder's vectors are searched, by encoder name, with the measured recall.
+        lexical: Fields, analyser and BM25 parameters of the text index.
+        facts: Whatever else the builder was told, for people.
+        files: SHA-256 of every other file by its path in the folder.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: int = FORMAT
+    id: GenerationId
+    parent: GenerationId | None
+    content_hash: str
+    created_at: float
+    counts: Mapping[str, int]
+    settings: str
+    models: Mapping[str, str]
+    dense: Mapping[str, DenseFacts]
+    lexical: LexicalSettings
+    facts: Mapping[str, Any]
+    files: Mapping[str, str]
+
+
+def content_hash_of(
+    chunks: pa.Table, documents: pa.Table, *, models: Mapping[str, str], parameters: Mapping[str, Any]
+) -> str:
+    """SHA-256 of what a generation means; see the module for what it covers.
+
+    Args:
+        chunks: Every chunk, sorted by (content hash, URI, sequence).
+        documents: Every document, sorted by URI.
+    """
+    digest = hashlib.sha256(canonical({"models": dict(models), "parameters": dict(parameters)}))
+    for table in (chunks, documents.drop_columns(list(_TIMES))):
+        for batch in _batches(table):
+            digest.update(canonical(batch))
+    return digest.hexdigest()
+
+
+def seal(folder: Path, manifest: Manifest) -> Manifest:
+    """Write a manifest, last of all files, with the hash of each of the others.
+
+    Returns:
+        The manifest as written.
+    """
+    complete = manifest.model_copy(update={"files": hashes_to_seal(folder)})
+    write_manifest(folder, complete.model_dump(mode="json"))
+    return complete
+
+
+def read_generation_manifest(folder: Path) -> Manifest:
+    """Read and check the manifest of a generation.
+
+    Raises:
+        StoreError: There is no such folder.
+        CorruptionError: The manifest is missing, not what was written, or of another format.
+    """
+    values = read_manifest(folder)
+    if values.get("format") != FORMAT:
+        raise CorruptionError(f"{folder}: expected format {FORMAT}, found {values.get('format')}; rebuild")
+    try:
+        return Manifest.model_validate(values)
+    except ValidationError as error:
+        raise CorruptionError(f"{folder}: expected the manifest of a generation, found: {error}; rebuild") from error
+
+
+def _batches(table: pa.Table) -> Iterator[dict[str, list[Any]]]:
+    for start in range(0, table.num_rows, _BATCH):
+        yield table.slice(start, _BATCH).to_pydict()

@@ -1,0 +1,225 @@
+"""The Arrow tables that ingestion hands over in parts and that a generation keeps; both sides share these shapes.
+
+A part is a folder with five files: documents, chunks, mentions, vectors and rejected, each `<name>.parquet`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.domain.chunks import Chunk
+from pipelines.domain.documents import ContentType, Document, Domain, Rejection
+from pipelines.domain.entities import Mention
+from pipelines.domain.ids import ContentHash
+
+
+def _required(name: str, kind: pa.DataType) -> pa.Field[Any]:
+    return pa.field(name, kind, nullable=False)
+
+
+def _optional(name: str, kind: pa.DataType) -> pa.Field[Any]:
+    return pa.field(name, kind)
+
+
+DOCUMENTS = pa.schema(
+    [
+        _required("uri", pa.string()),
+        _optional("title", pa.string()),
+        _required("content_type", pa.string()),
+        _required("domain", pa.string()),
+        _optional("language", pa.string()),
+        _optional("modified_at", pa.float64()),
+        _required("trust_level", pa.int32()),
+        _required("metadata", pa.string()),  # a JSON object of strings, keys sorted
+        _required("document_hash", pa.string()),
+    ]
+)
+
+_STRINGS = pa.list_(_required("item", pa.string()))
+
+CHUNKS = pa.schema(
+    [
+        _required("chunk_id", pa.string()),
+        _required("content_hash", pa.string()),
+        _required("uri", pa.string()),
+        _required("text", pa.large_string()),
+        _required("kind", pa.string()),
+        _required("level", pa.int32()),
+        _required("sequence", pa.int32()),
+        _optional("parent_id", pa.string()),
+        _optional("previous_id", pa.string()),
+        _optional("next_id", pa.string()),
+        _required("start_byte", pa.int64()),
+        _required("end_byte", pa.int64()),
+        _required("start_line", pa.int32()),
+        _required("end_line", pa.int32()),
+        _required("heading_path", _STRINGS),
+        _optional("anchor", pa.string()),
+        _optional("symbol", pa.string()),
+        _optional("signature", pa.string()),
+        _required("defines", _STRINGS),
+        _required("references", _STRINGS),
+        _required("completeness", pa.float64()),
+        _required("parse_quality", pa.float64()),
+        _required("tokens", pa.int32()),
+        _required("characters", pa.int32()),
+        _required("sizing", _STRINGS),
+    ]
+)
+"""One row per chunk: the fields of `domain.chunks.Chunk` under their own names."""
+
+MENTIONS = pa.schema(
+    [
+        _required("content_hash", pa.string()),
+        _required("start", pa.int32()),
+        _required("end", pa.int32()),
+        _required("text", pa.string()),
+        _required("label", pa.string()),
+        _required("score", pa.float64()),
+    ]
+)
+
+REJECTED = pa.schema(
+    [
+        _required("uri", pa.string()),
+        _required("reason", pa.string()),
+        _required("detail", pa.string()),
+    ]
+)
+
+CONTENTS = pa.schema(
+    [
+        _required("content_hash", pa.string()),
+        _required("first_chunk", pa.int64()),
+        _required("occurrences", pa.int32()),
+    ]
+)
+"""Row i: the i-th content hash in order, where its occurrences start in `chunks.parquet`, and how many there are."""
+
+TABLES: Mapping[str, pa.Schema] = MappingProxyType(
+    {"documents": DOCUMENTS, "chunks": CHUNKS, "mentions": MENTIONS, "rejected": REJECTED}
+)
+"""Schema by file name, without `vectors`, whose width depends on the encoder."""
+
+_TUPLES = frozenset(name for name in CHUNKS.names if pa.types.is_list(CHUNKS.field(name).type))
+_CHUNK_FIELDS = tuple(field.name for field in fields(Chunk))
+
+
+def vectors_schema(dimension: int) -> pa.Schema:
+    """Schema of `vectors.parquet`: one unit vector of `dimension` float16 numbers per content and encoder."""
+    return pa.schema(
+        [
+            _required("content_hash", pa.string()),
+            _required("encoder", pa.string()),
+            _required("vector", pa.list_(pa.float16(), dimension)),
+        ]
+    )
+
+
+def chunks_to_table(chunks: Sequence[Chunk]) -> pa.Table:
+    """Chunks as rows of `CHUNKS`.
+
+    Examples:
+        >>> chunks_to_table([]).num_rows
+        0
+    """
+    return _table(CHUNKS, {name: [getattr(chunk, name) for chunk in chunks] for name in _CHUNK_FIELDS})
+
+
+def table_to_chunks(table: pa.Table) -> list[Chunk]:
+    """Rows of `CHUNKS` as chunks; further columns are left out."""
+    columns = [
+        [tuple(items or ()) for items in table[name].to_pylist()] if name in _TUPLES else table[name].to_pylist()
+        for name in _CHUNK_FIELDS
+    ]
+    return [Chunk(**dict(zip(_CHUNK_FIELDS, row, strict=True))) for row in zip(*columns, strict=True)]
+
+
+def document_hash(document: Document) -> str:
+    """SHA-256 of a document's text as decoded, 64 hex digits: what incremental runs compare (ING-25)."""
+    return hashlib.sha256(document.text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def documents_to_table(documents: Sequence[Document]) -> pa.Table:
+    """Facts of documents as rows of `DOCUMENTS`; the text itself stands in the chunks."""
+    names = ("uri", "title", "language", "modified_at", "trust_level")
+    columns: dict[str, list[Any]] = {name: [getattr(document, name) for document in documents] for name in names}
+    columns["content_type"] = [document.content_type.value for document in documents]
+    columns["domain"] = [document.domain.value for document in documents]
+    columns["metadata"] = [json.dumps(dict(document.metadata), sort_keys=True) for document in documents]
+    columns["document_hash"] = [document_hash(document) for document in documents]
+    return _table(DOCUMENTS, columns)
+
+
+def table_to_documents(table: pa.Table) -> list[Document]:
+    """Rows of `DOCUMENTS` as documents without their texts."""
+    return [
+        _document(row)
+        for row in table.select([name for name in DOCUMENTS.names if name != "document_hash"]).to_pylist()
+    ]
+
+
+def mentions_to_table(mentions: Iterable[tuple[ContentHash, Mention]]) -> pa.Table:
+    """Mentions with the content they stand in as rows of `MENTIONS`."""
+    rows = [(digest, item.start, item.end, item.text, item.label, item.score) for digest, item in mentions]
+    return _table(MENTIONS, _transposed(MENTIONS, rows))
+
+
+def rejections_to_table(rejections: Iterable[Rejection]) -> pa.Table:
+    """Rejected items as rows of `REJECTED`."""
+    return _table(REJECTED, _transposed(REJECTED, [(item.uri, item.reason, item.detail) for item in rejections]))
+
+
+def vectors_to_table(hashes: Sequence[ContentHash], encoder: str, vectors: np.ndarray) -> pa.Table:
+    """Vectors of one encoder as rows of `vectors_schema`.
+
+    Args:
+        vectors: Any float type, (n_hashes, dimension), unit rows; stored as float16.
+
+    Raises:
+        ValueError: The number of vectors is not the number of hashes.
+    """
+    if vectors.ndim != 2 or len(vectors) != len(hashes):
+        raise ValueError(f"expected {len(hashes)} vectors in rows, found shape {vectors.shape}")
+    halves = np.ascontiguousarray(vectors, dtype=np.float16)
+    values = pa.FixedSizeListArray.from_arrays(pa.array(halves.reshape(-1)), vectors.shape[1])
+    columns = [pa.array(hashes, pa.string()), pa.array([encoder] * len(hashes), pa.string()), values]
+    return pa.Table.from_arrays(columns, schema=vectors_schema(vectors.shape[1]))
+
+
+def _document(row: Mapping[str, Any]) -> Document:
+    kinds = {"content_type": ContentType(row["content_type"]), "domain": Domain(row["domain"])}
+    return Document(**{**row, **kinds, "metadata": json.loads(row["metadata"]), "text": ""})
+
+
+def _transposed(schema: pa.Schema, rows: Sequence[tuple[Any, ...]]) -> dict[str, Sequence[Any]]:
+    columns = zip(*rows, strict=True) if rows else ([] for _ in schema.names)
+    return dict(zip(schema.names, columns, strict=True))
+
+
+def _table(schema: pa.Schema, columns: Mapping[str, Sequence[Any]]) -> pa.Table:
+    return pa.Table.from_arrays([_array(columns[field.name], field.type) for field in schema], schema=schema)
+
+
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array[Any]:
+    try:
+        return pa.array(values, kind)
+    except UnicodeEncodeError:
+        # Lone surrogates cannot be written; identities count them as the replacement character too.
+        return pa.array([_encodable(value) for value in values], kind)
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, tuple | list):
+        return [_encodable(item) for item in value]
+    return value

@@ -1,0 +1,63 @@
+"""How generations are indexed."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class VectorSettings(BaseModel):
+    """Dense search: exact for small corpora, else IVF-PQ with a refine stage tuned to a target recall (ING-22)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    exact_below: int = Field(ge=0)
+    target_recall: float = Field(gt=0.0, le=1.0)
+    recall_depth: int = Field(ge=1)
+    recall_sample: int = Field(ge=1)
+    lists_per_root: float = Field(gt=0.0)
+    points_per_list: int = Field(ge=1)
+    training_points_per_list: int = Field(ge=1)
+    training_points_per_code: int = Field(ge=1)
+    training_rounds: int = Field(ge=1)
+    dimensions_per_code: int = Field(ge=1)
+    probe_share: float = Field(gt=0.0, le=1.0)
+    refine_factor: int = Field(ge=1)
+    max_refine_factor: int = Field(ge=1)
+    seed: int
+
+
+class FieldWeights(BaseModel):
+    """Weight of each field's BM25 score; fields of weight 0 are not searched."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    contents: float = Field(ge=0.0)
+    title: float = Field(ge=0.0)
+    symbols: float = Field(ge=0.0)
+
+
+class LexicalSettings(BaseModel):
+    """Lexical search: BM25 over Lucene fields (ING-23)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    k1: float = Field(ge=0.0)
+    b: float = Field(ge=0.0, le=1.0)
+    stemmer: Literal["porter", "krovetz", "none"]
+    weights: FieldWeights
+    max_query_bytes: int = Field(ge=1)
+    max_query_terms: int = Field(ge=1, le=1024)
+    writer_buffer_mb: float = Field(gt=0.0)
+    batch_size: int = Field(ge=1)
+
+
+class IndexSettings(BaseModel):
+    """Everything the indexes of a generation are built with."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    shards: int = Field(ge=1)
+    vectors: VectorSettings
+    lexical: LexicalSettings

@@ -1,0 +1,234 @@
+"""Dense search over stored vectors: exact for small corpora, else IVF-PQ with a refine stage (ING-22).
+
+FAISS proposes candidates; every score that leaves this module is the cosine of the stored float16 vectors, so it does
+not depend on which index proposed it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import faiss
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from pipelines.domain.errors import CorruptionError
+from pipelines.indexes.settings import VectorSettings
+
+VECTORS_FILE = "vectors.npy"
+FAISS_FILE = "index.faiss"
+_CODE_BITS = 8  # one byte per code: the only width FAISS scans with its fast tables
+
+
+class DenseFacts(BaseModel):
+    """How one encoder's vectors are searched; kept in the manifest.
+
+    Attributes:
+        kind: "exact" compares every vector; "ivfpq" visits `probes` of `lists` lists.
+        codes: Bytes of code per vector.
+        refine_factor: Candidates re-scored per result asked for.
+        recall: Share of the exact nearest `recall_depth` that was found on the sample; 1 for exact search.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dimension: int
+    kind: Literal["exact", "ivfpq"]
+    lists: int = 0
+    codes: int = 0
+    probes: int = 0
+    refine_factor: int = 1
+    recall: float = 1.0
+
+
+class DenseIndex:
+    """Nearest contents by cosine; immutable and safe to share between threads."""
+
+    def __init__(self, stored: np.ndarray, facts: DenseFacts, approximate: Any | None = None) -> None:
+        """Take float16 (n, dimension) vectors, row = contents row, and for "ivfpq" the FAISS index over them."""
+        self.facts = facts
+        self._stored = stored
+        self._approximate = approximate
+        self._exact = _unit(stored) if approximate is None else None
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+    def search(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The k nearest contents of each query.
+
+        Args:
+            vectors: float32 (n, dimension); their length does not matter.
+            k: Results per query, at least 1.
+
+        Returns:
+            Rows, int64 (n, k), and cosines, float32 (n, k), best first, ties by row. Row −1 with cosine −1 pads.
+
+        Raises:
+            ValueError: The vectors have another dimension, or k is not positive.
+        """
+        queries = np.atleast_2d(np.asarray(vectors, dtype=np.float32))
+        if queries.shape[1] != self.facts.dimension or k < 1:
+            raise ValueError(f"expected (n, {self.facts.dimension}) vectors and k >= 1, got {queries.shape} and {k}")
+        queries = _unit(queries)
+        rows = np.full((len(queries), k), -1, dtype=np.int64)
+        cosines = np.full((len(queries), k), -1.0, dtype=np.float32)
+        for at, candidates in enumerate(self._candidates(queries, k)):
+            found, scores = self._refined(queries[at], candidates, k)
+            rows[at, : len(found)], cosines[at, : len(found)] = found, scores
+        return rows, cosines
+
+    def vectors(self, rows: Sequence[int] | np.ndarray) -> np.ndarray:
+        """Stored vectors of some rows: float32 (n_rows, dimension), unit rows."""
+        return _unit(np.asarray(self._stored[np.asarray(rows, dtype=np.int64)]))
+
+    def _candidates(self, queries: np.ndarray, k: int) -> Iterator[np.ndarray]:
+        wanted = min(len(self), k * self.facts.refine_factor)
+        if not wanted:
+            return iter([np.empty(0, dtype=np.int64)] * len(queries))
+        if self._exact is not None:
+            return self._nearest(queries, self._exact, wanted)
+        probes: Any = faiss.SearchParametersIVF()
+        probes.nprobe = self.facts.probes
+        index: Any = self._approximate
+        return iter(index.search(queries, wanted, params=probes)[1])
+
+    @staticmethod
+    def _nearest(queries: np.ndarray, exact: np.ndarray, wanted: int) -> Iterator[np.ndarray]:
+        for start in range(0, len(queries), _QUERY_BLOCK):
+            for similarities in np.ascontiguousarray((exact @ queries[start : start + _QUERY_BLOCK].T).T):
+                # All rows that tie with the last place compete, so that neither rounding nor partition decides.
+                limit = np.partition(similarities, -wanted)[-wanted]
+                yield np.flatnonzero(similarities >= limit - _ROUNDING)
+
+    def _refined(self, query: np.ndarray, candidates: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        rows = candidates[candidates >= 0]
+        stored = self._stored[rows].astype(np.float64)
+        lengths = np.linalg.norm(stored, axis=1)
+        # Double precision first, so that the single-precision score is the same in whatever order it was summed.
+        cosines = ((stored @ query.astype(np.float64)) / np.where(lengths > 0.0, lengths, 1.0)).astype(np.float32)
+        order = np.lexsort((rows, -cosines))[:k]
+        return rows[order], cosines[order]
+
+
+_QUERY_BLOCK = 64  # queries multiplied at once: bounds memory, changes nothing else
+_ROUNDING = np.float32(1e-5)  # bounds single-precision rounding of a cosine: 384 products of at most 2^-24 each
+
+
+def build_dense(folder: Path, stored: np.ndarray, settings: VectorSettings) -> DenseFacts:
+    """Write the vectors of one encoder, and above the exact limit an index that reaches the target recall.
+
+    The same vectors give the same files. Probes and refine factor are doubled until the recall measured on a sample
+    reaches its target; when they are spent, finer codes are trained; when those are spent, search stays exact.
+
+    Args:
+        stored: float16 (n, dimension), row = contents row.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    np.save(folder / VECTORS_FILE, stored)
+    exact = DenseFacts(dimension=stored.shape[1], kind="exact")
+    if len(stored) < settings.exact_below:
+        return exact
+    sample = _sample(len(stored), settings.recall_sample)
+    truth = _neighbours(DenseIndex(stored, exact), sample, settings.recall_depth)
+    for codes in _code_sizes(stored.shape[1], settings):
+        approximate = _trained(stored, codes, settings)
+        for facts in _efforts(stored, codes, settings):
+            found = _neighbours(DenseIndex(stored, facts, approximate), sample, settings.recall_depth)
+            recall = _recall(found, truth)
+            if recall >= settings.target_recall:
+                faiss.write_index(approximate, str(folder / FAISS_FILE))
+                return facts.model_copy(update={"recall": recall})
+    return exact
+
+
+def open_dense(folder: Path, facts: DenseFacts) -> DenseIndex:
+    """Open one encoder's vectors: memory-mapped, with the index that `facts` names.
+
+    Raises:
+        CorruptionError: A file is not the one that `facts` describes.
+    """
+    try:
+        stored = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
+        approximate = faiss.read_index(str(folder / FAISS_FILE)) if facts.kind == "ivfpq" else None
+    except (ValueError, RuntimeError) as error:
+        raise CorruptionError(f"{folder}: expected readable vectors, found: {error}; rebuild or roll back") from error
+    found = (stored.dtype, stored.shape[1:], None if approximate is None else approximate.ntotal)
+    expected = (np.dtype(np.float16), (facts.dimension,), None if approximate is None else len(stored))
+    if found != expected:
+        raise CorruptionError(f"{folder}: expected (type, shape, indexed) {expected}, found {found}; rebuild")
+    return DenseIndex(stored, facts, approximate)
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    single = vectors.astype(np.float32)
+    lengths = np.linalg.norm(single, axis=1, keepdims=True)
+    scaled: np.ndarray = np.divide(single, lengths, out=single, where=lengths > 0.0)
+    return scaled
+
+
+def _trained(stored: np.ndarray, codes: int, settings: VectorSettings) -> Any:
+    lists = _lists(len(stored), settings)
+    index = faiss.IndexIVFPQ(
+        faiss.IndexFlatIP(stored.shape[1]), stored.shape[1], lists, codes, _CODE_BITS, faiss.METRIC_INNER_PRODUCT
+    )
+    for clustering in (index.cp, index.pq.cp):
+        clustering.seed = settings.seed
+        clustering.niter = settings.training_rounds
+        clustering.min_points_per_centroid = 1
+    index.pq.cp.max_points_per_centroid = settings.training_points_per_code
+    index.train(_unit(stored[_sample(len(stored), lists * settings.training_points_per_list)]))
+    for start in range(0, len(stored), _ADD_ROWS):
+        index.add(_unit(stored[start : start + _ADD_ROWS]))
+    return index
+
+
+_ADD_ROWS = 65_536  # rows turned to float32 at once while adding: bounds memory, changes nothing else
+
+
+def _lists(count: int, settings: VectorSettings) -> int:
+    return max(1, min(round(settings.lists_per_root * math.sqrt(count)), count // settings.points_per_list))
+
+
+def _code_sizes(dimension: int, settings: VectorSettings) -> Iterator[int]:
+    """Bytes of code per vector, coarse to fine; each divides the dimension."""
+    width = settings.dimensions_per_code
+    while width >= 1:
+        if dimension % width == 0:
+            yield dimension // width
+        width //= 2
+
+
+def _efforts(stored: np.ndarray, codes: int, settings: VectorSettings) -> Iterator[DenseFacts]:
+    """Search efforts, cheap to costly: probes and refine factor are doubled in turn up to their limits."""
+    lists = _lists(len(stored), settings)
+    probes, refine = max(1, math.ceil(settings.probe_share * lists)), settings.refine_factor
+    while True:
+        yield DenseFacts(
+            dimension=stored.shape[1], kind="ivfpq", lists=lists, codes=codes, probes=probes, refine_factor=refine
+        )
+        if probes >= lists and refine >= settings.max_refine_factor:
+            return
+        if probes < lists:
+            probes = min(lists, probes * 2)
+        else:
+            refine = min(settings.max_refine_factor, refine * 2)
+
+
+def _sample(count: int, size: int) -> np.ndarray:
+    """Rows evenly spaced over a corpus: deterministic, and fair because rows are ordered by a hash."""
+    return np.unique(np.linspace(0, count - 1, min(count, size)).astype(np.int64))
+
+
+def _neighbours(index: DenseIndex, sample: np.ndarray, depth: int) -> list[set[int]]:
+    # One more than compared: a stored vector's nearest is itself, which every index finds.
+    rows, _ = index.search(index.vectors(sample), depth + 1)
+    return [set(found.tolist()) - {int(own), -1} for own, found in zip(sample, rows, strict=True)]
+
+
+def _recall(found: Sequence[set[int]], truth: Sequence[set[int]]) -> float:
+    expected = sum(len(nearest) for nearest in truth)
+    return sum(len(ours & nearest) for ours, nearest in zip(found, truth, strict=True)) / max(1, expected)

@@ -1,0 +1,125 @@
+"""What one run of ingestion is to do: sources and settings, resolved into units, stages and the manifest's facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelines.chunking.settings import ChunkingSettings
+from pipelines.domain.documents import Domain
+from pipelines.domain.errors import SourceError
+from pipelines.domain.ids import GenerationId
+from pipelines.embedding.cache import VectorCache
+from pipelines.embedding.models import Model
+from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.extraction.settings import ExtractionSettings
+from pipelines.indexes.settings import IndexSettings
+from pipelines.ingestion.mention_cache import MentionCache
+from pipelines.ingestion.pools import sized
+from pipelines.ingestion.settings import IngestSettings
+from pipelines.ingestion.sources import FileItem, SourceItem, list_items
+from pipelines.ingestion.units import Unit, grouped
+from pipelines.ingestion.workers import ENCODER, EXTRACTOR, Embed, FindEntities, ReadAndChunk
+from pipelines.runtime.blobs import blob_key
+from pipelines.runtime.stages import Stage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """One run.
+
+    Attributes:
+        domain: Overrides the domain of every document.
+        full: Make everything anew: forget what is cached, and publish even content that is live already.
+        fingerprint: Of all settings, for the manifest.
+        encoder, extractor: What makes the models, as "module:name".
+    """
+
+    sources: Sequence[Path]
+    store: Path
+    domain: Domain | None
+    full: bool
+    fingerprint: str
+    ingest: IngestSettings
+    chunking: ChunkingSettings
+    extraction: ExtractionSettings
+    embedding: EmbeddingSettings
+    index: IndexSettings
+    encoder: str = ENCODER
+    extractor: str = EXTRACTOR
+
+    @property
+    def vectors(self) -> Path:
+        """Where vectors are cached."""
+        return self.store / "cache" / "embeddings.sqlite"
+
+    @property
+    def mentions(self) -> Path:
+        """Where mentions are cached."""
+        return self.store / "cache" / "entities.sqlite"
+
+
+def units_of(plan: Plan) -> list[Unit]:
+    """All items of the sources in units, in a fixed order.
+
+    Raises:
+        SourceError: A source cannot be read at all, or two files of different sources would have one URI.
+    """
+    items = [item for source in plan.sources for item in list_items(source, plan.ingest)]
+    return list(grouped(_distinct(items), plan.ingest.unit_documents))
+
+
+def stages_of(plan: Plan, model: Model, *, cpus: int) -> list[Stage]:
+    """The stages that units pass through, sized for a cluster of `cpus` CPUs."""
+    pools = sized(plan.ingest.pools, cpus=cpus, extraction=plan.extraction.enabled)
+    threads = {"threads": plan.ingest.pools.threads}
+    embedding = plan.embedding.model_copy(update=threads)
+    extraction = plan.extraction.model_copy(update=threads)
+    reading = (plan.ingest, plan.chunking, embedding, plan.domain)
+    finding = (extraction, plan.mentions, plan.extractor)
+    embed = (embedding, model.name, _arithmetic(plan, model), plan.vectors, plan.encoder)
+    stages = [
+        Stage(ReadAndChunk, reading, pools.readers, pools.cpus_each),
+        Stage(FindEntities, finding, pools.extractors, pools.cpus_each),
+        Stage(Embed, embed, pools.encoders, pools.cpus_each),
+    ]
+    return [stage for stage in stages if stage.actors]
+
+
+def facts_of(plan: Plan, model: Model, *, parent: GenerationId | None) -> dict[str, object]:
+    """What the manifest says about how the generation was made; models and parameters go into its content hash."""
+    found_with = plan.extraction.model_dump(mode="json", exclude={"batch_size", "threads"})
+    window = {"strategy": plan.embedding.strategy, "max_tokens": plan.embedding.max_tokens}
+    return {
+        "parent": parent,
+        "settings": plan.fingerprint,
+        "models": {"encoder": f"{model.name}@{model.identity}"},
+        "parameters": {"embedding": window, "extraction": found_with if plan.extraction.enabled else {}},
+        "sources": [str(source) for source in plan.sources],
+    }
+
+
+def forget(plan: Plan) -> None:
+    """Empty the caches of a store, so that everything is computed again."""
+    for cache in (VectorCache(plan.vectors), MentionCache(plan.mentions)):
+        cache.clear()
+        cache.close()
+
+
+def _arithmetic(plan: Plan, model: Model) -> str:
+    """What decides a vector's bits besides its text."""
+    settings = plan.embedding
+    return blob_key(model.identity, settings.precision, str(settings.max_tokens), str(settings.length_step))
+
+
+def _distinct(items: Iterable[SourceItem]) -> list[SourceItem]:
+    """Each item once; a file named by two sources in the same way counts once too."""
+    roots: dict[str, str] = {}
+    for item in dict.fromkeys(items):
+        if isinstance(item, FileItem) and roots.setdefault(item.uri, item.root) != item.root:
+            raise SourceError(
+                f"expected every file under a URI of its own, found {item.uri!r} in {roots[item.uri]} and in "
+                f"{item.root}: rename one of the folders, or index their common parent"
+            )
+    return list(dict.fromkeys(items))

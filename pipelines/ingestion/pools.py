@@ -1,0 +1,48 @@
+"""How many actors each stage gets, so that a cluster is busy, never crowded and never stuck."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class PoolSettings(BaseModel):
+    """Actors per stage; 0 derives a number from the cluster's CPUs."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    readers: int = Field(ge=0)
+    extractors: int = Field(ge=0)
+    encoders: int = Field(ge=0)
+    threads: int = Field(ge=1)
+    chunking_share: float = Field(gt=0.0, le=1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """Actors per stage and the logical CPUs that each of them holds."""
+
+    readers: int
+    extractors: int
+    encoders: int
+    cpus_each: float
+
+
+def sized(settings: PoolSettings, *, cpus: int, extraction: bool) -> Pools:
+    """Pools for a cluster of `cpus` CPUs.
+
+    Models take what reading leaves; with extraction, extractors and encoders share it. The CPUs that all actors hold
+    together stay below the cluster's, whatever the numbers: so every actor starts, and the stream cannot get stuck.
+
+    Examples:
+        >>> settings = PoolSettings(readers=0, extractors=0, encoders=0, threads=1, chunking_share=0.1)
+        >>> sized(settings, cpus=2, extraction=False)
+        Pools(readers=1, extractors=0, encoders=2, cpus_each=0.5)
+    """
+    model_actors = max(1, cpus // settings.threads)
+    readers = settings.readers or max(1, round(cpus * settings.chunking_share))
+    extractors = (settings.extractors or max(1, model_actors // 2)) if extraction else 0
+    encoders = settings.encoders or max(1, model_actors - extractors)
+    actors = readers + extractors + encoders
+    return Pools(readers, extractors, encoders, min(1.0, cpus / (actors + 1)))

@@ -1,0 +1,143 @@
+"""What a run has done so far, and what it did in the end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from pipelines.domain.ids import GenerationId
+from pipelines.indexes.manifest import Manifest
+
+REJECTED = "rejected:"
+"""Prefix of counts by reason."""
+
+FALLBACK = "parser_crashed"
+"""The reason noted for documents that were cut into plain windows after all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A run under way.
+
+    Attributes:
+        phase: What it is doing, for people.
+        total, done: Work units.
+        counts: Sums over the units done.
+        begun, now: Seconds on a clock that only runs forward.
+    """
+
+    phase: str
+    total: int
+    begun: float
+    now: float
+    done: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    def after(self, counts: Mapping[str, int], now: float) -> Progress:
+        """The progress after one more unit."""
+        total = Counter(dict(self.counts))
+        total.update(dict(counts))
+        return replace(self, done=self.done + 1, counts=dict(total), now=now)
+
+    def entering(self, phase: str, now: float) -> Progress:
+        """The progress at the start of another phase."""
+        return replace(self, phase=phase, now=now)
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has taken."""
+        return self.now - self.begun
+
+    def rate(self, name: str) -> float:
+        """How many per second, over the whole run so far."""
+        return self.counts.get(name, 0) / self.seconds if self.seconds > 0.0 else 0.0
+
+    @property
+    def rejected(self) -> dict[str, int]:
+        """Rejected items by reason."""
+        found = ((name.removeprefix(REJECTED), count) for name, count in self.counts.items() if REJECTED in name)
+        return dict(sorted(found))
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Time that the remaining units take at the pace of those done; None before the first.
+
+        Examples:
+            >>> Progress("indexing", total=4, begun=5.0, now=5.0).after({"chunks": 3}, now=15.0).seconds_left
+            30.0
+        """
+        return self.seconds / self.done * (self.total - self.done) if self.done else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a run did.
+
+    Attributes:
+        generation: The live generation at its end.
+        published: Whether it was this run that made it; False where the content was live already.
+        documents, chunks, entities: What the generation holds.
+        embedded, embedding_cache_hits, extracted, entity_cache_hits: Distinct texts per unit by where their vector
+            or mentions came from.
+        rejected: Rows of the rejected table by reason.
+        skipped: Items that did not become documents: all of these rows but those of documents cut by a fallback.
+        by_type, by_domain, by_language: Documents.
+    """
+
+    generation: GenerationId
+    content_hash: str
+    published: bool
+    documents: int
+    chunks: int
+    entities: int
+    embedded: int
+    embedding_cache_hits: int
+    extracted: int
+    entity_cache_hits: int
+    skipped: int
+    rejected: Mapping[str, int]
+    by_type: Mapping[str, int]
+    by_domain: Mapping[str, int]
+    by_language: Mapping[str, int]
+    seconds: float
+
+
+def outcome_of(staged: Path, manifest: Manifest, progress: Progress, *, kept: GenerationId | None) -> Outcome:
+    """The outcome of a run, from the tables it staged.
+
+    Args:
+        kept: The live generation, where it holds the same content and stays live.
+    """
+    documents = pq.read_table(
+        staged / "chunks" / "documents.parquet", columns=["uri", "content_type", "domain", "language"]
+    )
+    rejected = pq.read_table(staged / "chunks" / "rejected.parquet", columns=["uri", "reason"])
+    counted = {name: progress.counts.get(name, 0) for name in _COUNTED}
+    return Outcome(
+        generation=kept or manifest.id,
+        content_hash=manifest.content_hash,
+        published=kept is None,
+        documents=manifest.counts["documents"],
+        chunks=manifest.counts["chunks"],
+        entities=manifest.counts["mentions"],
+        rejected=_by(rejected, "reason"),
+        skipped=sum(reason != FALLBACK for reason in rejected["reason"].to_pylist()),
+        by_type=_by(documents, "content_type"),
+        by_domain=_by(documents, "domain"),
+        by_language=_by(documents, "language"),
+        seconds=progress.seconds,
+        **counted,
+    )
+
+
+_COUNTED = ("embedded", "embedding_cache_hits", "extracted", "entity_cache_hits")
+
+
+def _by(table: Any, column: str) -> dict[str, int]:
+    values = Counter(value if value is not None else "unknown" for value in table[column].to_pylist())
+    return dict(sorted(values.items(), key=lambda pair: (-pair[1], pair[0])))

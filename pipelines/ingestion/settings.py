@@ -1,0 +1,33 @@
+"""How sources are read."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipelines.ingestion.pools import PoolSettings
+
+
+class TrustSettings(BaseModel):
+    """Trust level, 0 to 100, by kind of source (ING-2)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    code: int
+    document: int
+    text: int
+    corpus: int
+
+
+class IngestSettings(BaseModel):
+    """What is read from sources, and how far."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_file_bytes: int
+    max_depth: int
+    skipped_names: tuple[str, ...]
+    records_per_item: int
+    items_per_compressed_corpus: int
+    trust: TrustSettings
+    unit_documents: int = Field(ge=1)
+    pools: PoolSettings

@@ -1,0 +1,89 @@
+"""Work units: a fixed group of source items that passes through the pipeline as one row of Arrow tables."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from pipelines.ingestion.sources import RecordsItem, SourceItem
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One group of items and what the stages made of it so far.
+
+    Attributes:
+        number: Position of the group, from 0: with the items it makes the unit's results reproducible (ARC-9).
+        tables: Arrow tables by name, in the shapes of `indexes.schemas`.
+        counts: What was done, by name; adding the counts of all units gives the run's.
+    """
+
+    number: int
+    items: Sequence[SourceItem]
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    def having(self, tables: Mapping[str, pa.Table], counts: Mapping[str, int]) -> Unit:
+        """The unit with further tables and counts."""
+        return replace(self, tables={**self.tables, **tables}, counts={**self.counts, **counts})
+
+
+def grouped(items: Iterable[SourceItem], size: int) -> Iterator[Unit]:
+    """Units of neighbouring items that hold `size` documents or more, but for the last one.
+
+    Examples:
+        >>> from pipelines.ingestion.sources import FileItem
+        >>> items = [FileItem("/r", (name,), f"r/{name}") for name in "abc"]
+        >>> [len(unit.items) for unit in grouped(items, 2)]
+        [2, 1]
+    """
+    group: list[SourceItem] = []
+    number = documents = 0
+    for item in items:
+        group.append(item)
+        documents += item.count if isinstance(item, RecordsItem) else 1
+        if documents >= size:
+            yield Unit(number, tuple(group))
+            number, documents, group = number + 1, 0, []
+    if group:
+        yield Unit(number, tuple(group))
+
+
+def pack(unit: Unit) -> pa.Table:
+    """A unit as a table of one row, which is how it travels between workers."""
+    columns = {
+        "number": pa.array([unit.number], pa.int64()),
+        "items": pa.array([pickle.dumps(tuple(unit.items))], pa.large_binary()),
+        "counts": pa.array([json.dumps(dict(unit.counts))], pa.string()),
+        **{f"table:{name}": pa.array([_bytes(table)], pa.large_binary()) for name, table in unit.tables.items()},
+    }
+    return pa.table(columns)
+
+
+def unpack(row: pa.Table) -> Unit:
+    """The unit in a table of one row.
+
+    Raises:
+        ValueError: There is another number of rows.
+    """
+    if row.num_rows != 1:
+        raise ValueError(f"expected one unit, found {row.num_rows}")
+    tables = {
+        name.removeprefix("table:"): pa.ipc.open_stream(row[name][0].as_buffer()).read_all()
+        for name in row.column_names
+        if name.startswith("table:")
+    }
+    # Written by `pack` in this same run, never read from a file or a stranger.
+    items = pickle.loads(row["items"][0].as_py())  # noqa: S301
+    return Unit(row["number"][0].as_py(), items, tables, json.loads(row["counts"][0].as_py()))
+
+
+def _bytes(table: pa.Table) -> memoryview:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return memoryview(sink.getvalue())

@@ -1,0 +1,91 @@
+"""Every belief a search needs, computed at once from priors, evidence and the time (ARC-1)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.ids import ContentHash
+from pipelines.domain.ranking import Scope, Signal, WeightBelief
+from pipelines.learning.agreement import Agreement, Node, read_agreement
+from pipelines.learning.decay import freshness, freshness_of_ages
+from pipelines.learning.evidence import Evidence, day_of
+from pipelines.learning.priors import Priors
+from pipelines.learning.usage import Usage, read_usage
+from pipelines.learning.weights import believed_weights, sampled_shares
+
+Floats = NDArray[np.float64]
+
+
+class Beliefs:
+    """All posteriors at one time. Immutable but for a memory of the weights it was asked for, bounded by its nodes.
+
+    Examples:
+        >>> from pipelines.settings import load_settings
+        >>> beliefs = read_beliefs(load_settings(environment={}).priors, Evidence(), now=0.0)
+        >>> weights = beliefs.weights(Scope(Domain.CODE), [Signal.VECTOR, Signal.USAGE])
+        >>> round(weights[Signal.VECTOR].mean, 3), weights[Signal.VECTOR].level  # .35 / (.35 + .15)
+        (0.7, 'prior')
+    """
+
+    def __init__(self, priors: Priors, agreement: Agreement, usage: Usage) -> None:
+        self._priors = priors
+        self._agreement = agreement
+        self._usage = usage
+        self._known: dict[tuple[Node, frozenset[Signal]], Mapping[Signal, WeightBelief]] = {}
+
+    @property
+    def trust_multiplier(self) -> float:
+        """Factor on the trust level of a source."""
+        return self._priors.trust.multiplier
+
+    def weights(self, scope: Scope, active: Collection[Signal]) -> Mapping[Signal, WeightBelief]:
+        """Belief about the weight of each active signal: shares >= 0 that sum to 1.
+
+        A scope that was never observed reads the belief of the nearest level that was.
+
+        Raises:
+            ValueError: No signal is active.
+        """
+        key = (self._agreement.node(scope), frozenset(active))
+        known = self._known.get(key)
+        if known is None:
+            posterior = self._agreement.posterior(key[0])
+            known = MappingProxyType(believed_weights(posterior, key[1], self._priors.interval))
+            self._known[key] = known
+        return known
+
+    def sampled_weights(
+        self, scope: Scope, active: Collection[Signal], rng: np.random.Generator
+    ) -> Mapping[Signal, float]:
+        """One draw of the weights from their posterior (Thompson): shares >= 0 that sum to 1."""
+        return sampled_shares(self._agreement.posterior(self._agreement.node(scope)), frozenset(active), rng)
+
+    def usage(self, hashes: Sequence[ContentHash]) -> Floats:
+        """Belief that each content's next outcome is good, float64 (n,) in (0, 1); the prior's mean if never used."""
+        return self._usage.means(hashes)
+
+    def freshness(self, domain: Domain, age_hours: float | None) -> float:
+        """Belief that an item of that age still holds, in (0, 1]; `unknown_age` of the priors where age is None."""
+        if age_hours is None:
+            return self._priors.decay.unknown_age
+        return freshness(self._priors.decay.domains[domain], age_hours)
+
+    def freshness_many(self, domain: Domain, ages_hours: Floats) -> Floats:
+        """`freshness` of ages (n,), where NaN stands for an unknown age."""
+        known = freshness_of_ages(self._priors.decay.domains[domain], ages_hours)
+        return np.where(np.isnan(ages_hours), self._priors.decay.unknown_age, known)
+
+
+def read_beliefs(priors: Priors, evidence: Evidence, *, now: float) -> Beliefs:
+    """Compute every belief from `evidence` as it counts at `now`, seconds since the epoch.
+
+    Beliefs change with the day of `now`, not within it; equal evidence gives the same bits, in whatever order it was
+    gathered. Time is linear in the number of counts.
+    """
+    today = day_of(now)
+    return Beliefs(priors, read_agreement(priors, evidence, today), read_usage(priors.usage, evidence, today))

@@ -1,0 +1,158 @@
+"""Partial pooling over global → domain → model → agent, all nodes at once (LRN-5).
+
+Up, a node's evidence is what was observed at it plus the sum of its children's. Down, a child's prior is
+Beta(κ·m, κ·(1 − m)) with m the parent's posterior mean, and κ estimated from how much siblings differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import expit, logit
+
+from pipelines.learning.priors import PoolingPrior
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The nodes of one level and what was observed at them.
+
+    Attributes:
+        parent: int64 (n,), index of each node's parent in the level above.
+        hits, misses: float64 (n, parameters) >= 0, observations counted at the node itself, not at its children.
+        offset: float64 (n, parameters), how far the node's prior log-odds stand from its parent's belief; 0 where a
+            child simply starts at its parent's mean.
+        strength_factor: float64 (n,) >= 1, by how much the node's prior variance exceeds that of κ.
+    """
+
+    parent: Ints
+    hits: Floats
+    misses: Floats
+    offset: Floats | None = None
+    strength_factor: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """The beliefs of one level: Beta(prior·κ + evidence) per node and parameter, arrays (n, parameters).
+
+    Attributes:
+        prior_mean: What the parent says.
+        kappa: Pseudo-observations of the prior.
+        hits, misses: Observations at the node and below it.
+    """
+
+    prior_mean: Floats
+    kappa: Floats
+    hits: Floats
+    misses: Floats
+
+    @property
+    def a(self) -> Floats:
+        """First parameter of each posterior Beta."""
+        return self.kappa * self.prior_mean + self.hits
+
+    @property
+    def b(self) -> Floats:
+        """Second parameter of each posterior Beta."""
+        return self.kappa * (1.0 - self.prior_mean) + self.misses
+
+    @property
+    def n(self) -> Floats:
+        """Observations at the node and below it."""
+        return self.hits + self.misses
+
+    @property
+    def mean(self) -> Floats:
+        """Posterior means."""
+        return self.a / (self.kappa + self.n)
+
+
+def pool(root: Pooled, levels: Sequence[Level], pooling: PoolingPrior) -> list[Pooled]:
+    """Beliefs of every node of every level, `root` (one node) first.
+
+    Time is linear in the number of nodes.
+    """
+    hits = _summed_up(levels, [level.hits for level in levels])
+    misses = _summed_up(levels, [level.misses for level in levels])
+    pooled = [root]
+    for level, level_hits, level_misses in zip(levels, hits, misses, strict=True):
+        prior_mean = _prior_means(level, pooled[-1].mean)
+        rho, freedom = intraclass_correlation(
+            level.parent, len(pooled[-1].hits), prior_mean=prior_mean, hits=level_hits, misses=level_misses
+        )
+        kappa = np.broadcast_to(_kappa(rho, freedom, pooling), level_hits.shape)
+        if level.strength_factor is not None:
+            # A Beta's variance is m(1 − m)/(κ + 1): a factor on it divides κ + 1.
+            kappa = np.maximum((kappa + 1.0) / level.strength_factor[:, None] - 1.0, pooling.minimum)
+        pooled.append(Pooled(prior_mean, kappa, level_hits, level_misses))
+    return pooled
+
+
+def intraclass_correlation(
+    parent: Ints, parents: int, *, prior_mean: Floats, hits: Floats, misses: Floats
+) -> tuple[Floats, Floats]:
+    """How much siblings differ beyond chance, ρ = 1 / (κ + 1), by the method of moments per parameter.
+
+    With p_i the rate of child i, n_i its observations, w_i its share of the N its parent has, and m their joint rate,
+    E Σ n_i·(p_i − m)² = m(1 − m)·[(1 − ρ)·Σ(1 − w_i) + ρ·Σ n_i·(1 − w_i)] (Kleinman, JASA 1973, for beta-binomial
+    counts); the ratio is taken over the sums of all families. Differences that the children's own priors announce
+    are taken out first. Fractional observations vary less than counts do, so that ρ errs towards pooling.
+
+    Returns:
+        ρ (parameters,), not bounded and 0 where undefined; and the degrees of freedom behind it, Σ over families of
+        siblings with evidence less one.
+    """
+    n = hits + misses
+    seen = n > 0.0
+    total = _by_parent(parent, parents, n)
+    safe_n, safe_total = np.where(seen, n, 1.0), np.where(total > 0.0, total, 1.0)
+    residual = np.where(seen, hits / safe_n - prior_mean, 0.0)
+    centre = _by_parent(parent, parents, n * residual) / safe_total
+    spread = _by_parent(parent, parents, n * (residual - centre[parent]) ** 2)
+    joint = _by_parent(parent, parents, hits) / safe_total
+    freedom = np.maximum(_by_parent(parent, parents, seen.astype(np.float64)) - 1.0, 0.0)
+    size = total - _by_parent(parent, parents, n * n) / safe_total
+    chance = joint * (1.0 - joint)
+    denominator = np.sum(chance * (size - freedom), axis=0)
+    defined = denominator > 0.0
+    numerator = np.sum(spread - chance * freedom, axis=0)
+    rho = np.where(defined, numerator / np.where(defined, denominator, 1.0), 0.0)
+    return rho, np.where(defined, np.sum(freedom, axis=0), 0.0)
+
+
+def _summed_up(levels: Sequence[Level], direct: list[Floats]) -> list[Floats]:
+    summed = list(direct)
+    for depth in range(len(levels) - 1, 0, -1):
+        summed[depth - 1] = summed[depth - 1] + _by_parent(levels[depth].parent, len(direct[depth - 1]), summed[depth])
+    return summed
+
+
+def _prior_means(level: Level, parent_mean: Floats) -> Floats:
+    inherited = parent_mean[level.parent]
+    if level.offset is None:
+        return inherited
+    moved: Floats = expit(logit(inherited) + level.offset)
+    return moved
+
+
+def _kappa(rho: Floats, freedom: Floats, pooling: PoolingPrior) -> Floats:
+    start = 1.0 / (pooling.initial + 1.0)
+    blended = (pooling.initial_siblings * start + freedom * rho) / (pooling.initial_siblings + freedom)
+    bounded = np.clip(blended, 1.0 / (pooling.maximum + 1.0), 1.0 / (pooling.minimum + 1.0))
+    kappa: Floats = 1.0 / bounded - 1.0
+    return kappa
+
+
+def _by_parent(parent: Ints, parents: int, values: Floats) -> Floats:
+    membership = sparse.csr_array(
+        (np.ones(len(parent)), (parent, np.arange(len(parent)))), shape=(parents, len(parent))
+    )
+    return np.asarray(membership @ values)

@@ -1,0 +1,142 @@
+"""What is believed before any evidence: the typed form of `conf/priors.yaml` (LRN-12)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from scipy.special import expit
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.ranking import Signal
+
+Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class AgreementPrior(_Section):
+    """Prior of how often each signal agrees with outcomes, stated as weights of the score (RET-14).
+
+    Attributes:
+        log_odds_per_weight: Log-odds of agreement per unit of weight: the prior mean is sigmoid(scale · weight), so
+            that log-odds of beliefs, normalised, give the stated weights back.
+        global_strength: Pseudo-observations behind the prior of all domains together, per kind of outcome.
+        variance_factor: By how much a domain's prior variance exceeds that of `pooling` κ.
+        weights: Stated weight >= 0 by domain and signal; shares of one another, they need not sum to 1.
+    """
+
+    log_odds_per_weight: Positive
+    global_strength: Positive
+    variance_factor: dict[Domain, Annotated[float, Field(ge=1.0)]]
+    weights: dict[Domain, dict[Signal, Annotated[float, Field(ge=0.0, le=1.0)]]]
+
+    @model_validator(mode="after")
+    def _covers_everything(self) -> Self:
+        _require(Domain, self.variance_factor, "signals.variance_factor")
+        _require(Domain, self.weights, "signals.weights")
+        for domain, weights in self.weights.items():
+            _require(Signal, weights, f"signals.weights.{domain}")
+        return self
+
+    def mean(self, domain: Domain, signal: Signal) -> float:
+        """Prior mean of the signal's agreement in that domain, in [0.5, 1)."""
+        return float(expit(self.log_odds_per_weight * self.weights[domain][signal]))
+
+
+class GammaPrior(_Section):
+    """Gamma(shape, rate) over a decay rate λ per hour: mean shape / rate_hours."""
+
+    shape: Positive
+    rate_hours: Positive
+
+
+class DecayPrior(_Section):
+    """How fast knowledge of each domain goes stale (LRN-6); `unknown_age` is the freshness of undated items."""
+
+    domains: dict[Domain, GammaPrior]
+    unknown_age: Share
+
+    @model_validator(mode="after")
+    def _covers_everything(self) -> Self:
+        _require(Domain, self.domains, "decay.domains")
+        return self
+
+
+class UsagePrior(_Section):
+    """Beta(positive, negative) over an item's share of good outcomes, and how fast outcomes are forgotten (FBK-6)."""
+
+    positive: Positive
+    negative: Positive
+    half_life_days: Positive
+
+
+class RecencyPrior(_Section):
+    """After how many days evidence counts half (LRN-2): at the global level, and at the levels of the project."""
+
+    global_half_life_days: Positive
+    project_half_life_days: Positive
+
+
+class PoolingPrior(_Section):
+    """How far children follow their parent before and while their differences are estimated (LRN-5).
+
+    Attributes:
+        initial: κ while no siblings can be compared, in pseudo-observations.
+        initial_siblings: Degrees of freedom that `initial` counts as against the estimate.
+        minimum, maximum: Bounds of κ.
+    """
+
+    initial: Positive
+    initial_siblings: Positive
+    minimum: Positive
+    maximum: Positive
+
+    @model_validator(mode="after")
+    def _bounds_hold(self) -> Self:
+        if not self.minimum <= self.initial <= self.maximum:
+            raise ValueError(f"pooling: expected minimum <= initial <= maximum, found initial {self.initial}")
+        return self
+
+
+class TrustPrior(_Section):
+    """Factor on the trust level of a source, until verifications say more (LRN-10)."""
+
+    multiplier: Annotated[float, Field(ge=0.0)]
+
+
+class IntervalSettings(_Section):
+    """How intervals of weights are computed: quantiles of that many draws from a fixed seed."""
+
+    level: Annotated[float, Field(gt=0.0, lt=1.0)]
+    draws: Annotated[int, Field(ge=100)]
+    seed: int
+
+
+class Priors(_Section):
+    """Everything in `conf/priors.yaml`."""
+
+    signals: AgreementPrior
+    pooling: PoolingPrior
+    recency: RecencyPrior
+    decay: DecayPrior
+    usage: UsagePrior
+    trust: TrustPrior
+    interval: IntervalSettings
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over all values, 64 hex digits: a store records which priors its beliefs were read with."""
+        return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()
+
+
+def _require(wanted: type[StrEnum], stated: Iterable[str], at: str) -> None:
+    if missing := sorted(set(wanted) - set(stated)):
+        raise ValueError(f"{at}: expected a value for each of {sorted(wanted)}, missing {missing}")

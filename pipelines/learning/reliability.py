@@ -1,0 +1,146 @@
+"""Does a probability mean what it says? Measures and tables over predictions and their outcomes (CON-8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.learning.beta import Beta
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """Probabilities and what came of them, grouped: each entry stands for `good + bad` observations.
+
+    Attributes:
+        probability: float64 (n,) in [0, 1], predicted chance of a good outcome.
+        good, bad: float64 (n,) >= 0, observations by outcome.
+    """
+
+    probability: Floats
+    good: Floats
+    bad: Floats
+
+    @property
+    def mass(self) -> Floats:
+        """Observations per entry."""
+        return self.good + self.bad
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """How far probabilities can be relied on; lower is better.
+
+    Attributes:
+        ece: Expected calibration error, Σ over bins of share · |observed − predicted|.
+        brier: Mean squared distance to the outcome (Brier, Monthly Weather Review 1950).
+        log_loss: Mean −ln of the probability given to the outcome.
+        observations: How many it is measured on.
+    """
+
+    ece: float
+    brier: float
+    log_loss: float
+    observations: float
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """What came of predictions in [lower, upper), the last band with its upper end.
+
+    Attributes:
+        predicted: Mean prediction; observed: share of good outcomes; both 0 in an empty band.
+        low, high: Interval of the observed share, from Beta(good + ½, bad + ½) (Jeffreys).
+        observations: How many fell in the band.
+        sufficient: Whether they are enough to judge the band by.
+    """
+
+    lower: float
+    upper: float
+    predicted: float
+    observed: float
+    low: float
+    high: float
+    observations: float
+    sufficient: bool
+
+    @property
+    def deviation(self) -> float:
+        """|observed − predicted|."""
+        return abs(self.observed - self.predicted)
+
+
+def reliability(predictions: Predictions, *, bins: int) -> Reliability:
+    """Measure predictions; the calibration error over `bins` bins of equal width.
+
+    Raises:
+        ValueError: There are no observations.
+
+    Examples:
+        >>> sure = Predictions(np.array([0.75]), good=np.array([3.0]), bad=np.array([1.0]))
+        >>> measured = reliability(sure, bins=10)
+        >>> measured.ece, measured.brier  # (3·(1 − .75)² + 1·.75²) / 4
+        (0.0, 0.1875)
+    """
+    total = float(predictions.mass.sum())
+    if total <= 0.0:
+        raise ValueError("expected observations to measure calibration on, found none")
+    place = np.minimum((predictions.probability * bins).astype(np.int64), bins - 1)
+    # Per bin, mass · |observed − predicted| is |Σ good − Σ mass · probability|.
+    surplus = np.bincount(place, weights=predictions.good - predictions.mass * predictions.probability)
+    squares = predictions.good * (1.0 - predictions.probability) ** 2 + predictions.bad * predictions.probability**2
+    return Reliability(
+        ece=float(np.abs(surplus).sum()) / total,
+        brier=float(squares.sum()) / total,
+        log_loss=log_loss(predictions),
+        observations=total,
+    )
+
+
+def log_loss(predictions: Predictions) -> float:
+    """Mean −ln of the probability given to the outcome; probabilities of 0 and 1 count as the nearest float inside."""
+    edge = np.finfo(np.float64).epsneg
+    probability = np.clip(predictions.probability, edge, 1.0 - edge)
+    losses = -predictions.good * np.log(probability) - predictions.bad * np.log1p(-probability)
+    return float(losses.sum() / predictions.mass.sum())
+
+
+def bands(predictions: Predictions, edges: Sequence[float], *, minimum: float, level: float) -> list[Band]:
+    """The reliability table: one row per band between neighbouring `edges`, ascending.
+
+    Args:
+        edges: Ascending bounds in [0, 1]; predictions outside them are in no band.
+        minimum: Observations from which a band is sufficient.
+        level: Probability that each interval holds the true share.
+    """
+    rows = []
+    for lower, upper in pairwise(edges):
+        probability = predictions.probability
+        inside = (probability >= lower) & ((probability < upper) | ((probability == upper) & (upper == edges[-1])))
+        rows.append(_band(predictions, inside, (lower, upper), minimum, level))
+    return rows
+
+
+def _band(
+    predictions: Predictions, inside: NDArray[np.bool_], bounds: tuple[float, float], minimum: float, level: float
+) -> Band:
+    good, bad = float(predictions.good[inside].sum()), float(predictions.bad[inside].sum())
+    mass = good + bad
+    weighted = float((predictions.probability * predictions.mass)[inside].sum())
+    low, high = Beta(good + 0.5, bad + 0.5).interval(level)
+    return Band(
+        lower=bounds[0],
+        upper=bounds[1],
+        predicted=weighted / mass if mass else 0.0,
+        observed=good / mass if mass else 0.0,
+        low=low,
+        high=high,
+        observations=mass,
+        sufficient=mass > 0.0 and mass >= minimum,
+    )

@@ -1,0 +1,95 @@
+"""From belief in agreement to weights: log-odds, floored at 0, as shares of the active signals (LRN-4)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+
+from pipelines.domain.ranking import Signal, WeightBelief
+from pipelines.learning.agreement import SIGNALS, AgreementPosterior
+from pipelines.learning.priors import IntervalSettings
+
+Floats = NDArray[np.float64]
+
+# A draw may round to 0 or 1, whose log-odds are infinite; half a float's resolution keeps it finite.
+_EDGE = float(np.finfo(np.float64).epsneg)
+
+
+def believed_weights(
+    posterior: AgreementPosterior, active: Collection[Signal], interval: IntervalSettings
+) -> dict[Signal, WeightBelief]:
+    """Shares at the posterior mean of agreement, with equal-tailed intervals from draws of a fixed seed.
+
+    Where no active signal agrees with outcomes more often than not, the shares are those of the prior.
+
+    Raises:
+        ValueError: No signal is active.
+    """
+    columns = _columns(active)
+    a, b = posterior.a[columns], posterior.b[columns]
+    fallback = _fallback(posterior.prior_log_odds[columns])
+    shares = _exact(_shares((a / (a + b)).mean(axis=-1), fallback))
+    draws = _shares(_draws(a, b, np.random.default_rng(interval.seed), interval.draws), fallback)
+    tail = (1.0 - interval.level) / 2.0
+    low, high = np.quantile(draws, [tail, 1.0 - tail], axis=0)
+    return {
+        SIGNALS[column]: WeightBelief(
+            mean=share,
+            low=min(float(low[place]), share),
+            high=max(float(high[place]), share),
+            n_effective=float(posterior.n_effective[column]),
+            level=posterior.level[column],
+        )
+        for place, (column, share) in enumerate(zip(columns, shares, strict=True))
+    }
+
+
+def sampled_shares(
+    posterior: AgreementPosterior, active: Collection[Signal], rng: np.random.Generator
+) -> dict[Signal, float]:
+    """Shares at one draw of every agreement.
+
+    Raises:
+        ValueError: No signal is active.
+    """
+    columns = _columns(active)
+    fallback = _fallback(posterior.prior_log_odds[columns])
+    draw = _draws(posterior.a[columns], posterior.b[columns], rng, 1)
+    return {SIGNALS[column]: share for column, share in zip(columns, _exact(_shares(draw, fallback)[0]), strict=True)}
+
+
+def _columns(active: Collection[Signal]) -> list[int]:
+    columns = [index for index, signal in enumerate(SIGNALS) if signal in active]
+    if not columns:
+        raise ValueError("expected at least one active signal, got none")
+    return columns
+
+
+def _draws(a: Floats, b: Floats, rng: np.random.Generator, n: int) -> Floats:
+    """Agreement, the mean of the rates after good and after bad outcomes, float64 (n, signals)."""
+    draws: Floats = rng.beta(a, b, size=(n, *a.shape)).mean(axis=-1)
+    return draws
+
+
+def _shares(agreement: Floats, fallback: Floats) -> Floats:
+    """Normalised max(0, log-odds) along the last axis; `fallback` where all are 0."""
+    odds = np.maximum(logit(np.clip(agreement, _EDGE, 1.0 - _EDGE)), 0.0)
+    total = odds.sum(axis=-1, keepdims=True)
+    return np.where(total > 0.0, odds / np.where(total > 0.0, total, 1.0), fallback)
+
+
+def _fallback(prior_log_odds: Floats) -> Floats:
+    total = prior_log_odds.sum()
+    return prior_log_odds / total if total > 0.0 else np.full_like(prior_log_odds, 1.0 / len(prior_log_odds))
+
+
+def _exact(shares: Floats) -> list[float]:
+    """The shares with their sum, rounded once, not above 1, so that no score exceeds 1 by a rounding."""
+    exact = [float(share) for share in shares]
+    largest = max(range(len(exact)), key=exact.__getitem__)
+    exact[largest] = 1.0 - math.fsum(exact[:largest] + exact[largest + 1 :])
+    return exact

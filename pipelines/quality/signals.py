@@ -1,0 +1,76 @@
+"""Signals: one pure function each, a number in [0, 1] about a candidate that may speak for it (RET-13)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+
+def vector(cosines: Sequence[float | None]) -> list[float]:
+    """Similarity among the candidates of a query: (c − min) / (max − min) over those the channel found.
+
+    A candidate that the channel did not find (None) has 0. Where all found ones are alike, they have 1: the channel
+    chose them from everything it knows.
+
+    Examples:
+        >>> vector([0.75, 0.25, None, 0.5])
+        [1.0, 0.0, 0.0, 0.5]
+        >>> vector([0.3])
+        [1.0]
+    """
+    found = [cosine for cosine in cosines if cosine is not None]
+    if not found:
+        return [0.0] * len(cosines)
+    low, span = min(found), max(found) - min(found)
+    if span <= 0.0:
+        return [0.0 if cosine is None else 1.0 for cosine in cosines]
+    return [0.0 if cosine is None else _share((cosine - low) / span) for cosine in cosines]
+
+
+def lexical(scores: Sequence[float | None]) -> list[float]:
+    """Share of the best lexical score: BM25's floor is 0, so the last hit does not count as a miss (RET-9).
+
+    Examples:
+        >>> lexical([4.0, 1.0, None])
+        [1.0, 0.25, 0.0]
+    """
+    best = max((score for score in scores if score is not None), default=0.0)
+    if best <= 0.0:
+        return [0.0] * len(scores)
+    return [0.0 if score is None else _share(score / best) for score in scores]
+
+
+def freshness(believed: float) -> float:
+    """How far the content still holds: the belief at its age, as `Beliefs.freshness` reads it."""
+    return _share(believed)
+
+
+def usage(believed: float) -> float:
+    """How good its outcomes were: the belief for its content hash, as `Beliefs.usage` reads it."""
+    return _share(believed)
+
+
+def trust(level: int, multiplier: float) -> float:
+    """Trust in the source: level / 100 · multiplier, at most 1.
+
+    Examples:
+        >>> trust(80, 1.0), trust(80, 1.5)
+        (0.8, 1.0)
+    """
+    return _share(level / 100.0 * multiplier)
+
+
+def cross_validation(channels: int) -> float:
+    """1 where channels of different kinds, words and meaning, found the candidate; 0 where one did.
+
+    Examples:
+        >>> cross_validation(2), cross_validation(1)
+        (1.0, 0.0)
+    """
+    return 1.0 if channels > 1 else 0.0
+
+
+def _share(value: float) -> float:
+    if math.isnan(value):
+        raise ValueError("expected a signal in [0, 1], got NaN")
+    return min(max(value, 0.0), 1.0)

@@ -1,0 +1,106 @@
+"""Runs channels side by side, each within its time budget; one that fails is left out and named (RET-7)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future, wait
+from dataclasses import dataclass
+from typing import Protocol
+
+from pipelines.domain.ranking import Channel
+from pipelines.retrieval.filters import Ranking
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """What a channel found for one query.
+
+    Attributes:
+        score_rows: The channel's score of any contents, by row; None where it can only score what it found.
+    """
+
+    ranking: Ranking
+    score_rows: Callable[[Sequence[int]], Sequence[float]] | None = None
+
+
+class SearchChannel(Protocol):
+    """One way to produce ranked candidates; called from a pool's thread, for a batch of queries at a time."""
+
+    def search(self, texts: Sequence[str], depth: int) -> list[Ranked]:
+        """A ranking of at most `depth` per text, in the order of the texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the channels gave for a batch of queries.
+
+    Attributes:
+        rankings: One ranking per query, by channel; channels that failed are absent.
+        failed: Reason by channel that was left out.
+        elapsed_ms: Milliseconds until the last channel was done with or given up, per query of the batch.
+    """
+
+    rankings: Mapping[Channel, Sequence[Ranked]]
+    failed: Mapping[str, str]
+    elapsed_ms: float
+
+    def of(self, index: int) -> dict[Channel, Ranked]:
+        """What the channels gave for one query of the batch."""
+        return {channel: rankings[index] for channel, rankings in self.rankings.items()}
+
+
+def run_channels(
+    channels: Mapping[Channel, SearchChannel],
+    texts: Sequence[str],
+    depth: int,
+    *,
+    budget_ms: Mapping[Channel, float],
+    pool: Executor,
+) -> Found:
+    """Search all channels at once.
+
+    Args:
+        budget_ms: Time per query and channel; a batch of n has n times as long.
+    """
+    started = time.perf_counter()
+    futures = {channel: pool.submit(searcher.search, texts, depth) for channel, searcher in channels.items()}
+    rankings: dict[Channel, Sequence[Ranked]] = {}
+    failed: dict[str, str] = {}
+    for channel, future in futures.items():
+        budget_s = budget_ms[channel] * len(texts) / 1000
+        wait([future], timeout=max(0.0, started + budget_s - time.perf_counter()))
+        if reason := _failure(future, budget_s):
+            log.warning("channel %s left out: %s", channel.value, reason)
+            failed[channel.value] = reason
+        else:
+            rankings[channel] = future.result()
+    elapsed_ms = (time.perf_counter() - started) * 1000.0 / max(1, len(texts))
+    return Found(rankings, failed, elapsed_ms)
+
+
+def further_scores(
+    found: Mapping[Channel, Ranked], rankings: Mapping[Channel, Ranking], rows: Sequence[int]
+) -> dict[Channel, dict[int, float]]:
+    """Scores of those `rows` that a channel's ranking leaves out, for the channels that can tell.
+
+    What a channel did not rank is not thereby unlike the query: a similarity that is known must not count as none.
+    """
+    scored: dict[Channel, dict[int, float]] = {}
+    for channel, ranked in found.items():
+        ranked_rows = {row for row, _ in rankings[channel]}
+        missing = [row for row in rows if row not in ranked_rows]
+        if ranked.score_rows is not None and missing:
+            scored[channel] = dict(zip(missing, ranked.score_rows(missing), strict=True))
+    return scored
+
+
+def _failure(future: Future[list[Ranked]], budget_s: float) -> str | None:
+    if not future.done():
+        future.cancel()
+        return f"no answer within {budget_s:g} s"
+    error = future.exception()
+    return f"{type(error).__name__}: {error}" if error else None

@@ -1,0 +1,90 @@
+"""Snapshots of a store: the live generation and the beliefs that its live evidence gives (FBK-7)."""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from collections.abc import Hashable
+from dataclasses import replace
+from typing import Protocol
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.domain.errors import CorruptionError
+from pipelines.domain.ids import GenerationId, LearnedVersion
+from pipelines.indexes.generation import Generation
+from pipelines.learning.beliefs import read_beliefs
+from pipelines.learning.priors import Priors
+from pipelines.retrieval.filters import RowFilter
+from pipelines.retrieval.ports import Calibration
+from pipelines.retrieval.snapshot import Snapshot
+from pipelines.runtime.clock import Clock
+
+log = logging.getLogger(__name__)
+
+PRIORS_ALONE = LearnedVersion("priors")
+"""What stands for the learned version while none is live."""
+
+
+class Closable(Protocol):
+    """Something that holds files open."""
+
+    def close(self) -> None:
+        """Release them."""
+
+
+class CatalogSource:
+    """What a catalog says is live."""
+
+    def __init__(self, catalog: Catalog, priors: Priors, *, clock: Clock) -> None:
+        self._catalog = catalog
+        self._priors = priors
+        self._clock = clock
+        self._asked_for: GenerationId | None = None
+        self._calibration: tuple[LearnedVersion | None, Calibration | None] = (None, None)
+
+    def token(self) -> Hashable:
+        """A value that changes whenever the pointer moves or evidence comes in."""
+        return self._catalog.live_token()
+
+    def take(self, previous: Snapshot | None) -> Snapshot:
+        """What is live now; beliefs are read anew, a generation only when another one is live.
+
+        Raises:
+            NothingPublishedError: No generation is live.
+            CorruptionError: The live generation is damaged and so is every other one.
+        """
+        pointer = self._catalog.pointer()
+        beliefs = read_beliefs(self._priors, self._catalog.live_evidence(), now=self._clock())
+        learned = pointer.learned or PRIORS_ALONE
+        calibration = self._calibrated(pointer.learned)
+        if previous is not None and pointer.generation == self._asked_for:
+            return replace(previous, learned=learned, beliefs=beliefs, calibration=calibration)
+        generation = self._opened()
+        self._asked_for = pointer.generation
+        filters = RowFilter(generation.chunks, len(generation.contents))
+        return Snapshot(generation.manifest.id, generation, filters, learned, beliefs, calibration)
+
+    def _opened(self) -> Generation:
+        generation = self._catalog.open_live()
+        # Closed when the last search that holds it has ended, whichever that is.
+        weakref.finalize(generation, _close, generation.lexical, generation.chunks)
+        return generation
+
+    def _calibrated(self, version: LearnedVersion | None) -> Calibration | None:
+        if version is None:
+            return None
+        if self._calibration[0] != version:
+            self._calibration = (version, self._read_calibration(version))
+        return self._calibration[1]
+
+    def _read_calibration(self, version: LearnedVersion) -> Calibration | None:
+        try:
+            return self._catalog.read_learned(version).calibration
+        except CorruptionError as error:
+            log.warning("no probabilities until another learned version is live: %s", error)
+            return None
+
+
+def _close(*parts: Closable) -> None:
+    for part in parts:
+        part.close()

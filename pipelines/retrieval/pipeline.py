@@ -1,0 +1,80 @@
+"""From queries to answers, read first: candidates → fusion → rerank → score and assembly.
+
+Every stage is a plain function over candidates; each adds to their scores and says by how much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from pipelines.domain.ranking import Answer, Channel, Query
+from pipelines.retrieval.assembly import results, score_and_cut
+from pipelines.retrieval.candidates import Candidate, merge
+from pipelines.retrieval.channels.run import Found, Ranked, SearchChannel, further_scores, run_channels
+from pipelines.retrieval.fusion import FUSIONS
+from pipelines.retrieval.mpab import UNITS
+from pipelines.retrieval.plan import Plan, make_plan
+from pipelines.retrieval.settings import RetrievalSettings
+from pipelines.retrieval.signals import active_signals, with_similarity
+from pipelines.retrieval.snapshot import Snapshot
+from pipelines.retrieval.stopwatch import Stopwatch
+from pipelines.retrieval.weights import Weighing, believed_weights
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """The four stages over one snapshot; remembers nothing between calls."""
+
+    snapshot: Snapshot
+    channels: Mapping[Channel, SearchChannel]
+    settings: RetrievalSettings
+    pool: Executor
+
+    def answer(self, queries: Sequence[Query], *, now: float) -> list[Answer]:
+        """Answer queries together: the channels see them as one batch, the other stages one by one."""
+        plans = [make_plan(query, self.settings) for query in queries]
+        found = self._find(plans)
+        return [self._rank(plan, found, index, now) for index, plan in enumerate(plans)]
+
+    def _find(self, plans: Sequence[Plan]) -> Found:
+        depth = max((plan.fetch for plan in plans), default=0)
+        return run_channels(
+            self.channels, [plan.text for plan in plans], depth, budget_ms=self.settings.budget_ms, pool=self.pool
+        )
+
+    def _rank(self, plan: Plan, found: Found, index: int, now: float) -> Answer:
+        watch = Stopwatch(found.elapsed_ms)
+        beliefs = self.snapshot.beliefs
+        weights = believed_weights(plan.query, beliefs, active_signals(found.rankings))
+        with watch.stage("candidates"):
+            candidates = self._candidates(plan, found.of(index))
+        with watch.stage("fusion"):
+            weighing = Weighing(self.settings.channel_weights, weights)
+            fused = FUSIONS[self.settings.fusion](with_similarity(candidates), weighing, self.settings)
+        with watch.stage("rerank"):
+            reranked = UNITS[self.settings.unit](fused, self.settings)
+        with watch.stage("assembly"):
+            scored = score_and_cut(reranked, plan.query.k, beliefs, weights, self.settings.fusion, now=now)
+            shown = results(scored, weights, self.snapshot.calibration)
+        return Answer(
+            query=plan.query,
+            results=shown,
+            generation=self.snapshot.generation_id,
+            learned=self.snapshot.learned,
+            fusion=self.settings.fusion.value,
+            truncated=plan.truncated,
+            failed_channels=found.failed,
+            timings_ms=watch.timings_ms,
+        )
+
+    def _candidates(self, plan: Plan, found: Mapping[Channel, Ranked]) -> list[Candidate]:
+        filters = plan.query.filters
+        allowed = {
+            channel: self.snapshot.filters.allowed(ranked.ranking, filters, plan.depth)
+            for channel, ranked in found.items()
+        }
+        rows = sorted({row for ranking in allowed.values() for row, _ in ranking})
+        further = further_scores(found, allowed, rows) if self.settings.complete_scores else {}
+        return merge(allowed, self.snapshot.generation.chunks.contents(rows), filters, further)

@@ -1,0 +1,71 @@
+r"""What will be searched for: the query's text within bounds (RET-21), its depth and its channels."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+from pipelines.domain.ranking import Channel, Query
+from pipelines.retrieval.settings import RetrievalSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One query as it will be run.
+
+    Attributes:
+        text: The normalised query text: what every channel sees.
+        truncated: `text` lost something to the limits of RET-21.
+        depth: Candidates wanted of each channel.
+        fetch: Hits asked of each channel, more than `depth` where a filter will leave some out.
+    """
+
+    query: Query
+    text: str
+    truncated: bool
+    channels: tuple[Channel, ...]
+    depth: int
+    fetch: int
+
+
+def make_plan(query: Query, settings: RetrievalSettings) -> Plan:
+    """Bound and normalise a query."""
+    text, truncated = bounded(query.text, max_bytes=settings.query_max_bytes, max_terms=settings.query_max_terms)
+    fetch = settings.depth * (settings.filter_overfetch if query.filters else 1)
+    return Plan(query, text, truncated, settings.channels, settings.depth, fetch)
+
+
+def bounded(text: str, *, max_bytes: int, max_terms: int) -> tuple[str, bool]:
+    r"""A text that no channel can choke on: NFC, single blanks, no control characters, lone surrogates replaced.
+
+    Args:
+        max_bytes: UTF-8 bytes kept, >= 1; a character is kept whole or not at all.
+        max_terms: Terms, separated by blanks, kept, >= 1.
+
+    Returns:
+        The text, and whether a limit cut it.
+
+    Examples:
+        >>> bounded("a\x00b \ud800\n c", max_bytes=100, max_terms=100)
+        ('a b � c', False)
+        >>> bounded("naïve words", max_bytes=3, max_terms=100)
+        ('na', True)
+    """
+    # Cut before normalising: NFC of a megabyte costs, and at most doubles what is kept (UAX #15: threefold in UTF-8).
+    head = text[: max_bytes * 3]
+    terms = _printable(unicodedata.normalize("NFC", _printable(head))).split()
+    kept = " ".join(terms[:max_terms])
+    shortened = _first_bytes(kept, max_bytes)
+    return shortened, len(head) < len(text) or len(terms) > max_terms or len(shortened) < len(kept)
+
+
+def _printable(text: str) -> str:
+    """Control characters become blanks and lone surrogates the replacement character; format characters stay."""
+    return "".join(_REPLACEMENTS.get(unicodedata.category(character), character) for character in text)
+
+
+_REPLACEMENTS = {"Cc": " ", "Cs": "\N{REPLACEMENT CHARACTER}"}
+
+
+def _first_bytes(text: str, limit: int) -> str:
+    return text.encode("utf-8")[:limit].decode("utf-8", "ignore").rstrip()

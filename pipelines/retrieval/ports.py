@@ -1,0 +1,151 @@
+"""What retrieval needs of others, declared here and fulfilled elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from pipelines.domain.chunks import Chunk
+from pipelines.domain.documents import Domain
+from pipelines.domain.ids import ContentHash
+from pipelines.domain.ranking import Answer, Scope, Signal, WeightBelief
+
+
+class QueryEncoder(Protocol):
+    """Turns texts into unit vectors; called once per batch of queries."""
+
+    @property
+    def name(self) -> str:
+        """The encoder's id: its vectors are kept in a generation under this name."""
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """Vectors of texts: float32 (n_texts, dimension), unit rows."""
+
+
+class VectorIndex(Protocol):
+    """Nearest contents by cosine, of one encoder."""
+
+    def search(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Rows, int64 (n, k), and cosines, float32 (n, k), best first; row −1 pads."""
+
+    def vectors(self, rows: Sequence[int]) -> np.ndarray:
+        """Stored vectors, float32 (n_rows, dimension), unit rows."""
+
+
+class TextIndex(Protocol):
+    """Best contents by BM25."""
+
+    def search_many(self, texts: Sequence[str], k: int, threads: int) -> Sequence[Sequence[tuple[int, float]]]:
+        """Row and score per text, best first, ties by row."""
+
+
+class Standing(Protocol):
+    """One place where a content stands, with the facts of its document."""
+
+    @property
+    def chunk(self) -> Chunk:
+        """The chunk at that place."""
+
+    @property
+    def uri(self) -> str:
+        """The document."""
+
+    @property
+    def domain(self) -> Domain:
+        """The document's domain."""
+
+    @property
+    def modified_at(self) -> float | None:
+        """Seconds since the epoch, None where unknown."""
+
+    @property
+    def trust_level(self) -> int:
+        """0 to 100."""
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """Declared facts: what filters compare."""
+
+
+class StoredContent(Protocol):
+    """A content with every place it stands in."""
+
+    @property
+    def row(self) -> int:
+        """Its row in every index of the generation."""
+
+    @property
+    def content_hash(self) -> ContentHash:
+        """Its identity."""
+
+    @property
+    def text(self) -> str:
+        """What was indexed."""
+
+    @property
+    def occurrences(self) -> Sequence[Standing]:
+        """At least one; the first is the representative."""
+
+
+class ContentStore(Protocol):
+    """Reads contents by row."""
+
+    def contents(self, rows: Sequence[int]) -> Sequence[StoredContent]:
+        """One content per row, in the order asked."""
+
+
+class OpenGeneration(Protocol):
+    """An opened, immutable set of indexes; shared by threads."""
+
+    @property
+    def contents(self) -> Sequence[ContentHash]:
+        """Content hash by row, ascending."""
+
+    @property
+    def lexical(self) -> TextIndex:
+        """The text index."""
+
+    @property
+    def chunks(self) -> ContentStore:
+        """The texts and where they stand."""
+
+    def dense(self, encoder: str) -> VectorIndex:
+        """The vectors of one encoder."""
+
+
+class ReadableBeliefs(Protocol):
+    """What is believed now about weights and contents."""
+
+    @property
+    def trust_multiplier(self) -> float:
+        """Factor on the trust level of a source."""
+
+    def weights(self, scope: Scope, active: Collection[Signal]) -> Mapping[Signal, WeightBelief]:
+        """Belief about the weight of every active signal; the means sum to 1."""
+
+    def sampled_weights(
+        self, scope: Scope, active: Collection[Signal], rng: np.random.Generator
+    ) -> Mapping[Signal, float]:
+        """One draw of the weights from their posterior; they sum to 1."""
+
+    def usage(self, hashes: Sequence[ContentHash]) -> np.ndarray:
+        """Usage score per content in [0, 1], (n_hashes,)."""
+
+    def freshness(self, domain: Domain, age_hours: float | None) -> float:
+        """Probability in [0, 1] that a document of this age is still accurate."""
+
+
+class Calibration(Protocol):
+    """The live map from score to P(good)."""
+
+    def probability(self, score: float) -> float:
+        """P(good) in [0, 1] of a result with this score."""
+
+
+class ImpressionSink(Protocol):
+    """Takes note of what was shown; called once per answer that reached a user, off the critical path."""
+
+    def emit(self, answer: Answer) -> None:
+        """Hand the answer over; never raises for an unreachable receiver."""

@@ -1,0 +1,134 @@
+"""The searcher: what is live, held open, and the pipeline over it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from types import TracebackType
+
+from pipelines.domain.errors import StoreError
+from pipelines.domain.ranking import Answer, Channel, Query
+from pipelines.retrieval.channels.dense import DenseChannel
+from pipelines.retrieval.channels.lexical import LexicalChannel
+from pipelines.retrieval.channels.run import SearchChannel
+from pipelines.retrieval.pipeline import Pipeline
+from pipelines.retrieval.ports import QueryEncoder
+from pipelines.retrieval.settings import RetrievalSettings
+from pipelines.retrieval.snapshot import Snapshot, SnapshotSource
+from pipelines.runtime.clock import Clock
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What is held open, since when, and under which token."""
+
+    snapshot: Snapshot
+    pipeline: Pipeline
+    token: Hashable
+    looked_at: float
+    read_at: float
+
+
+class Searcher:
+    """Answers queries from what is live; shared by threads.
+
+    A request resolves what is live once and holds it to its end. What another process publishes is seen by the first
+    request that comes `refresh_s` after the last look. A search remembers nothing.
+    """
+
+    def __init__(
+        self, source: SnapshotSource, encoder: QueryEncoder, settings: RetrievalSettings, *, clock: Clock
+    ) -> None:
+        """Open what is live.
+
+        Raises:
+            NothingPublishedError: No generation is live yet.
+            CorruptionError: The live generation differs from its manifest, and so does every older one.
+        """
+        self._source = source
+        self._encoder = encoder
+        self._settings = settings
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(settings.channel_threads, thread_name_prefix="channel")
+        self._held = self._take(None, source.token())
+
+    def search(self, query: Query) -> Answer:
+        """Answer one query."""
+        return self.search_many([query])[0]
+
+    def search_many(self, queries: Sequence[Query]) -> list[Answer]:
+        """Answer queries from one snapshot, sharing encoder and FAISS batches."""
+        now = self._clock()
+        return self._current(now).pipeline.answer(queries, now=now)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What the next search would read."""
+        return self._current(self._clock()).snapshot
+
+    def refresh(self) -> None:
+        """See now what is live, without waiting for `refresh_s`."""
+        with self._lock:
+            self._look(self._clock())
+
+    def close(self) -> None:
+        """Wait for running searches and release the threads."""
+        self._pool.shutdown()
+
+    def __enter__(self) -> Searcher:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _current(self, now: float) -> _Held:
+        # One thread looks, the others go on with what is held: a look must not stall them.
+        if abs(now - self._held.looked_at) >= self._settings.refresh_s and self._lock.acquire(blocking=False):
+            try:
+                self._look(now)
+            finally:
+                self._lock.release()
+        return self._held
+
+    def _look(self, now: float) -> None:
+        held = self._held
+        try:
+            token = self._source.token()
+            aged = now - held.read_at >= self._settings.beliefs_max_age_s
+            self._held = self._take(held.snapshot, token) if aged or token != held.token else _seen(held, now)
+        except StoreError as error:
+            # What is held was verified when it was opened; it serves until something whole is live again.
+            log.warning("keeping generation %s: %s", held.snapshot.generation_id, error)
+            self._held = _seen(held, now)
+
+    def _take(self, previous: Snapshot | None, token: Hashable) -> _Held:
+        now = self._clock()
+        snapshot = self._source.take(previous)
+        pipeline = Pipeline(snapshot, self._channels(snapshot), self._settings, self._pool)
+        return _Held(snapshot, pipeline, token, now, now)
+
+    def _channels(self, snapshot: Snapshot) -> Mapping[Channel, SearchChannel]:
+        made = {
+            Channel.DENSE: self._dense,
+            Channel.LEXICAL: self._lexical,
+        }
+        return {channel: made[channel](snapshot) for channel in self._settings.channels}
+
+    def _dense(self, snapshot: Snapshot) -> SearchChannel:
+        index = snapshot.generation.dense(self._encoder.name)
+        return DenseChannel(self._encoder, index, self._settings.encode_batch)
+
+    def _lexical(self, snapshot: Snapshot) -> SearchChannel:
+        return LexicalChannel(snapshot.generation.lexical, self._settings.lexical_threads)
+
+
+def _seen(held: _Held, now: float) -> _Held:
+    return _Held(held.snapshot, held.pipeline, held.token, now, held.read_at)

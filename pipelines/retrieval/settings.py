@@ -1,0 +1,64 @@
+"""What tunes retrieval; the values stand in `conf/base/retrieval.yaml`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from pipelines.domain.ranking import Channel
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class FusionMode(StrEnum):
+    """How the channels' scores become one."""
+
+    RRF = "rrf"
+    RSF = "rsf"
+    DBSF = "dbsf"
+    LEARNED = "learned"
+
+
+class ResultUnit(StrEnum):
+    """What one result stands for."""
+
+    DOCUMENT = "document"
+    CHUNK = "chunk"
+
+
+class RetrievalSettings(BaseModel):
+    """Depths, weights, limits and time budgets of a search."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    channels: Annotated[tuple[Channel, ...], Field(min_length=1)]
+    fusion: FusionMode
+    unit: ResultUnit
+    depth: Count
+    complete_scores: bool
+    budget_ms: Mapping[Channel, Positive]
+    channel_weights: Mapping[Channel, Weight]
+    rrf_k: Positive
+    dbsf_sigmas: Positive
+    mpab_factor: Weight
+    query_max_bytes: Count
+    query_max_terms: Count
+    filter_overfetch: Count
+    encode_batch: Count
+    lexical_threads: Count
+    channel_threads: Count
+    refresh_s: Positive
+    beliefs_max_age_s: Positive
+    snippet_characters: Count
+
+    @model_validator(mode="after")
+    def _every_channel_is_tuned(self) -> RetrievalSettings:
+        for name, values in (("budget_ms", self.budget_ms), ("channel_weights", self.channel_weights)):
+            if missing := [channel.value for channel in Channel if channel not in values]:
+                raise ValueError(f"{name}: expected a value per channel, none for {missing}")
+        return self

@@ -1,0 +1,74 @@
+"""What speaks for a candidate: similarity to the query, and the quality of what was found (RET-13)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from pipelines.domain.ranking import Channel, Signal
+from pipelines.quality import signals
+from pipelines.retrieval.candidates import Candidate
+from pipelines.retrieval.ports import ReadableBeliefs, Standing
+
+SIMILARITY: Mapping[Channel, Signal] = MappingProxyType({Channel.DENSE: Signal.VECTOR, Channel.LEXICAL: Signal.LEXICAL})
+"""The signal that a channel's score becomes."""
+
+_SCALES: Mapping[Channel, Callable[[Sequence[float | None]], list[float]]] = MappingProxyType(
+    {Channel.DENSE: signals.vector, Channel.LEXICAL: signals.lexical}
+)
+
+_SECONDS_PER_HOUR = 3600.0
+
+
+def active_signals(channels: Collection[Channel]) -> frozenset[Signal]:
+    """Signals that can be told when these channels answered: without a channel its similarity has no weight."""
+    silent = {signal for channel, signal in SIMILARITY.items() if channel not in channels}
+    if silent:
+        silent.add(Signal.CROSS_VALIDATION)
+    return frozenset(Signal) - silent
+
+
+def with_similarity(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Candidates with their similarity to the query, measured among one another, and whether channels agree."""
+    similarity = {SIMILARITY[channel]: scale(_scores(candidates, channel)) for channel, scale in _SCALES.items()}
+    return [
+        replace(candidate, signals={**told, Signal.CROSS_VALIDATION: signals.cross_validation(len(candidate.channels))})
+        for candidate, told in zip(candidates, _rows(similarity, len(candidates)), strict=True)
+    ]
+
+
+def with_quality(candidates: Sequence[Candidate], beliefs: ReadableBeliefs, *, now: float) -> list[Candidate]:
+    """Candidates with freshness, usage and trust of the best document that each speaks for.
+
+    Args:
+        now: Seconds since the epoch, what ages are measured to.
+    """
+    usage = beliefs.usage([candidate.content_hash for candidate in candidates])
+    return [
+        replace(candidate, signals={**candidate.signals, **_quality(candidate, float(used), beliefs, now)})
+        for candidate, used in zip(candidates, usage, strict=True)
+    ]
+
+
+def _scores(candidates: Sequence[Candidate], channel: Channel) -> list[float | None]:
+    return [candidate.scores.get(channel) for candidate in candidates]
+
+
+def _rows(columns: Mapping[Signal, Sequence[float]], count: int) -> list[dict[Signal, float]]:
+    return [{signal: column[row] for signal, column in columns.items()} for row in range(count)]
+
+
+def _quality(candidate: Candidate, used: float, beliefs: ReadableBeliefs, now: float) -> dict[Signal, float]:
+    standing = candidate.standing
+    return {
+        Signal.FRESHNESS: signals.freshness(beliefs.freshness(standing.domain, _age_hours(standing, now))),
+        Signal.USAGE: signals.usage(used),
+        Signal.TRUST: signals.trust(standing.trust_level, beliefs.trust_multiplier),
+    }
+
+
+def _age_hours(standing: Standing, now: float) -> float | None:
+    if standing.modified_at is None:
+        return None
+    return max(0.0, now - standing.modified_at) / _SECONDS_PER_HOUR

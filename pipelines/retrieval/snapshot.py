@@ -1,0 +1,38 @@
+"""Everything a search reads, held together: one snapshot serves a request from its first line to its last (ARC-2)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Protocol
+
+from pipelines.domain.ids import GenerationId, LearnedVersion
+from pipelines.retrieval.filters import RowFilter
+from pipelines.retrieval.ports import Calibration, OpenGeneration, ReadableBeliefs
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """An opened generation, and the beliefs as they were at one time.
+
+    Attributes:
+        filters: Row masks of the generation.
+        calibration: None while no learned version carries one.
+    """
+
+    generation_id: GenerationId
+    generation: OpenGeneration
+    filters: RowFilter
+    learned: LearnedVersion
+    beliefs: ReadableBeliefs
+    calibration: Calibration | None = None
+
+
+class SnapshotSource(Protocol):
+    """Says what is live; a `Searcher` asks it at most every `refresh_s`, from any thread, one at a time."""
+
+    def token(self) -> Hashable:
+        """A value that changes whenever the live generation, learned version or evidence does."""
+
+    def take(self, previous: Snapshot | None) -> Snapshot:
+        """What is live now; a generation that `previous` already has open is not opened again."""

@@ -1,0 +1,111 @@
+"""Why a result stands where it does, for people and for machines (RET-18)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pipelines.domain.ranking import Answer, Contribution, RankedResult
+
+
+def explained(result: RankedResult) -> RenderableType:
+    """A table of everything that made the score of one result, ending in their sum."""
+    return Group(_channels(result), _contributions(result))
+
+
+def answer_as_json(answer: Answer) -> dict[str, Any]:
+    """The whole derivation of an answer, in JSON's own types."""
+    return {
+        "query": answer.query.text,
+        "query_id": answer.query.query_id,
+        "generation": answer.generation,
+        "learned": answer.learned,
+        "fusion": answer.fusion,
+        "explored": answer.query.explore,
+        "truncated": answer.truncated,
+        "failed_channels": dict(answer.failed_channels),
+        "timings_ms": dict(answer.timings_ms),
+        "results": [result_as_json(result) for result in answer.results],
+    }
+
+
+def result_as_json(result: RankedResult) -> dict[str, Any]:
+    """One result with where each channel put it, its signals, and every addend of its score."""
+    return {
+        "rank": result.rank,
+        "score": result.score,
+        "relevance": result.relevance,
+        "probability": result.probability,
+        "content_hash": result.content_hash,
+        "chunk_id": result.chunk_id,
+        "uris": list(result.uris),
+        "start_line": result.start_line,
+        "end_line": result.end_line,
+        "kind": result.kind,
+        "symbol": result.symbol,
+        "heading_path": list(result.heading_path),
+        "domain": result.domain.value,
+        "text": result.text,
+        "channels": {channel.value: {"rank": hit.rank, "score": hit.score} for channel, hit in result.channels.items()},
+        "signals": {signal.value: value for signal, value in result.signals.items()},
+        "contributions": [_contribution_as_json(contribution) for contribution in result.contributions],
+    }
+
+
+def _contribution_as_json(contribution: Contribution) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "name": contribution.name,
+        "value": contribution.value,
+        "weight": contribution.weight,
+        "amount": contribution.amount,
+    }
+    if belief := contribution.belief:
+        facts["belief"] = {
+            "mean": belief.mean,
+            "low": belief.low,
+            "high": belief.high,
+            "n_effective": belief.n_effective,
+            "level": belief.level,
+        }
+    return facts
+
+
+def _channels(result: RankedResult) -> Text:
+    found = (f"{channel.value} #{hit.rank} ({hit.score:.4g})" for channel, hit in sorted(result.channels.items()))
+    return Text(f"found by {', '.join(found)}", style="dim")
+
+
+def _contributions(result: RankedResult) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading, side in (
+        ("", "left"),
+        ("value", "right"),
+        ("weight", "right"),
+        ("90 % interval", "right"),
+        ("samples", "right"),
+        ("level", "left"),
+        ("adds", "right"),
+    ):
+        table.add_column(heading, justify=side)  # type: ignore[arg-type]
+    for contribution in result.contributions:
+        table.add_row(*_row(contribution))
+    table.add_row("score", "", "", "", "", "", f"{result.score:.4f}", style="bold")
+    return table
+
+
+def _row(contribution: Contribution) -> Iterable[str]:
+    belief = contribution.belief
+    learned = (
+        (f"{belief.low:.3f} – {belief.high:.3f}", f"{belief.n_effective:.1f}", belief.level) if belief else ("",) * 3
+    )
+    return (
+        contribution.name.replace("_", " "),
+        f"{contribution.value:.4f}",
+        f"{contribution.weight:.3f}",
+        *learned,
+        f"{contribution.amount:.4f}",
+    )

@@ -1,0 +1,168 @@
+"""Work spread over a cluster: tables streamed through pools of actors by Ray Data, and tasks that are retried."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import pyarrow as pa
+import ray
+from ray.exceptions import RayError
+
+from pipelines.domain.errors import WeftError
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+_REASON_CHARACTERS = 600  # the end of a remote traceback names the cause
+_ERROR = "error"  # column of a batch that a worker could not make
+_TASK_RETRIES = 3  # of a task whose worker died; its exceptions are not retried
+
+
+class Worker(Protocol):
+    """One step of a pipeline, made once per actor: it may load a model and keep it.
+
+    A batch is run again when its worker or node dies, so running one twice must give the same as running it once.
+    """
+
+    def run(self, batch: pa.Table) -> pa.Table:
+        """Work on one batch."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step and the actors that share it.
+
+    Attributes:
+        worker: Makes the worker in each actor, from `arguments`, which must be picklable.
+        actors: How many work side by side.
+        cpus: Logical CPUs that each of them holds.
+    """
+
+    worker: Callable[..., Worker]
+    arguments: tuple[Any, ...]
+    actors: int
+    cpus: float
+
+
+def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Iterator[pa.Table]:
+    """Pass every batch through all stages, in whatever order they get done; only batches in flight are in memory.
+
+    Raises:
+        WeftError: What a worker raised, as it raised it; the stream stops.
+    """
+    if not batches:
+        return
+    _prepare()
+    dataset = ray.data.from_arrow(list(batches))
+    for stage in stages:
+        dataset = dataset.map_batches(
+            _Step,
+            fn_constructor_args=(stage.worker, stage.arguments),
+            batch_size=1,
+            batch_format="pyarrow",
+            compute=ray.data.ActorPoolStrategy(size=min(stage.actors, len(batches))),
+            num_cpus=stage.cpus,
+        )
+    try:
+        for batch in dataset.iter_batches(batch_size=1, batch_format="pyarrow", prefetch_batches=0):
+            _raise_carried(batch)
+            yield batch
+    except RayError as error:
+        raise _own(error) from error
+
+
+def stream_here(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Iterator[pa.Table]:
+    """The same as `stream`, one batch after the other in this process."""
+    workers = [stage.worker(*stage.arguments) for stage in stages]
+    for batch in batches:
+        yield functools.reduce(lambda table, worker: worker.run(table), workers, batch)
+
+
+def run_tasks(run: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
+    """Run a function on every task, side by side on the cluster; results in the order of the tasks, like `map`.
+
+    Raises:
+        WeftError: What the function raised, as it raised it.
+    """
+
+    def on_a_worker(task: Task) -> Result:
+        return run(task)
+
+    remote = ray.remote(max_retries=_TASK_RETRIES)(on_a_worker)
+    try:
+        return list(ray.get([remote.remote(task) for task in tasks]))
+    except RayError as error:
+        raise _own(error) from error
+
+
+def cluster_cpus() -> int:
+    """Logical CPUs of the cluster, at least 1."""
+    return max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """Where work runs.
+
+    Attributes:
+        stream: Passes batches through stages.
+        tasks: Runs a function on tasks, like `map`.
+        cpus: Logical CPUs there are.
+    """
+
+    stream: Callable[[Sequence[pa.Table], Sequence[Stage]], Iterator[pa.Table]]
+    tasks: Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
+    cpus: Callable[[], int]
+
+
+ON_CLUSTER = Executor(stream, run_tasks, cluster_cpus)
+"""On the cluster that this process has joined."""
+
+HERE = Executor(stream_here, map, lambda: 1)
+"""In this process alone, one thing after the other."""
+
+
+class _Step:
+    """A worker as Ray Data calls it."""
+
+    def __init__(self, worker: Callable[..., Worker], arguments: tuple[Any, ...]) -> None:
+        self._worker = worker(*arguments)
+
+    def __call__(self, batch: pa.Table) -> pa.Table:
+        if _ERROR in batch.column_names:
+            return batch
+        try:
+            return self._worker.run(batch)
+        except WeftError as error:
+            # As data, because Ray's wrappers keep no more of an exception than its text.
+            return pa.table({_ERROR: pa.array([pickle.dumps(error)], pa.binary())})
+
+
+def _raise_carried(batch: pa.Table) -> None:
+    if _ERROR in batch.column_names:
+        # Made by a worker of this same stream.
+        raise pickle.loads(batch[_ERROR][0].as_py())  # noqa: S301
+
+
+def _own(error: BaseException) -> BaseException:
+    """What was raised inside a worker, out of the wrappers that Ray puts around it."""
+    inner: BaseException | None = error
+    while inner is not None:
+        # Ray makes its wrapper an instance of what it wraps, too.
+        if isinstance(inner, WeftError) and not isinstance(inner, RayError):
+            return inner
+        inner = getattr(inner, "cause", None) or inner.__cause__
+    return WeftError(f"a worker failed: {' '.join(str(error).split())[-_REASON_CHARACTERS:]}")
+
+
+def _prepare() -> None:
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False  # the pipeline shows its own, in its own words
+    context.print_on_execution_start = False
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # what fails is raised, and told once

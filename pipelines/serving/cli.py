@@ -1,0 +1,157 @@
+"""The `weft` command: look at what is published and change what is live.
+
+Exit codes: 0 done, 1 refused with a one-line reason on stderr, 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.pointer import Pointer
+from pipelines.domain.errors import StoreError, WeftError
+from pipelines.domain.ids import GenerationId, LearnedVersion
+from pipelines.indexes.manifest import Manifest
+from pipelines.settings import load_settings
+
+Store = Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything; default storage.root.")]
+Conf = Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable, later files win.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
+Generation = Annotated[str, typer.Argument(help="Id of a generation, or `live`.")]
+
+weft = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Weft's store at a glance.")
+generations = typer.Typer(no_args_is_help=True, help="Immutable, complete sets of indexes; exactly one is live.")
+learned = typer.Typer(no_args_is_help=True, help="What consolidation published; one version is live.")
+weft.add_typer(generations, name="generations")
+weft.add_typer(learned, name="learned")
+
+LIVE = "live"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code."""
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    try:
+        weft(args=None if argv is None else list(argv))
+    except WeftError as error:
+        sys.stderr.write(f"weft: {' '.join(str(error).split())}\n")
+        return 1
+    except SystemExit as ended:  # typer reports wrong usage and --help itself
+        return int(ended.code or 0)
+    return 0
+
+
+@generations.command("list")
+def list_generations(store: Store = None, conf: Conf = [], as_json: AsJson = False) -> None:  # noqa: B006
+    """Every generation, oldest first."""
+    catalog = _catalog(store, conf)
+    pointer, manifests = catalog.pointer(), catalog.generations()
+    if as_json:
+        for manifest in manifests:
+            _print({"id": manifest.id, "live": manifest.id == pointer.generation, **_brief(manifest)})
+        return
+    table = Table("", "generation", "made", "documents", "chunks", "contents", "content hash")
+    for manifest in manifests:
+        counts = [f"{manifest.counts.get(name, 0):,}" for name in ("documents", "chunks", "contents")]
+        table.add_row(_mark(manifest.id, pointer), manifest.id, _when(manifest), *counts, manifest.content_hash[:12])
+    Console().print(table)
+
+
+@generations.command()
+def show(generation: Generation, store: Store = None, conf: Conf = []) -> None:  # noqa: B006
+    """The manifest of a generation, without the hashes of its files."""
+    catalog = _catalog(store, conf)
+    wanted = _resolved(catalog, generation)
+    for manifest in catalog.generations():
+        if manifest.id == wanted:
+            sys.stdout.write(manifest.model_dump_json(indent=1, exclude={"files"}) + "\n")
+            return
+    raise StoreError(f"expected a generation, found no {wanted}; list them with `weft generations list`")
+
+
+@generations.command()
+def verify(generation: Generation, store: Store = None, conf: Conf = []) -> None:  # noqa: B006
+    """Compare every file of a generation with its manifest."""
+    catalog = _catalog(store, conf)
+    manifest = catalog.verify(_resolved(catalog, generation))
+    sys.stdout.write(f"{manifest.id}: {len(manifest.files)} files are as they were written\n")
+
+
+@generations.command()
+def rollback(generation: Generation, store: Store = None, conf: Conf = []) -> None:  # noqa: B006
+    """Make an older generation live again, after verifying it."""
+    pointer = _catalog(store, conf).rollback(GenerationId(generation))
+    sys.stdout.write(f"{pointer.generation} is live, instead of {pointer.previous}\n")
+
+
+@generations.command()
+def prune(
+    keep: Annotated[int, typer.Option("--keep", min=0, help="Newest generations to keep.")],
+    store: Store = None,
+    conf: Conf = [],  # noqa: B006
+) -> None:
+    """Remove old generations; the live one and the one before it always stay."""
+    catalog = _catalog(store, conf)
+    removed = [*catalog.prune(keep), *(path.name for path in catalog.clean_leftovers())]
+    sys.stdout.write("".join(f"removed {name}\n" for name in removed) or "nothing to remove\n")
+
+
+@learned.command("list")
+def list_learned(store: Store = None, conf: Conf = [], as_json: AsJson = False) -> None:  # noqa: B006
+    """Every learned version, oldest first."""
+    catalog = _catalog(store, conf)
+    live = catalog.pointer().learned
+    manifests = [catalog.learned_manifest(version) for version in catalog.learned_versions()]
+    if as_json:
+        for manifest in manifests:
+            _print({**manifest.model_dump(mode="json", exclude={"files"}), "live": manifest.version == live})
+        return
+    table = Table("", "version", "made", "built on", "evidence", "MLflow run")
+    for manifest in manifests:
+        mark = LIVE if manifest.version == live else ""
+        parent, run = manifest.parent or LearnedVersion("priors"), manifest.mlflow_run_id or ""
+        table.add_row(mark, manifest.version, _stamp(manifest.created_at), parent, manifest.digest[:12], run)
+    Console().print(table)
+
+
+def _catalog(store: Path | None, conf: Sequence[Path]) -> Catalog:
+    return Catalog(store or Path(load_settings(conf).storage.root))
+
+
+def _resolved(catalog: Catalog, generation: str) -> GenerationId:
+    if generation != LIVE:
+        return GenerationId(generation)
+    live = catalog.pointer().generation
+    if live is None:
+        raise StoreError("expected a live generation, found none: run `python -m jobs.reindex`")
+    return live
+
+
+def _mark(generation: GenerationId, pointer: Pointer) -> str:
+    return {pointer.previous: "previous", pointer.generation: LIVE}.get(generation, "")
+
+
+def _brief(manifest: Manifest) -> dict[str, object]:
+    return manifest.model_dump(mode="json", include={"parent", "content_hash", "created_at", "counts", "models"})
+
+
+def _when(manifest: Manifest) -> str:
+    return _stamp(manifest.created_at)
+
+
+def _stamp(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(seconds))
+
+
+def _print(values: object) -> None:
+    sys.stdout.write(json.dumps(values, sort_keys=True) + "\n")

@@ -1,0 +1,99 @@
+"""ARC-3, FBK-5: a crash at any record costs time and nothing else."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from pipelines.domain.errors import InvalidEventError
+from pipelines.feedback.codec import decode
+from pipelines.feedback.state import PartitionState
+from pipelines.feedback.updater import Updater, partition_folder
+from pipelines.feedback.updates import Decoded, fold
+from pipelines.runtime.log import LogFacts, Record
+from tests.support.feedback_events import BINS, NOON, RULES, rules
+from tests.support.feedback_fold import digest_of_stores, fold_log
+from tests.support.feedback_source import FakeLog, FakeSource, Killed
+from tests.support.feedback_traffic import traffic
+
+RECORDS = [
+    Record(0, offset, NOON + offset, key, value)
+    for offset, (key, value) in enumerate(traffic(random.Random(5), 60, start_ms=NOON, duplicates=0.1, garbage=0.1))
+]
+EXPECTED = fold_log([[record.value for record in RECORDS]], bins=BINS, weights=RULES.credit.model_dump())
+SETTINGS = rules(poll_records=7)
+
+
+def consume(store: Path, *, kill_at: int | None = None) -> Updater:
+    """One life of an updater: it ends with the log, or with its death."""
+    updater = Updater.open(FakeSource(LOG, kill_at=kill_at), store, [0], SETTINGS, BINS)
+    try:
+        while updater.step(0.0):
+            pass
+    finally:
+        updater.close()
+    return updater
+
+
+LOG = FakeLog.of(RECORDS)
+
+
+def require_the_same_bits(store: Path) -> None:
+    state = PartitionState(partition_folder(store, 0), 0, RULES)
+    report = state.report()
+    state.close()
+    assert digest_of_stores([partition_folder(store, 0)]) == EXPECTED.digest()
+    assert report.balanced
+    assert {"applied": report.applied, "duplicate": report.duplicate, "dead_lettered": report.dead_lettered} == dict(
+        EXPECTED.fates
+    )
+
+
+@pytest.mark.parametrize("kill_at", range(len(RECORDS) + 1))
+def test_a_death_at_any_record_costs_time_and_nothing_else(tmp_path: Path, kill_at: int) -> None:
+    """FBK-5: killed when this record is about to be delivered; the batch before it was committed or was not."""
+    with pytest.raises(Killed):
+        consume(tmp_path, kill_at=kill_at)
+    consume(tmp_path)
+    require_the_same_bits(tmp_path)
+
+
+def test_a_death_at_every_record_in_turn_costs_nothing_either(tmp_path: Path) -> None:
+    """FBK-5: as many lives as records."""
+    for kill_at in range(len(RECORDS) + 1):
+        with pytest.raises(Killed):
+            consume(tmp_path, kill_at=kill_at)
+    consume(tmp_path)
+    require_the_same_bits(tmp_path)
+
+
+def die_inside_the_commit(
+    state: PartitionState, facts: LogFacts, batch: Sequence[Record], decoded: Sequence[Decoded]
+) -> None:
+    with state.batch(facts, 0, decoded) as transaction:
+        transaction.commit(fold(transaction.known, batch, decoded, RULES, BINS))
+        raise Killed
+
+
+@pytest.mark.parametrize("size", [1, 13, len(RECORDS)])
+def test_a_death_inside_the_commit_leaves_nothing_of_the_batch(tmp_path: Path, size: int) -> None:
+    """ARC-3: everything is written, and the process dies before the transaction ends."""
+    source = FakeSource(LOG)
+    state = PartitionState(partition_folder(tmp_path, 0), 0, RULES)
+    state.claim(source.facts(), log_start=0)
+    batch = RECORDS[:size]
+    decoded: list[Decoded] = []
+    for record in batch:
+        try:
+            decoded.append(decode(record.value, max_bytes=RULES.limits.event_bytes))
+        except InvalidEventError as error:
+            decoded.append(error)
+    with pytest.raises(Killed):
+        die_inside_the_commit(state, source.facts(), batch, decoded)
+    assert (state.report().consumed, state.report().next_offset, state.evidence().is_empty) == (0, 0, True)
+    state.close()
+    consume(tmp_path)
+    require_the_same_bits(tmp_path)

@@ -1,0 +1,116 @@
+"""EVA-5, RET-9, RET-14: the table of every collection, measured the way `jobs.evaluate` does; run by `make eval`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+from jobs import evaluate
+from pipelines.domain.ranking import Channel
+from pipelines.evaluation.beir import read_dataset
+from pipelines.evaluation.compare import compare
+from pipelines.evaluation.measuring import Measurement
+from pipelines.retrieval.settings import FusionMode
+from pipelines.runtime.cluster import connect
+from pipelines.settings import load_settings
+
+pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(7200)]
+
+SETTINGS = evaluate.measuring(load_settings())
+COLLECTIONS = [
+    ("scifact", "test"),
+    ("nfcorpus", "dev"),
+    ("cosqa", "test"),
+    ("locomo", "dev"),
+    ("cacm", "test"),
+    ("vaswani", "test"),
+]
+BOTH = (Channel.DENSE, Channel.LEXICAL)
+CONFIGURATIONS = {
+    "BM25": ((Channel.LEXICAL,), FusionMode.RRF),
+    "dense": ((Channel.DENSE,), FusionMode.RRF),
+    "RRF": (BOTH, FusionMode.RRF),
+    "RSF": (BOTH, FusionMode.RSF),
+    "weft": (BOTH, FusionMode.LEARNED),
+}
+Row = Mapping[str, Measurement]
+
+
+class Measured:
+    """Every configuration on every collection, each measured once."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.rows: dict[tuple[str, str], Row] = {}
+
+    def __call__(self, name: str, split: str) -> Row:
+        if (name, split) not in self.rows:
+            if not (self._root / name).is_dir():
+                pytest.skip(f"no collection {name} in {self._root}")
+            self.rows[name, split] = self._measure(self._root / name, split)
+        return self.rows[name, split]
+
+    def _measure(self, folder: Path, split: str) -> Row:
+        dataset = read_dataset(folder, split)
+        stored = evaluate.indexed(dataset, SETTINGS, before=lambda: connect(SETTINGS.cluster))
+        row = {}
+        for label, (channels, fusion) in CONFIGURATIONS.items():
+            tuned = SETTINGS.retrieval.model_copy(update={"channels": channels, "fusion": fusion})
+            row[label] = evaluate.run(dataset, stored.model_copy(update={"retrieval": tuned}))
+        return row
+
+
+@pytest.fixture(scope="module")
+def measured(data_root: Path) -> Iterator[Measured]:
+    found = Measured(data_root)
+    yield found
+    Console(width=120).print(as_table(found.rows))
+
+
+def as_table(rows: Mapping[tuple[str, str], Row]) -> Table:
+    table = Table("collection", "queries", *CONFIGURATIONS, "weft − RRF", "p50 ms", "p95 ms", box=None, title="nDCG@10")
+    for (name, split), row in rows.items():
+        weft = row["weft"]
+        change = compare(row["RRF"].measured["ndcg_at_10"], weft.measured["ndcg_at_10"], SETTINGS.evaluation).change
+        table.add_row(
+            f"{name} {split}",
+            str(len(weft.run)),
+            *(f"{measurement.estimates['ndcg_at_10'].mean:.3f}" for measurement in row.values()),
+            f"{change.mean:+.3f} ({change.low:+.3f} … {change.high:+.3f})",
+            f"{weft.p50_ms:.0f}",
+            f"{weft.p95_ms:.0f}",
+        )
+    return table
+
+
+@pytest.mark.parametrize(
+    ("configuration", "published", "tolerance"),
+    [("BM25", 0.679, 0.002), ("dense", 0.645, 0.003), ("RRF", 0.718, 0.004)],
+)
+def test_scifact_reproduces_the_published_baselines(
+    measured: Measured, configuration: str, published: float, tolerance: float
+) -> None:
+    """EVA-5: nDCG@10 of BM25 (k1 .9, b .4), MiniLM exact, and RRF with k = 60 at depth 100."""
+    found = measured("scifact", "test")[configuration].estimates["ndcg_at_10"].mean
+    assert found == pytest.approx(published, abs=tolerance)
+
+
+def test_weft_at_its_priors_is_not_below_reciprocal_rank_fusion_on_scifact(measured: Measured) -> None:
+    """RET-14."""
+    row = measured("scifact", "test")
+    assert row["weft"].estimates["ndcg_at_10"].mean >= row["RRF"].estimates["ndcg_at_10"].mean
+
+
+@pytest.mark.parametrize(("name", "split"), COLLECTIONS)
+def test_weft_at_its_priors_is_nowhere_significantly_below_reciprocal_rank_fusion(
+    measured: Measured, name: str, split: str
+) -> None:
+    """RET-14, EVA-1: paired by query; and no channel was lost while measuring."""
+    row = measured(name, split)
+    control, treatment = (row[label].measured["ndcg_at_10"] for label in ("RRF", "weft"))
+    assert compare(control, treatment, SETTINGS.evaluation).change.high >= 0.0
+    assert all(not measurement.failed_channels for measurement in row.values())

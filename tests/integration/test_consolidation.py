@@ -1,0 +1,250 @@
+"""The night on a real catalog and a real SQLite-backed MLflow."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+from mlflow.tracking import MlflowClient
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.champion import CHALLENGER, CHAMPION, ChampionFollower, follow_champion
+from pipelines.consolidation.night import EXPERIMENT, Night
+from pipelines.consolidation.pipeline import STEPS, consolidate
+from pipelines.domain.ids import ContentHash, LearnedVersion
+from pipelines.domain.ranking import Signal
+from pipelines.learning.evidence import Evidence
+from pipelines.runtime.clock import SECONDS_PER_DAY
+from pipelines.runtime.tracking import REGISTERED_MODEL, Tracking
+from pipelines.settings import load_settings
+from tests.support.nights import a_day, stream
+
+SETTINGS = load_settings(environment={})
+DAY = 20_000
+FIRST_DAY, SECOND_DAY, THIRD_DAY = (a_day(DAY + number) for number in range(3))
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+class Killed(BaseException):
+    """What a SIGKILL is to the code that it interrupts: nothing catches it."""
+
+
+@pytest.fixture(scope="session")
+def empty_mlflow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new MLflow database, made once: its migrations take seconds."""
+    root = tmp_path_factory.mktemp("empty")
+    with Tracking.of(SETTINGS.tracking, root).run("none", "none", {}):
+        return root / "mlflow" / "mlflow.db"
+
+
+@pytest.fixture
+def root(tmp_path: Path, empty_mlflow: Path) -> Path:
+    """An empty store with a new MLflow."""
+    (tmp_path / "mlflow").mkdir()
+    shutil.copy(empty_mlflow, tmp_path / "mlflow" / "mlflow.db")
+    return tmp_path
+
+
+@pytest.fixture
+def night(root: Path) -> Night:
+    """A night two days after the first, without queries to replay."""
+    return Night(
+        catalog=Catalog(root),
+        tracking=Tracking.of(SETTINGS.tracking, root),
+        priors=SETTINGS.priors,
+        learning=SETTINGS.learning,
+        rules=SETTINGS.consolidation,
+        now=(DAY + 2.5) * SECONDS_PER_DAY,
+        facts={"settings": SETTINGS.fingerprint},
+        shadow=unmoved,
+    )
+
+
+def killed(*_arguments: object, **_options: object) -> None:
+    raise Killed
+
+
+def unmoved(evidence: Evidence) -> Sequence[Sequence[ContentHash]]:
+    return [[ContentHash("a"), ContentHash("b")]]
+
+
+def overturned(evidence: Evidence) -> Sequence[Sequence[ContentHash]]:
+    """Rankings that depend on how much is known, so that every candidate turns those of the live version round."""
+    ranking = [ContentHash(name) for name in "abcdefghij"]
+    return [ranking if len(evidence.counts) % 2 else ranking[::-1]]
+
+
+def go(night: Night, **options: Any) -> Mapping[str, Any]:
+    return consolidate(night, lambda _: None, **options)
+
+
+def the_ui(night: Night) -> MlflowClient:
+    return MlflowClient(night.tracking.uri, night.tracking.uri)
+
+
+def move_alias_in_the_ui(night: Night, learned: LearnedVersion) -> None:
+    versions = the_ui(night).search_model_versions(f"name='{REGISTERED_MODEL}'")
+    number = next(version.version for version in versions if version.tags["weft.learned"] == learned)
+    the_ui(night).set_registered_model_alias(REGISTERED_MODEL, CHAMPION, number)
+
+
+def runs(night: Night) -> list[Any]:
+    experiment = the_ui(night).get_experiment_by_name(EXPERIMENT)
+    return [] if experiment is None else list(the_ui(night).search_runs([experiment.experiment_id]))
+
+
+def state_of(root: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def test_a_night_publishes_what_was_streamed_and_makes_it_live(root: Path, night: Night) -> None:
+    """CON-9, LRN-1: the base is the sum of the snapshots, the alias names it, and beliefs are as before the night."""
+    stream(root, 0, FIRST_DAY)
+    stream(root, 1, SECOND_DAY)
+    believed = night.catalog.live_evidence()
+    summary = go(night)
+    learned = summary["learned"]
+    assert night.tracking.alias(CHAMPION) == learned == night.catalog.pointer().learned
+    assert night.catalog.read_learned(learned).evidence == FIRST_DAY + SECOND_DAY
+    assert night.catalog.live_evidence() == believed == FIRST_DAY + SECOND_DAY
+    assert summary["decision"] == "safe"
+    assert summary["ece_after"] < summary["ece_before"]
+    recorded = len(runs(night))
+    assert go(night) == {"learned": learned, "decision": "nothing new", "run": None}
+    assert (night.catalog.learned_versions(), len(runs(night))) == ([learned], recorded)
+
+
+def test_moving_the_alias_back_takes_exactly_one_night_out(root: Path, night: Night) -> None:
+    """CON-9, ARC-8: rolled back, beliefs are those of the first version and what came after the newest cut."""
+    stream(root, 0, FIRST_DAY)
+    first = go(night)["learned"]
+    stream(root, 0, FIRST_DAY + SECOND_DAY)
+    second = go(night)["learned"]
+    assert night.catalog.read_learned(second).evidence == FIRST_DAY + SECOND_DAY
+    assert night.catalog.read_learned(second).parent == first
+    stream(root, 0, FIRST_DAY + SECOND_DAY + THIRD_DAY)
+    assert night.catalog.live_evidence() == FIRST_DAY + SECOND_DAY + THIRD_DAY
+    move_alias_in_the_ui(night, first)
+    assert follow_champion(night.catalog, night.tracking) == first
+    assert night.catalog.live_evidence() == FIRST_DAY + THIRD_DAY
+    third = go(night)["learned"]
+    assert night.catalog.read_learned(third).evidence == FIRST_DAY + THIRD_DAY
+    move_alias_in_the_ui(night, second)
+    follower = ChampionFollower(night.catalog, night.tracking, every_s=15.0, clock=lambda: 0.0)
+    follower.tick()
+    follower.close(30.0)
+    assert (follower.moved, follower.failed) == (1, 0)
+    assert night.catalog.pointer().learned == second
+
+
+def test_a_doubtful_night_waits_until_someone_promotes_it(root: Path, night: Night) -> None:
+    """EVA-7, ARC-8: what turns rankings round does not become the version to fall back to until someone says so."""
+    stream(root, 0, FIRST_DAY)
+    first = go(night)["learned"]
+    stream(root, 0, FIRST_DAY + SECOND_DAY)
+    summary = go(replace(night, shadow=overturned))
+    second = summary["learned"]
+    assert summary["decision"] == "review"
+    assert (night.tracking.alias(CHAMPION), night.tracking.alias(CHALLENGER)) == (first, second)
+    assert night.catalog.pointer().learned == first
+    assert night.catalog.live_evidence() == FIRST_DAY + SECOND_DAY  # what was streamed counts on while it waits
+    move_alias_in_the_ui(night, second)
+    follow_champion(night.catalog, night.tracking)
+    assert night.catalog.live_evidence() == FIRST_DAY + SECOND_DAY
+    move_alias_in_the_ui(night, first)
+    follow_champion(night.catalog, night.tracking)
+    assert night.catalog.live_evidence() == FIRST_DAY  # decided against: exactly that day is out
+
+
+def test_the_night_after_a_doubtful_one_keeps_its_evidence(root: Path, night: Night) -> None:
+    """CON-9: a night that waits is neither lost nor counted twice by the next."""
+    stream(root, 0, FIRST_DAY)
+    go(night)
+    stream(root, 0, FIRST_DAY + SECOND_DAY)
+    go(replace(night, shadow=overturned))
+    stream(root, 0, FIRST_DAY + SECOND_DAY + THIRD_DAY)
+    third = go(night)["learned"]
+    assert night.catalog.read_learned(third).evidence == FIRST_DAY + SECOND_DAY + THIRD_DAY
+    assert night.tracking.alias(CHALLENGER) is None
+    assert night.catalog.live_evidence() == FIRST_DAY + SECOND_DAY + THIRD_DAY
+
+
+def test_a_rehearsal_changes_nothing(root: Path, night: Night) -> None:
+    """CON-9: `--dry-run` says what would happen, byte for byte without effect."""
+    stream(root, 0, FIRST_DAY)
+    before = state_of(root)
+    summary = go(night, dry_run=True)
+    assert (summary["decision"], summary["learned"], summary["run"]) == ("safe", None, None)
+    assert {name: data for name, data in state_of(root).items() if not name.endswith(("-wal", "-shm"))} == before
+
+
+NIGHT, TRACKING = "pipelines.consolidation.pipeline", "pipelines.runtime.tracking.Tracking"
+PUBLISH = "pipelines.consolidation.publish"
+
+
+@pytest.mark.parametrize(
+    "killed_before",
+    [
+        f"{PUBLISH}._keep",
+        f"{TRACKING}.register",
+        f"{TRACKING}.set_alias",
+        f"{PUBLISH}.follow_champion",
+        f"{NIGHT}.report",
+        f"{NIGHT}.settle",
+    ],
+)
+def test_a_night_killed_anywhere_is_finished_by_the_next(
+    root: Path, night: Night, monkeypatch: pytest.MonkeyPatch, killed_before: str
+) -> None:
+    """CON-9: killed between any two changes, the next run leaves one version, live, aliased and reported."""
+    stream(root, 0, FIRST_DAY)
+    with monkeypatch.context() as patch:
+        patch.setattr(killed_before, killed)
+        patch.setattr("pipelines.runtime.tracking.Run.__exit__", lambda *_: None)  # the dead finish no run
+        with pytest.raises(Killed):
+            go(night)
+    summary = go(night)
+    assert summary["decision"] == "safe"
+    assert [summary["learned"]] == night.catalog.learned_versions()
+    assert night.tracking.alias(CHAMPION) == night.catalog.pointer().learned == summary["learned"]
+    assert sorted({run.info.status for run in runs(night)}) == ["FINISHED", "KILLED"]
+    assert go(night)["decision"] == "nothing new"
+
+
+def test_the_run_holds_everything_a_reviewer_needs(root: Path, night: Night) -> None:
+    """CON-10, LRN-4, OPS-7, OPS-11: pictures, tables and words; evidence as Parquet, calibration as JSON."""
+    stream(root, 0, FIRST_DAY)
+    counters = {"0": {"consumed": 210, "applied": 200, "duplicate": 3, "dead_lettered": 5, "late": 2}}
+    measured = {"ndcg_at_10": 0.5, "recall_at_20": 0.75}
+    summary = go(replace(night, counters=counters, evaluate=lambda _: measured))
+    client, run_id = the_ui(night), summary["run"]
+    run = client.get_run(run_id)
+    folder = Path(run.info.artifact_uri.removeprefix("file://"))
+    for name in ("weights", "movers", "ageing", "reliability", "retrieval"):
+        assert (folder / "pictures" / f"{name}.png").read_bytes().startswith(PNG)
+    tables = {path.stem: pa_csv.read_csv(path) for path in (folder / "tables").glob("*.csv")}
+    assert set(tables) == {"weights", "ageing", "calibration_bands", "calibration_bins", "retrieval", "updaters"}
+    assert tables["weights"].num_rows == 4 * len(Signal)
+    assert json.loads((folder / "summary.json").read_text())["learned"] == summary["learned"]
+    assert run.data.metrics["ece_after"] == pytest.approx(summary["ece_after"])
+    assert run.data.metrics["events_dead_lettered"] == 5
+    assert run.data.params["settings"] == SETTINGS.fingerprint
+    assert "5 dead letters" in run.data.tags["mlflow.note.content"]
+    evidence = Evidence.from_table(pq.read_table(folder / "learned" / "evidence.parquet"))
+    assert evidence == FIRST_DAY
+    assert json.loads((folder / "learned" / "calibration.json").read_text())["method"] in {"beta", "isotonic"}
+    assert not [path for path in folder.rglob("*") if path.suffix in {".pkl", ".pickle", ".joblib"}]
+    children = [found for found in runs(night) if found.data.tags.get("mlflow.parentRunId") == run_id]
+    assert {child.info.run_name for child in children} == set(STEPS)
+    version = client.get_model_version_by_alias(REGISTERED_MODEL, CHAMPION)
+    assert version.source == f"{run.info.artifact_uri}/learned"
+    told = [move for move in summary["moved"] if move["signal"] == Signal.LEXICAL]  # it told good from bad
+    assert told
+    assert all(move["after"] > move["before"] for move in told)

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipelines.domain.errors import ConfigurationError, ModelUnavailableError
+from pipelines.embedding.encoder import Encoder, load_encoder
+from pipelines.embedding.tokens import load_token_counter
+from pipelines.settings import load_settings
+
+SETTINGS = load_settings(environment={}).embedding
+TEXTS = [
+    "A checkpoint is written in one transaction with its offset.",
+    "def fold(events):\n    return sum(event.weight for event in events)",
+    "",
+    "übergroße Straßen \ud800 und ein loses Surrogat",
+    "word " * 1000,
+    *(f"Sentence number {number} about topic {number % 7}. " * (number % 23 + 1) for number in range(40)),
+]
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Encoder:
+    return load_encoder(SETTINGS)
+
+
+def test_vectors_are_unit_rows_in_the_order_of_the_texts(encoder: Encoder) -> None:
+    """ING-19: one unit vector per text, whatever the text holds."""
+    vectors = encoder.encode(TEXTS)
+    assert vectors.shape == (len(TEXTS), encoder.dimension)
+    assert vectors.dtype == np.float32
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-5)
+    question = encoder.encode(["how is a checkpoint stored?"])[0]
+    assert int(np.argmax(vectors @ question)) == 0
+
+
+def test_a_vector_does_not_depend_on_its_company(encoder: Encoder) -> None:
+    """ARC-9: alone, shuffled or among others, a text gets the same bits, so retries and caches change nothing."""
+    together = encoder.encode(TEXTS)
+    order = list(range(len(TEXTS)))
+    random.Random(7).shuffle(order)
+    assert np.array_equal(encoder.encode([TEXTS[row] for row in order]), together[order])
+    for row in (0, 3, 4, 20):
+        assert np.array_equal(encoder.encode([TEXTS[row]])[0], together[row])
+
+
+def test_fast_arithmetic_keeps_the_vectors(encoder: Encoder) -> None:
+    """ING-21: bf16 costs at most a thousandth of cosine against fp32."""
+    exact = load_encoder(SETTINGS.model_copy(update={"precision": "fp32"})).encode(TEXTS)
+    fast = load_encoder(SETTINGS.model_copy(update={"precision": "bf16"})).encode(TEXTS)
+    assert float((exact * fast).sum(axis=1).min()) >= 0.999
+
+
+def test_a_query_is_encoded_fast_enough_to_serve(encoder: Encoder) -> None:
+    """ING-19: one short text takes milliseconds; the bound leaves room for a busy machine."""
+    encoder.encode(["warm up"])
+    best = min(_seconds(encoder) for _ in range(20))
+    assert best < 0.05
+
+
+def test_the_counter_needs_no_model_and_counts_the_same(encoder: Encoder) -> None:
+    """ING-12: chunks are measured in the encoder's own tokens."""
+    counter = load_token_counter(SETTINGS)
+    assert [counter(text) for text in TEXTS] == [encoder.count_tokens(text) for text in TEXTS]
+    assert counter.limit == encoder.max_tokens == SETTINGS.max_tokens - 2  # [CLS] and [SEP]
+    assert counter("word " * 1000) == 1000
+
+
+def test_a_window_wider_than_the_model_is_refused() -> None:
+    """ING-19: a setting that the model cannot keep is an error, not a silent cut."""
+    with pytest.raises(ConfigurationError, match="at most 256"):
+        load_encoder(SETTINGS.model_copy(update={"max_tokens": 512}))
+
+
+def test_a_folder_that_is_no_model_is_refused(tmp_path: Path) -> None:
+    """ING-19: the reason names the folder."""
+    with pytest.raises(ModelUnavailableError, match=r"embedding\.model"):
+        load_encoder(SETTINGS.model_copy(update={"model": str(tmp_path)}))
+
+
+def _seconds(encoder: Encoder) -> float:
+    start = time.perf_counter()
+    encoder.encode(["how is a checkpoint written"])
+    return time.perf_counter() - start

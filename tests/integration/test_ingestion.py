@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.domain.errors import ModelUnavailableError, SourceError
+from pipelines.ingestion.pipeline import ingest
+from pipelines.ingestion.plan import Plan
+from pipelines.ingestion.report import Outcome, Progress
+from pipelines.runtime.stages import HERE, ON_CLUSTER, Executor
+from tests.conftest import ROOT
+from tests.support.ingestion import FORBIDDEN, KILLED, KILLED_ONCE, UNAVAILABLE, a_plan, a_tree
+
+QUERIES = ("close a handle", "open the queue number 1", "lock", "consumer")
+
+
+def _run(plan: Plan, executor: Executor = HERE, seen: list[Progress] | None = None) -> Outcome:
+    watched = [] if seen is None else seen
+    return ingest(plan, Catalog(plan.store), executor, watched.append, clock=time.monotonic)
+
+
+def _found(store: Path) -> tuple[list[str], bytes, list[list[tuple[int, float]]]]:
+    """Contents in row order, the stored vectors, and what the text index answers."""
+    catalog = Catalog(store)
+    folder = store / "generations" / str(catalog.pointer().generation)
+    generation = catalog.open_live()
+    try:
+        answers = [generation.lexical.search(query, 10) for query in QUERIES]
+        return list(generation.contents), next(folder.glob("vectors/*/vectors.npy")).read_bytes(), answers
+    finally:
+        generation.close()
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return a_tree(tmp_path_factory.mktemp("sources"))
+
+
+@pytest.fixture(scope="module")
+def reference(source: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
+    """One process, one shard, units of their own size: what every other way of running must equal."""
+    store = tmp_path_factory.mktemp("reference") / "store"
+    return store, _run(a_plan(source, store, "index.shards=1"))
+
+
+@pytest.mark.parametrize(
+    "ways",
+    [
+        ("index.shards=2", "ingest.pools.readers=1", "ingest.pools.encoders=1"),
+        ("index.shards=4", "ingest.pools.readers=2", "ingest.pools.encoders=3", "ingest.unit_documents=2"),
+    ],
+    ids=["2 shards, 2 actors", "4 shards, 5 actors"],
+)
+def test_shards_and_actors_change_nothing(
+    cluster: None, source: Path, reference: tuple[Path, Outcome], tmp_path: Path, ways: tuple[str, ...]
+) -> None:
+    """ING-24, ARC-9: the same content hash, the same vectors, the same ids and scores, however the work is spread."""
+    store, expected = reference
+    outcome = _run(a_plan(source, tmp_path / "store", *ways), ON_CLUSTER)
+    assert outcome.content_hash == expected.content_hash
+    assert _found(tmp_path / "store") == _found(store)
+
+
+def test_a_killed_worker_is_replaced_and_nothing_shows(
+    cluster: None, source: Path, reference: tuple[Path, Outcome], tmp_path: Path
+) -> None:
+    """ING-24: a worker that dies in the middle of a unit is started again, and the generation comes out the same."""
+    plan = a_plan(source, tmp_path / "store", "index.shards=1", "ingest.pools.encoders=1", encoder=KILLED_ONCE)
+    outcome = _run(plan, ON_CLUSTER)
+    assert (tmp_path / "killed").exists()
+    assert outcome.content_hash == reference[1].content_hash
+    assert _found(tmp_path / "store") == _found(reference[0])
+
+
+def test_a_model_that_cannot_be_loaded_stops_the_run(cluster: None, source: Path, tmp_path: Path) -> None:
+    """ING-16, ING-26: the reason comes out of the worker as it is, and nothing is published."""
+    plan = a_plan(source, tmp_path / "store", "extraction.enabled=true", extractor=UNAVAILABLE)
+    with pytest.raises(ModelUnavailableError, match=r"^no such model$"):
+        _run(plan, ON_CLUSTER)
+    assert Catalog(plan.store).pointer().generation is None
+
+
+def test_unchanged_content_needs_no_model_and_stays_live(source: Path, tmp_path: Path) -> None:
+    """ING-20: a second run makes zero encoder and zero GLiNER calls, and says that nothing changed."""
+    enabled = ("index.shards=1", "extraction.enabled=true")
+    first = _run(a_plan(source, tmp_path / "store", *enabled))
+    again = _run(a_plan(source, tmp_path / "store", *enabled, encoder=FORBIDDEN, extractor=FORBIDDEN))
+    assert first.embedded > 0
+    assert first.extracted > 0
+    assert first.entities > 0
+    assert (again.embedded, again.extracted) == (0, 0)
+    assert again.embedding_cache_hits == first.embedded + first.embedding_cache_hits
+    assert again.entity_cache_hits == first.extracted + first.entity_cache_hits
+    assert (again.generation, again.content_hash, again.published) == (first.generation, first.content_hash, False)
+
+
+def test_only_new_text_is_computed_unless_everything_is_wanted(tmp_path: Path) -> None:
+    """ING-20, ING-25: one changed file costs its own chunks; --full costs all and publishes in any case."""
+    source = a_tree(tmp_path, files=4)
+    first = _run(a_plan(source, tmp_path / "store", "index.shards=1"))
+    (source / "notes.md").write_text("# Notes\n\nSomething else entirely.\n")
+    changed = _run(a_plan(source, tmp_path / "store", "index.shards=1"))
+    full = _run(a_plan(source, tmp_path / "store", "index.shards=1", full=True))
+    assert 0 < changed.embedded < first.embedded
+    assert changed.published
+    assert changed.content_hash != first.content_hash
+    assert (full.content_hash, full.published) == (changed.content_hash, True)
+    assert full.embedded + full.embedding_cache_hits == changed.embedded + changed.embedding_cache_hits
+    assert full.embedded > changed.embedded
+
+
+def test_the_outcome_counts_everything(reference: tuple[Path, Outcome]) -> None:
+    """ING-3, ING-27: documents by type, domain and language, and every item that was left out, by reason."""
+    outcome = reference[1]
+    assert outcome.documents == 12 + 1
+    assert outcome.by_type == {"python": 12, "markdown": 1}
+    assert sum(outcome.by_domain.values()) == sum(outcome.by_language.values()) == outcome.documents
+    assert outcome.rejected == {"binary": 1, "blank": 1}
+    assert outcome.skipped == 2
+    manifest = Catalog(reference[0]).generations()[0]
+    assert (outcome.documents, outcome.chunks) == (manifest.counts["documents"], manifest.counts["chunks"])
+
+
+def test_progress_is_told_unit_by_unit(source: Path, tmp_path: Path) -> None:
+    """ING-27: counts grow to the totals of the run."""
+    seen: list[Progress] = []
+    outcome = _run(a_plan(source, tmp_path / "store", "index.shards=1"), seen=seen)
+    done = [progress.done for progress in seen]
+    assert done == sorted(done)
+    assert done[0] == 0
+    assert seen[-1].done == seen[-1].total
+    assert seen[-1].counts["chunks"] == outcome.chunks
+    assert seen[-1].rejected == outcome.rejected
+
+
+def test_a_killed_run_changes_nothing_and_the_next_one_cleans_up(source: Path, tmp_path: Path) -> None:
+    """ING-26: SIGKILL in the middle leaves the live generation alone; the next run removes the leftovers."""
+    store = tmp_path / "store"
+    lone = a_tree(tmp_path / "first", files=1)
+    live = _run(a_plan(lone, store, "index.shards=1")).generation
+    script = (
+        "import sys; from pathlib import Path; from tests.integration.test_ingestion import _run, a_plan; "
+        "_run(a_plan(Path(sys.argv[1]), Path(sys.argv[2]), encoder=sys.argv[3]))"
+    )
+    killed = subprocess.run([sys.executable, "-c", script, str(source), str(store), KILLED], cwd=ROOT, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert Catalog(store).pointer().generation == live
+    assert [path for path in (store / "generations").iterdir() if path.name.startswith(".")]
+    outcome = _run(a_plan(source, store, "index.shards=1"))
+    assert Catalog(store).pointer().generation == outcome.generation != live
+    assert not [path for path in (store / "generations").iterdir() if path.name.startswith(".")]
+
+
+def test_nothing_to_index_publishes_nothing(tmp_path: Path) -> None:
+    """ING-26: a source without one usable item is an error that says what was found."""
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "image.bin").write_bytes(b"\0\1")
+    with pytest.raises(SourceError, match="binary"):
+        _run(a_plan(tmp_path / "tree", tmp_path / "store"))
+    assert Catalog(tmp_path / "store").pointer().generation is None

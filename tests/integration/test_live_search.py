@@ -1,0 +1,130 @@
+"""FBK-7, ARC-2, RET-7: searching a real store: FAISS, Lucene, the catalog and the evidence of updaters."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.domain.documents import Domain
+from pipelines.domain.errors import NothingPublishedError
+from pipelines.domain.ids import content_hash
+from pipelines.domain.ranking import Channel, Scope, Signal
+from pipelines.indexes.builder import GenerationBuilder
+from pipelines.learning.observations import outcome_evidence
+from pipelines.retrieval.live import CatalogSource
+from pipelines.retrieval.searcher import Searcher
+from pipelines.runtime.clock import day_of, system_clock
+from pipelines.settings import load_settings
+from tests.support.parts import ENCODER, a_document, embed, write_part
+from tests.support.retrieval_fakes import a_query
+
+DOCUMENTS = [
+    a_document("guide.md", "a checkpoint is written after every commit", "locks are released at once"),
+    a_document("copy.md", "locks are released at once"),
+    a_document("fruit.txt", *(f"fruit number {n} is yellow" for n in range(30))),
+]
+SETTINGS = load_settings(environment={})
+
+
+class DirectionEncoder:
+    """The encoder that the parts were made with."""
+
+    name = ENCODER
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        return np.array([embed(text) for text in texts])
+
+
+def published(root: Path, documents: list) -> Catalog:
+    catalog = Catalog(root)
+    part = write_part(root / f"part-{len(catalog.generations())}", documents)
+    staging = catalog.stage()
+    GenerationBuilder(staging, SETTINGS.index).build([part], {"created_at": 1e9, "models": {"encoder": ENCODER}})
+    catalog.publish(staging, expected_parent=catalog.pointer().generation)
+    return catalog
+
+
+def searching(catalog: Catalog, clock=system_clock) -> Searcher:
+    source = CatalogSource(catalog, SETTINGS.priors, clock=clock)
+    return Searcher(source, DirectionEncoder(), SETTINGS.retrieval, clock=clock)
+
+
+def test_an_empty_store_says_that_nothing_is_published(tmp_path: Path) -> None:
+    """ARC-2."""
+    with pytest.raises(NothingPublishedError):
+        searching(Catalog(tmp_path))
+
+
+def test_both_channels_search_the_published_generation(tmp_path: Path) -> None:
+    """RET-7, ARC-4."""
+    with searching(published(tmp_path, DOCUMENTS)) as searcher:
+        answer = searcher.search(a_query("when is a checkpoint written"))
+        assert answer.results[0].uris == ("guide.md",)
+        assert set(answer.results[0].channels) == {Channel.DENSE, Channel.LEXICAL}
+        assert answer.failed_channels == {}
+        assert set(searcher.search(a_query("locks released")).results[0].uris) == {"guide.md", "copy.md"}
+
+
+def test_hostile_queries_are_answered_by_the_real_engines(tmp_path: Path) -> None:
+    """RET-21: operator soup, control characters, lone surrogates, too many terms."""
+    with searching(published(tmp_path, DOCUMENTS)) as searcher:
+        hostile = ["contents:* OR *:*", 'AND OR NOT ( [ " ~', "\ud800\x00", "", " ".join(f"t{n}" for n in range(5000))]
+        for answer in searcher.search_many([a_query(text) for text in hostile]):
+            assert answer.failed_channels == {}
+
+
+def test_a_new_generation_is_served_without_reopening(tmp_path: Path) -> None:
+    """ARC-2: and the old one is let go of when nobody reads it any more."""
+    catalog = published(tmp_path, DOCUMENTS)
+    now = [time.time()]
+    with searching(catalog, clock=lambda: now[0]) as searcher:
+        first = searcher.search(a_query("checkpoint")).generation
+        published(tmp_path, [a_document("new.md", "a checkpoint is a promise")])
+        now[0] += SETTINGS.retrieval.refresh_s
+        answer = searcher.search(a_query("checkpoint"))
+        assert answer.generation == catalog.pointer().generation != first
+        assert answer.results[0].uris == ("new.md",)
+
+
+def test_feedback_reaches_searches_within_five_seconds(tmp_path: Path) -> None:
+    """FBK-7: an updater's snapshot moves the weights of the next search, and the usage of what was praised."""
+    catalog = published(tmp_path, DOCUMENTS)
+    praised = content_hash("locks are released at once")
+    with searching(catalog) as searcher:
+        before = searcher.snapshot.beliefs.weights(Scope(Domain.GENERAL), frozenset(Signal))[Signal.LEXICAL].mean
+        evidence = outcome_evidence(
+            day=day_of(time.time()), scope=Scope(Domain.GENERAL), intent="*", signals={"lexical": 1.0, "vector": 0.0},
+            score=0.5, content_hash=praised, good=True, weight=500.0, bins=SETTINGS.learning.relevance_bins,
+        )  # fmt: skip
+        folder = tmp_path / "updaters" / "0"
+        folder.mkdir(parents=True)
+        pq.write_table(evidence.to_table(), folder / "evidence.parquet", write_page_checksum=True)
+        written = time.monotonic()
+        while True:
+            answer = searcher.search(a_query("locks released"))
+            if answer.results[0].signals[Signal.USAGE] > 0.9:
+                break
+            assert time.monotonic() - written < 5.0
+        weights = {part.name: part.weight for part in answer.results[0].contributions}
+        assert weights["lexical"] > before
+
+
+def test_a_damaged_generation_never_replaces_the_one_in_use(tmp_path: Path) -> None:
+    """ARC-2: a file that does not match its manifest is not served."""
+    catalog = published(tmp_path, DOCUMENTS)
+    now = [time.time()]
+    with searching(catalog, clock=lambda: now[0]) as searcher:
+        first = searcher.search(a_query("checkpoint")).generation
+        published(tmp_path, [a_document("new.md", "a checkpoint is a promise")])
+        newest = tmp_path / "generations" / str(catalog.pointer().generation)
+        victim = next(newest.glob("chunks/chunks.parquet"))
+        victim.write_bytes(victim.read_bytes()[:-10] + b"0123456789")
+        now[0] += SETTINGS.retrieval.refresh_s
+        answer = searcher.search(a_query("checkpoint"))
+        assert (answer.generation, answer.results[0].uris) == (first, ("guide.md",))

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pipelines.catalog.catalog import Catalog
+from tests.conftest import ROOT
+from tests.support.ingestion import a_tree
+
+BIN = Path(sys.executable).parent
+PATIENCE_S = 120.0
+
+
+@dataclass(frozen=True)
+class Head:
+    """A Ray head of this test's own.
+
+    Attributes:
+        environment: What a client of it needs, the token's place included.
+    """
+
+    dashboard: str
+    environment: Mapping[str, str]
+    token: Path
+
+
+@pytest.fixture(scope="module")
+def head() -> Iterator[Head]:
+    # Sockets lie below this folder and their paths must be short.
+    folder = Path(tempfile.mkdtemp(prefix="weft-ray-", dir="/tmp"))
+    token = folder / ".ray" / "auth_token"
+    port, dashboard, *others = _free_ports(6)
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("RAY_")},
+        "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+        "RAY_AUTH_MODE": "token",
+    }
+    subprocess.run(
+        [BIN / "ray", "get-auth-token", "--generate"],
+        env={**environment, "HOME": str(folder)},
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    token.chmod(0o600)
+    environment["RAY_AUTH_TOKEN_PATH"] = str(token)
+    names = (
+        "ray-client-server-port",
+        "dashboard-agent-listen-port",
+        "dashboard-agent-grpc-port",
+        "metrics-export-port",
+    )
+    command = [BIN / "ray", "start", "--head", "--block", "--num-cpus=2", "--object-store-memory=200000000"]
+    command += [f"--temp-dir={folder}", f"--port={port}", f"--dashboard-port={dashboard}", "--disable-usage-stats"]
+    command += [f"--{name}={number}" for name, number in zip(names, others, strict=True)]
+    log = (folder / "head.log").open("wb")
+    process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+    try:
+        started = Head(f"http://127.0.0.1:{dashboard}", environment, token)
+        _await_dashboard(started, process, folder / "head.log")
+        yield started
+    finally:
+        _end(process)
+        log.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_a_submitted_job_publishes(head: Head, tmp_path: Path) -> None:
+    """Job contract of jobs.reindex: `ray job submit --working-dir .` indexes and publishes on a head with a token."""
+    source, store = a_tree(tmp_path, files=2), tmp_path / "store"
+    job = ["python", "-m", "jobs.reindex", "--source", str(source), "--store", str(store), "--json"]
+    job += ["--set", "extraction.enabled=false"]
+    submit = [BIN / "ray", "job", "submit", "--address", head.dashboard, "--working-dir", ".", "--", *job]
+    done = subprocess.run(
+        submit, cwd=ROOT, env=dict(head.environment), check=False, capture_output=True, text=True, timeout=280
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    line = next(line for line in reversed(done.stdout.splitlines()) if line.startswith("{"))
+    summary = json.loads(line)
+    assert summary["documents"] == 3
+    assert Catalog(store).pointer().generation == summary["generation"]
+    assert Catalog(store).verify(summary["generation"]).content_hash == summary["content_hash"]
+
+
+def test_a_request_without_the_token_is_refused(head: Head) -> None:
+    """Hazards of Ray: whoever may submit jobs may run anything, so a head answers to its token alone."""
+    assert _status(head, None) == 401
+    assert _status(head, secrets.token_hex(32)) in (401, 403)
+    assert _status(head, head.token.read_text().strip()) == 200
+    assert stat.S_IMODE(head.token.stat().st_mode) == 0o600
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the head and what it started, by process id: nobody else's."""
+    own = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
+    process.terminate()
+    _, stubborn = psutil.wait_procs(own, timeout=5)
+    for one in stubborn:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            one.kill()
+    process.kill()
+    process.wait()
+
+
+def _status(head: Head, token: str | None) -> int:
+    request = urllib.request.Request(f"{head.dashboard}/api/jobs/")
+    if token is not None:
+        request.add_header("Authorization", f"Bearer {token}")
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def _await_dashboard(head: Head, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            if _status(head, head.token.read_text().strip()) == 200:
+                return
+        except OSError:
+            pass
+        time.sleep(0.2)
+    pytest.fail(f"the head did not answer within {PATIENCE_S} s: {log.read_text()[-2000:]}")
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [int(one.getsockname()[1]) for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports

@@ -1,0 +1,141 @@
+"""EVA-5, RET-18: the jobs that search and measure, with the real encoder and the real indexes."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs import evaluate, search
+from pipelines.catalog.catalog import Catalog
+from pipelines.evaluation.beir import read_dataset
+from pipelines.runtime.stages import HERE
+from pipelines.settings import Settings, load_settings
+
+RECORDS = {
+    "d1": ("Checkpoints", "A checkpoint is written after every commit."),
+    "d2": ("Locks", "Locks are released when the transaction ends."),
+    "d3": ("Bananas", "Bananas are yellow and grow in the tropics."),
+    "d4": ("Twins", "The same words stand in two records."),
+    "d5": ("Twins", "The same words stand in two records."),
+}
+QUERIES = {"q1": "when is a checkpoint written", "q2": "which fruit is yellow", "q3": "same words in two records"}
+QRELS = {"q1": {"d1": 1}, "q2": {"d3": 2}, "q3": {"d4": 1, "d5": 1}}
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tiny")
+    records = [{"_id": name, "title": title, "text": text} for name, (title, text) in RECORDS.items()]
+    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, records)))
+    queries = [{"_id": name, "text": text} for name, text in QUERIES.items()]
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
+    (folder / "qrels").mkdir()
+    rows = [f"{query}\t{document}\t{grade}" for query, grades in QRELS.items() for document, grade in grades.items()]
+    (folder / "qrels" / "test.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *rows]) + "\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def stored(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Indexed in this process; the jobs then find it below the same root."""
+    root = tmp_path_factory.mktemp("store")
+    settings = evaluate.measuring(load_settings([], [f"storage.root={root}"], environment={}))
+    return evaluate.indexed(read_dataset(dataset, "test"), settings, executor=HERE)
+
+
+def last_line(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
+    return found
+
+
+def test_a_data_set_is_measured_by_one_command(
+    dataset: Path, stored: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """EVA-5: the contract's keys, a TREC file, and the index of the corpus found again."""
+    root = Path(stored.storage.root)
+    generation = Catalog(root).pointer()
+    run_file = tmp_path / "run.txt"
+    arguments = ["--dataset", str(dataset), "--store", str(root.parent.parent), "--run-file", str(run_file), "--json"]
+    assert evaluate.main(arguments) == 0
+    summary = last_line(capsys)
+    assert summary["queries"] == len(QUERIES)
+    assert summary["ndcg_at_10"] == pytest.approx(1.0)
+    contract = {"ndcg_at_10", "mrr_at_5", "mrr_at_10", "recall_at_20", "recall_at_100", "hit_rate_at_1", "queries"}
+    assert contract | {"p50_ms", "p95_ms"} <= summary.keys()
+    assert Catalog(root).pointer() == generation
+    returned = [line.split() for line in run_file.read_text().splitlines()]
+    assert {row[0] for row in returned} == set(QUERIES)
+    # ARC-4: one content, two records, both credited.
+    assert {row[2] for row in returned if row[0] == "q3" and int(row[3]) <= 2} == {"d4", "d5"}
+
+
+def test_a_limit_measures_the_first_queries_only(
+    dataset: Path, stored: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """EVA-5."""
+    root = str(Path(stored.storage.root).parent.parent)
+    assert evaluate.main(["--dataset", str(dataset), "--store", root, "--limit", "2", "--fusion", "rrf", "--json"]) == 0
+    summary = last_line(capsys)
+    assert (summary["queries"], summary["fusion"]) == (2, "rrf")
+
+
+def test_an_unknown_split_or_channel_is_refused(
+    dataset: Path, stored: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """EVA-5."""
+    assert evaluate.main(["--dataset", str(dataset), "--split", "dev"]) == 1
+    assert "found splits ['test']" in capsys.readouterr().err
+    assert evaluate.main(["--dataset", str(dataset), "--channels", "dense,magic"]) == 2
+
+
+def test_an_explained_answer_is_complete_for_machines(stored: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    """RET-18, ARC-7: contributions sum to the score, and learned weights carry what is believed about them."""
+    assert search.main(["when is a checkpoint written", "--store", stored.storage.root, "-k", "3", "--json"]) == 0
+    answer = last_line(capsys)
+    best = answer["results"][0]
+    assert best["uris"][0].endswith(":d1")
+    assert {"dense", "lexical"} == best["channels"].keys()
+    for result in answer["results"]:
+        assert result["score"] == math.fsum(part["amount"] for part in result["contributions"])
+        assert all(
+            part["belief"]["low"] <= part["belief"]["mean"] <= part["belief"]["high"]
+            for part in result["contributions"]
+        )
+
+
+def test_an_explained_answer_is_readable(stored: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    """RET-18: every addend with its weight, interval, samples and level, and their sum."""
+    assert search.main(["yellow fruit", "--store", stored.storage.root, "--explain"]) == 0
+    shown = capsys.readouterr().out
+    assert all(
+        word in shown for word in ("Bananas", "vector", "freshness", "90 % interval", "samples", "prior", "score")
+    )
+
+
+def test_a_file_of_queries_is_answered_query_by_query(
+    dataset: Path, stored: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """RET-20: plain lines or BEIR records."""
+    arguments = [
+        "--queries",
+        str(dataset / "queries.jsonl"),
+        "--store",
+        stored.storage.root,
+        "--fusion",
+        "rsf",
+        "--json",
+    ]
+    assert search.main(arguments) == 0
+    answers = last_line(capsys)["answers"]
+    assert [answer["query_id"] for answer in answers] == list(QUERIES)
+    assert {answer["fusion"] for answer in answers} == {"rsf"}
+
+
+def test_searching_an_empty_store_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """ARC-2."""
+    assert search.main(["anything", "--store", str(tmp_path)]) == 1
+    assert capsys.readouterr().err.count("\n") == 1

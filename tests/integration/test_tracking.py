@@ -1,0 +1,130 @@
+"""What MLflow keeps of a run, on a real SQLite-backed MLflow."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from matplotlib.figure import Figure
+from mlflow.tracking import MlflowClient
+
+from pipelines.consolidation.champion import CHAMPION
+from pipelines.domain.errors import TrackingUnavailableError
+from pipelines.domain.ids import LearnedVersion
+from pipelines.runtime.settings import TrackingSettings
+from pipelines.runtime.tracking import REGISTERED_MODEL, Tracking
+
+SQLITE = TrackingSettings(uri="", http_timeout_s=5, http_retries=1)
+FIRST, SECOND = LearnedVersion("first"), LearnedVersion("second")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One store for the module: a new MLflow database takes seconds."""
+    return tmp_path_factory.mktemp("tracked")
+
+
+@pytest.fixture(scope="module")
+def tracking(store: Path) -> Tracking:
+    return Tracking.of(SQLITE, store)
+
+
+@pytest.fixture(scope="module")
+def client(tracking: Tracking) -> MlflowClient:
+    return MlflowClient(tracking.uri, tracking.uri)
+
+
+def artifact(client: MlflowClient, run_id: str, path: str) -> Path:
+    return Path(client.download_artifacts(run_id, path))
+
+
+def test_a_run_keeps_parameters_metrics_pictures_and_tables_below_the_store(
+    store: Path, tracking: Tracking, client: MlflowClient
+) -> None:
+    """OPS-7: a run holds what a person reviews, and its files lie in the store."""
+    with tracking.run("calibration", "night", {"job": "test"}) as run:
+        run.parameters({"first": 1, "long": "x" * 10_000})
+        run.metrics({"ece": 0.25}, now=12.5)
+        run.figure("pictures/empty", Figure())
+        run.table("weights", pa.table({"signal": ["vector"], "weight": [0.5]}))
+        run.document("summary", {"decision": "safe"})
+        run.note("# Night")
+        with run.child("merge") as child:
+            child.metrics({"added": 3.0}, now=12.5)
+    found = client.get_run(run.run_id)
+    assert found.info.status == "FINISHED"
+    assert found.data.params["first"] == "1"
+    assert found.data.metrics == {"ece": 0.25}
+    assert client.get_metric_history(run.run_id, "ece")[0].timestamp == 12_500
+    assert found.data.tags["mlflow.note.content"] == "# Night"
+    assert client.get_run(child.run_id).data.tags["mlflow.parentRunId"] == run.run_id
+    picture = artifact(client, run.run_id, "pictures/empty.png")
+    assert picture.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert (
+        store / "mlflow" / "artifacts" / "calibration" / run.run_id / "artifacts" / "pictures" / "empty.png"
+    ).is_file()
+    rows = list(csv.DictReader(artifact(client, run.run_id, "weights.csv").open()))
+    assert rows == [{"signal": "vector", "weight": "0.5"}]
+    assert json.loads(artifact(client, run.run_id, "summary.json").read_text()) == {"decision": "safe"}
+
+
+def test_a_run_that_raises_is_marked_failed_and_the_error_passes(tracking: Tracking, client: MlflowClient) -> None:
+    """OPS-7: nobody takes half a night for a whole one."""
+    with pytest.raises(ZeroDivisionError), tracking.run("calibration", "broken", {}) as run:
+        raise ZeroDivisionError
+    assert client.get_run(run.run_id).info.status == "FAILED"
+
+
+def test_runs_of_killed_processes_are_closed_by_the_next(tracking: Tracking, client: MlflowClient) -> None:
+    """OPS-7: a run that a killed process left open does not look as if it still ran."""
+    left_open: Any = tracking.run("calibration", "killed", {"job": "killed"})
+    run = left_open.__enter__()
+    other: Any = tracking.run("calibration", "other", {"job": "other"})
+    untouched = other.__enter__()
+    assert tracking.close_abandoned("calibration", {"job": "killed"}) == 1
+    assert client.get_run(run.run_id).info.status == "KILLED"
+    assert client.get_run(untouched.run_id).info.status == "RUNNING"
+
+
+def test_a_registered_version_points_at_artifacts_and_aliases_move(tracking: Tracking, client: MlflowClient) -> None:
+    """CON-9, OPS-11: versions carry the learned version's id and the run's folder; registering twice is once."""
+    assert tracking.alias(CHAMPION) is None
+    with tracking.run("calibration", "night", {}) as run:
+        run.document("learned/calibration", {})
+        for learned in (FIRST, SECOND, FIRST):
+            tracking.register(learned, run.run_id, "learned", note="", tags={"decision": "safe"})
+    versions = client.search_model_versions(f"name='{REGISTERED_MODEL}'")
+    assert sorted(version.tags["weft.learned"] for version in versions) == ["first", "second"]
+    assert {version.source for version in versions} == {f"{client.get_run(run.run_id).info.artifact_uri}/learned"}
+    tracking.set_alias(CHAMPION, SECOND)
+    assert tracking.alias(CHAMPION) == SECOND
+    client.set_registered_model_alias(REGISTERED_MODEL, CHAMPION, "1")  # what the UI does
+    assert tracking.alias(CHAMPION) == FIRST
+    tracking.tag(FIRST, "settled", "true")
+    assert tracking.tags_of(FIRST) == {"weft.learned": "first", "decision": "safe", "settled": "true"}
+    assert tracking.tags_of(LearnedVersion("unknown")) is None
+    tracking.drop_alias(CHAMPION)
+    tracking.drop_alias(CHAMPION)
+    assert tracking.alias(CHAMPION) is None
+
+
+def test_reading_an_alias_creates_no_database(tmp_path: Path) -> None:
+    """OPS-11: whoever only follows writes nothing."""
+    assert Tracking.of(SQLITE, tmp_path).alias(CHAMPION) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("damage", ["server", "database"])
+def test_a_tracking_that_does_not_answer_is_one_error_of_ours(tmp_path: Path, damage: str) -> None:
+    """OPS-11: callers meet one error, soon, whatever is wrong behind it."""
+    uri = "http://127.0.0.1:9"
+    if damage == "database":
+        (tmp_path / "broken.db").write_text("not a database")
+        uri = f"sqlite:///{tmp_path / 'broken.db'}"
+    tracking = Tracking.of(SQLITE.model_copy(update={"uri": uri}), tmp_path)
+    with pytest.raises(TrackingUnavailableError, match="expected it to answer"):
+        tracking.alias(CHAMPION)

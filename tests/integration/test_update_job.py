@@ -1,0 +1,162 @@
+"""FBK-4, FBK-5, FBK-7: the job as users run it, against a broker."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from kafka import KafkaProducer
+
+from jobs import update
+from pipelines.feedback.codec import encode
+from pipelines.learning.evidence import Evidence
+from pipelines.runtime.broker import EmbeddedBroker
+from pipelines.runtime.kafka import KafkaPublisher, create_topic
+from pipelines.settings import Settings, load_settings
+from tests.support.feedback_events import explicit, impression
+from tests.support.feedback_fold import digest_of_stores, fold_log
+from tests.support.feedback_traffic import traffic
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker() as running:
+        yield running
+
+
+def settings_for(broker: EmbeddedBroker, store: Path) -> Settings:
+    assignments = [
+        f"kafka.bootstrap={broker.bootstrap}",
+        f"storage.root={store}",
+        "cluster.object_store_bytes=100000000",
+    ]
+    return load_settings([], assignments, environment={})
+
+
+def command(broker: EmbeddedBroker, store: Path, *more: str) -> list[str]:
+    return [sys.executable, "-m", "jobs.update", "--store", str(store), "--bootstrap", broker.bootstrap, *more]
+
+
+def ran(broker: EmbeddedBroker, store: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(broker, store, *more), cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def fill(settings: Settings, records: list[tuple[bytes, bytes]]) -> list[list[bytes | None]]:
+    """Produce records; the values that each partition then holds, in their order."""
+    create_topic(settings.kafka, settings.feedback.topic, partitions=4, replication=1)
+    producer = KafkaProducer(bootstrap_servers=settings.kafka.bootstrap, acks="all")
+    sent = [(producer.send(settings.feedback.topic, key=key, value=value), value) for key, value in records]
+    producer.flush()
+    placed = sorted((future.get().partition, future.get().offset, value) for future, value in sent)
+    producer.close()
+    return [[value for partition, _, value in placed if partition == wanted] for wanted in range(4)]
+
+
+def test_actors_share_the_partitions_and_consume_everything(broker: EmbeddedBroker, tmp_path: Path) -> None:
+    """FBK-4, FBK-5: two actors on Ray, four partitions, one result: that of an independent reading."""
+    settings = settings_for(broker, tmp_path)
+    now = int(time.time() * 1000) - 60_000
+    log = fill(settings, traffic(random.Random(3), 400, start_ms=now, duplicates=0.05, garbage=0.01))
+    expected = fold_log(log, bins=settings.learning.relevance_bins, weights=settings.feedback.credit.model_dump())
+    run = ran(broker, tmp_path, "--until-caught-up", "--json", "--set", "cluster.object_store_bytes=100000000")
+    assert run.returncode == 0, run.stderr
+    summary = json.loads(run.stdout.splitlines()[-1])
+    assert digest_of_stores((tmp_path / "updaters").iterdir()) == expected.digest()
+    assert (summary["consumed"], summary["balanced"]) == (400, True)
+    assert {name: summary[name] for name in expected.fates} == dict(expected.fates)
+    assert [(row["partition"], row["lag"]) for row in summary["partitions"]] == [(0, 0), (1, 0), (2, 0), (3, 0)]
+
+
+def test_evidence_is_published_within_seconds(broker: EmbeddedBroker, tmp_path: Path) -> None:
+    """FBK-7: from the producer's call to a snapshot that holds it, in less than 5 s, with the log's place in it."""
+    settings = settings_for(broker, tmp_path)
+    create_topic(settings.kafka, settings.feedback.topic, partitions=4, replication=1)
+    publisher = KafkaPublisher(settings.kafka, settings.feedback.topic)
+    stop, ticks = threading.Event(), []
+    runner = threading.Thread(
+        target=update.run,
+        args=(settings,),
+        kwargs={"local": True, "until_caught_up": False, "stop": stop.is_set, "on_tick": lambda: ticks.append(1)},
+    )
+    runner.start()
+    try:
+        snapshots = tmp_path / "updaters"
+        await_condition(lambda: len(list(snapshots.glob("*/evidence.parquet"))) == 4)
+        started = time.monotonic()
+        now = round(time.time() * 1000)
+        for event in (impression(ts=now), explicit(ts=now)):
+            publisher.send(event.session_id.encode(), encode(event))
+        publisher.flush()
+        await_condition(lambda: any(mass(path) for path in snapshots.glob("*/evidence.parquet")), within_s=5.0)
+        seconds = time.monotonic() - started
+    finally:
+        stop.set()
+        runner.join()
+        publisher.close()
+    sys.stderr.write(f"produced to published: {seconds:.2f} s\n")
+    (path,) = [path for path in snapshots.glob("*/evidence.parquet") if mass(path)]
+    facts = pq.read_schema(path).metadata
+    assert (facts[b"weft.offset"], facts[b"weft.partition"]) == (b"2", path.parent.name.encode())
+    assert facts[b"weft.epoch"] == b"1"
+    assert ticks
+
+
+def test_a_stopped_job_says_where_it_stands(broker: EmbeddedBroker, tmp_path: Path) -> None:
+    """FBK-5: SIGTERM ends it cleanly, with exit code 0 and its line for machines."""
+    fill(settings_for(broker, tmp_path), [(b"s1", encode(impression(ts=round(time.time() * 1000))))])
+    job = subprocess.Popen(
+        command(broker, tmp_path, "--local", "--json"),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    await_condition(lambda: len(list((tmp_path / "updaters").glob("*/evidence.parquet"))) == 4)
+    os.kill(job.pid, signal.SIGTERM)
+    out, err = job.communicate(timeout=30)
+    assert job.returncode == 0, err
+    assert json.loads(out.splitlines()[-1])["balanced"] is True
+
+
+def test_another_log_under_the_same_name_is_refused(broker: EmbeddedBroker, tmp_path: Path) -> None:
+    """FBK-5: a broker that lost everything, and a topic made again by its first client; one line, exit code 1."""
+    fill(settings_for(broker, tmp_path), [(b"s1", encode(impression(ts=round(time.time() * 1000))))])
+    assert ran(broker, tmp_path, "--local", "--until-caught-up").returncode == 0
+    with EmbeddedBroker() as other:
+        refused = ran(other, tmp_path, "--local", "--until-caught-up")
+    assert refused.returncode == 1
+    assert "expected topic id" in refused.stderr.splitlines()[-1]
+
+
+def test_a_broker_that_never_answers_is_named(tmp_path: Path) -> None:
+    """FBK-5: a job that is to catch up gives up after its patience."""
+    with EmbeddedBroker() as gone:
+        pass
+    impatient = ("--set", "feedback.unreachable_s=1", "--set", "kafka.connect_timeout_ms=500")
+    run = ran(gone, tmp_path, "--local", "--until-caught-up", *impatient)
+    assert run.returncode == 1
+    assert "is the broker up?" in run.stderr.splitlines()[-1]
+
+
+def mass(snapshot: Path) -> int:
+    """Mass of the evidence in a snapshot."""
+    return sum(Evidence.from_table(pq.read_table(snapshot)).counts.values())
+
+
+def await_condition(condition, *, within_s: float = 60.0) -> None:  # type: ignore[no-untyped-def]
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {within_s:g} s"
+        time.sleep(0.02)

@@ -1,0 +1,95 @@
+"""RET-18, RET-8, ARC-9: laws that every answer keeps, whatever is searched and however it is fused."""
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.domain.ranking import Channel, ChannelHit
+from pipelines.retrieval.assembly import results, score_and_cut
+from pipelines.retrieval.fusion import FUSIONS
+from pipelines.retrieval.mpab import UNITS
+from pipelines.retrieval.settings import FusionMode, ResultUnit
+from pipelines.retrieval.signals import active_signals, with_similarity
+from pipelines.retrieval.weights import Weighing, believed_weights
+from tests.support.retrieval_fakes import NOW, EvenBeliefs, a_candidate, a_query, settings
+
+SETTINGS = settings()
+SCORES = {Channel.DENSE: st.floats(-1.0, 1.0), Channel.LEXICAL: st.floats(0.0, 50.0)}
+
+
+@st.composite
+def found(draw: st.DrawFn):
+    """Candidates as channels give them: distinct contents, each in some documents, ranked by score per channel."""
+    names = draw(st.lists(st.text("abcdef", min_size=1, max_size=4), min_size=1, max_size=12, unique=True))
+    hits: dict[str, dict[Channel, ChannelHit]] = {name: {} for name in names}
+    for channel, scores in SCORES.items():
+        members = draw(st.lists(st.sampled_from(names), unique=True))
+        values = sorted(draw(st.lists(scores, min_size=len(members), max_size=len(members))), reverse=True)
+        for rank, (name, score) in enumerate(zip(members, values, strict=True), start=1):
+            hits[name][channel] = ChannelHit(rank, score)
+    documents = st.lists(st.sampled_from(["d1", "d2", "d3", "d4"]), min_size=1, max_size=2, unique=True)
+    return [a_candidate(name, channels, *draw(documents)) for name, channels in hits.items() if channels]
+
+
+def ranked(candidates, mode: FusionMode, unit: ResultUnit, *, explore: bool = False, k: int = 50):
+    query = a_query("q", k=k, explore=explore)
+    answered = {channel for candidate in candidates for channel in candidate.channels}
+    weights = believed_weights(query, EvenBeliefs(), active_signals(answered))
+    fused = FUSIONS[mode](with_similarity(candidates), Weighing({"dense": 0.7, "lexical": 1.3}, weights), SETTINGS)
+    scored = score_and_cut(UNITS[unit](fused, SETTINGS), k, EvenBeliefs(), weights, mode, now=NOW)
+    return results(scored, weights, None)
+
+
+modes, units = st.sampled_from(FusionMode), st.sampled_from(ResultUnit)
+
+
+@given(found(), modes, units, st.booleans())
+def test_the_contributions_sum_to_the_score(candidates, mode, unit, explore) -> None:
+    """RET-18: exactly, and every contribution is its value times its weight."""
+    for result in ranked(candidates, mode, unit, explore=explore):
+        assert result.score == math.fsum(part.amount for part in result.contributions)
+        assert all(part.amount == part.value * part.weight for part in result.contributions)
+        assert len({part.name for part in result.contributions}) == len(result.contributions)
+
+
+@given(found(), modes, units)
+def test_results_are_ordered_by_score_then_content_hash_and_each_content_stands_once(candidates, mode, unit) -> None:
+    """RET-8, RET-9, ARC-9."""
+    answer = ranked(candidates, mode, unit)
+    order = [(-result.score, result.content_hash) for result in answer]
+    assert order == sorted(order)
+    assert len(set(order)) == len(order)
+    assert [result.rank for result in answer] == list(range(1, len(answer) + 1))
+
+
+@given(found(), modes, units, st.randoms(use_true_random=False))
+def test_the_order_in_which_candidates_come_changes_nothing(candidates, mode, unit, random) -> None:
+    """ARC-9."""
+    shuffled = list(candidates)
+    random.shuffle(shuffled)
+    assert ranked(shuffled, mode, unit) == ranked(candidates, mode, unit)
+
+
+@given(found(), modes, units)
+def test_every_signal_is_told_and_lies_between_0_and_1(candidates, mode, unit) -> None:
+    """RET-13, ARC-7: whether weighted or not; and so does relevance."""
+    answered = {channel for candidate in candidates for channel in candidate.channels}
+    for result in ranked(candidates, mode, unit):
+        assert active_signals(answered) <= set(result.signals)
+        assert all(0.0 <= value <= 1.0 for value in result.signals.values())
+        assert 0.0 <= result.relevance <= 1.0
+
+
+@given(found(), st.integers(1, 5), modes, units)
+def test_asking_for_fewer_results_gives_the_head_of_more(candidates, k, mode, unit) -> None:
+    """ARC-9."""
+    assert ranked(candidates, mode, unit, k=k) == ranked(candidates, mode, unit)[:k]
+
+
+@given(found(), modes)
+def test_every_document_of_every_candidate_is_named_once_per_unit(candidates, mode) -> None:
+    """ARC-4: collapsing loses no document."""
+    documents = {place.uri for candidate in candidates for place in candidate.standings}
+    named = [uri for result in ranked(candidates, mode, ResultUnit.DOCUMENT) for uri in result.uris]
+    assert sorted(named) == sorted(documents)

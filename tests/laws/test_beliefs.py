@@ -1,0 +1,98 @@
+"""Laws of what is read from evidence: shares, order, monotony, recency."""
+
+import math
+import random
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.ids import ContentHash
+from pipelines.domain.ranking import Scope, Signal
+from pipelines.learning.beliefs import read_beliefs
+from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
+from pipelines.learning.observations import outcome_evidence
+from pipelines.learning.recency import recency
+from pipelines.settings import load_settings
+
+PRIORS = load_settings(environment={}).priors
+NOW = 86_400.0 * 10
+UNTAUGHT = read_beliefs(PRIORS, Evidence(), now=NOW)
+shares = st.floats(0.0, 1.0)
+scopes = st.builds(Scope, st.sampled_from(list(Domain)), st.sampled_from(["*", "m"]), st.sampled_from(["*", "a"]))
+outcomes = st.fixed_dictionaries(
+    {
+        "day": st.integers(0, 10),
+        "scope": scopes,
+        "intent": st.just("*"),
+        "signals": st.fixed_dictionaries({signal.value: shares for signal in Signal}),
+        "score": shares,
+        "content_hash": st.sampled_from(["a" * 64, "b" * 64]).map(ContentHash),
+        "good": st.booleans(),
+        "weight": st.floats(0.0, 50.0),
+        "bins": st.just(20),
+    }
+)
+histories = st.lists(outcomes, max_size=5)
+active_signals = st.sets(st.sampled_from(list(Signal)), min_size=1)
+
+
+def _total(history: list[dict]) -> Evidence:
+    return Evidence.sum(outcome_evidence(**outcome) for outcome in history)
+
+
+@settings(max_examples=35, deadline=None)
+@given(histories, scopes, active_signals, st.integers(0, 2**32))
+def test_weights_are_shares_of_the_active_signals(history: list[dict], scope: Scope, active: set, seed: int) -> None:
+    """RET-14: believed and sampled weights sum to 1 and never round above it; intervals hold their mean."""
+    beliefs = read_beliefs(PRIORS, _total(history), now=NOW)
+    believed = beliefs.weights(scope, active)
+    sampled = beliefs.sampled_weights(scope, active, np.random.default_rng(seed))
+    assert believed.keys() == sampled.keys() == active
+    for weights in ([belief.mean for belief in believed.values()], list(sampled.values())):
+        assert min(weights) >= 0.0
+        assert math.fsum(weights) <= 1.0
+        assert math.isclose(math.fsum(weights), 1.0, abs_tol=1e-12)
+    assert all(0.0 <= belief.low <= belief.mean <= belief.high <= 1.0 for belief in believed.values())
+    assert all(belief.n_effective >= 0.0 for belief in believed.values())
+
+
+@settings(max_examples=25, deadline=None)
+@given(histories, scopes, st.randoms(use_true_random=False))
+def test_equal_evidence_reads_as_the_same_bits(history: list[dict], scope: Scope, chance: random.Random) -> None:
+    """ARC-1, ARC-9: the order in which evidence was gathered leaves no trace, not even in the last bit."""
+    shuffled = chance.sample(history, len(history))
+    first, second = (read_beliefs(PRIORS, _total(each), now=NOW) for each in (history, shuffled))
+    assert first.weights(scope, list(Signal)) == second.weights(scope, list(Signal))
+    hashes = [ContentHash("a" * 64), ContentHash("b" * 64)]
+    assert np.array_equal(first.usage(hashes), second.usage(hashes))
+
+
+@settings(max_examples=35, deadline=None)
+@given(histories, scopes, st.sampled_from(list(Signal)), st.sampled_from(["good", "bad"]), st.floats(0.1, 100.0))
+def test_more_agreement_never_lowers_a_signals_weight(
+    history: list[dict], scope: Scope, signal: Signal, outcome: str, mass: float
+) -> None:
+    """LRN-4: mass for a signal at a scope raises its share there, or leaves it."""
+    key = EvidenceKey(10, scope.domain.value, scope.model, scope.agent, "*", f"signal.{signal}.{outcome}", "for")
+    # With κ held, so that only what was observed moves: a re-estimated κ may shift belief between levels.
+    held = PRIORS.pooling.model_copy(update={"minimum": 20.0, "initial": 20.0, "maximum": 20.0})
+    priors = PRIORS.model_copy(update={"pooling": held})
+    before = _total(history)
+    after = before + Evidence({key: round(mass * MICRO)})
+    less, more = (read_beliefs(priors, each, now=NOW).weights(scope, list(Signal)) for each in (before, after))
+    assert more[signal].mean >= less[signal].mean - 1e-12
+
+
+@given(st.integers(-100, 10_000), st.integers(0, 1000), st.floats(0.5, 1000.0))
+def test_recency_lies_in_zero_to_one_and_never_grows_with_age(age: int, older: int, half_life: float) -> None:
+    """LRN-2: above 0 as far as a float reaches, 2^(−1074)."""
+    assert 0.0 <= recency(age + older, half_life) <= recency(age, half_life) <= 1.0
+    assert recency(age, half_life) > 0.0 or age / half_life > 1074
+
+
+@given(st.sampled_from(list(Domain)), st.floats(0.0, 1e6), st.floats(0.0, 1e6))
+def test_freshness_lies_in_zero_to_one_and_never_grows_with_age(domain: Domain, age: float, older: float) -> None:
+    """LRN-6."""
+    assert 0.0 < UNTAUGHT.freshness(domain, age + older) <= UNTAUGHT.freshness(domain, age) <= 1.0

@@ -1,0 +1,62 @@
+"""ARC-3, FBK-5: laws of turning a log into evidence, on any traffic, however it is cut."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.feedback.pipeline import consume
+from pipelines.feedback.state import PartitionReport, PartitionState
+from pipelines.runtime.log import LogFacts, Record
+from tests.support.feedback_events import BINS, NOON, RULES
+from tests.support.feedback_fold import digest_of_stores, fold_log
+from tests.support.feedback_traffic import traffic
+
+FACTS = LogFacts("weft.feedback", "one", 1)
+seeds = st.integers(0, 2**32)
+
+
+def records_of(seed: int, size: int) -> list[Record]:
+    made = traffic(random.Random(seed), size, start_ms=NOON, duplicates=0.2, garbage=0.1)
+    return [Record(0, offset, NOON + offset, key, value) for offset, (key, value) in enumerate(made)]
+
+
+def consumed(batches: Sequence[Sequence[Record]]) -> tuple[PartitionReport, str]:
+    """The report and the digest of a store that read these batches, one transaction each."""
+    with tempfile.TemporaryDirectory() as folder:
+        state = PartitionState(Path(folder), 0, RULES)
+        state.claim(FACTS, log_start=0)
+        for batch in batches:
+            consume(batch, FACTS, state, RULES, BINS)
+        report = state.report()
+        state.close()
+        return report, digest_of_stores([Path(folder)])
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=seeds, cuts=st.sets(st.integers(1, 79), max_size=6))
+def test_where_batches_begin_changes_nothing(seed: int, cuts: set[int]) -> None:
+    """ARC-3: the state is a function of the log."""
+    records = records_of(seed, 80)
+    edges = [0, *sorted(cuts), len(records)]
+    parts = [records[begin:end] for begin, end in pairwise(edges)]
+    assert consumed(parts) == consumed([records])
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=seeds)
+def test_an_independent_reading_comes_to_the_same(seed: int) -> None:
+    """FBK-5: the same masses, to the micro-unit, and the same fates; and every record has one."""
+    records = records_of(seed, 80)
+    report, digest = consumed([records])
+    expected = fold_log([[record.value for record in records]], bins=BINS, weights=RULES.credit.model_dump())
+    assert digest == expected.digest()
+    assert report.balanced
+    fates = {"applied": report.applied, "duplicate": report.duplicate, "dead_lettered": report.dead_lettered}
+    assert {name: count for name, count in fates.items() if count} == dict(expected.fates)

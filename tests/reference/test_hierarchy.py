@@ -1,0 +1,227 @@
+"""LRN-5: partial pooling against a loop-by-loop implementation, and against the truth of simulated populations."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.ranking import Scope, Signal
+from pipelines.learning.beliefs import read_beliefs
+from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
+from pipelines.learning.hierarchy import Level, Pooled, intraclass_correlation, pool
+from pipelines.settings import load_settings
+
+PRIORS = load_settings(environment={}).priors
+POOLING = PRIORS.pooling
+
+
+def _beta(rng: np.random.Generator, mean, kappa: float):
+    return rng.beta(kappa * mean, kappa * (1.0 - mean))
+
+
+def _root(hits: np.ndarray, misses: np.ndarray, kappa: float = 40.0) -> Pooled:
+    return Pooled(np.full((1, hits.shape[1]), 0.5), np.full((1, hits.shape[1]), kappa), hits, misses)
+
+
+def _population(seed: int, shape: tuple[int, int, int], kappa: float, most: int) -> tuple[list[Level], np.ndarray]:
+    """Levels with all evidence at the agents, and the true rate of every agent; one parameter."""
+    rng = np.random.default_rng(seed)
+    domains, models, agents = shape
+    truth_domain = _beta(rng, np.full(domains, 0.6), kappa)
+    truth_model = _beta(rng, np.repeat(truth_domain, models), kappa)
+    truth_agent = _beta(rng, np.repeat(truth_model, agents), kappa)
+    n = rng.integers(0, most, truth_agent.size)
+    hits = rng.binomial(n, truth_agent)
+    nothing = lambda size: np.zeros((size, 1))  # noqa: E731
+    levels = [
+        Level(np.zeros(domains, dtype=np.int64), nothing(domains), nothing(domains)),
+        Level(np.repeat(np.arange(domains), models), nothing(domains * models), nothing(domains * models)),
+        Level(np.repeat(np.arange(domains * models), agents), hits[:, None].astype(float), (n - hits)[:, None] * 1.0),
+    ]
+    return levels, truth_agent
+
+
+@pytest.mark.parametrize("kappa", [5.0, 30.0, 150.0], ids="siblings that differ by kappa {}".format)
+@pytest.mark.parametrize("most", [8, 120], ids="up to {} observations".format)
+def test_partial_pooling_beats_no_pooling_and_complete_pooling(kappa: float, most: int) -> None:
+    """LRN-5: smaller mean squared error against the true rates of 400 agents in 20 populations."""
+    errors = {"partial": [], "none": [], "complete": []}
+    for seed in range(20):
+        levels, truth = _population(seed, (4, 4, 25), kappa, most)
+        hits, misses = levels[2].hits, levels[2].misses
+        totals = hits.sum(axis=0, keepdims=True), misses.sum(axis=0, keepdims=True)
+        pooled = pool(_root(*totals), levels, POOLING)[3]
+        alone = (hits + 1.0) / (hits + misses + 2.0)  # each agent for itself, from a uniform prior
+        errors["partial"].append(np.mean((pooled.mean[:, 0] - truth) ** 2))
+        errors["none"].append(np.mean((alone[:, 0] - truth) ** 2))
+        errors["complete"].append(np.mean((totals[0] / (totals[0] + totals[1]) - truth) ** 2))
+    mean = {name: float(np.mean(each)) for name, each in errors.items()}
+    assert mean["partial"] < mean["none"]
+    assert mean["partial"] < mean["complete"]
+
+
+@pytest.mark.parametrize("kappa", [4.0, 20.0, 80.0])
+def test_kappa_is_found_from_how_much_siblings_differ(kappa: float) -> None:
+    """LRN-5: the method of moments recovers the simulated ρ = 1 / (κ + 1) from 2,000 siblings."""
+    rng = np.random.default_rng(5)
+    truth = _beta(rng, np.full(2000, 0.7), kappa)
+    n = rng.integers(5, 60, 2000)
+    hits = rng.binomial(n, truth)
+    rho, freedom = intraclass_correlation(
+        np.repeat(np.arange(4), 500),
+        4,
+        prior_mean=np.full((2000, 1), 0.5),
+        hits=hits[:, None] * 1.0,
+        misses=(n - hits)[:, None] * 1.0,
+    )
+    assert freedom[0] == 4 * (500 - 1)
+    assert math.isclose(rho[0], 1.0 / (kappa + 1.0), rel_tol=0.15)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_all_at_once_equals_node_by_node(seed: int) -> None:
+    """LRN-5: every posterior of a ragged tree with offsets, against loops over nodes and children."""
+    rng = np.random.default_rng(seed)
+    parents = [np.zeros(3, dtype=np.int64), rng.integers(0, 3, 7), rng.integers(0, 7, 30)]
+    masses = [(rng.uniform(0, 20, (len(p), 2)), rng.uniform(0, 20, (len(p), 2))) for p in parents]
+    masses[2][0][4], masses[2][1][4] = 0.0, 0.0  # a leaf without evidence
+    offset = rng.normal(0.0, 0.3, (3, 2))
+    factor = np.array([1.0, 2.0, 1.0])
+    levels = [
+        Level(parents[0], *masses[0], offset, factor),
+        Level(parents[1], *masses[1]),
+        Level(parents[2], *masses[2]),
+    ]
+    root = _root(np.array([[50.0, 3.0]]), np.array([[20.0, 9.0]]))
+    pooled = pool(root, levels, POOLING)
+    for parameter in range(2):
+        expected = _node_by_node(root, levels, parameter)
+        for depth in range(3):
+            ours = pooled[depth + 1]
+            for node, (a, b) in enumerate(expected[depth]):
+                assert math.isclose(ours.a[node, parameter], a, rel_tol=1e-9)
+                assert math.isclose(ours.b[node, parameter], b, rel_tol=1e-9)
+
+
+def _node_by_node(root: Pooled, levels: list[Level], parameter: int) -> list[list[tuple[float, float]]]:
+    def below(depth: int, node: int) -> tuple[float, float]:
+        hits, misses = levels[depth].hits[node, parameter], levels[depth].misses[node, parameter]
+        if depth + 1 < len(levels):
+            for child, parent in enumerate(levels[depth + 1].parent):
+                if parent == node:
+                    more = below(depth + 1, child)
+                    hits, misses = hits + more[0], misses + more[1]
+        return hits, misses
+
+    means = [root.a[0, parameter] / (root.a[0, parameter] + root.b[0, parameter])]
+    posteriors = []
+    for depth, level in enumerate(levels):
+        evidence = [below(depth, node) for node in range(len(level.parent))]
+        priors = []
+        for node, parent in enumerate(level.parent):
+            mean = means[parent]
+            if level.offset is not None:
+                mean = 1 / (1 + math.exp(-(math.log(mean / (1 - mean)) + level.offset[node, parameter])))
+            priors.append(mean)
+        kappa = _kappa_of_families(level, evidence, priors)
+        posteriors.append([])
+        for node, (hits, misses) in enumerate(evidence):
+            factor = 1.0 if level.strength_factor is None else level.strength_factor[node]
+            strength = max((kappa + 1) / factor - 1, POOLING.minimum)
+            posteriors[-1].append((strength * priors[node] + hits, strength * (1 - priors[node]) + misses))
+        means = [a / (a + b) for a, b in posteriors[-1]]
+    return posteriors
+
+
+def _kappa_of_families(level: Level, evidence: list[tuple[float, float]], priors: list[float]) -> float:
+    numerator = denominator = freedom = 0.0
+    for family in sorted(set(level.parent.tolist())):
+        children = [i for i, p in enumerate(level.parent) if p == family and sum(evidence[i]) > 0]
+        if not children:
+            continue
+        n = {i: sum(evidence[i]) for i in children}
+        total = sum(n.values())
+        joint = sum(evidence[i][0] for i in children) / total
+        surplus = {i: evidence[i][0] / n[i] - priors[i] for i in children}
+        centre = sum(n[i] * surplus[i] for i in children) / total
+        spread = sum(n[i] * (surplus[i] - centre) ** 2 for i in children)
+        chance = joint * (1 - joint) * sum(1 - n[i] / total for i in children)
+        size = joint * (1 - joint) * sum(n[i] * (1 - n[i] / total) for i in children)
+        numerator, denominator, freedom = numerator + spread - chance, denominator + size - chance, freedom + len(n) - 1
+    start = 1 / (POOLING.initial + 1)
+    rho = (POOLING.initial_siblings * start + freedom * numerator / denominator) / (POOLING.initial_siblings + freedom)
+    return 1 / min(max(rho, 1 / (POOLING.maximum + 1)), 1 / (POOLING.minimum + 1)) - 1
+
+
+def _agreement(scope: Scope, signal: Signal, *, rate: float, mass: float) -> Evidence:
+    """`mass` observations of a signal that agrees with good and with bad outcomes at `rate`, on day 100."""
+    at = (100, scope.domain.value, scope.model, scope.agent, "*")
+    masses = {"for": round(mass * rate * MICRO), "against": round(mass * (1.0 - rate) * MICRO)}
+    return Evidence(
+        {
+            EvidenceKey(*at, f"signal.{signal.value}.{outcome}", bin_): micro
+            for outcome in ("good", "bad")
+            for bin_, micro in masses.items()
+        }
+    )
+
+
+def test_an_unseen_agent_reads_its_domains_belief_and_a_seen_one_its_own() -> None:
+    """LRN-5."""
+    evidence = Evidence.sum(
+        _agreement(Scope(Domain.CODE, "m", agent), Signal.USAGE, rate=rate, mass=300.0)
+        for agent, rate in {"one": 0.9, "two": 0.7, "three": 0.55}.items()
+    )
+    beliefs = read_beliefs(PRIORS, evidence, now=100 * 86_400.0)
+    usage = {
+        scope: beliefs.weights(scope, list(Signal))[Signal.USAGE]
+        for scope in (
+            Scope(Domain.CODE),
+            Scope(Domain.CODE, "unseen", "unseen"),
+            Scope(Domain.CODE, "m"),
+            Scope(Domain.CODE, "m", "unseen"),
+            Scope(Domain.CODE, "m", "one"),
+            Scope(Domain.CODE, "m", "three"),
+        )
+    }
+    domain, unseen, model, new, one, three = usage.values()
+    assert unseen == domain
+    assert new == model
+    assert three.mean < domain.mean < one.mean
+    assert (one.level, model.level, domain.level) == ("agent", "model", "domain")
+
+
+def test_a_domain_without_evidence_of_its_own_listens_to_the_others() -> None:
+    """LRN-5: what departs from the priors in one domain moves the others by less, each from its own prior."""
+    evidence = _agreement(Scope(Domain.CODE), Signal.TRUST, rate=0.95, mass=420.0)
+    before, after = (read_beliefs(PRIORS, each, now=100 * 86_400.0) for each in (Evidence(), evidence))
+    trust = {
+        domain: [b.weights(Scope(domain), list(Signal))[Signal.TRUST] for b in (before, after)] for domain in Domain
+    }
+    assert trust[Domain.HISTORY][0].mean < trust[Domain.HISTORY][1].mean < trust[Domain.CODE][1].mean
+    assert trust[Domain.HISTORY][0].level == "prior"
+    assert trust[Domain.HISTORY][1].level == "global"
+
+
+@pytest.mark.slow
+def test_420_leaves_are_pooled_in_20_ms_and_cost_is_linear() -> None:
+    """LRN-5, LRN-13: 4 × 5 × 21 agents of 12 rates, best of 20; a hundred times the leaves within a hundred
+    times the limit."""
+
+    def best_ms(agents: int) -> float:
+        levels, _ = _population(1, (4, 5, agents), 20.0, 50)
+        wide = [
+            Level(each.parent, np.repeat(each.hits, 12, axis=1), np.repeat(each.misses, 12, axis=1)) for each in levels
+        ]
+        root = _root(np.ones((1, 12)), np.ones((1, 12)))
+        spans = []
+        for _ in range(20):
+            start = time.perf_counter()
+            pool(root, wide, POOLING)
+            spans.append(1e3 * (time.perf_counter() - start))
+        return min(spans)
+
+    assert best_ms(21) < 20.0
+    assert best_ms(2100) < 100 * 20.0

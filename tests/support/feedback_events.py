@@ -1,0 +1,74 @@
+"""Builders of feedback events: what a test does not name has a plain default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.events import AnyEvent, Explicit, Impression, Selection, SessionPhase, ShownResult
+from pipelines.domain.ids import content_hash
+from pipelines.feedback.codec import encode
+from pipelines.feedback.settings import FeedbackSettings
+from pipelines.runtime.log import Record
+from pipelines.settings import load_settings
+
+NOON = 1_790_000_000_000 // 86_400_000 * 86_400_000 + 43_200_000
+"""Noon UTC of some day, in milliseconds: minutes around it stay within the day."""
+
+BINS = 20
+HASHES = [content_hash(f"content {number}") for number in range(10)]
+RULES: FeedbackSettings = load_settings(environment={}).feedback
+
+
+def rules(**changes: Any) -> FeedbackSettings:
+    """The base settings with some values changed: `limits__event_bytes=10` reaches into a section."""
+    sections: dict[str, Any] = RULES.model_dump()
+    for path, value in changes.items():
+        *parents, key = path.split("__")
+        place = sections
+        for parent in parents:
+            place = place[parent]
+        place[key] = value
+    return FeedbackSettings.model_validate(sections)
+
+
+def stamp(event_id: str, **changes: Any) -> dict[str, Any]:
+    return {"event_id": event_id, "ts": NOON, "session_id": "s1", "principal": "ada", **changes}
+
+
+def shown(rank: int, *, value: float = 0.5, score: float = 0.5, **changes: Any) -> ShownResult:
+    facts = {"content_hash": HASHES[rank], "rank": rank, "domain": Domain.CODE, "score": score}
+    return ShownResult(**{**facts, "signals": {"vector": value}, **changes})
+
+
+def impression(query_id: str = "q1", results: Iterable[ShownResult] = (), **changes: Any) -> Impression:
+    results = list(results) or [shown(rank) for rank in (1, 2, 3, 4)]
+    facts = stamp(**{"event_id": f"impression-{query_id}", **changes})
+    return Impression(**facts, query_id=query_id, query_hash=content_hash(query_id), results=results)
+
+
+def explicit(
+    signal: float = 1.0, rank: int | None = 1, *, query_id: str = "q1", event_id: str = "explicit", **changes: Any
+) -> Explicit:
+    of = None if rank is None else HASHES[rank]
+    return Explicit(**stamp(event_id, **changes), query_id=query_id, signal=signal, content_hash=of)
+
+
+def selection(rank: int, *, query_id: str = "q1", event_id: str | None = None, **changes: Any) -> Selection:
+    facts = stamp(event_id or f"selection-{query_id}-{rank}", **changes)
+    return Selection(**facts, query_id=query_id, content_hash=HASHES[rank], rank=rank)
+
+
+def session(phase: str = "start", *, event_id: str = "session", **changes: Any) -> SessionPhase:
+    return SessionPhase(**stamp(event_id, **changes), phase=phase)
+
+
+def records(contents: Iterable[AnyEvent | bytes | None], *, partition: int = 0, timestamp: int = NOON) -> list[Record]:
+    """Records that lie one after the other in one partition; an event's record carries the event's own time."""
+    return [
+        Record(partition, offset, timestamp, b"s1", content)
+        if content is None or isinstance(content, bytes)
+        else Record(partition, offset, content.ts, content.session_id.encode(), encode(content))
+        for offset, content in enumerate(contents)
+    ]

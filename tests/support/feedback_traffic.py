@@ -1,0 +1,92 @@
+"""Feedback traffic as users make it: sessions that ask, look, choose and judge, and a network that repeats itself."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import deque
+from typing import Any
+
+from pipelines.domain.ids import content_hash
+
+DOMAINS = ("code", "academic", "history", "general")
+SIGNALS = ("vector", "lexical", "cross_validation", "freshness", "usage", "trust")
+
+
+def traffic(
+    rng: random.Random, size: int, *, start_ms: int, duplicates: float, garbage: float
+) -> list[tuple[bytes, bytes]]:
+    """Keys and values of `size` records, that share of them repeated event ids, that share no events at all."""
+    repeated, wrong = round(size * duplicates), round(size * garbage)
+    events = _events(rng, size - repeated - wrong, start_ms)
+    placed = [(index + rng.random(), record) for index, record in enumerate(events)]
+    # A producer's retry comes after the original, soon or much later.
+    again = rng.sample(range(len(events)), repeated)
+    placed += [(index + 1 + rng.random() * rng.choice((3, 300, len(events))), events[index]) for index in again]
+    placed += [(rng.random() * len(events), (b"%d" % rng.randrange(99), _garbage(rng))) for _ in range(wrong)]
+    return [record for _, record in sorted(placed, key=lambda one: one[0])]
+
+
+def _events(rng: random.Random, size: int, start_ms: int) -> list[tuple[bytes, bytes]]:
+    made: list[dict[str, Any]] = []
+    held: deque[dict[str, Any]] = deque()
+    while len(made) < size:
+        session = f"session-{rng.randrange(60)}"
+        answers = _answered_query(rng, session, start_ms + 40 * len(made))
+        if rng.random() < 0.2:
+            answers.append(answers.pop(0))  # feedback overtakes its impression
+        held.extend(answers)
+        while held and (len(held) > 20 or rng.random() < 0.7):
+            made.append(held.popleft())
+    return [(event["session_id"].encode(), json.dumps(event).encode()) for event in made[:size]]
+
+
+def _answered_query(rng: random.Random, session: str, ts: int) -> list[dict[str, Any]]:
+    query = f"query-{rng.getrandbits(64):016x}"
+    facts = {"session_id": session, "principal": f"user-{rng.randrange(20)}", "query_id": query}
+    scope = {"model": rng.choice(("*", "small", "large")), "agent": rng.choice(("*", "coder"))}
+    results = [_result(rng, rank) for rank in range(1, rng.randint(2, 8))]
+    events = [{"type": "impression", "query_hash": content_hash(query), "results": results, **scope}]
+    for _ in range(rng.randrange(4)):
+        result = rng.choice(results)
+        events.append(
+            rng.choice(
+                (
+                    {
+                        "type": "explicit",
+                        "signal": round(rng.uniform(-1, 1), 2),
+                        "content_hash": result["content_hash"],
+                    },
+                    {"type": "explicit", "signal": rng.choice((-1.0, 0.0, 1.0))},
+                    {"type": "selection", "content_hash": result["content_hash"], "rank": result["rank"]},
+                    {"type": "session", "phase": rng.choice(("start", "suspend", "resume"))},
+                )
+            )
+        )
+    return [
+        {**event, **facts, "event_id": f"{rng.getrandbits(128):032x}", "ts": ts + rng.randrange(30)} for event in events
+    ]
+
+
+def _result(rng: random.Random, rank: int) -> dict[str, Any]:
+    return {
+        "content_hash": content_hash(f"content {rank} {rng.randrange(50)}"),
+        "rank": rank,
+        "domain": rng.choice(DOMAINS),
+        "score": rng.random(),
+        "signals": {name: rng.random() for name in rng.sample(SIGNALS, rng.randint(1, len(SIGNALS)))},
+        "included": rng.random() < 0.9 or rank == 1,
+    }
+
+
+def _garbage(rng: random.Random) -> bytes:
+    return rng.choice(
+        (
+            b"",
+            rng.randbytes(40),
+            b'{"type": "explicit", "event_id": "x"',
+            b'{"type": "applause"}',
+            b"[" * 5_000,
+            b'{"type": "explicit", "event_id": "x", "ts": 1, "session_id": "s", "query_id": "q", "signal": 7}',
+        )
+    )

@@ -1,0 +1,139 @@
+"""A plan over a small tree, and models that need no weights: vectors and mentions come from the words."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from pipelines.domain.entities import Mention
+from pipelines.domain.errors import ModelUnavailableError
+from pipelines.embedding.models import locate
+from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.extraction.settings import ExtractionSettings
+from pipelines.ingestion.plan import Plan
+from pipelines.settings import load_settings
+from tests.support.parts import embed
+
+WORDS = "tests.support.ingestion:WordEncoder"
+UNAVAILABLE = "tests.support.ingestion:unavailable"
+FORBIDDEN = "tests.support.ingestion:forbidden"
+CAPITALS = "tests.support.ingestion:CapitalExtractor"
+KILLED_ONCE = "tests.support.ingestion:KilledOnceEncoder"
+KILLED = "tests.support.ingestion:KilledEncoder"
+TOPICS = ("lock", "queue", "parser", "socket", "index", "token", "cache", "thread")
+
+
+class WordEncoder:
+    """Texts that share words have similar vectors."""
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        self.name = "words"
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        return np.array([embed(text) for text in texts], dtype=np.float32)
+
+
+class KilledOnceEncoder(WordEncoder):
+    """Takes its whole process down at the first text it ever sees; a mark beside the model says that it did."""
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        super().__init__(settings)
+        self._mark = Path(settings.model).with_name("killed")
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        if not self._mark.exists():
+            self._mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().encode(texts)
+
+
+class KilledEncoder(WordEncoder):
+    """Takes its whole process down at the third unit."""
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        super().__init__(settings)
+        self._calls = 0
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        self._calls += 1
+        if self._calls == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().encode(texts)
+
+
+class CapitalExtractor:
+    """Every capitalised word is a mention."""
+
+    def __init__(self, settings: ExtractionSettings) -> None:
+        self._label = settings.labels[0]
+
+    def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
+        return [list(self._mentions(text)) for text in texts]
+
+    def _mentions(self, text: str) -> list[Mention]:
+        found, start = [], 0
+        for word in text.split():
+            start = text.index(word, start)
+            if word[0].isupper():
+                found.append(Mention(start, start + len(word), word, self._label, 0.75))
+            start += len(word)
+        return found
+
+
+def forbidden(settings: object) -> None:
+    raise AssertionError("nothing was to be computed, yet a model was asked for")
+
+
+def unavailable(settings: object) -> None:
+    raise ModelUnavailableError("no such model")
+
+
+def a_model(folder: Path) -> Path:
+    """A model folder with a real tokenizer and no weights."""
+    model = folder / "model"
+    model.mkdir(parents=True, exist_ok=True)
+    bundled = locate(load_settings(environment={}).embedding)
+    (model / "tokenizer.json").write_bytes((bundled / "tokenizer.json").read_bytes())
+    return model
+
+
+def a_tree(folder: Path, *, files: int = 12) -> Path:
+    """A folder of modules, notes and two files that cannot be documents; some content stands in several of them."""
+    root = folder / "tree"
+    root.mkdir(parents=True)
+    for number in range(files):
+        topic = TOPICS[number % len(TOPICS)]
+        (root / f"module_{number:02d}.py").write_text(_module(topic, number))
+    (root / "notes.md").write_text("# Notes\n\nAbout Locks.\n\n## Queues\n\nA Queue waits for its Consumer.\n")
+    (root / "image.bin").write_bytes(b"\x89PNG\0\0")
+    (root / "blank.txt").write_text("\n\n")
+    return root
+
+
+def a_plan(source: Path, store: Path, *assignments: str, full: bool = False, **models: str) -> Plan:
+    """A plan with the shipped settings, small units, and models made of words; the model lies beside the store."""
+    small = ("ingest.unit_documents=3", "extraction.enabled=false", f"embedding.model={a_model(store.parent)}")
+    settings = load_settings(assignments=[*small, *assignments], environment={})
+    return Plan(
+        sources=[source],
+        store=store,
+        domain=None,
+        full=full,
+        fingerprint=settings.fingerprint,
+        ingest=settings.ingest,
+        chunking=settings.chunking,
+        extraction=settings.extraction,
+        embedding=settings.embedding,
+        index=settings.index,
+        **{"encoder": WORDS, "extractor": CAPITALS, **models},
+    )
+
+
+def _module(topic: str, number: int) -> str:
+    shared = 'def close(handle):\n    """Close a Handle."""\n    handle.close()\n'
+    own = f'def {topic}_{number}(value):\n    """Open the {topic} number {number}."""\n    return value + {number}\n'
+    return f'"""The {topic} module."""\n\nimport os\n\n\n{own}\n\n{shared}'

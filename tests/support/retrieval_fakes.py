@@ -1,0 +1,216 @@
+"""A generation, an encoder and beliefs in memory, for tests of retrieval."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pipelines.domain.chunks import Chunk
+from pipelines.domain.documents import Domain
+from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, chunk_id, content_hash
+from pipelines.domain.ranking import Channel, ChannelHit, Query, Scope, Signal, WeightBelief
+from pipelines.retrieval.candidates import Candidate
+from pipelines.retrieval.filters import RowFilter
+from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.settings import RetrievalSettings
+from pipelines.retrieval.snapshot import Snapshot
+from pipelines.settings import load_settings
+
+NOW = 1_700_000_000.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class APlace:
+    """One occurrence of a content."""
+
+    chunk: Chunk
+    uri: str
+    domain: Domain = Domain.GENERAL
+    modified_at: float | None = None
+    trust_level: int = 50
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AContent:
+    """One content and its places."""
+
+    row: int
+    content_hash: ContentHash
+    text: str
+    occurrences: tuple[APlace, ...]
+
+
+def a_place(uri: str, text: str, **facts: object) -> APlace:
+    chunk = Chunk(
+        chunk_id=chunk_id(uri, text),
+        content_hash=content_hash(text),
+        uri=uri,
+        text=text,
+        kind="record",
+        level=0,
+        sequence=0,
+        parent_id=None,
+        previous_id=None,
+        next_id=None,
+        start_byte=0,
+        end_byte=len(text.encode()),
+        start_line=1,
+        end_line=1,
+        tokens=len(text.split()),
+        characters=len(text),
+    )
+    return APlace(chunk=chunk, uri=uri, **facts)  # type: ignore[arg-type]
+
+
+def a_candidate(name: str, channels: Mapping[Channel, ChannelHit], *uris: str, **more: object) -> Candidate:
+    places = tuple(a_place(uri, name) for uri in uris or (f"doc-{name}",))
+    scores = {channel: hit.score for channel, hit in channels.items()}
+    return Candidate(ContentHash(name), name, places, channels, scores, **more)  # type: ignore[arg-type]
+
+
+class WordEncoder:
+    """Counts of known words, normalised: cosine is word overlap. Any other text gets the first axis."""
+
+    def __init__(self, vocabulary: Sequence[str]) -> None:
+        self.name = "words"
+        self._axis = {word: index for index, word in enumerate(vocabulary, start=1)}
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        vectors = np.zeros((len(texts), len(self._axis) + 1), dtype=np.float32)
+        for vector, text in zip(vectors, texts, strict=True):
+            for word in text.split():
+                vector[self._axis.get(word, 0)] += 1.0
+            vector[0] += 1e-3
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+class ExactIndex:
+    """Inner products with every vector."""
+
+    def __init__(self, stored: np.ndarray) -> None:
+        self._stored = stored
+
+    def search(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        cosines = vectors @ self._stored.T
+        rows = np.argsort(-cosines, axis=1, kind="stable")[:, :k]
+        padding = ((0, 0), (0, k - rows.shape[1]))
+        scores = np.take_along_axis(cosines, rows, axis=1)
+        return np.pad(rows, padding, constant_values=-1), np.pad(scores, padding)
+
+    def vectors(self, rows: Sequence[int]) -> np.ndarray:
+        return self._stored[list(rows)]
+
+
+class WordIndex:
+    """How many of the query's words a content holds."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._words = [frozenset(text.split()) for text in texts]
+
+    def search_many(self, texts: Sequence[str], k: int, threads: int) -> list[list[tuple[int, float]]]:
+        return [self._search(set(text.split()), k) for text in texts]
+
+    def _search(self, words: set[str], k: int) -> list[tuple[int, float]]:
+        hits = [(row, float(len(words & held))) for row, held in enumerate(self._words) if words & held]
+        return sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:k]
+
+
+class FailingIndex:
+    """Never answers well: raises, or takes too long."""
+
+    def __init__(self, delay_s: float = 0.0) -> None:
+        self._delay_s = delay_s
+
+    def search_many(self, texts: Sequence[str], k: int, threads: int) -> list[list[tuple[int, float]]]:
+        time.sleep(self._delay_s)
+        raise OSError("the index is gone")
+
+
+class MemoryChunks:
+    """Contents by row."""
+
+    def __init__(self, held: Sequence[AContent]) -> None:
+        self._held = held
+
+    def contents(self, rows: Sequence[int]) -> list[AContent]:
+        return [self._held[row] for row in rows]
+
+
+class MemoryGeneration:
+    """A generation of a few texts: `documents` maps a URI to the texts of its chunks."""
+
+    def __init__(self, documents: Mapping[str, Sequence[str]], facts: Mapping[str, Mapping[str, object]] = {}) -> None:
+        places: dict[str, list[APlace]] = {}
+        for uri, texts in documents.items():
+            for text in texts:
+                places.setdefault(text, []).append(a_place(uri, text, **facts.get(uri, {})))
+        by_hash = sorted((content_hash(text), text) for text in places)
+        self.held = [AContent(row, digest, text, tuple(places[text])) for row, (digest, text) in enumerate(by_hash)]
+        self.encoder = WordEncoder(sorted({word for text in places for word in text.split()}))
+        self.lexical: object = WordIndex([item.text for item in self.held])
+        self.chunks = MemoryChunks(self.held)
+
+    @property
+    def contents(self) -> list[ContentHash]:
+        return [item.content_hash for item in self.held]
+
+    def dense(self, encoder: str) -> ExactIndex:
+        return ExactIndex(self.encoder.encode([item.text for item in self.held]))
+
+
+class EvenBeliefs:
+    """Every active signal weighs the same; draws are uniform shares."""
+
+    trust_multiplier = 1.0
+
+    def weights(self, scope: Scope, active: Collection[Signal]) -> Mapping[Signal, WeightBelief]:
+        return {signal: WeightBelief(1 / len(active), 0.0, 1.0, 3.0, "prior") for signal in active}
+
+    def sampled_weights(
+        self, scope: Scope, active: Collection[Signal], rng: np.random.Generator
+    ) -> Mapping[Signal, float]:
+        drawn = rng.dirichlet(np.ones(len(active)))
+        return dict(zip(sorted(active), drawn.tolist(), strict=True))
+
+    def usage(self, hashes: Sequence[ContentHash]) -> np.ndarray:
+        return np.full(len(hashes), 0.5)
+
+    def freshness(self, domain: Domain, age_hours: float | None) -> float:
+        return 0.5 if age_hours is None else 2.0 ** (-age_hours / 24.0)
+
+
+class MemorySource:
+    """Says what is live from memory; `generations` are taken in turn as the token moves on."""
+
+    def __init__(self, *generations: MemoryGeneration) -> None:
+        self._generations = generations
+        self.version = 0
+
+    def token(self) -> Hashable:
+        return self.version
+
+    def take(self, previous: Snapshot | None) -> Snapshot:
+        generation = self._generations[self.version]
+        return a_snapshot(generation, GenerationId(f"gen-{self.version}"))
+
+
+def a_snapshot(generation: MemoryGeneration, generation_id: GenerationId) -> Snapshot:
+    filters = RowFilter(generation.chunks, len(generation.held))
+    return Snapshot(generation_id, generation, filters, LearnedVersion("none"), EvenBeliefs())  # type: ignore[arg-type]
+
+
+def settings(**changes: object) -> RetrievalSettings:
+    base = load_settings(environment={}).retrieval
+    return RetrievalSettings.model_validate({**base.model_dump(), **changes})
+
+
+def a_query(text: str, k: int = 10, **more: object) -> Query:
+    return Query(text=text, query_id=QueryId("q-1"), k=k, **more)  # type: ignore[arg-type]
+
+
+def a_searcher(*generations: MemoryGeneration, clock: float = NOW, **changes: object) -> Searcher:
+    return Searcher(MemorySource(*generations), generations[0].encoder, settings(**changes), clock=lambda: clock)

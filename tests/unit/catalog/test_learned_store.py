@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.learned import LearnedState
+from pipelines.domain.errors import CorruptionError, StaleVersionError, StoreError
+from pipelines.domain.ids import LearnedVersion
+from pipelines.learning.calibration import Calibration, Isotonic
+from pipelines.learning.evidence import Evidence, UsageKey
+from pipelines.runtime.files import write_atomically
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    return Catalog(tmp_path / "store")
+
+
+def used(count: int, day: int = 20_000) -> Evidence:
+    return Evidence(usage={UsageKey(day, "ab" * 32, "positive"): count})
+
+
+def stream(catalog: Catalog, partition: int, evidence: Evidence) -> None:
+    path = catalog.root / "updaters" / str(partition) / "evidence.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(evidence.to_table().replace_schema_metadata({"weft.offset": "7"}), path.with_suffix(".new"))
+    write_atomically(path, path.with_suffix(".new").read_bytes())
+
+
+def night(catalog: Catalog, *, live: bool = True) -> LearnedVersion:
+    """Fold what is live into a new version, as consolidation does."""
+    versions = catalog.learned_versions()
+    newest = versions[-1] if versions else None
+    state = LearnedState(
+        parent=catalog.pointer().learned, evidence=catalog.live_evidence(), cut=catalog.streamed_evidence()
+    )
+    version = catalog.publish_learned(state, expected_newest=newest)
+    if live:
+        catalog.make_live(version)
+    return version
+
+
+def test_a_learned_version_comes_back_as_it_was(catalog: Catalog) -> None:
+    """CON-9: evidence, cut, calibration, policy and provenance of a version are kept exactly."""
+    state = LearnedState(
+        parent=None,
+        evidence=used(7),
+        cut=used(3),
+        calibration=Calibration(Isotonic(scores=(0.0, 1.0), probabilities=(0.25, 0.75))),
+        priors="p",
+        policy={"fusion": "rrf"},
+        provenance={"observations": 12},
+        mlflow_run_id="run",
+        created_at=1e9,
+    )
+    version = catalog.publish_learned(state, expected_newest=None)
+    assert catalog.read_learned(version) == state
+    assert catalog.pointer().learned is None  # publishing is not going live
+    assert catalog.learned_manifest(version).digest == used(7).digest()
+
+
+def test_live_evidence_without_a_version_is_what_was_streamed(catalog: Catalog) -> None:
+    """FBK-7: a store that never consolidated learns from its updaters alone."""
+    stream(catalog, 0, used(5))
+    stream(catalog, 1, used(2, day=20_001))
+    assert catalog.live_evidence() == used(5) + used(2, day=20_001)
+
+
+def test_a_night_changes_nothing_that_is_known(catalog: Catalog) -> None:
+    """LRN-1: moving evidence from the stream into the base keeps the sum."""
+    stream(catalog, 0, used(5))
+    night(catalog)
+    assert catalog.live_evidence() == used(5)
+    stream(catalog, 0, used(9))
+    assert catalog.live_evidence() == used(9)
+
+
+def test_rolling_back_takes_exactly_that_night_out(catalog: Catalog) -> None:
+    """CON-9: what the rolled-back night folded is gone, what came before and after stays."""
+    stream(catalog, 0, used(5))
+    first = night(catalog)
+    stream(catalog, 0, used(5 + 20))  # the second night's 20
+    night(catalog)
+    stream(catalog, 0, used(5 + 20 + 3))
+    assert catalog.live_evidence() == used(28)
+    catalog.make_live(first)
+    assert catalog.live_evidence() == used(5 + 3)
+
+
+def test_a_version_that_waits_changes_nothing(catalog: Catalog) -> None:
+    """CON-9, FBK-7: what is streamed counts until a version that holds it was live, and then only through it."""
+    stream(catalog, 0, used(5))
+    first = night(catalog)
+    stream(catalog, 0, used(5 + 20))
+    second = night(catalog, live=False)
+    assert catalog.live_evidence() == used(25)
+    catalog.make_live(second)
+    assert catalog.live_evidence() == used(25)
+    catalog.make_live(first)
+    assert catalog.live_evidence() == used(5)
+
+
+def test_a_version_cut_beside_another_is_refused(catalog: Catalog) -> None:
+    """CON-9: two nights at once would count the same evidence twice."""
+    night(catalog)
+    with pytest.raises(StaleVersionError, match="found v000001"):
+        catalog.publish_learned(LearnedState(parent=None, evidence=used(1), cut=used(1)), expected_newest=None)
+    assert catalog.learned_versions() == ["v000001"]
+    assert not list((catalog.root / "learned").glob(".staging*"))
+
+
+def test_a_damaged_live_version_falls_back_to_its_parent(catalog: Catalog, caplog: pytest.LogCaptureFixture) -> None:
+    """ARC-2: a file that differs from its manifest is never served; searches go on with what is sound."""
+    stream(catalog, 0, used(5))
+    night(catalog)
+    stream(catalog, 0, used(25))
+    second = night(catalog)
+    path = catalog.root / "learned" / second / "evidence.parquet"
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    fresh = Catalog(catalog.root)
+    assert fresh.live_evidence() == used(5)
+    assert "evidence.parquet" in caplog.text
+    with pytest.raises(CorruptionError, match=r"evidence\.parquet"):
+        fresh.make_live(second)
+
+
+@pytest.mark.parametrize("name", ["v9", "v000009", "../learned", "latest"])
+def test_an_unknown_version_is_named(catalog: Catalog, name: str) -> None:
+    """CON-9: an alias that names nothing of this store changes nothing."""
+    with pytest.raises(StoreError):
+        catalog.make_live(LearnedVersion(name))
+
+
+def test_the_token_moves_with_everything_that_live_evidence_depends_on(catalog: Catalog) -> None:
+    """FBK-7: readers know when to read again without reading."""
+    seen = [catalog.live_token()]
+    for step in (
+        lambda: stream(catalog, 0, used(1)),
+        lambda: stream(catalog, 0, used(2)),
+        lambda: night(catalog),
+    ):
+        step()
+        seen.append(catalog.live_token())
+    assert len(set(seen)) == len(seen)
+    assert catalog.live_token() == seen[-1]
+
+
+def test_a_damaged_snapshot_is_reported(catalog: Catalog) -> None:
+    """ARC-2: garbage in the place of a snapshot is an error that names the file."""
+    stream(catalog, 0, used(1))
+    (catalog.root / "updaters/0/evidence.parquet").write_bytes(b"PAR1 garbage")
+    with pytest.raises(CorruptionError, match=r"updaters/0/evidence\.parquet"):
+        catalog.live_evidence()

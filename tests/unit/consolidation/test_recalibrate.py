@@ -1,0 +1,63 @@
+"""Refitting the calibration, and when not to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pipelines.consolidation.recalibrate import recalibrate, unreliable
+from pipelines.learning.calibration import Calibration, Isotonic, ScoreBins
+from pipelines.settings import load_settings
+
+SETTINGS = load_settings(environment={})
+RULES = SETTINGS.consolidation.calibration
+SCORES = (np.arange(20) + 0.5) / 20
+
+
+def outcomes(rate: np.ndarray, *, per_bin: float) -> ScoreBins:
+    return ScoreBins(SCORES, per_bin * rate, per_bin * (1.0 - rate))
+
+
+def test_a_score_that_says_too_much_is_corrected() -> None:
+    """CON-8: where a score s is good with probability s², the refitted calibration says about s²."""
+    found = recalibrate(outcomes(SCORES**2, per_bin=500.0), None, SETTINGS.learning, RULES)
+    assert found.refitted
+    assert found.before is not None
+    assert found.after is not None
+    assert found.before.measures.ece == pytest.approx(float(np.mean(SCORES - SCORES**2)))
+    assert found.after.measures.ece < 0.03
+    assert found.calibration is not None
+    assert found.calibration.probabilities(SCORES) == pytest.approx(SCORES**2, abs=0.05)
+    assert unreliable(found.before, RULES)
+    assert unreliable(found.after, RULES) == []
+
+
+@pytest.mark.parametrize("per_bin", [0.0, 1.0])
+def test_too_little_evidence_keeps_the_former_calibration(per_bin: float) -> None:
+    """CON-8: 20 observations calibrate nothing, none even less, and both say so."""
+    former = Calibration(Isotonic((0.0, 1.0), (0.0, 1.0)))
+    found = recalibrate(outcomes(SCORES, per_bin=per_bin), former, SETTINGS.learning, RULES)
+    assert (found.calibration, found.refitted) == (former, False)
+    assert "insufficient evidence" in found.reason
+
+
+def test_outcomes_of_one_kind_only_are_too_little() -> None:
+    """CON-8: a thousand good results do not tell where bad ones begin."""
+    found = recalibrate(outcomes(np.ones(20), per_bin=50.0), None, SETTINGS.learning, RULES)
+    assert (found.calibration, found.refitted) == (None, False)
+
+
+def test_a_former_calibration_that_predicts_better_stays() -> None:
+    """CON-8: a refit on few outcomes does not replace the truth."""
+    truth = Calibration(Isotonic(tuple(SCORES.tolist()), tuple((SCORES**2).tolist())))
+    found = recalibrate(outcomes(SCORES**2, per_bin=5.0), truth, SETTINGS.learning, RULES)
+    assert (found.calibration, found.refitted) == (truth, False)
+    assert "predicts better" in found.reason
+
+
+def test_bands_with_few_observations_are_marked() -> None:
+    """CON-8: the reported bands are those people act on, and one with under 20 items says so."""
+    found = recalibrate(outcomes(SCORES, per_bin=9.0), None, SETTINGS.learning, RULES)
+    assert found.before is not None
+    assert [(band.lower, band.upper) for band in found.before.bands] == [(0.9, 1.0), (0.8, 0.9), (0.7, 0.8), (0.6, 0.7)]
+    assert [band.sufficient for band in found.before.bands] == [False] * 4  # two bins of 9 each

@@ -1,0 +1,62 @@
+"""FBK-1: which results a piece of feedback speaks about, and how loudly."""
+
+import pytest
+
+from pipelines.domain.errors import InvalidEventError
+from pipelines.domain.events import Explicit, Selection
+from pipelines.feedback.credit import credits_of
+from pipelines.feedback.settings import CreditSettings
+from tests.support.feedback_events import explicit, impression, selection, shown
+
+RULES = CreditSettings(explicit=2.0, selected=0.5, skipped=0.25)
+
+
+def credited(feedback: Explicit | Selection, *, chosen: tuple[int, ...] = (), **changes: object) -> list[tuple]:
+    answer = impression(**changes)  # type: ignore[arg-type]
+    found = credits_of(feedback, answer, chosen=chosen, rules=RULES)
+    return [(credit.result.rank, credit.good, credit.weight) for credit in found]
+
+
+def test_a_verdict_on_one_result_is_about_that_result() -> None:
+    """FBK-1: weight = |signal| · explicit."""
+    assert credited(explicit(-0.5, 3)) == [(3, False, 0.5 * 2.0)]
+
+
+def test_a_verdict_on_the_answer_is_shared_by_what_was_included() -> None:
+    """FBK-1: weight = |signal| · explicit / included."""
+    results = [shown(1), shown(2, included=False), shown(3)]
+    assert credited(explicit(1.0, None), results=results) == [(1, True, 2.0 / 2), (3, True, 2.0 / 2)]
+
+
+def test_indifference_says_nothing() -> None:
+    """FBK-1."""
+    assert credited(explicit(0.0)) == []
+
+
+def test_a_selection_speaks_against_what_was_passed_over() -> None:
+    """FBK-1: skip-above (Joachims et al., 2005); what stands below was perhaps not looked at."""
+    assert credited(selection(3)) == [(3, True, 0.5), (1, False, 0.25), (2, False, 0.25)]
+
+
+def test_what_was_chosen_before_was_not_passed_over() -> None:
+    """FBK-1: after 2, choosing 4 passes over 3 alone: 1 has been counted, 2 was chosen."""
+    assert credited(selection(4), chosen=(2,)) == [(4, True, 0.5), (3, False, 0.25)]
+    assert credited(selection(1), chosen=(2,)) == [(1, True, 0.5)]
+
+
+def test_choosing_twice_says_no_more_than_choosing_once() -> None:
+    """FBK-1."""
+    assert credited(selection(2), chosen=(2,)) == []
+
+
+def test_the_impression_knows_the_rank_not_the_event() -> None:
+    """FBK-1: a producer cannot make others look passed over by claiming a low rank."""
+    claimed = Selection(**{**{f: getattr(selection(1), f) for f in Selection.__struct_fields__}, "rank": 4})
+    assert credited(claimed) == [(1, True, 0.5)]
+
+
+@pytest.mark.parametrize("feedback", [explicit(1.0, 9), selection(9)])
+def test_feedback_about_what_was_not_shown_is_refused(feedback: Explicit | Selection) -> None:
+    """FBK-3."""
+    with pytest.raises(InvalidEventError, match="unknown_result"):
+        credited(feedback)

@@ -1,0 +1,125 @@
+"""FBK-1, FBK-2: what the producer sends, and what a search may expect of it."""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import count
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.errors import BrokerUnavailableError
+from pipelines.domain.events import AnyEvent, Explicit, Impression, Selection, SessionPhase
+from pipelines.domain.ids import GenerationId, LearnedVersion, QueryId, SessionId
+from pipelines.domain.ranking import Answer, Contribution, Query, RankedResult, Signal
+from pipelines.feedback.codec import decode
+from pipelines.feedback.producer import FeedbackProducer
+from tests.support.feedback_events import HASHES, NOON
+
+
+class RecordedPublisher:
+    """Keeps what it is given, or refuses it as a broker does that is away."""
+
+    def __init__(self, *, available: bool = True) -> None:
+        self.available = available
+        self.sent: list[tuple[bytes, AnyEvent]] = []
+
+    def send(self, key: bytes, value: bytes) -> None:
+        if not self.available:
+            raise BrokerUnavailableError("nobody answers")
+        self.sent.append((key, decode(value, max_bytes=100_000)))
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def a_producer(publisher: RecordedPublisher) -> FeedbackProducer:
+    numbers = count(1)
+    return FeedbackProducer(publisher, clock=lambda: NOON / 1000, new_id=lambda: f"event {next(numbers)}")
+
+
+def a_query(session_id: str | None = "s1") -> Query:
+    session = None if session_id is None else SessionId(session_id)
+    return Query(
+        text="how", query_id=QueryId("q1"), k=2, model="small", agent="coder", session_id=session, principal="ada"
+    )
+
+
+def an_answer(query: Query) -> Answer:
+    results = tuple(
+        RankedResult(
+            rank=rank,
+            content_hash=HASHES[rank],
+            chunk_id=f"chunk {rank}",
+            uris=("file:///a",),
+            text="text",
+            kind="paragraph",
+            symbol=None,
+            heading_path=(),
+            start_line=1,
+            end_line=2,
+            domain=Domain.CODE,
+            channels={},
+            signals={Signal.VECTOR: value, Signal.TRUST: 0.5},
+            contributions=(Contribution("vector", value, 1.0, value),),
+        )
+        for rank, value in ((1, 1.0 + 1e-9), (2, 0.25))
+    )
+    return Answer(
+        query=query, results=results, generation=GenerationId("g"), learned=LearnedVersion("l"), fusion="learned"
+    )
+
+
+def test_an_answer_becomes_its_impression() -> None:
+    """FBK-1: signals, scores, ranks and domains of what was shown; the query's text only as a hash."""
+    publisher = RecordedPublisher()
+    a_producer(publisher).emit(an_answer(a_query()))
+    ((key, sent),) = publisher.sent
+    assert isinstance(sent, Impression)
+    assert key == b"s1"
+    assert (sent.event_id, sent.ts, sent.principal, sent.model, sent.agent) == (
+        "event 1",
+        NOON,
+        "ada",
+        "small",
+        "coder",
+    )
+    assert sent.query_hash == hashlib.sha256(b"how").hexdigest()
+    assert [(one.rank, one.content_hash, one.domain, one.included) for one in sent.results] == [
+        (1, HASHES[1], Domain.CODE, True),
+        (2, HASHES[2], Domain.CODE, True),
+    ]
+    assert [one.score for one in sent.results] == [1.0, 0.25]
+    assert [one.signals for one in sent.results] == [{"vector": 1.0, "trust": 0.5}, {"vector": 0.25, "trust": 0.5}]
+
+
+def test_feedback_carries_what_joins_it_to_its_impression() -> None:
+    """FBK-1: session and query id."""
+    publisher, query = RecordedPublisher(), a_query()
+    producer = a_producer(publisher)
+    producer.explicit(query, -0.5, content_hash=HASHES[1])
+    producer.selection(query, HASHES[2], 2, principal="grace")
+    producer.session("s1", "complete", principal="ada")
+    (_, verdict), (_, chosen), (_, phase) = publisher.sent
+    assert isinstance(verdict, Explicit)
+    assert isinstance(chosen, Selection)
+    assert isinstance(phase, SessionPhase)
+    assert (verdict.session_id, verdict.query_id, verdict.signal, verdict.content_hash) == ("s1", "q1", -0.5, HASHES[1])
+    assert (chosen.session_id, chosen.query_id, chosen.rank, chosen.principal) == ("s1", "q1", 2, "grace")
+    assert (phase.session_id, phase.phase) == ("s1", "complete")
+    assert {key for key, _ in publisher.sent} == {b"s1"}
+
+
+def test_a_query_without_session_is_a_session_of_its_own() -> None:
+    """FBK-1: its events still meet, in one partition."""
+    publisher, query = RecordedPublisher(), a_query(None)
+    producer = a_producer(publisher)
+    producer.emit(an_answer(query))
+    producer.explicit(query, 1.0)
+    assert [(key, event.session_id) for key, event in publisher.sent] == [(b"q1", "q1"), (b"q1", "q1")]
+
+
+def test_a_search_never_fails_over_its_impression() -> None:
+    """FBK-1: what cannot be sent is counted."""
+    producer = a_producer(RecordedPublisher(available=False))
+    producer.emit(an_answer(a_query()))
+    assert producer.lost == 1

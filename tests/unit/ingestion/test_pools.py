@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.ingestion.pools import PoolSettings, sized
+
+counts = st.integers(0, 64)
+
+
+@given(
+    asked=st.tuples(counts, counts, counts),
+    threads=st.integers(1, 8),
+    cpus=st.integers(1, 512),
+    extraction=st.booleans(),
+)
+def test_all_actors_fit_on_the_cluster_with_room_to_spare(
+    asked: tuple[int, int, int], threads: int, cpus: int, extraction: bool
+) -> None:
+    """ING-24: whatever is asked for, every actor starts and something is left, so that the stream cannot get stuck."""
+    readers, extractors, encoders = asked
+    settings = PoolSettings(
+        readers=readers, extractors=extractors, encoders=encoders, threads=threads, chunking_share=0.1
+    )
+    pools = sized(settings, cpus=cpus, extraction=extraction)
+    actors = pools.readers + pools.extractors + pools.encoders
+    assert actors * pools.cpus_each < cpus
+    assert min(pools.readers, pools.encoders) >= 1
+    assert (pools.extractors >= 1) == extraction
+
+
+def test_models_do_not_run_more_threads_than_there_are_cpus() -> None:
+    """ING-21: on two CPUs an extractor and an encoder take one each."""
+    settings = PoolSettings(readers=0, extractors=0, encoders=0, threads=1, chunking_share=0.1)
+    pools = sized(settings, cpus=2, extraction=True)
+    assert (pools.extractors, pools.encoders) == (1, 1)
+    assert sized(settings, cpus=16, extraction=True).encoders == 8

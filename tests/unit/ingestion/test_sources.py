@@ -1,0 +1,219 @@
+"""ING-1: what sources hold. ING-3: what is wrong with an item is told, and stops nothing."""
+
+import gzip
+import json
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+
+from pipelines.domain.documents import ContentType, Document, Domain, Rejection
+from pipelines.domain.errors import SourceError
+from pipelines.ingestion.settings import IngestSettings
+from pipelines.ingestion.sources import list_items, read_item, read_source
+from pipelines.settings import load_settings
+
+
+@pytest.fixture
+def settings() -> IngestSettings:
+    return load_settings([], ["ingest.max_file_bytes=1000"], environment={}).ingest
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = tmp_path / "tree"
+    root.mkdir()
+    return root
+
+
+def write(path: Path, content: str | bytes = "text\n") -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def read(
+    path: Path, settings: IngestSettings, domain: Domain | None = None
+) -> tuple[dict[str, Document], dict[str, str]]:
+    found = list(read_source(path, settings, domain=domain))
+    documents = {item.uri: item for item in found if isinstance(item, Document)}
+    return documents, {item.uri: item.reason for item in found if isinstance(item, Rejection)}
+
+
+def test_a_tree_gives_documents_with_their_kind(tree: Path, settings: IngestSettings) -> None:
+    """ING-1, ING-2: content type, domain and language from name and content; trust by kind."""
+    write(tree / "pkg" / "a.py", "x = 1\n")
+    write(tree / "tool", "#!/usr/bin/env python3\nx = 1\n")
+    write(tree / "README.md", "\ufeff# Title\n")
+    write(tree / "conf.yaml", "a: 1\n")
+    write(tree / "notes", "Prose.\r\n")
+    documents, rejected = read(tree, settings)
+    assert rejected == {}
+    assert {uri: (d.content_type, d.domain, d.language) for uri, d in documents.items()} == {
+        "tree/README.md": (ContentType.MARKDOWN, Domain.GENERAL, None),
+        "tree/conf.yaml": (ContentType.TEXT, Domain.CODE, "yaml"),
+        "tree/notes": (ContentType.TEXT, Domain.GENERAL, None),
+        "tree/pkg/a.py": (ContentType.PYTHON, Domain.CODE, "python"),
+        "tree/tool": (ContentType.PYTHON, Domain.CODE, "python"),
+    }
+    assert documents["tree/notes"].text == "Prose.\r\n"
+    assert documents["tree/README.md"].text == "# Title\n"
+    assert documents["tree/pkg/a.py"].trust_level == settings.trust.code
+    assert documents["tree/pkg/a.py"].metadata == {"folder": "tree/pkg"}
+    assert documents["tree/notes"].modified_at == pytest.approx((tree / "notes").stat().st_mtime)
+
+
+def test_ignore_files_hold_at_every_level(tree: Path, settings: IngestSettings) -> None:
+    """ING-1: patterns of inner files win, excluded folders are not entered, histories never are."""
+    write(tree / ".gitignore", "*.log\nbuild/\n/top.txt\n")
+    write(tree / "keep" / ".gitignore", "!wanted.log\nlocal.txt\n")
+    for name in ("a.log", "build/b.txt", "top.txt", ".git/config", "__pycache__/c.txt", "keep/build/d.txt"):
+        write(tree / name)
+    for name in ("keep/wanted.log", "keep/top.txt", "keep/local.txt", "local.txt"):
+        write(tree / name)
+    documents, _ = read(tree, settings)
+    visible = {uri for uri in documents if not uri.endswith(".gitignore")}
+    assert visible == {"tree/keep/wanted.log", "tree/keep/top.txt", "tree/local.txt"}
+
+
+def test_a_hostile_tree_is_reported_and_never_left(tree: Path, tmp_path: Path, settings: IngestSettings) -> None:
+    """ING-3: links, FIFOs, binaries, damaged and huge files are rejected with a reason; nothing outside is read."""
+    write(tmp_path / "outside" / "secret.txt", "secret")
+    (tree / "link.txt").symlink_to(tmp_path / "outside" / "secret.txt")
+    (tree / "folder").symlink_to(tmp_path / "outside")
+    os.mkfifo(tree / "fifo")
+    write(tree / "binary", b"MZ\0\1")
+    write(tree / "latin.txt", b"caf\xe9\n")
+    write(tree / "large.txt", b"x" * 1001)
+    with (tree / "sparse.txt").open("wb") as file:
+        file.truncate(1 << 40)
+    write(tree / "fine.txt")
+    documents, rejected = read(tree, settings)
+    assert set(documents) == {"tree/fine.txt"}
+    assert rejected == {
+        "tree/binary": "binary",
+        "tree/fifo": "not_regular",
+        "tree/folder": "symlink",
+        "tree/large.txt": "too_large",
+        "tree/latin.txt": "undecodable",
+        "tree/link.txt": "symlink",
+        "tree/sparse.txt": "too_large",
+    }
+
+
+def test_a_folder_that_became_a_link_after_listing_is_not_followed(
+    tree: Path, tmp_path: Path, settings: IngestSettings
+) -> None:
+    """ING-3: every step to a file is opened without following links, when it is read."""
+    write(tree / "inner" / "a.txt", "ours")
+    write(tmp_path / "outside" / "a.txt", "secret")
+    (item,) = list_items(tree, settings)
+    (tree / "inner").rename(tree / "moved")
+    (tree / "inner").symlink_to(tmp_path / "outside")
+    (result,) = read_item(item, settings, domain=None)
+    assert isinstance(result, Rejection)
+    assert result.reason == "symlink"
+
+
+def test_names_that_are_not_text_are_escaped(tree: Path, settings: IngestSettings) -> None:
+    """ING-3: a name of any bytes gives a URI that can be stored."""
+    with open(os.fsencode(tree) + b"/caf\xe9\n\\.txt", "wb") as file:
+        file.write(b"text")
+    documents, _ = read(tree, settings)
+    assert list(documents) == [r"tree/caf\xe9\x0a\\.txt"]
+
+
+def test_folders_too_deep_are_reported(tree: Path, settings: IngestSettings) -> None:
+    """ING-3: too deeply nested."""
+    shallow = settings.model_copy(update={"max_depth": 2})
+    write(tree / "a" / "b" / "ok.txt")
+    write(tree / "a" / "b" / "c" / "deep.txt")
+    documents, rejected = read(tree, shallow)
+    assert (list(documents), rejected) == (["tree/a/b/ok.txt"], {"tree/a/b/c": "too_deep"})
+
+
+def test_items_travel_and_come_in_a_fixed_order(tree: Path, settings: IngestSettings) -> None:
+    """ARC-9: workers read pickled items; the order does not depend on the file system."""
+    for name in ("b.txt", "a/z.txt", "a.txt", "c/a.txt", "B.txt"):
+        write(tree / name)
+    items = list_items(tree, settings)
+    assert pickle.loads(pickle.dumps(items)) == items
+    assert [item.uri for item in items] == [
+        "tree/B.txt",
+        "tree/a.txt",
+        "tree/b.txt",
+        "tree/a/z.txt",
+        "tree/c/a.txt",
+    ]
+
+
+def test_a_single_file_is_a_source(tree: Path, settings: IngestSettings) -> None:
+    """ING-1: it has the URI that its folder would give it; a domain may be forced."""
+    write(tree / "a.py", "x = 1\n")
+    documents, _ = read(tree / "a.py", settings, Domain.ACADEMIC)
+    assert [(uri, d.domain) for uri, d in documents.items()] == [("tree/a.py", Domain.ACADEMIC)]
+
+
+def test_a_source_that_is_not_there_is_an_error(tree: Path, settings: IngestSettings) -> None:
+    """ING-3: the user named it, so nothing can go on without it."""
+    with pytest.raises(SourceError, match="found none"):
+        list_items(tree / "nothing", settings)
+
+
+RECORDS = [
+    {"_id": "1", "title": "One", "text": "First.", "metadata": {"year": 1999, "venue": "X", "none": None}},
+    {"_id": "2", "title": "", "text": "Second \ud800."},
+]
+BROKEN = [
+    b"{not json",
+    b'["a list"]',
+    b'{"_id": "3"}',
+    b'{"_id": "4", "text": "' + b"x" * 1000 + b'"}',
+    b"[" * 900,
+    b"\xff",
+]
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
+def test_a_corpus_gives_its_records_and_names_its_broken_lines(
+    tmp_path: Path, settings: IngestSettings, suffix: str
+) -> None:
+    """ING-1, ING-3: the id is kept, facts become strings, a malformed line is a rejection naming it."""
+    path = tmp_path / "books" / f"corpus{suffix}"
+    lines = b"\n".join(
+        [*(json.dumps(record).encode() for record in RECORDS), *BROKEN, b"", b'{"_id": 9, "text": "Last."}']
+    )
+    write(path, gzip.compress(lines) if suffix.endswith("gz") else lines)
+    small = settings.model_copy(update={"records_per_item": 3})
+    documents, rejected = read(path, small)
+    assert [(uri, d.title, d.text) for uri, d in documents.items()] == [
+        ("books:1", "One", "First."),
+        ("books:2", None, "Second \ufffd\ufffd\ufffd."),
+        ("books:9", None, "Last."),
+    ]
+    assert documents["books:1"].metadata == {"_id": "1", "year": "1999", "venue": "X"}
+    assert {d.content_type for d in documents.values()} == {ContentType.RECORD}
+    assert rejected == {f"books:line {n}": "invalid_record" for n in (3, 4, 5, 7, 8)} | {"books:line 6": "too_large"}
+
+
+def test_a_damaged_compressed_corpus_gives_what_it_can(tmp_path: Path, settings: IngestSettings) -> None:
+    """ING-3: a truncated download is reported once, and what comes before the damage is read."""
+    rows = [json.dumps({"_id": str(n), "text": f"{n * 7919 % 104729} words"}).encode() for n in range(2000)]
+    whole = gzip.compress(b"\n".join(rows))
+    path = tmp_path / "cut.jsonl.gz"
+    write(path, whole[: len(whole) // 2])
+    documents, rejected = read(path, settings)
+    assert 100 < len(documents) < 2000
+    assert list(rejected.values()) == ["undecodable"]
+
+
+def test_batches_of_a_corpus_are_the_corpus(data_root: Path) -> None:
+    """ING-1, ARC-9: however a real corpus is divided into items, its records are the same, in order."""
+    path = data_root / "cacm" / "corpus.jsonl.gz"
+    ingest = load_settings([], [], environment={}).ingest
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        expected = [f"cacm:{json.loads(line)['_id']}" for line in file]
+    for changes in ({}, {"records_per_item": 100, "items_per_compressed_corpus": 5}):
+        changed = ingest.model_copy(update=changes)
+        found = list(read_source(path, changed, domain=None))
+        assert [item.uri for item in found] == expected

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.domain.errors import SourceError
+from pipelines.ingestion.parts import REPEATED, keep_mentions_once, reject_repeated, write_part
+from pipelines.ingestion.plan import Plan, units_of
+from pipelines.ingestion.units import Unit, pack, unpack
+from pipelines.ingestion.workers import Embed, FindEntities, ReadAndChunk
+from tests.support.ingestion import CAPITALS, FORBIDDEN, WORDS, a_plan, a_tree
+
+
+def _read(plan: Plan) -> list[Unit]:
+    worker = ReadAndChunk(plan.ingest, plan.chunking, plan.embedding, plan.domain)
+    return [worker.work(unit) for unit in units_of(plan)]
+
+
+def _embed(plan: Plan, maker: str = WORDS) -> Embed:
+    return Embed(plan.embedding, "words", "words-1", plan.vectors, maker)
+
+
+def test_every_item_becomes_a_document_or_a_row_of_rejected(tmp_path: Path) -> None:
+    """ING-3: in = documents + rejected, each with a reason."""
+    plan = a_plan(a_tree(tmp_path, files=5), tmp_path / "store")
+    units = _read(plan)
+    documents = sum(unit.tables["documents"].num_rows for unit in units)
+    rejected = [row for unit in units for row in unit.tables["rejected"].to_pylist()]
+    assert documents == 5 + 1  # modules and notes
+    assert {row["uri"]: row["reason"] for row in rejected} == {"tree/image.bin": "binary", "tree/blank.txt": "blank"}
+    assert sum(unit.counts.get("rejected:binary", 0) for unit in units) == 1
+
+
+def test_chunks_fit_the_encoder(tmp_path: Path) -> None:
+    """ING-12: sizes of any domain are capped by what the encoder reads."""
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "long.txt").write_text("A sentence of a few words. " * 400)
+    plan = a_plan(tmp_path / "tree", tmp_path / "store")
+    tokens = [count for unit in _read(plan) for count in unit.tables["chunks"]["tokens"].to_pylist()]
+    assert len(tokens) > 1
+    assert max(tokens) <= plan.embedding.max_tokens - 2
+
+
+def test_each_distinct_text_is_embedded_once_and_never_again(tmp_path: Path) -> None:
+    """ING-20: an unchanged text makes no encoder call, and gets the same bits."""
+    plan = a_plan(a_tree(tmp_path, files=3), tmp_path / "store")
+    unit = _read(plan)[1]
+    first = _embed(plan).work(unit)
+    again = _embed(plan, FORBIDDEN).work(unit)
+    distinct = len(set(unit.tables["chunks"]["content_hash"].to_pylist()))
+    assert distinct < unit.tables["chunks"].num_rows  # the modules share a function
+    assert (first.counts["embedded"], first.counts["embedding_cache_hits"]) == (distinct, 0)
+    assert (again.counts["embedded"], again.counts["embedding_cache_hits"]) == (0, distinct)
+    assert again.tables["vectors"].equals(first.tables["vectors"])
+
+
+def test_a_text_seen_in_another_unit_comes_from_the_cache(tmp_path: Path) -> None:
+    """ING-20: only the missing texts of a unit are computed."""
+    plan = a_plan(a_tree(tmp_path, files=6), tmp_path / "store")
+    worker = _embed(plan)
+    done = [worker.work(unit) for unit in _read(plan)]
+    texts = {content for unit in done for content in unit.tables["chunks"]["content_hash"].to_pylist()}
+    assert sum(unit.counts["embedded"] for unit in done) == len(texts)
+    assert sum(unit.counts["embedding_cache_hits"] for unit in done) > 0
+
+
+def test_mentions_point_into_the_chunk_and_are_looked_for_once(tmp_path: Path) -> None:
+    """ING-16, ING-20: spans refer to the chunk's text; an unchanged text makes no GLiNER call."""
+    plan = a_plan(a_tree(tmp_path, files=1), tmp_path / "store")
+    unit = _read(plan)[-1]
+    found = FindEntities(plan.extraction, plan.mentions, CAPITALS).work(unit)
+    again = FindEntities(plan.extraction, plan.mentions, FORBIDDEN).work(unit)
+    texts = {row["content_hash"]: row["text"] for row in unit.tables["chunks"].to_pylist()}
+    rows = found.tables["mentions"].to_pylist()
+    assert rows
+    assert all(texts[row["content_hash"]][row["start"] : row["end"]] == row["text"] for row in rows)
+    assert again.tables["mentions"].equals(found.tables["mentions"])
+    assert (again.counts["extracted"], again.counts["entity_cache_hits"]) == (0, len(texts))
+
+
+def test_other_labels_are_looked_for_again(tmp_path: Path) -> None:
+    """ING-20: mentions belong to the labels and thresholds that they were found with."""
+    plan = a_plan(a_tree(tmp_path, files=1), tmp_path / "store")
+    unit = _read(plan)[-1]
+    FindEntities(plan.extraction, plan.mentions, CAPITALS).work(unit)
+    other = plan.extraction.model_copy(update={"threshold": 0.6})
+    assert FindEntities(other, plan.mentions, CAPITALS).work(unit).counts["entity_cache_hits"] == 0
+
+
+def test_a_unit_survives_its_journey(tmp_path: Path) -> None:
+    """ARC-5: what Arrow carries between workers is what was put in."""
+    plan = a_plan(a_tree(tmp_path, files=2), tmp_path / "store")
+    unit = _embed(plan).work(_read(plan)[0])
+    there = unpack(pack(unit))
+    assert (there.number, there.items, there.counts) == (unit.number, unit.items, unit.counts)
+    assert {name: table.equals(unit.tables[name]) for name, table in there.tables.items()} == dict.fromkeys(
+        unit.tables, True
+    )
+
+
+def test_a_worker_that_runs_twice_gives_the_same(tmp_path: Path) -> None:
+    """ARC-9: a retry after a kill changes nothing."""
+    plan = a_plan(a_tree(tmp_path, files=3), tmp_path / "store")
+    reader = ReadAndChunk(plan.ingest, plan.chunking, plan.embedding, plan.domain)
+    row = pack(units_of(plan)[0])
+    assert reader.run(row).equals(reader.run(row))
+
+
+def test_of_documents_with_one_uri_the_first_stays(tmp_path: Path) -> None:
+    """ING-3: a repeated id in a corpus is rejected and counted, and stops nothing."""
+    corpus = tmp_path / "notes.jsonl"
+    corpus.write_text("".join(f'{{"_id": "{name}", "text": "text {row}"}}\n' for row, name in enumerate("abacadbe")))
+    plan = a_plan(corpus, tmp_path / "store", "ingest.records_per_item=2", "ingest.unit_documents=4")
+    parts = [write_part(tmp_path, unit) for unit in _read(plan)]
+    assert reject_repeated(parts) == 2  # of unit 2 (a, d, b, e): a and b; the repetition inside unit 1 is found there
+    texts = {row["uri"]: row["text"] for part in parts for row in pq.read_table(part / "chunks.parquet").to_pylist()}
+    rejected = [row["reason"] for part in parts for row in pq.read_table(part / "rejected.parquet").to_pylist()]
+    assert texts["notes:a"] == "text 0"
+    assert sorted(texts) == [f"notes:{name}" for name in "abcde"]
+    assert rejected == [REPEATED] * 3
+
+
+def test_mentions_of_a_content_are_counted_once(tmp_path: Path) -> None:
+    """ING-16, ARC-4: a function that stands in every module mentions what it mentions once."""
+    plan = a_plan(a_tree(tmp_path, files=7), tmp_path / "store")
+    worker = FindEntities(plan.extraction, plan.mentions, CAPITALS)
+    parts = [write_part(tmp_path, worker.work(unit)) for unit in _read(plan)]
+    keep_mentions_once(parts)
+    rows = [tuple(row.values()) for part in parts for row in pq.read_table(part / "mentions.parquet").to_pylist()]
+    assert sum(row[3] == 'Handle."""' for row in rows) == 1
+    assert len(rows) == len(set(rows))
+
+
+def test_two_sources_of_one_name_are_told_apart_or_refused(tmp_path: Path) -> None:
+    """ING-3: a clash of the user's sources is an error at the start, not thousands of rejections."""
+    one, two = a_tree(tmp_path / "a", files=1), a_tree(tmp_path / "b", files=1)
+    plan = a_plan(one, tmp_path / "store")
+    same = replace(plan, sources=[one, one])
+    clash = replace(plan, sources=[one, two])
+    assert units_of(same) == units_of(plan)
+    with pytest.raises(SourceError, match="rename one of the folders"):
+        units_of(clash)
+
+
+def test_vectors_are_the_rounded_ones_from_the_start(tmp_path: Path) -> None:
+    """ARC-9: a fresh vector has the precision of a cached one."""
+    plan = a_plan(a_tree(tmp_path, files=1), tmp_path / "store")
+    unit = _embed(plan).work(_read(plan)[0])
+    vectors = np.array(unit.tables["vectors"]["vector"].to_pylist(), dtype=np.float64)
+    assert np.array_equal(vectors, vectors.astype(np.float16).astype(np.float64))

@@ -1,0 +1,35 @@
+"""ARC (job contracts): every job ends with the exit code that its docstring states."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs import _job
+from pipelines.domain.errors import StoreError
+
+
+def works(count: int = 1) -> None:
+    """Do nothing."""
+
+
+def refuses() -> None:
+    """Give a reason."""
+    raise StoreError("expected something,\nfound nothing")
+
+
+def test_a_job_that_works_ends_with_0() -> None:
+    """Job contract."""
+    assert _job.run(works, ["--count", "2"]) == 0
+
+
+def test_a_job_that_cannot_work_ends_with_1_and_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """Job contract."""
+    assert _job.run(refuses, []) == 1
+    assert capsys.readouterr().err == "jobs.refuses: expected something, found nothing\n"
+
+
+@pytest.mark.parametrize("arguments", [["--nonsense"], ["--count", "many"], ["surplus"]])
+def test_wrong_usage_ends_with_2_and_is_explained(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Job contract."""
+    assert _job.run(works, arguments) == 2
+    assert arguments[0] in capsys.readouterr().err

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+
+from jobs.reindex import headline, plan_of
+from pipelines.domain.errors import ConfigurationError
+from pipelines.domain.ids import GenerationId
+from pipelines.ingestion.report import Outcome, Progress
+from pipelines.settings import load_settings
+
+
+def test_progress_adds_up_over_units() -> None:
+    """ING-27: counts, rates, rejects and the time left come from the units done."""
+    progress = Progress("embedding", total=10, begun=100.0, now=100.0)
+    progress = progress.after({"chunks": 6, "rejected:binary": 1}, now=102.0)
+    progress = progress.after({"chunks": 4, "rejected:binary": 2, "rejected:blank": 1}, now=104.0)
+    assert progress.rate("chunks") == pytest.approx((6 + 4) / 4.0)
+    assert progress.rejected == {"binary": 3, "blank": 1}
+    assert progress.seconds_left == pytest.approx(4.0 / 2 * (10 - 2))
+
+
+def test_a_run_without_sources_is_refused() -> None:
+    """OPS-3: what is missing is named."""
+    with pytest.raises(ConfigurationError, match="--source"):
+        plan_of(load_settings(environment={}), [])
+
+
+def test_the_last_line_says_whether_something_changed() -> None:
+    """ING-26: content that is live already is not published again, and the run says so."""
+    facts = dict.fromkeys(("documents", "chunks", "entities", "embedded", "embedding_cache_hits"), 1)
+    more = dict.fromkeys(("extracted", "entity_cache_hits", "skipped"), 0)
+    empty: dict[str, dict[str, int]] = {name: {} for name in ("rejected", "by_type", "by_domain", "by_language")}
+    told = [
+        headline(
+            Outcome(
+                generation=GenerationId("g"), content_hash="h", published=new, seconds=1.0, **facts, **more, **empty
+            )
+        )
+        for new in (True, False)
+    ]
+    assert told[0] != told[1]
+    assert all("generation g" in line for line in told)

@@ -1,0 +1,47 @@
+"""RET-13: what each signal means at its edges."""
+
+import pytest
+
+from pipelines.domain.ranking import Signal, WeightBelief
+from pipelines.quality import signals
+from pipelines.quality.score import contributions
+
+
+def test_every_signal_has_its_function() -> None:
+    """RET-13."""
+    assert all(callable(getattr(signals, signal.value)) for signal in Signal)
+
+
+def test_a_list_of_one_counts_as_a_hit_in_both_channels() -> None:
+    """RET-9: a single-result list does not normalise to 0."""
+    assert signals.vector([0.2]) == signals.lexical([0.7]) == [1.0]
+
+
+def test_the_last_lexical_hit_is_no_miss() -> None:
+    """RET-9: BM25 is measured from its floor, 0, not from the worst candidate."""
+    assert signals.lexical([8.0, 6.0]) == [1.0, 6.0 / 8.0]
+
+
+def test_no_candidates_and_no_hits_are_answered() -> None:
+    """RET-13."""
+    assert signals.vector([]) == signals.lexical([]) == []
+    assert signals.vector([None, None]) == signals.lexical([None, 0.0]) == [0.0, 0.0]
+
+
+def test_a_signal_that_is_not_a_number_is_refused() -> None:
+    """RET-13."""
+    with pytest.raises(ValueError, match="NaN"):
+        signals.usage(float("nan"))
+
+
+def test_a_weighted_signal_without_value_is_refused() -> None:
+    """RET-18: a contribution cannot silently be left out."""
+    with pytest.raises(ValueError, match="usage"):
+        contributions({Signal.VECTOR: 1.0}, {Signal.VECTOR: 0.5, Signal.USAGE: 0.5})
+
+
+def test_a_contribution_carries_the_belief_behind_its_weight() -> None:
+    """RET-18."""
+    belief = WeightBelief(mean=1.0, low=0.9, high=1.0, n_effective=3.0, level="agent")
+    (part,) = contributions({Signal.TRUST: 0.4}, {Signal.TRUST: 1.0}, {Signal.TRUST: belief})
+    assert (part.amount, part.belief) == (0.4, belief)

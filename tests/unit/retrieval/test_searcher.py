@@ -1,0 +1,147 @@
+"""RET-7, RET-8, RET-14, ARC-2: a search from query to answer, over a generation in memory."""
+
+import pytest
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.ranking import Channel, Signal
+from pipelines.retrieval.searcher import Searcher
+from tests.support.retrieval_fakes import (
+    NOW,
+    FailingIndex,
+    MemoryGeneration,
+    MemorySource,
+    a_query,
+    a_searcher,
+    settings,
+)
+
+DOCUMENTS = {
+    "notes.md": ["a checkpoint is written after each commit", "locks are held briefly"],
+    "store.py": ["def write checkpoint to disk", "def read a page"],
+    "copy.md": ["locks are held briefly"],
+    "other.txt": ["bananas are yellow"],
+}
+HOUR = 3600.0
+
+
+def test_the_same_content_found_twice_is_one_candidate_that_names_its_channels() -> None:
+    """RET-8."""
+    answer = a_searcher(MemoryGeneration(DOCUMENTS), unit="chunk").search(a_query("how is a checkpoint written"))
+    hashes = [result.content_hash for result in answer.results]
+    assert len(hashes) == len(set(hashes))
+    assert set(answer.results[0].channels) == {Channel.DENSE, Channel.LEXICAL}
+    assert answer.results[0].text == "a checkpoint is written after each commit"
+
+
+def test_a_text_in_two_documents_is_one_result_that_names_both() -> None:
+    """ARC-4."""
+    answer = a_searcher(MemoryGeneration(DOCUMENTS)).search(a_query("locks held briefly"))
+    assert set(answer.results[0].uris) == {"copy.md", "notes.md"}
+
+
+@pytest.mark.parametrize(("delay_s", "reason"), [(0.0, "OSError: the index is gone"), (0.5, "no answer within")])
+def test_a_channel_that_fails_or_is_late_is_left_out_and_named(delay_s: float, reason: str) -> None:
+    """RET-7."""
+    generation = MemoryGeneration(DOCUMENTS)
+    generation.lexical = FailingIndex(delay_s)
+    answer = a_searcher(generation, budget_ms={"dense": 5000, "lexical": 250}).search(a_query("checkpoint"))
+    assert reason in answer.failed_channels["lexical"]
+    assert answer.results
+    assert all(set(result.channels) == {Channel.DENSE} for result in answer.results)
+    # Without the channel its similarity has no weight: the others share it.
+    assert "lexical" not in {part.name for part in answer.results[0].contributions}
+
+
+def test_a_batch_answers_as_single_searches_do() -> None:
+    """RET-20: sharing batches changes no result."""
+    searcher = a_searcher(MemoryGeneration(DOCUMENTS), encode_batch=2)
+    queries = [a_query(text) for text in ("checkpoint", "yellow bananas", "locks", "a page")]
+    together = searcher.search_many(queries)
+    for answer, query in zip(together, queries, strict=True):
+        alone = searcher.search(query)
+        assert [result.content_hash for result in answer.results] == [item.content_hash for item in alone.results]
+        # Batches of another size round the last bit of a cosine differently.
+        assert [result.score for result in answer.results] == pytest.approx([item.score for item in alone.results])
+
+
+@pytest.mark.parametrize(("complete", "expected"), [(True, [True, False]), (False, [False, False])])
+def test_a_known_similarity_does_not_count_as_none(complete: bool, expected: list[bool]) -> None:
+    """RET-14: what only the lexical channel ranked has its cosine all the same; off by configuration (ARC-8)."""
+    asked = "red blue green"
+    # Dense prefers the short texts; the long ones hold all words, the second among more others.
+    texts = ["red blue", "red", f"{asked} {' '.join('abcdefghi')}", f"{asked} {' '.join('abcdefghijklmnopqrst')}"]
+    generation = MemoryGeneration({f"d{number}": [text] for number, text in enumerate(texts)})
+    answer = a_searcher(generation, depth=2, complete_scores=complete).search(a_query(asked))
+    of = {result.uris[0]: result for result in answer.results}
+    assert [Channel.DENSE in of[uri].channels for uri in ("d2", "d3")] == [False, False]
+    assert [of[uri].signals[Signal.VECTOR] > 0.0 for uri in ("d2", "d3")] == expected
+
+
+def test_a_filter_leaves_other_documents_out() -> None:
+    """RET-4: also where the same text stands in a document that fits and in one that does not."""
+    facts = {"notes.md": {"metadata": {"team": "a"}}, "copy.md": {"metadata": {"team": "b"}}}
+    searcher = a_searcher(MemoryGeneration(DOCUMENTS, facts))
+    answer = searcher.search(a_query("locks held briefly", filters={"team": "b"}))
+    assert [result.uris for result in answer.results] == [("copy.md",)]
+
+
+def test_exploration_draws_by_the_query_id() -> None:
+    """ARC-9: the same query draws the same weights; another query id draws others."""
+    searcher = a_searcher(MemoryGeneration(DOCUMENTS))
+    first, same = (searcher.search(a_query("checkpoint", explore=True)) for _ in range(2))
+    assert first.results == same.results
+    weights = {part.name: part.weight for part in first.results[0].contributions}
+    expected = {part.name: part.belief.mean for part in first.results[0].contributions if part.belief}
+    assert weights != expected
+
+
+def test_a_fresher_document_ranks_above_an_equal_one() -> None:
+    """RET-14: quality signals take part in the learned score."""
+    documents = {"old.md": ["one two three x"], "new.md": ["one two three y"]}
+    facts = {"old.md": {"modified_at": NOW - 1000 * HOUR}, "new.md": {"modified_at": NOW - HOUR}}
+    answer = a_searcher(MemoryGeneration(documents, facts)).search(a_query("one two three"))
+    assert [result.uris[0] for result in answer.results] == ["new.md", "old.md"]
+    assert answer.results[0].signals[Signal.FRESHNESS] == pytest.approx(2 ** (-1 / 24))
+
+
+def test_the_query_chooses_whose_weights_rank() -> None:
+    """RET-14: a named domain's weights for all, else each candidate's own."""
+    asked = []
+
+    class Remembering(type(a_searcher(MemoryGeneration(DOCUMENTS)).snapshot.beliefs)):  # type: ignore[misc]
+        def weights(self, scope, active):
+            asked.append(scope.domain)
+            return super().weights(scope, active)
+
+    facts = {"store.py": {"domain": Domain.CODE}}
+    for domain, expected in ((None, {Domain.CODE, Domain.GENERAL}), (Domain.ACADEMIC, {Domain.ACADEMIC})):
+        asked.clear()
+        source = MemorySource(MemoryGeneration(DOCUMENTS, facts))
+        taken = source.take(None)
+        object.__setattr__(taken, "beliefs", Remembering())
+        source.take = lambda previous, taken=taken: taken  # type: ignore[method-assign]
+        searcher = Searcher(source, taken.generation.encoder, settings(), clock=lambda: NOW)  # type: ignore[attr-defined]
+        searcher.search(a_query("checkpoint", domain=domain))
+        assert set(asked) == expected
+
+
+def test_hostile_queries_never_raise() -> None:
+    """RET-21."""
+    searcher = a_searcher(MemoryGeneration(DOCUMENTS))
+    for text in ("", "   ", "\ud800", "\x00\x01", 'AND OR NOT ( [ *:* " ~', "x " * 100_000, "ﷺ" * 10_000):
+        answer = searcher.search(a_query(text))
+        assert len(answer.query.text) == len(text)
+    assert answer.truncated
+
+
+def test_what_is_published_is_seen_after_the_refresh_interval_and_not_within_a_request() -> None:
+    """ARC-2, FBK-7."""
+    source = MemorySource(MemoryGeneration(DOCUMENTS), MemoryGeneration({"new.md": ["checkpoint"]}))
+    now = [0.0]
+    searcher = Searcher(source, MemoryGeneration(DOCUMENTS).encoder, settings(refresh_s=1.0), clock=lambda: now[0])
+    assert searcher.search(a_query("checkpoint")).generation == "gen-0"
+    source.version = 1
+    now[0] = 0.5
+    assert searcher.search(a_query("checkpoint")).generation == "gen-0"
+    now[0] = 1.5
+    assert searcher.search(a_query("checkpoint")).generation == "gen-1"

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.learned import LearnedState
+from pipelines.learning.evidence import Evidence
+from pipelines.serving.cli import main
+from tests.support.generations import publish
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    catalog = Catalog(tmp_path)
+    for number, name in enumerate(("g1", "g2", "g3")):
+        publish(catalog, name, created_at=float(number))
+    return tmp_path
+
+
+def weft(store: Path, *arguments: str) -> int:
+    return main([*arguments, "--store", str(store)])
+
+
+def test_generations_are_listed_with_the_live_one_marked(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """ING-26: `weft generations list` shows every generation and which one is live."""
+    assert weft(store, "generations", "list", "--json") == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(row["id"], row["live"]) for row in rows] == [("g1", False), ("g2", False), ("g3", True)]
+    assert weft(store, "generations", "list") == 0
+    assert "previous" in capsys.readouterr().out
+
+
+def test_rolling_back_by_command(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """ING-26: `weft generations rollback` makes the named generation live."""
+    assert weft(store, "generations", "rollback", "g1") == 0
+    assert capsys.readouterr().out == "g1 is live, instead of g3\n"
+    assert Catalog(store).pointer().generation == "g1"
+
+
+def test_pruning_by_command(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """ING-26: `weft generations prune` names what it removed."""
+    assert weft(store, "generations", "prune", "--keep", "1") == 0
+    assert capsys.readouterr().out == "removed g1\n"
+
+
+def test_showing_and_verifying_the_live_one(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """ING-26: `live` stands for the id of the live generation."""
+    assert weft(store, "generations", "show", "live") == 0
+    assert json.loads(capsys.readouterr().out)["id"] == "g3"
+    assert weft(store, "generations", "verify", "live") == 0
+    assert capsys.readouterr().out == "g3: 3 files are as they were written\n"
+
+
+def test_damage_is_one_line_and_exit_code_1(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """ARC-2: verification names the damaged file and fails the command."""
+    (store / "generations/g3/vectors/words/vectors.npy").write_text("?")
+    assert weft(store, "generations", "verify", "g3") == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "vectors.npy: expected sha256" in line
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(("show", "none"), 1), (("rollback",), 2), (("prune",), 2)])
+def test_what_cannot_be_done_says_why(store: Path, arguments: tuple[str, ...], code: int) -> None:
+    """ING-26: a wrong id is refused with 1, wrong usage with 2."""
+    assert weft(store, "generations", *arguments) == code
+
+
+def test_learned_versions_are_listed(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """CON-9: `weft learned list` shows every version and which one is live."""
+    catalog = Catalog(store)
+    state = LearnedState(parent=None, evidence=Evidence(), cut=Evidence())
+    version = catalog.publish_learned(state, expected_newest=None)
+    assert weft(store, "learned", "list", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["live"] is False
+    catalog.make_live(version)
+    assert weft(store, "learned", "list") == 0
+    assert version in capsys.readouterr().out
