@@ -145,7 +145,7 @@ def _device(wanted: str) -> str:
 
 def _load(folder: Path, device: str) -> Any:
     logging.getLogger("sentence_transformers").setLevel(logging.WARNING)
-    disable_progress_bar()  # a bar for a hundred small tensors tells nobody anything
+    disable_progress_bar()  # type: ignore[no-untyped-call]  # a bar for a hundred small tensors tells nobody anything
     try:
         return SentenceTransformer(str(folder), device=device, local_files_only=True).eval()
     except Exception as error:  # whatever a foreign model folder makes the libraries raise
