@@ -1,0 +1,35 @@
+"""Run a Kafka-protocol broker on this machine, for trying things out: everything it holds ends with it.
+
+    python -m jobs.broker [--port 9092]
+
+In production weft talks to Apache Kafka; every job takes `--bootstrap`, or `kafka.bootstrap` in the configuration.
+Exit codes: 0 stopped by SIGTERM or SIGINT, 1 with a reason (no answer, port taken), 2 usage.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from typing import Annotated
+
+import typer
+
+from jobs import _job
+from pipelines.runtime.broker import EmbeddedBroker
+
+
+def broker(
+    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port on the loopback interface.")] = 9092,
+) -> None:
+    """Run a broker until it is stopped."""
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    with EmbeddedBroker(port=port) as running:
+        _job.stderr.print(f"broker at {running.bootstrap}, in memory; Ctrl-C ends it and all it holds")
+        stopped.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(_job.run(broker))
