@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import logging
 import os
-from collections.abc import Callable, Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,8 @@ import ray
 from pipelines.runtime.settings import ClusterSettings
 
 _TOKEN_FILE = Path("~/.ray/auth_token")
+_HANDLED = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
+_SIGACTION_BYTES = 512  # more than any platform's struct sigaction (152 on 64-bit Linux)
 
 
 def connect(settings: ClusterSettings) -> None:
@@ -24,6 +29,12 @@ def connect(settings: ClusterSettings) -> None:
     # Ray's core warns of its own actors' arguments at every pipeline; what fails reaches us as an exception.
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     common: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.WARNING, "configure_logging": False}
+    with keeping_signal_handlers():
+        _initialise(address, settings, common)
+    _make_private(_TOKEN_FILE.expanduser())
+
+
+def _initialise(address: str, settings: ClusterSettings, common: Mapping[str, Any]) -> None:
     if address == "local":
         # A cluster that Ray starts for this process turns token authentication on and makes the token itself.
         local: dict[str, Any] = {"num_cpus": settings.cpus or None, "object_store_memory": settings.object_store_bytes}
@@ -31,7 +42,27 @@ def connect(settings: ClusterSettings) -> None:
     else:
         os.environ.setdefault("RAY_AUTH_MODE", "token")  # never join a cluster in the clear by accident
         ray.init(address=address, **common)
-    _make_private(_TOKEN_FILE.expanduser())
+
+
+@contextlib.contextmanager
+def keeping_signal_handlers() -> Iterator[None]:
+    """Put back, at the end of a block, the handlers of faults, and a program's own of SIGTERM, that it began with.
+
+    Ray replaces them when it starts. A Java machine in the same process lives by its handler of SIGSEGV, which it
+    raises on purpose, and a job's own handler of SIGTERM would never be asked.
+    """
+    libc = ctypes.CDLL(None)
+    own = signal.getsignal(signal.SIGTERM)
+    kept = {number: ctypes.create_string_buffer(_SIGACTION_BYTES) for number in _HANDLED}
+    for number, action in kept.items():
+        libc.sigaction(int(number), None, action)
+    try:
+        yield
+    finally:
+        for number, action in kept.items():
+            libc.sigaction(int(number), action, None)
+        if callable(own) and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, own)
 
 
 def disconnect() -> None:
