@@ -1,4 +1,4 @@
-"""The encoder: texts to unit vectors; the one importer of sentence_transformers and torch."""
+"""The encoder: texts to unit vectors; the one importer of sentence_transformers, transformers and torch."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
+from transformers.utils.logging import disable_progress_bar
 
 from pipelines.domain.errors import ConfigurationError, ModelUnavailableError
 from pipelines.embedding.models import display_name, locate
@@ -144,6 +145,7 @@ def _device(wanted: str) -> str:
 
 def _load(folder: Path, device: str) -> Any:
     logging.getLogger("sentence_transformers").setLevel(logging.WARNING)
+    disable_progress_bar()  # type: ignore[no-untyped-call]  # a bar for a hundred small tensors tells nobody anything
     try:
         return SentenceTransformer(str(folder), device=device, local_files_only=True).eval()
     except Exception as error:  # whatever a foreign model folder makes the libraries raise

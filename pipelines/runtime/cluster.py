@@ -21,6 +21,8 @@ def connect(settings: ClusterSettings) -> None:
     if ray.is_initialized():
         return
     address = os.environ.get("RAY_ADDRESS") or settings.address
+    # Ray's core warns of its own actors' arguments at every pipeline; what fails reaches us as an exception.
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     common: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.WARNING, "configure_logging": False}
     if address == "local":
         # A cluster that Ray starts for this process turns token authentication on and makes the token itself.

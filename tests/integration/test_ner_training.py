@@ -44,6 +44,7 @@ def test_a_run_makes_a_checkpoint_that_loads_and_goes_on_where_it_stopped(
     assert 150 <= first["words"] < 600 <= second["words"]
     assert "pile_ner" not in second["sources"]
     assert "| wikigold |" in (out / "checkpoint" / "README.md").read_text(encoding="utf-8")
+    assert str(tmp_path) not in (out / "checkpoint" / "gliner_config.json").read_text(encoding="utf-8")
     settings = load_settings(environment={}).extraction
     model = settings.model_copy(update={"model": str(out / "checkpoint"), "onnx_file": "model.onnx"})
     assert EntityExtractor(model).extract(["Nothing is learned yet."]) is not None

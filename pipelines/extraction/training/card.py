@@ -20,7 +20,7 @@ class Facts:
 
     Attributes:
         size: Bytes of the checkpoint.
-        speed: Texts per second.
+        speed: Texts per second of processor time.
         threads: Threads that speed was measured with.
         offered: Labels that speed was measured with.
         training: The settings of the run, one sentence.
@@ -56,7 +56,7 @@ def card(report: Report, facts: Facts) -> str:
 def _labels(report: Report) -> str:
     judged = {label: count for label, count in report.labels.items() if count.gold}
     rows = [
-        [label, f"{report.thresholds[label]:.2f}", *_figures(count)]
+        [label, f"{report.thresholds.get(label, report.default):.2f}", *_figures(count)]
         for label, count in sorted(judged.items(), key=lambda item: -item[1].f1)
     ]
     rows.append([EITHER, "as above", *_figures(report.either)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -74,11 +75,25 @@ def micro(counts: Mapping[str, Tally]) -> Tally:
     return sum(counts.values(), Tally())
 
 
-def best_thresholds(texts: Sequence[Judged], grid: Sequence[float]) -> dict[str, float]:
-    """The threshold of `grid` with the highest F1, by label; labels without a gold span are left out."""
-    best: dict[str, tuple[float, float]] = {}
+def best_thresholds(
+    texts: Sequence[Judged], grid: Sequence[float], *, tolerance: float, least_gold: int
+) -> dict[str, float]:
+    """The threshold of `grid` for each label: the highest whose F1 comes within `tolerance` of the best.
+
+    Highest, because a wrong entity stays in the graph while a missed one is mostly mentioned again.
+
+    Args:
+        texts: Texts with what was found at the lowest threshold of `grid`.
+        grid: Thresholds to try, in [0, 1].
+        tolerance: F1 that may be given up, in [0, 1].
+        least_gold: Gold spans below which a label is left out, as its choice would be chance.
+    """
+    curves: defaultdict[str, dict[float, float]] = defaultdict(dict)
     for threshold in grid:
         for label, count in tally(texts, {}, threshold).items():
-            if count.gold and count.f1 > best.get(label, (-1.0, 0.0))[0]:
-                best[label] = (count.f1, threshold)
-    return {label: threshold for label, (_, threshold) in sorted(best.items())}
+            if count.gold >= least_gold:
+                curves[label][threshold] = count.f1
+    return {
+        label: max(threshold for threshold, f1 in curve.items() if f1 >= max(curve.values()) - tolerance)
+        for label, curve in sorted(curves.items())
+    }

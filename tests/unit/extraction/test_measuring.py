@@ -31,7 +31,17 @@ def test_spans_above_the_threshold_count_and_labels_that_are_not_judged_do_not()
 
 def test_the_chosen_threshold_has_the_best_f1() -> None:
     """ING-16: at 0.5 F1 is 1, at 0.3 it is 2 * 1 / (2 + 1)."""
-    assert best_thresholds([TEXT], (0.3, 0.5)) == {"person": 0.5}
+    assert best_thresholds([TEXT], (0.3, 0.5), tolerance=0.0, least_gold=1) == {"person": 0.5}
+
+
+def test_of_thresholds_about_as_good_the_highest_is_chosen() -> None:
+    """ING-16: 0.5 and 0.8 find the same."""
+    assert best_thresholds([TEXT], (0.5, 0.8), tolerance=0.01, least_gold=1) == {"person": 0.8}
+
+
+def test_a_label_with_too_few_mentions_gets_no_threshold() -> None:
+    """ING-16: one mention is no evidence."""
+    assert best_thresholds([TEXT], (0.3, 0.5), tolerance=0.0, least_gold=2) == {}
 
 
 def test_software_found_as_technology_counts_when_either_is_asked() -> None:
