@@ -43,7 +43,7 @@ class ShownResult(Struct, kw_only=True, frozen=True):
     """One result as it was shown.
 
     Attributes:
-        score: The ranking score in [0, 1] that calibration is learned on.
+        score: Its relevance in [0, 1], which means the same under every fusion mode: calibration is learned on it.
         signals: Value in [0, 1] of every signal by name.
         propensity: Probability of showing it at this rank under the policy in force; 1 without exploration.
         included: Whether it was handed to the user or into the context.

@@ -136,7 +136,7 @@ def _shown(result: RankedResult) -> ShownResult:
         content_hash=result.content_hash,
         rank=result.rank,
         domain=result.domain,
-        score=_share(result.score),
+        score=_share(result.relevance),
         signals={signal.value: _share(value) for signal, value in result.signals.items()},
     )
 

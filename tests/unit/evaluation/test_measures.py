@@ -117,17 +117,17 @@ def test_a_malformed_judgement_is_refused_with_its_place(tmp_path: Path, line: s
         read_dataset(folder, "test")
 
 
-def test_a_run_file_keeps_the_order_of_ties(tmp_path: Path) -> None:
-    """EVA-5, ARC-4: every document of a content is credited, and scores fall strictly as 32-bit numbers."""
+def test_a_run_file_orders_ties_as_trec_eval_does(tmp_path: Path) -> None:
+    """EVA-5, ARC-4: every document of a content is credited; ties by id from the last, then strictly falling."""
     answer = a_searcher(MemoryGeneration({"b": ["same"], "a": ["same"], "c": ["other"]})).search(a_query("same"))
     ranked = as_ranked(answer.results, depth=10)
-    assert list(ranked) == ["a", "b", "c"]
+    assert list(ranked) == ["b", "a", "c"]
     scores = list(ranked.values())
     assert scores[0] > scores[1] > scores[2]
     assert [float(score) for score in scores] == sorted(set(scores), reverse=True)
     write_run(tmp_path / "run.txt", {"q1": ranked}, "weft")
     fields = [line.split() for line in (tmp_path / "run.txt").read_text().splitlines()]
-    assert [row[:4] for row in fields] == [["q1", "Q0", "a", "1"], ["q1", "Q0", "b", "2"], ["q1", "Q0", "c", "3"]]
+    assert [row[:4] for row in fields] == [["q1", "Q0", "b", "1"], ["q1", "Q0", "a", "2"], ["q1", "Q0", "c", "3"]]
     assert [float(row[4]) for row in fields] == scores
 
 

@@ -61,6 +61,7 @@ def an_answer(query: Query) -> Answer:
             channels={},
             signals={Signal.VECTOR: value, Signal.TRUST: 0.5},
             contributions=(Contribution("vector", value, 1.0, value),),
+            relevance=value,
         )
         for rank, value in ((1, 1.0 + 1e-9), (2, 0.25))
     )
