@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pipelines.chunking.ground_truth import SyntheticQuestion, masked_corpus
 from pipelines.domain.documents import Document
+from pipelines.domain.errors import StoreError
+from pipelines.domain.ids import content_hash
 from pipelines.embedding.tokens import load_token_counter
 from pipelines.ingestion.sources import read_source
 from pipelines.settings import Settings
@@ -44,6 +46,29 @@ def prepare(folder: Path, settings: Settings, *, modules: int) -> DemoCorpus:
     for document in documents:
         _write(folder / document.uri, document)
     return DemoCorpus((folder / "weft", folder / "python"), len(documents), tuple(questions))
+
+
+def split(
+    questions: Sequence[SyntheticQuestion], limit: int
+) -> tuple[list[SyntheticQuestion], list[SyntheticQuestion]]:
+    """Questions to learn from and held-out ones, drawn by the hash of their text: the same on every machine."""
+    drawn = sorted(questions, key=lambda question: content_hash(question.text))[:limit]
+    return drawn[::2], drawn[1::2]
+
+
+def make_room(root: Path) -> None:
+    """Empty a demonstration's store, but for its caches: its log of feedback ended with the broker that held it.
+
+    Raises:
+        StoreError: The store holds something else.
+    """
+    kept = {"cache"}
+    held = {path.name for path in root.iterdir()} if root.is_dir() else set()
+    if held - kept and "demo" not in held:
+        raise StoreError(f"{root}: expected an empty folder or a demonstration's store, found {sorted(held)}")
+    for name in sorted(held - kept):
+        path = root / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _own() -> Iterator[Path]:

@@ -10,7 +10,6 @@ Exit codes: 0 done, 1 with a reason, 2 usage.
 from __future__ import annotations
 
 import random
-import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,12 +25,11 @@ from rich.progress import track
 from jobs import _demo_report as report
 from jobs import _job, consolidate, reindex
 from jobs._background import BackgroundUpdaters
-from jobs._demo_corpus import prepare
+from jobs._demo_corpus import make_room, prepare, split
 from jobs.search import opened
 from pipelines.chunking.ground_truth import SyntheticQuestion
 from pipelines.consolidation.gate import Improve, Improvement, Shadow
 from pipelines.consolidation.night import Evaluate
-from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import ContentHash, QueryId, SessionId, content_hash
 from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.compare import compare
@@ -76,7 +74,7 @@ def demo(
     # A question's answer is one chunk, so chunks are what is ranked.
     settings = _job.settings_of(conf, [*assignments, "retrieval.unit=chunk"], store)
     root = Path(settings.storage.root)
-    _start_afresh(root)
+    make_room(root)
     report.step("Preparing the corpus: this repository and the standard library, what is asked masked")
     corpus = prepare(root / "demo", settings, modules=modules)
     lessons, held_out = split(corpus.questions, questions)
@@ -99,29 +97,6 @@ def demo(
         {**summary, "metrics": {name: held.means for name, held in asked.items()}, "held_out": len(held_out)},
         as_json=as_json,
     )
-
-
-def split(
-    questions: Sequence[SyntheticQuestion], limit: int
-) -> tuple[list[SyntheticQuestion], list[SyntheticQuestion]]:
-    """Questions to learn from and held-out ones, drawn by the hash of their text: the same on every machine."""
-    drawn = sorted(questions, key=lambda question: content_hash(question.text))[:limit]
-    return drawn[::2], drawn[1::2]
-
-
-def _start_afresh(root: Path) -> None:
-    """Empty a demonstration's store, but for its caches: its log of feedback ended with the broker that held it.
-
-    Raises:
-        StoreError: The store holds something else.
-    """
-    kept = {"cache"}
-    held = {path.name for path in root.iterdir()} if root.is_dir() else set()
-    if held - kept and "demo" not in held:
-        raise StoreError(f"{root}: expected an empty folder or a demonstration's store, found {sorted(held)}")
-    for name in sorted(held - kept):
-        path = root / name
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 @contextmanager

@@ -23,10 +23,10 @@ from jobs import _job
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.champion import ChampionFollower
 from pipelines.domain.errors import StoreError
+from pipelines.domain.ids import LearnedVersion
 from pipelines.feedback.actors import Task, run_updaters
 from pipelines.feedback.updater import Progress
 from pipelines.runtime.clock import system_clock
-from pipelines.runtime.tracking import Tracking
 from pipelines.settings import Settings
 
 _COUNTS = ("consumed", "applied", "duplicate", "dead_lettered", "late", "waiting", "unjoined", "holes")
@@ -51,12 +51,12 @@ def update(
     local: Annotated[bool, typer.Option("--local", help="One updater in this process, without Ray.")] = False,
     as_json: _job.AsJson = False,
 ) -> None:
-    """Keep the evidence of every partition up with the feedback topic, and follow the champion alias."""
+    """Keep the evidence of every partition up with the feedback topic; while it runs on, follow the champion alias."""
     chosen = [] if bootstrap is None else [f"kafka.bootstrap={bootstrap!r}"]
     settings = _job.settings_of(conf, [*assignments, *chosen], store)
     follower = ChampionFollower(
         Catalog(Path(settings.storage.root)),
-        Tracking.of(settings.tracking, Path(settings.storage.root)),
+        _Registry(settings),
         every_s=settings.consolidation.follow_every_s,
         clock=system_clock,
     )
@@ -67,7 +67,7 @@ def update(
             until_caught_up=until_caught_up,
             stop=_stopped_by_signals(),
             on_progress=lambda found: live.update(_table(found), refresh=True),
-            on_tick=follower.tick,
+            on_tick=follower.tick if not until_caught_up else lambda: None,
         )
     follower.close(settings.tracking.http_timeout_s)
     _job.stderr.print(_table(standings))
@@ -121,6 +121,19 @@ def require_balance(standings: Sequence[Progress]) -> None:
             f"partitions {wrong}: expected consumed = applied + duplicate + dead-lettered + late, found otherwise: "
             "the store is damaged; delete updaters/<partition> to replay the topic"
         )
+
+
+class _Registry:
+    """The registry, reached for at the first look: importing MLflow takes longer than catching up often does."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def alias(self, alias: str) -> LearnedVersion | None:
+        """The learned version an alias names, None where it names none of weft's."""
+        from pipelines.runtime.tracking import Tracking  # noqa: PLC0415
+
+        return Tracking.of(self._settings.tracking, Path(self._settings.storage.root)).alias(alias)
 
 
 def _row(standing: Progress) -> dict[str, Any]:
