@@ -123,11 +123,12 @@ def _show_result(result: RankedResult, query: str, length: int, *, explain: bool
         f"[bold]{result.rank:>3}[/]  [cyan]{result.score:.4f}[/]{sure}  {escape(place)}  [magenta]{escape(name)}[/]",
         highlight=False,
     )
-    out.print(Padding(escape(snippet(result.text, query, length)), (0, 0, 0, 5)), style="dim", highlight=False)
+    shown = Padding(escape(snippet(result.text, query, length)), (0, 0, 0, 5))
+    out.print(shown, style="dim", highlight=False, soft_wrap=False)
     for uri in result.uris[1:]:
         out.print(f"     [dim]also {escape(uri)}[/]", highlight=False)
     if explain:
-        out.print(Padding(explained(result), (0, 0, 1, 5)))
+        out.print(Padding(explained(result), (0, 0, 1, 5)), soft_wrap=False)
 
 
 def _chosen(fusion: FusionMode | None, channels: str | None, unit: ResultUnit | None) -> list[str]:
