@@ -1,0 +1,39 @@
+"""The house: imports run one way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_imports_run_from_jobs_towards_the_domain_and_never_back() -> None:
+    """ARC-6: the contracts in pyproject.toml hold."""
+    command = [Path(sys.executable).with_name("lint-imports"), "--no-cache"]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout[-3000:]
+    assert "0 broken" in found.stdout
+
+
+def test_only_one_module_talks_to_each_engine() -> None:
+    """ARC-6: an engine can be replaced, and its traps are known, in one place."""
+    allowed = {
+        "faiss": {"indexes/vectors.py"},
+        "jnius": {"indexes/jvm.py"},
+        "pyserini": {"indexes/jvm.py"},
+        "kafka": {"runtime/kafka.py"},
+        "mlflow": {"runtime/tracking.py"},
+        "sentence_transformers": {"embedding/encoder.py"},
+        "sqlite3": {"runtime/blobs.py", "feedback/ledger.py", "feedback/state.py"},
+    }
+    package = ROOT / "pipelines"
+    for engine, places in allowed.items():
+        importers = {
+            path.relative_to(package).as_posix()
+            for path in package.rglob("*.py")
+            for line in path.read_text(encoding="utf-8").splitlines()
+            if line.strip().startswith((f"import {engine}", f"from {engine}"))
+        }
+        assert importers <= places, engine
