@@ -32,10 +32,17 @@ test: setup ## run the whole test suite
 
 .PHONY: check
 check: setup ## format, lint, types, import contract and unit tests, in under a minute
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check_static check_unit
+
+.PHONY: check_static
+check_static:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+.PHONY: check_unit
+check_unit:
 	$(BIN)/python -m pytest tests/unit tests/laws pipelines jobs
 
 .PHONY: format

@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.pointer import Pointer
@@ -60,7 +60,8 @@ def list_generations(store: Store = None, conf: Conf = [], as_json: AsJson = Fal
         for manifest in manifests:
             _print({"id": manifest.id, "live": manifest.id == pointer.generation, **_brief(manifest)})
         return
-    table = Table("", "generation", "made", "documents", "chunks", "contents", "content hash")
+    id_column = Column("generation", no_wrap=True)  # it is what the other commands take
+    table = Table("", id_column, "made", "documents", "chunks", "contents", "content hash", box=None)
     for manifest in manifests:
         counts = [f"{manifest.counts.get(name, 0):,}" for name in ("documents", "chunks", "contents")]
         table.add_row(_mark(manifest.id, pointer), manifest.id, _when(manifest), *counts, manifest.content_hash[:12])
