@@ -16,8 +16,12 @@ Chunker = Callable[[Document, ChunkSizes, TokenCounter], list[Chunk]]
 """Cuts one document into chunks, in source order."""
 
 CHUNKERS: Mapping[ContentType, Chunker] = {
-    ContentType.PYTHON: chunk_python,
+    ContentType.CODE: chunk_python,
     ContentType.MARKDOWN: chunk_markdown,
+    ContentType.RST: chunk_text,
+    ContentType.PAPER: chunk_text,
+    ContentType.CONVERSATION: chunk_text,
+    ContentType.CONFIGURATION: chunk_text,
     ContentType.TEXT: chunk_text,
     ContentType.RECORD: chunk_record,
 }

@@ -109,7 +109,7 @@ def synthetic_questions(
 
 def _masks(document: Document) -> list[_Mask]:
     source = encoded(document.text)
-    if document.content_type is ContentType.PYTHON:
+    if document.content_type is ContentType.CODE:
         return [mask for node in _docstrings(parsed(source).children) for mask in _docstring_mask(node, source)]
     if document.content_type is ContentType.MARKDOWN:
         headings = [block.heading for block in blocks_of(document.text, source)[1] if block.heading is not None]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pipelines.domain.ids import ChunkId, ContentHash
+from pipelines.domain.links import Link
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +21,9 @@ class Chunk:
         sequence: Position among the document's chunks, from 0, in source order.
         start_byte, end_byte: Half-open span in the document's UTF-8 text.
         start_line, end_line: First and last line, from 1, inclusive.
+        bundle: The unit this one belongs with, so that they are shown together: the type of a method or of fields.
+        links: What the text points to, by name.
+        attributes: Facts about this unit by name, such as its speakers, its time, or the references that it cites.
         completeness: Share of the unit that this chunk holds, in (0, 1]; below 1 for parts of an oversized unit.
         parse_quality: Share of the unit's bytes outside syntax errors, in [0, 1].
         tokens: Length of `text` in the encoder's own tokens.
@@ -45,6 +50,9 @@ class Chunk:
     signature: str | None = None
     defines: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
+    bundle: ChunkId | None = None
+    links: tuple[Link, ...] = ()
+    attributes: Mapping[str, str] = field(default_factory=dict)
     completeness: float = 1.0
     parse_quality: float = 1.0
     tokens: int

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from pipelines.domain.links import Link
+
 
 class Domain(StrEnum):
     """The kind of knowledge a document holds; weights, decay and sizes are learned per domain."""
@@ -19,8 +21,12 @@ class Domain(StrEnum):
 class ContentType(StrEnum):
     """How a document is cut into chunks."""
 
-    PYTHON = "python"
+    CODE = "code"  # `Document.language` names the grammar
     MARKDOWN = "markdown"
+    RST = "rst"
+    PAPER = "paper"  # `Document.language`: "latex" or "markdown"; papers in JSON are written out as Markdown
+    CONVERSATION = "conversation"  # one session: a turn begins with the name of its speaker
+    CONFIGURATION = "configuration"  # `Document.language` names the notation
     TEXT = "text"
     RECORD = "record"  # one item of a corpus that its author already cut into retrieval units
 
@@ -34,7 +40,16 @@ class Document:
         text: The whole content, decoded, line ends as found.
         modified_at: Seconds since the epoch, or None where the source does not say.
         trust_level: 0 to 100 by kind of source (ING-2).
-        metadata: Declared facts as strings; nothing here is interpreted by ranking.
+        metadata: Declared facts as strings; nothing here is interpreted by ranking. "folder" is the path of folders
+            above a file.
+        summary: At most 200 tokens on what it says: declared, or extracted (ING-18).
+        authors: Who wrote it, persons or agents.
+        intent: Why it was stored, as declared.
+        tier: How important it is, as declared.
+        validation: How far it was checked, as declared.
+        citations: How often others cite it, where that is known.
+        triggers: Phrases that a query may hold when this document is wanted.
+        links: What it points to, as declared beside the text; what the text itself says stands in the chunks.
     """
 
     uri: str
@@ -46,6 +61,14 @@ class Document:
     modified_at: float | None = None
     trust_level: int
     metadata: Mapping[str, str] = field(default_factory=dict)
+    summary: str | None = None
+    authors: tuple[str, ...] = ()
+    intent: str | None = None
+    tier: str | None = None
+    validation: str | None = None
+    citations: int | None = None
+    triggers: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

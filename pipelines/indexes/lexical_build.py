@@ -23,7 +23,7 @@ from pipelines.indexes.settings import LexicalSettings
 
 _INDEX = "org.apache.lucene.index."
 _DOCUMENT = "org.apache.lucene.document."
-CODE = frozenset({ContentType.PYTHON})
+CODE = frozenset({ContentType.CODE})
 """Content types whose identifiers are split into words."""
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
@@ -19,6 +20,7 @@ from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
 from pipelines.domain.entities import Mention
 from pipelines.domain.ids import ContentHash
+from pipelines.domain.links import Link, LinkKind
 
 
 def _required(name: str, kind: pa.DataType) -> pa.Field[Any]:
@@ -28,6 +30,21 @@ def _required(name: str, kind: pa.DataType) -> pa.Field[Any]:
 def _optional(name: str, kind: pa.DataType) -> pa.Field[Any]:
     return pa.field(name, kind)
 
+
+_STRINGS = pa.list_(_required("item", pa.string()))
+_LINKS = pa.list_(
+    _required(
+        "item",
+        pa.struct(
+            [
+                _required("kind", pa.string()),
+                _required("target", pa.string()),
+                _required("confidence", pa.float64()),
+                _required("declared", pa.bool_()),
+            ]
+        ),
+    )
+)
 
 DOCUMENTS = pa.schema(
     [
@@ -39,11 +56,17 @@ DOCUMENTS = pa.schema(
         _optional("modified_at", pa.float64()),
         _required("trust_level", pa.int32()),
         _required("metadata", pa.string()),  # a JSON object of strings, keys sorted
+        _optional("summary", pa.string()),
+        _required("authors", _STRINGS),
+        _optional("intent", pa.string()),
+        _optional("tier", pa.string()),
+        _optional("validation", pa.string()),
+        _optional("citations", pa.int64()),
+        _required("triggers", _STRINGS),
+        _required("links", _LINKS),
         _required("document_hash", pa.string()),
     ]
 )
-
-_STRINGS = pa.list_(_required("item", pa.string()))
 
 CHUNKS = pa.schema(
     [
@@ -67,6 +90,9 @@ CHUNKS = pa.schema(
         _optional("signature", pa.string()),
         _required("defines", _STRINGS),
         _required("references", _STRINGS),
+        _optional("bundle", pa.string()),
+        _required("links", _LINKS),
+        _required("attributes", pa.string()),  # a JSON object of strings, keys sorted
         _required("completeness", pa.float64()),
         _required("parse_quality", pa.float64()),
         _required("tokens", pa.int32()),
@@ -109,8 +135,8 @@ TABLES: Mapping[str, pa.Schema] = MappingProxyType(
 )
 """Schema by file name, without `vectors`, whose width depends on the encoder."""
 
-_TUPLES = frozenset(name for name in CHUNKS.names if pa.types.is_list(CHUNKS.field(name).type))
 _CHUNK_FIELDS = tuple(field.name for field in fields(Chunk))
+_DOCUMENT_FIELDS = tuple(field.name for field in fields(Document) if field.name != "text")
 
 
 def vectors_schema(dimension: int) -> pa.Schema:
@@ -131,15 +157,12 @@ def chunks_to_table(chunks: Sequence[Chunk]) -> pa.Table:
         >>> chunks_to_table([]).num_rows
         0
     """
-    return _table(CHUNKS, {name: [getattr(chunk, name) for chunk in chunks] for name in _CHUNK_FIELDS})
+    return _table(CHUNKS, {name: [_stored(getattr(chunk, name)) for chunk in chunks] for name in _CHUNK_FIELDS})
 
 
 def table_to_chunks(table: pa.Table) -> list[Chunk]:
     """Rows of `CHUNKS` as chunks; further columns are left out."""
-    columns = [
-        [tuple(items or ()) for items in table[name].to_pylist()] if name in _TUPLES else table[name].to_pylist()
-        for name in _CHUNK_FIELDS
-    ]
+    columns = [[_restored(name, value) for value in table[name].to_pylist()] for name in _CHUNK_FIELDS]
     return [Chunk(**dict(zip(_CHUNK_FIELDS, row, strict=True))) for row in zip(*columns, strict=True)]
 
 
@@ -150,21 +173,16 @@ def document_hash(document: Document) -> str:
 
 def documents_to_table(documents: Sequence[Document]) -> pa.Table:
     """Facts of documents as rows of `DOCUMENTS`; the text itself stands in the chunks."""
-    names = ("uri", "title", "language", "modified_at", "trust_level")
-    columns: dict[str, list[Any]] = {name: [getattr(document, name) for document in documents] for name in names}
-    columns["content_type"] = [document.content_type.value for document in documents]
-    columns["domain"] = [document.domain.value for document in documents]
-    columns["metadata"] = [json.dumps(dict(document.metadata), sort_keys=True) for document in documents]
+    columns: dict[str, list[Any]] = {
+        name: [_stored(getattr(document, name)) for document in documents] for name in _DOCUMENT_FIELDS
+    }
     columns["document_hash"] = [document_hash(document) for document in documents]
     return _table(DOCUMENTS, columns)
 
 
 def table_to_documents(table: pa.Table) -> list[Document]:
     """Rows of `DOCUMENTS` as documents without their texts."""
-    return [
-        _document(row)
-        for row in table.select([name for name in DOCUMENTS.names if name != "document_hash"]).to_pylist()
-    ]
+    return [_document(row) for row in table.select(_DOCUMENT_FIELDS).to_pylist()]
 
 
 def mentions_to_table(mentions: Iterable[tuple[ContentHash, Mention]]) -> pa.Table:
@@ -197,7 +215,31 @@ def vectors_to_table(hashes: Sequence[ContentHash], encoder: str, vectors: np.nd
 
 def _document(row: Mapping[str, Any]) -> Document:
     kinds = {"content_type": ContentType(row["content_type"]), "domain": Domain(row["domain"])}
-    return Document(**{**row, **kinds, "metadata": json.loads(row["metadata"]), "text": ""})
+    values = {name: _restored(name, value) for name, value in row.items()}
+    return Document(**{**values, **kinds, "text": ""})
+
+
+_JSON = frozenset({"metadata", "attributes"})
+
+
+def _stored(value: Any) -> Any:
+    """A field's value as its column takes it."""
+    if isinstance(value, Mapping):
+        return json.dumps(dict(value), sort_keys=True)
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, tuple):
+        return [{**asdict(item), "kind": item.kind.value} if isinstance(item, Link) else item for item in value]
+    return value
+
+
+def _restored(name: str, value: Any) -> Any:
+    """The value of the field `name` in a column's value."""
+    if name in _JSON:
+        return json.loads(value)
+    if name == "links":
+        return tuple(Link(**{**item, "kind": LinkKind(item["kind"])}) for item in value)
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _transposed(schema: pa.Schema, rows: Sequence[tuple[Any, ...]]) -> dict[str, Sequence[Any]]:
@@ -222,4 +264,6 @@ def _encodable(value: Any) -> Any:
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, tuple | list):
         return [_encodable(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _encodable(item) for key, item in value.items()}
     return value

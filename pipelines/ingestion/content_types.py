@@ -60,7 +60,7 @@ def kind_of(name: str, text: str) -> Kind:
 
     Examples:
         >>> kind_of("tool", "#!/usr/bin/env python3\n").content_type
-        <ContentType.PYTHON: 'python'>
+        <ContentType.CODE: 'code'>
         >>> kind_of("conf.yaml", "a: 1").language
         'yaml'
         >>> kind_of("notes.txt", "Some prose.").domain
@@ -71,7 +71,7 @@ def kind_of(name: str, text: str) -> Kind:
         return Kind(ContentType.MARKDOWN, Domain.GENERAL, None)
     if language is None:
         return Kind(ContentType.TEXT, Domain.GENERAL, None)
-    return Kind(ContentType.PYTHON if language == "python" else ContentType.TEXT, Domain.CODE, language)
+    return Kind(ContentType.CODE if language == "python" else ContentType.TEXT, Domain.CODE, language)
 
 
 def _language(name: str, text: str) -> str | None:

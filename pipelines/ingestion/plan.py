@@ -15,12 +15,14 @@ from pipelines.embedding.models import Model
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.indexes.settings import IndexSettings
+from pipelines.ingestion.embed import ENCODER, Embed
+from pipelines.ingestion.find_entities import EXTRACTOR, FindEntities
 from pipelines.ingestion.mention_cache import MentionCache
 from pipelines.ingestion.pools import sized
+from pipelines.ingestion.read_and_chunk import ReadAndChunk
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sources import FileItem, SourceItem, list_items
 from pipelines.ingestion.units import Unit, grouped
-from pipelines.ingestion.workers import ENCODER, EXTRACTOR, Embed, FindEntities, ReadAndChunk
 from pipelines.runtime.blobs import blob_key
 from pipelines.runtime.stages import Stage
 

@@ -18,7 +18,7 @@ from tests.support.parts import ENCODER, a_document, embed, write_part
 DOCUMENTS = [
     a_document("b.txt", "shared words stand twice", "rivers flow to the sea"),
     a_document("a.txt", "shared words stand twice"),
-    a_document("c.py", "def writeAtomically(path): ...", kind=ContentType.PYTHON),
+    a_document("c.py", "def writeAtomically(path): ...", kind=ContentType.CODE),
     a_document("d.txt", *(f"filler number {n} about topic {n % 7}" for n in range(60))),
 ]
 

@@ -119,7 +119,7 @@ def test_the_outcome_counts_everything(reference: tuple[Path, Outcome]) -> None:
     """ING-3, ING-27: documents by type, domain and language, and every item that was left out, by reason."""
     outcome = reference[1]
     assert outcome.documents == 12 + 1
-    assert outcome.by_type == {"python": 12, "markdown": 1}
+    assert outcome.by_type == {"code": 12, "markdown": 1}
     assert sum(outcome.by_domain.values()) == sum(outcome.by_language.values()) == outcome.documents
     assert outcome.rejected == {"binary": 1, "blank": 1}
     assert outcome.skipped == 2

@@ -150,7 +150,7 @@ def real_documents() -> list[Document]:
     pages = sorted(ROOT.glob("docs/**/*.md")) + sorted(ROOT.glob("*.md"))
     return [
         a_document(path.read_text(encoding="utf-8"), kind)
-        for kind, paths in ((ContentType.PYTHON, modules), (ContentType.MARKDOWN, pages))
+        for kind, paths in ((ContentType.CODE, modules), (ContentType.MARKDOWN, pages))
         for path in paths
     ]
 
@@ -186,8 +186,8 @@ def a_section(name: str) -> str:
 @pytest.mark.parametrize(
     ("build", "content_type"),
     [
-        (a_function, ContentType.PYTHON),
-        (a_class, ContentType.PYTHON),
+        (a_function, ContentType.CODE),
+        (a_class, ContentType.CODE),
         (a_section, ContentType.MARKDOWN),
     ],
 )
@@ -222,7 +222,7 @@ def test_no_statement_and_no_function_within_the_maximum_is_cut() -> None:
     """ING-5: checked against the interpreter's own parser."""
     cut_free = 0
     for document in real_documents():
-        if document.content_type is not ContentType.PYTHON:
+        if document.content_type is not ContentType.CODE:
             continue
         starts = {chunk.start_line for chunk in chunk_document(document, LARGE, words)}
         for node in ast.walk(ast.parse(document.text)):

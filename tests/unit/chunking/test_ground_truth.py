@@ -46,7 +46,7 @@ def a_document(text: str, content_type: ContentType, uri: str = "tree/file") -> 
 
 def test_the_first_sentence_of_a_docstring_asks_for_its_unit() -> None:
     """EVA-4: sentences of six words or more that stand nowhere else."""
-    document, questions = masked(a_document(MODULE, ContentType.PYTHON), SIZES, words)
+    document, questions = masked(a_document(MODULE, ContentType.CODE), SIZES, words)
     chunks = {chunk.chunk_id: chunk for chunk in chunk_document(document, SIZES, words)}
     assert {question.text: chunks[question.chunk_id].symbol for question in questions} == {
         "Keeps many books in the order of arrival.": "Shelf",
@@ -57,7 +57,7 @@ def test_the_first_sentence_of_a_docstring_asks_for_its_unit() -> None:
 
 def test_the_masked_module_still_parses_and_keeps_the_rest() -> None:
     """EVA-4: only the sentence itself is gone."""
-    document, _ = masked(a_document(MODULE, ContentType.PYTHON), SIZES, words)
+    document, _ = masked(a_document(MODULE, ContentType.CODE), SIZES, words)
     shelf = ast.parse(document.text).body[1]
     assert isinstance(shelf, ast.ClassDef)
     assert ast.get_docstring(shelf) == "More about it."
@@ -84,8 +84,8 @@ def test_what_two_documents_say_is_not_asked() -> None:
     second = 'def h():\n    """Count the books on every shelf."""\n'
     third = "He said: Sort the books on every shelf. And left.\n"
     documents = [
-        a_document(first, ContentType.PYTHON, "a"),
-        a_document(second, ContentType.PYTHON, "b"),
+        a_document(first, ContentType.CODE, "a"),
+        a_document(second, ContentType.CODE, "b"),
         a_document(third, ContentType.TEXT, "c"),
     ]
     remaining, questions = masked_corpus(documents, lambda _: SIZES, words)
@@ -96,7 +96,7 @@ def test_what_two_documents_say_is_not_asked() -> None:
 def test_masked_modules_of_the_library_parse_and_hold_no_question() -> None:
     """EVA-4: on real files, every question finds a chunk that does not hold it."""
     paths = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("[c-h]*.py"))[::5]
-    documents = [a_document(path.read_text(encoding="utf-8"), ContentType.PYTHON, path.name) for path in paths]
+    documents = [a_document(path.read_text(encoding="utf-8"), ContentType.CODE, path.name) for path in paths]
     remaining, questions = masked_corpus(documents, lambda _: SIZES, words)
     assert len(questions) > 20
     held = {chunk.chunk_id: chunk for document in remaining for chunk in chunk_document(document, SIZES, words)}

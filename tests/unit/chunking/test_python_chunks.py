@@ -16,7 +16,7 @@ def words(text: str) -> int:
 def chunks_of(text: str, sizes: ChunkSizes = SIZES) -> list[Chunk]:
     document = Document(
         uri="tree/a.py",
-        content_type=ContentType.PYTHON,
+        content_type=ContentType.CODE,
         domain=Domain.CODE,
         text=text,
         language="python",

@@ -105,7 +105,7 @@ def test_a_crash_of_the_parser_leaves_windows_and_a_note() -> None:
             raise RecursionError("too deep")
         return words(text)
 
-    document = a_document("x = 1\n", ContentType.PYTHON)
+    document = a_document("x = 1\n", ContentType.CODE)
     chunks, note = chunk_or_fallback(document, SIZES, refuses_once)
     assert [chunk.kind for chunk in chunks] == ["window"]
     assert note is not None
@@ -115,7 +115,7 @@ def test_a_crash_of_the_parser_leaves_windows_and_a_note() -> None:
 def test_sizes_come_from_the_domain_and_records_have_their_own_limit() -> None:
     """ING-11: every size is a setting, and every chunk keeps those that made it."""
     settings = load_settings([], ["chunking.code.target_tokens=77"], environment={}).chunking
-    code = Document(uri="a", content_type=ContentType.PYTHON, domain=Domain.CODE, text="x = 1", trust_level=100)
+    code = Document(uri="a", content_type=ContentType.CODE, domain=Domain.CODE, text="x = 1", trust_level=100)
     assert settings.sizes_of(code).target_tokens == 77
     assert settings.sizes_of(a_document("x", ContentType.RECORD)).max_tokens == settings.record_max_tokens
     (chunk,) = chunk_document(code, settings.sizes_of(code), words)
@@ -133,11 +133,11 @@ def test_sizes_that_contradict_each_other_are_refused(wrong: tuple[int, int, int
 @pytest.mark.parametrize(
     ("text", "content_type"),
     [
-        ("[" * 20_000, ContentType.PYTHON),
-        ("(" * 20_000, ContentType.PYTHON),
-        ("x = " + "(" * 20_000 + "1" + ")" * 20_000, ContentType.PYTHON),
-        ("x" + ".a()" * 10_000, ContentType.PYTHON),
-        ("".join(" " * n + "if a:\n" for n in range(1500)) + " " * 1500 + "b\n", ContentType.PYTHON),
+        ("[" * 20_000, ContentType.CODE),
+        ("(" * 20_000, ContentType.CODE),
+        ("x = " + "(" * 20_000 + "1" + ")" * 20_000, ContentType.CODE),
+        ("x" + ".a()" * 10_000, ContentType.CODE),
+        ("".join(" " * n + "if a:\n" for n in range(1500)) + " " * 1500 + "b\n", ContentType.CODE),
         ("[a](" * 20_000, ContentType.MARKDOWN),
         ("> " * 5_000 + "a", ContentType.MARKDOWN),
         ("a" * 200_000, ContentType.TEXT),

@@ -53,8 +53,8 @@ def test_a_tree_gives_documents_with_their_kind(tree: Path, settings: IngestSett
         "tree/README.md": (ContentType.MARKDOWN, Domain.GENERAL, None),
         "tree/conf.yaml": (ContentType.TEXT, Domain.CODE, "yaml"),
         "tree/notes": (ContentType.TEXT, Domain.GENERAL, None),
-        "tree/pkg/a.py": (ContentType.PYTHON, Domain.CODE, "python"),
-        "tree/tool": (ContentType.PYTHON, Domain.CODE, "python"),
+        "tree/pkg/a.py": (ContentType.CODE, Domain.CODE, "python"),
+        "tree/tool": (ContentType.CODE, Domain.CODE, "python"),
     }
     assert documents["tree/notes"].text == "Prose.\r\n"
     assert documents["tree/README.md"].text == "# Title\n"

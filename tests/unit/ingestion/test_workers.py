@@ -8,10 +8,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.domain.errors import SourceError
+from pipelines.ingestion.embed import Embed
+from pipelines.ingestion.find_entities import FindEntities
 from pipelines.ingestion.parts import REPEATED, keep_mentions_once, reject_repeated, write_part
 from pipelines.ingestion.plan import Plan, units_of
+from pipelines.ingestion.read_and_chunk import ReadAndChunk
 from pipelines.ingestion.units import Unit, pack, unpack
-from pipelines.ingestion.workers import Embed, FindEntities, ReadAndChunk
 from tests.support.ingestion import CAPITALS, FORBIDDEN, WORDS, a_plan, a_tree
 
 
