@@ -82,9 +82,9 @@ class Facts:
         errors: Spans of syntax errors, disjoint and in order.
     """
 
-    defines: Positions[str] = field(default_factory=lambda: Positions[str]())
-    references: Positions[str] = field(default_factory=lambda: Positions[str]())
-    links: Positions[Link] = field(default_factory=lambda: Positions[Link]())
+    defines: Positions[str] = field(default_factory=Positions)
+    references: Positions[str] = field(default_factory=Positions)
+    links: Positions[Link] = field(default_factory=Positions)
     errors: Sequence[tuple[int, int]] = ()
 
     def quality(self, start: int, end: int) -> float:
