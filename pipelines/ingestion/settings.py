@@ -30,4 +30,5 @@ class IngestSettings(BaseModel):
     items_per_compressed_corpus: int
     trust: TrustSettings
     unit_documents: int = Field(ge=1)
+    units_compared: int = Field(ge=1)
     pools: PoolSettings
