@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from pipelines.chunking.code import chunk_code
 from pipelines.chunking.markdown import chunk_markdown
-from pipelines.chunking.python import chunk_python
 from pipelines.chunking.record import chunk_record
 from pipelines.chunking.sizes import ChunkSizes, TokenCounter
 from pipelines.chunking.text import chunk_text
@@ -16,7 +16,7 @@ Chunker = Callable[[Document, ChunkSizes, TokenCounter], list[Chunk]]
 """Cuts one document into chunks, in source order."""
 
 CHUNKERS: Mapping[ContentType, Chunker] = {
-    ContentType.CODE: chunk_python,
+    ContentType.CODE: chunk_code,
     ContentType.MARKDOWN: chunk_markdown,
     ContentType.RST: chunk_text,
     ContentType.PAPER: chunk_text,

@@ -26,7 +26,7 @@ def a_document(
         domain=Domain.GENERAL,
         text=text,
         title=title,
-        language=language,
+        language=language or ("python" if content_type is ContentType.CODE else None),
         trust_level=60,
     )
 
@@ -115,7 +115,9 @@ def test_a_crash_of_the_parser_leaves_windows_and_a_note() -> None:
 def test_sizes_come_from_the_domain_and_records_have_their_own_limit() -> None:
     """ING-11: every size is a setting, and every chunk keeps those that made it."""
     settings = load_settings([], ["chunking.code.target_tokens=77"], environment={}).chunking
-    code = Document(uri="a", content_type=ContentType.CODE, domain=Domain.CODE, text="x = 1", trust_level=100)
+    code = Document(
+        uri="a", content_type=ContentType.CODE, domain=Domain.CODE, text="x = 1", language="python", trust_level=100
+    )
     assert settings.sizes_of(code).target_tokens == 77
     assert settings.sizes_of(a_document("x", ContentType.RECORD)).max_tokens == settings.record_max_tokens
     (chunk,) = chunk_document(code, settings.sizes_of(code), words)
