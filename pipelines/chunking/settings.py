@@ -17,6 +17,15 @@ class SizePolicy(StrEnum):
     THOMPSON = "thompson"  # a draw, so that other sizes are tried as far as they may be better
 
 
+class ProseSettings(BaseModel):
+    """What stays together in documents with headings (ING-6), in the encoder's tokens; see `ChunkSizes`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    list_tokens: int
+    paragraph_tokens: int
+
+
 class ChunkingSettings(BaseModel):
     """How documents are cut, besides the sizes that are learned.
 
@@ -27,6 +36,7 @@ class ChunkingSettings(BaseModel):
         seed: Of the draws of `thompson`.
         step: Sizes move from their priors in steps of this share, so that a corpus is not cut anew over one click.
         range: No size moves further from its prior than this factor, up or down.
+        prose: What stays together in documents with headings.
         trailing_context: Whether the beginning of the next sibling follows a chunk's text, within its budget.
     """
 
@@ -39,6 +49,7 @@ class ChunkingSettings(BaseModel):
     step: Annotated[float, Field(gt=0.0, le=1.0)]
     range: Annotated[float, Field(ge=1.0, allow_inf_nan=False)]
     trailing_context: bool
+    prose: ProseSettings
 
     @model_validator(mode="after")
     def _covers_everything(self) -> Self:

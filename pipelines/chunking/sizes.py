@@ -26,6 +26,8 @@ class ChunkSizes:
         context_after: Budget of what follows it from its next sibling; 0 for nothing.
         overflow: What becomes of a unit above `max_tokens`.
         learned: The learned version that put these sizes in force.
+        list_tokens: A list up to this length stays whole; None: up to the target.
+        paragraph_tokens: A paragraph above this length is a unit of its own; None: none is.
     """
 
     max_tokens: int
@@ -36,6 +38,8 @@ class ChunkSizes:
     context_after: int = 0
     overflow: Overflow = Overflow.RECURSIVE
     learned: str = AS_STATED
+    list_tokens: int | None = None
+    paragraph_tokens: int | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.overlap_tokens < self.target_tokens <= self.max_tokens or self.min_tokens < 0:

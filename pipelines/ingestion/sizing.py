@@ -89,6 +89,8 @@ def _sizes(settings: ChunkingSettings, prior: DomainSizes, domain: Domain, choic
         context_before=_moved(settings, prior.before, choice.before),
         context_after=_moved(settings, prior.after, choice.after) if settings.trailing_context else 0,
         overflow=choice.overflow,
+        list_tokens=settings.prose.list_tokens,
+        paragraph_tokens=settings.prose.paragraph_tokens,
     )
 
 
