@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
 
 from pipelines.chunking.sizes import ChunkSizes, TokenCounter
 from pipelines.chunking.splitting import Cuts, Meter, decoded, lines, strides, windows
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
 from pipelines.domain.ids import ChunkId, chunk_id, content_hash
+from pipelines.domain.links import Link, LinkKind
+
+Found = TypeVar("Found", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +31,9 @@ class Unit:
         part_context: The same for its second and later parts, should it be split.
         part_kind: The kind of those parts.
         share: Share of the whole unit that this part of it holds.
+        bundle_path: Path of the unit this one belongs with, wherever in the document that stands; its own path where
+            only its parts belong with it.
+        links: What it points to as a whole, whatever its parts hold; the links in a text are found by place.
     """
 
     start: int
@@ -43,25 +50,28 @@ class Unit:
     anchor: str | None = None
     symbol: str | None = None
     signature: str | None = None
+    bundle_path: str | None = None
+    links: tuple[Link, ...] = ()
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Positions:
-    """Names in a source by where they stand, in source order."""
+class Positions(Generic[Found]):
+    """Names or links in a source by where they stand, in source order."""
 
     offsets: Sequence[int] = ()
-    names: Sequence[str] = ()
+    values: Sequence[Found] = ()
 
     @classmethod
-    def of(cls, found: Iterable[tuple[int, str]]) -> Positions:
-        """Positions from (byte offset, name) pairs in any order."""
-        ordered = sorted(found)
-        return cls([offset for offset, _ in ordered], [name for _, name in ordered])
+    def of(cls, found: Iterable[tuple[int, Found]]) -> Positions[Found]:
+        """Positions from (byte offset, value) pairs in any order; those at one offset keep their order."""
+        ordered = sorted(found, key=lambda pair: pair[0])
+        return cls([offset for offset, _ in ordered], [value for _, value in ordered])
 
-    def within(self, start: int, end: int) -> tuple[str, ...]:
-        """Names in a span, each once, by first appearance."""
+    def within(self, start: int, end: int) -> tuple[Found, ...]:
+        """Values in a span, each once, by first appearance."""
         first, last = bisect_left(self.offsets, start), bisect_left(self.offsets, end)
-        return tuple(dict.fromkeys(self.names[first:last]))
+        return tuple(dict.fromkeys(self.values[first:last]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +82,9 @@ class Facts:
         errors: Spans of syntax errors, disjoint and in order.
     """
 
-    defines: Positions = field(default_factory=Positions)
-    references: Positions = field(default_factory=Positions)
+    defines: Positions[str] = field(default_factory=Positions)
+    references: Positions[str] = field(default_factory=Positions)
+    links: Positions[Link] = field(default_factory=Positions)
     errors: Sequence[tuple[int, int]] = ()
 
     def quality(self, start: int, end: int) -> float:
@@ -152,6 +163,7 @@ def assemble(
     """Chunks of a document from its units, in source order; a document of blanks has none."""
     units = _inked(source, units)
     places = _places(document.uri, units)
+    bundles = _bundles(units, [own for own, _ in places])
     neighbours = _neighbours([parent for _, parent in places])
     line_starts = [0, *lines(source, 0, len(source))]
     chunks = []
@@ -181,6 +193,9 @@ def assemble(
                 signature=unit.signature,
                 defines=facts.defines.within(unit.start, unit.end),
                 references=facts.references.within(unit.start, unit.end),
+                bundle=bundles[sequence],
+                links=_surest((*unit.links, *facts.links.within(unit.start, unit.end))),
+                attributes=unit.attributes,
                 completeness=unit.share,
                 parse_quality=facts.quality(unit.start, unit.end),
                 tokens=count_tokens(text),
@@ -227,6 +242,28 @@ def _places(uri: str, units: Sequence[Unit]) -> list[tuple[ChunkId, ChunkId | No
         places.append((own, next((latest[path] for path in unit.parents if path in latest), None)))
         latest[unit.path] = own
     return places
+
+
+def _bundles(units: Sequence[Unit], own: Sequence[ChunkId]) -> list[ChunkId | None]:
+    """Identity of the unit that each belongs with: the nearest of that path before it, else the first after it."""
+    first = {unit.path: identity for unit, identity in zip(reversed(units), reversed(own), strict=True)}
+    latest: dict[str, ChunkId] = {}
+    bundles: list[ChunkId | None] = []
+    for unit, identity in zip(units, own, strict=True):
+        latest[unit.path] = identity
+        path = unit.bundle_path
+        bundles.append(None if path is None or path == unit.path else latest.get(path, first.get(path)))
+    return bundles
+
+
+def _surest(links: Sequence[Link]) -> tuple[Link, ...]:
+    """Every kind and target once, by first appearance, as the surest of its links has it."""
+    kept: dict[tuple[LinkKind, str], Link] = {}
+    for link in links:
+        key = (link.kind, link.target)
+        if key not in kept or kept[key].confidence < link.confidence:
+            kept[key] = link
+    return tuple(kept.values())
 
 
 def _neighbours(parents: Sequence[ChunkId | None]) -> list[tuple[int | None, int | None]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -25,12 +26,22 @@ class SizeSettings(BaseModel):
         return ChunkSizes(self.max_tokens, self.target_tokens, self.min_tokens, self.overlap_tokens)
 
 
+class ProseSettings(BaseModel):
+    """What stays together in documents with headings (ING-6), in the encoder's tokens; see `ChunkSizes`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    list_tokens: int
+    paragraph_tokens: int
+
+
 class ChunkingSettings(BaseModel):
     """How documents are cut."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     record_max_tokens: int
+    prose: ProseSettings
     code: SizeSettings
     academic: SizeSettings
     history: SizeSettings
@@ -52,11 +63,12 @@ class ChunkingSettings(BaseModel):
             Domain.HISTORY: self.history,
             Domain.GENERAL: self.general,
         }
-        return sections[domain].sizes()
+        sizes = sections[domain].sizes()
+        return replace(sizes, list_tokens=self.prose.list_tokens, paragraph_tokens=self.prose.paragraph_tokens)
 
     def sizes_of(self, document: Document) -> ChunkSizes:
         """Sizes for one document; a record stays whole up to a limit of its own."""
         sizes = self.sizes_of_domain(document.domain)
         if document.content_type is ContentType.RECORD:
-            return ChunkSizes(self.record_max_tokens, sizes.target_tokens, sizes.min_tokens, sizes.overlap_tokens)
+            return replace(sizes, max_tokens=self.record_max_tokens)
         return sizes

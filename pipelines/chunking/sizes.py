@@ -18,12 +18,16 @@ class ChunkSizes:
         target_tokens: What parts, windows and sections are filled up to.
         min_tokens: A last part below it joins the one before where the two fit together.
         overlap_tokens: What neighbouring windows of unstructured text share.
+        list_tokens: A list up to this length stays whole; None: up to the target.
+        paragraph_tokens: A paragraph above this length is a unit of its own; None: none is.
     """
 
     max_tokens: int
     target_tokens: int
     min_tokens: int
     overlap_tokens: int
+    list_tokens: int | None = None
+    paragraph_tokens: int | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.overlap_tokens < self.target_tokens <= self.max_tokens or self.min_tokens < 0:
@@ -33,8 +37,9 @@ class ChunkSizes:
         """The same sizes under an encoder's limit of at least 2 tokens: its window, less what it adds itself.
 
         Examples:
-            >>> ChunkSizes(4096, 300, 30, 50).capped(254)
-            ChunkSizes(max_tokens=254, target_tokens=254, min_tokens=30, overlap_tokens=50)
+            >>> sizes = ChunkSizes(max_tokens=4096, target_tokens=300, min_tokens=30, overlap_tokens=50).capped(254)
+            >>> sizes.max_tokens, sizes.target_tokens, sizes.overlap_tokens
+            (254, 254, 50)
         """
         target = min(self.target_tokens, limit)
         overlap = min(self.overlap_tokens, target // 2)
