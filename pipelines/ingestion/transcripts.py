@@ -63,10 +63,10 @@ class Transcript:
 
 
 def recognised(text: str) -> bool:
-    """Whether a text is a transcript in a notation that `sessions` understands.
+    r"""Whether a text is a transcript in a notation that `sessions` understands.
 
     Examples:
-        >>> recognised("Ann: Shall we?\\nBob: Yes.\\nAnn: When?\\nBob: Now.\\n"), recognised("Name: x\\nVersion: 2\\n")
+        >>> recognised("Ann: Shall we?\nBob: Yes.\nAnn: When?\nBob: Now.\n"), recognised("Name: x\nVersion: 2\n")
         (True, False)
     """
     return next(_sessions(text), None) is not None
@@ -87,12 +87,12 @@ def sessions(text: str, uri: str) -> Iterator[Transcript]:
 
 
 def _sessions(text: str) -> Iterator[Session]:
-    start = text.lstrip("\ufeff \t\r\n")[:1]
-    if start not in {"{", "["}:
+    structured = text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}
+    value = _parsed(text) if structured and _HINT.search(text) else None
+    if value is None:  # a chat log may begin with a time in brackets
         lines = chat_log.lines_of(text)
         return iter([Session("1", tuple(lines))] if lines else [])
-    found = _of_value(_parsed(text)) if _HINT.search(text) else iter(())
-    return (session for session in found if any(isinstance(line, Turn) for line in session.lines))
+    return (session for session in _of_value(value) if any(isinstance(line, Turn) for line in session.lines))
 
 
 def _parsed(text: str) -> Any:
