@@ -31,6 +31,7 @@ class Meter:
     def __init__(self, source: bytes, count_tokens: TokenCounter) -> None:
         self._source = source
         self._count = count_tokens
+        self._contexts: dict[str, int] = {"": 0}
         self._counted: dict[tuple[int, int], int] = {}
 
     def tokens(self, start: int, end: int) -> int:
@@ -46,7 +47,10 @@ class Meter:
 
     def of_context(self, context: str) -> int:
         """Exact number of tokens that a context takes in front of a chunk, with the line end after it."""
-        return self._count(f"{context}\n") if context else 0
+        known = self._contexts.get(context)
+        if known is None:
+            known = self._contexts[context] = self._count(f"{context}\n")
+        return known
 
 
 @dataclass(frozen=True, slots=True)
