@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from pipelines.chunking.chunker import chunk_or_fallback
-from pipelines.chunking.settings import ChunkingSettings
-from pipelines.chunking.sizes import TokenCounter
+from pipelines.chunking.sizes import SizesInForce, TokenCounter
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
 from pipelines.embedding.settings import EmbeddingSettings
@@ -24,10 +23,10 @@ class ReadAndChunk(UnitWorker):
     """Items to documents to chunks; whatever cannot be read or cut becomes a row of `rejected` (ING-3)."""
 
     def __init__(
-        self, ingest: IngestSettings, chunking: ChunkingSettings, embedding: EmbeddingSettings, domain: Domain | None
+        self, ingest: IngestSettings, sizes: SizesInForce, embedding: EmbeddingSettings, domain: Domain | None
     ) -> None:
         self._ingest = ingest
-        self._chunking = chunking
+        self._sizes = sizes
         self._domain = domain
         counter = load_token_counter(embedding)
         self._count: TokenCounter = counter
@@ -62,7 +61,7 @@ class ReadAndChunk(UnitWorker):
         return self._chunks_of(found)
 
     def _chunks_of(self, document: Document) -> tuple[list[Chunk], Rejection | None]:
-        sizes = self._chunking.sizes_of(document)
+        sizes = self._sizes.sizes_of(document)
         # A record stays whole, though the end of a long one is not embedded: its author cut it.
         if document.content_type is not ContentType.RECORD:
             sizes = sizes.capped(self._limit)
