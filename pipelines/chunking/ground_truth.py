@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from tree_sitter import Node
 
 from pipelines.chunking.chunker import chunk_or_fallback
-from pipelines.chunking.markdown import Heading, blocks_of
+from pipelines.chunking.markdown import markdown_outline
 from pipelines.chunking.python_syntax import definition_of, docstring_of, flattened, parsed
+from pipelines.chunking.sections import Block, Heading
 from pipelines.chunking.sizes import ChunkSizes, TokenCounter
 from pipelines.chunking.splitting import decoded, encoded
 from pipelines.domain.chunks import Chunk
@@ -112,10 +113,11 @@ def _masks(document: Document) -> list[_Mask]:
     if document.content_type is ContentType.CODE:
         return [mask for node in _docstrings(parsed(source).children) for mask in _docstring_mask(node, source)]
     if document.content_type is ContentType.MARKDOWN:
-        headings = [block.heading for block in blocks_of(document.text, source)[1] if block.heading is not None]
+        blocks = markdown_outline(document.text, source).blocks
+        headings = [(block, block.heading) for block in blocks if block.heading is not None]
         return [
-            _heading_mask(heading, ordinal, source)
-            for ordinal, heading in enumerate(headings, start=1)
+            _heading_mask(block, heading, ordinal, source)
+            for ordinal, (block, heading) in enumerate(headings, start=1)
             if len(_WORD.findall(heading.title)) >= _HEADING_WORDS
         ]
     return []
@@ -149,13 +151,13 @@ def _docstring_mask(node: Node, source: bytes) -> Iterator[_Mask]:
     yield _Mask(start, start + len(encoded(sentence)), b"", _flat(sentence))
 
 
-def _heading_mask(heading: Heading, ordinal: int, source: bytes) -> _Mask:
+def _heading_mask(block: Block, heading: Heading, ordinal: int, source: bytes) -> _Mask:
     # The section must stay a section, so its heading becomes an ordinal, which says nothing about what is under it.
-    line = source[heading.start : heading.end]
+    line = source[block.start : block.end]
     line_end = line[len(line.rstrip(b"\r\n")) :]
     anchor = f" {{#{heading.anchor}}}" if heading.anchor else ""
     neutral = encoded(f"{'#' * heading.rank} Section {ordinal}{anchor}")
-    return _Mask(heading.start, heading.end, neutral + line_end, _flat(heading.title))
+    return _Mask(block.start, block.end, neutral + line_end, _flat(heading.title))
 
 
 def _without(text: str, masks: Sequence[_Mask]) -> tuple[str, list[int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from pipelines.chunking.hierarchy import Facts, assemble
 from pipelines.chunking.sizes import ChunkSizes, TokenCounter
@@ -21,6 +22,7 @@ def chunk_plainly(document: Document, sizes: ChunkSizes, count_tokens: TokenCoun
     Every byte is counted a bounded number of times, so time and memory grow with the size alone.
     """
     source = encoded(document.text)
+    sizes = replace(sizes, context_after=0)
     count = _remembering(count_tokens)
     spans = list(_spans(source, sizes.target_tokens, Meter(source, count)))
     units = window_units(spans, len(source))

@@ -222,7 +222,7 @@ def facts_of(root: Node, source: bytes) -> Facts:
     defines += [found for item in _assignments(root.children) for found in targets_of(item, source)]
     return Facts(
         defines=Positions.of(defines),
-        references=Positions.of(references),
+        references=Positions.of(sorted(references)),
         errors=sorted(_errors(root)) if root.has_error else (),
     )
 

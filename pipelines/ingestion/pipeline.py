@@ -14,6 +14,7 @@ from pipelines.indexes.builder import GenerationBuilder
 from pipelines.ingestion.parts import keep_mentions_once, reject_repeated, write_part
 from pipelines.ingestion.plan import Plan, facts_of, forget, stages_of, units_of
 from pipelines.ingestion.report import Outcome, Progress, outcome_of
+from pipelines.ingestion.sizing import live_sizes
 from pipelines.ingestion.units import pack, unpack
 from pipelines.runtime.clock import Clock
 from pipelines.runtime.stages import Executor, Stage
@@ -38,18 +39,19 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
     """
     catalog.clean_leftovers()
     parent = catalog.pointer().generation
+    sizes = live_sizes(plan.chunking, plan.priors, catalog)
     model = find_model(plan.embedding)
     if plan.full:
         forget(plan)
     with _folder(catalog) as parts, _folder(catalog) as staged:
-        stages = stages_of(plan, model, cpus=executor.cpus())
+        stages = stages_of(plan, model, sizes, cpus=executor.cpus())
         progress = _stream(plan, stages, parts, executor=executor, watch=watch, clock=clock)
         folders = sorted(parts.iterdir())
         reject_repeated(folders)
         keep_mentions_once(folders)
         watch(progress.entering("building indexes", clock()))
         builder = GenerationBuilder(staged, plan.index, map_shards=executor.tasks)
-        manifest = builder.build(folders, facts_of(plan, model, parent=parent))
+        manifest = builder.build(folders, facts_of(plan, model, sizes, parent=parent))
         kept = parent if not plan.full and _hash_of(catalog, parent) == manifest.content_hash else None
         outcome = outcome_of(staged, manifest, progress.entering("done", clock()), kept=kept)
         if kept is None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.chunking.settings import ChunkingSettings
+from pipelines.chunking.sizes import SizesInForce
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import GenerationId
@@ -21,8 +22,10 @@ from pipelines.ingestion.mention_cache import MentionCache
 from pipelines.ingestion.pools import sized
 from pipelines.ingestion.read_and_chunk import ReadAndChunk
 from pipelines.ingestion.settings import IngestSettings
+from pipelines.ingestion.sizing import SIZING, snapshots
 from pipelines.ingestion.sources import FileItem, SourceItem, list_items
 from pipelines.ingestion.units import Unit, grouped
+from pipelines.learning.priors import Priors
 from pipelines.runtime.blobs import blob_key
 from pipelines.runtime.stages import Stage
 
@@ -45,6 +48,7 @@ class Plan:
     fingerprint: str
     ingest: IngestSettings
     chunking: ChunkingSettings
+    priors: Priors
     extraction: ExtractionSettings
     embedding: EmbeddingSettings
     index: IndexSettings
@@ -72,13 +76,13 @@ def units_of(plan: Plan) -> list[Unit]:
     return list(grouped(_distinct(items), plan.ingest.unit_documents))
 
 
-def stages_of(plan: Plan, model: Model, *, cpus: int) -> list[Stage]:
-    """The stages that units pass through, sized for a cluster of `cpus` CPUs."""
+def stages_of(plan: Plan, model: Model, sizes: SizesInForce, *, cpus: int) -> list[Stage]:
+    """The stages that units pass through, sized for a cluster of `cpus` CPUs; documents are cut to `sizes`."""
     pools = sized(plan.ingest.pools, cpus=cpus, extraction=plan.extraction.enabled)
     threads = {"threads": plan.ingest.pools.threads}
     embedding = plan.embedding.model_copy(update=threads)
     extraction = plan.extraction.model_copy(update=threads)
-    reading = (plan.ingest, plan.chunking, embedding, plan.domain)
+    reading = (plan.ingest, sizes, embedding, plan.domain)
     finding = (extraction, plan.mentions, plan.extractor)
     embed = (embedding, model.name, _arithmetic(plan, model), plan.vectors, plan.encoder)
     stages = [
@@ -89,7 +93,7 @@ def stages_of(plan: Plan, model: Model, *, cpus: int) -> list[Stage]:
     return [stage for stage in stages if stage.actors]
 
 
-def facts_of(plan: Plan, model: Model, *, parent: GenerationId | None) -> dict[str, object]:
+def facts_of(plan: Plan, model: Model, sizes: SizesInForce, *, parent: GenerationId | None) -> dict[str, object]:
     """What the manifest says about how the generation was made; models and parameters go into its content hash."""
     found_with = plan.extraction.model_dump(mode="json", exclude={"batch_size", "threads"})
     window = {"strategy": plan.embedding.strategy, "max_tokens": plan.embedding.max_tokens}
@@ -99,6 +103,7 @@ def facts_of(plan: Plan, model: Model, *, parent: GenerationId | None) -> dict[s
         "models": {"encoder": f"{model.name}@{model.identity}"},
         "parameters": {"embedding": window, "extraction": found_with if plan.extraction.enabled else {}},
         "sources": [str(source) for source in plan.sources],
+        SIZING: snapshots(sizes),
     }
 
 

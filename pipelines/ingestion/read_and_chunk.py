@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from pipelines.chunking.settings import ChunkingSettings
-from pipelines.chunking.sizes import ChunkSizes
+from pipelines.chunking.sizes import ChunkSizes, SizesInForce
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
 from pipelines.embedding.settings import EmbeddingSettings
@@ -25,10 +24,10 @@ class ReadAndChunk(UnitWorker):
     """Items to documents to chunks; whatever cannot be read or cut becomes a row of `rejected` (ING-3)."""
 
     def __init__(
-        self, ingest: IngestSettings, chunking: ChunkingSettings, embedding: EmbeddingSettings, domain: Domain | None
+        self, ingest: IngestSettings, sizes: SizesInForce, embedding: EmbeddingSettings, domain: Domain | None
     ) -> None:
         self._ingest = ingest
-        self._chunking = chunking
+        self._sizes = sizes
         self._domain = domain
         self._limit = load_token_counter(embedding).limit
         self._parser = Parser(ingest.parser, embedding)
@@ -39,7 +38,7 @@ class ReadAndChunk(UnitWorker):
         distinct, rejections = _distinct(found)
         documents: list[Document] = []
         chunks: list[Chunk] = []
-        cuts = self._parser.cut([(document, self._sizes(document)) for document in distinct])
+        cuts = self._parser.cut([(document, self._sizes_of(document)) for document in distinct])
         for document, (of_document, note) in zip(distinct, cuts, strict=True):
             chunks += of_document
             rejections += [] if note is None else [note]
@@ -55,8 +54,8 @@ class ReadAndChunk(UnitWorker):
         reasons = Counter(f"{REJECTED}{rejection.reason}" for rejection in rejections)
         return unit.having(tables, {"documents": len(documents), "chunks": len(chunks), **reasons})
 
-    def _sizes(self, document: Document) -> ChunkSizes:
-        sizes = self._chunking.sizes_of(document)
+    def _sizes_of(self, document: Document) -> ChunkSizes:
+        sizes = self._sizes.sizes_of(document)
         # A record stays whole, though the end of a long one is not embedded: its author cut it.
         return sizes if document.content_type is ContentType.RECORD else sizes.capped(self._limit)
 

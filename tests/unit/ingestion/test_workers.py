@@ -13,12 +13,13 @@ from pipelines.ingestion.find_entities import FindEntities
 from pipelines.ingestion.parts import REPEATED, keep_mentions_once, reject_repeated, write_part
 from pipelines.ingestion.plan import Plan, units_of
 from pipelines.ingestion.read_and_chunk import ReadAndChunk
+from pipelines.ingestion.sizing import prior_sizes
 from pipelines.ingestion.units import Unit, pack, unpack
 from tests.support.ingestion import CAPITALS, FORBIDDEN, WORDS, a_plan, a_tree
 
 
 def _read(plan: Plan) -> list[Unit]:
-    worker = ReadAndChunk(plan.ingest, plan.chunking, plan.embedding, plan.domain)
+    worker = ReadAndChunk(plan.ingest, prior_sizes(plan.chunking, plan.priors), plan.embedding, plan.domain)
     return [worker.work(unit) for unit in units_of(plan)]
 
 
@@ -107,7 +108,7 @@ def test_a_unit_survives_its_journey(tmp_path: Path) -> None:
 def test_a_worker_that_runs_twice_gives_the_same(tmp_path: Path) -> None:
     """ARC-9: a retry after a kill changes nothing."""
     plan = a_plan(a_tree(tmp_path, files=3), tmp_path / "store")
-    reader = ReadAndChunk(plan.ingest, plan.chunking, plan.embedding, plan.domain)
+    reader = ReadAndChunk(plan.ingest, prior_sizes(plan.chunking, plan.priors), plan.embedding, plan.domain)
     row = pack(units_of(plan)[0])
     assert reader.run(row).equals(reader.run(row))
 
