@@ -62,6 +62,7 @@ def tally_credits(tally: Tally, found: Sequence[Credit], impression: Impression,
             good=credit.good,
             weight=credit.weight,
             bins=bins,
+            made=credit.result.made,
         )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
-from pipelines.ingestion import tree
+from pipelines.ingestion import transcripts, tree
 from pipelines.ingestion.content_types import Kind, kind_of
 from pipelines.ingestion.items import FileItem
 from pipelines.ingestion.settings import IngestSettings, TrustSettings
@@ -37,8 +38,19 @@ def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -
 
 
 def expanded(document: Document) -> Iterator[Document | Rejection]:
-    """The documents that a file holds: most hold one, which is the file itself."""
-    yield document
+    """The documents that a file holds: a transcript one per session, most others one, which is the file itself."""
+    if document.content_type is not ContentType.CONVERSATION:
+        yield document
+        return
+    for session in transcripts.sessions(document.text, document.uri):
+        yield replace(
+            document,
+            uri=session.uri,
+            text=session.text,
+            title=session.title,
+            modified_at=document.modified_at if session.time is None else session.time,
+            metadata={**document.metadata, **session.metadata},
+        )
 
 
 def _text(data: bytes) -> str:

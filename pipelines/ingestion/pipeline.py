@@ -18,6 +18,7 @@ from pipelines.ingestion.parts import parts_in
 from pipelines.ingestion.plan import Plan, facts_of, forget, reading_of, stages_of, units_of
 from pipelines.ingestion.read_and_chunk import Reading
 from pipelines.ingestion.report import Outcome, Progress, outcome_of
+from pipelines.ingestion.sizing import live_sizes
 from pipelines.ingestion.unchanged import KnownDocuments
 from pipelines.ingestion.units import Unit, pack, unpack
 from pipelines.runtime.clock import Clock
@@ -46,11 +47,12 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
     """
     catalog.clean_leftovers()
     parent = catalog.pointer().generation
+    sizes = live_sizes(plan.chunking, plan.priors, catalog)
     model = find_model(plan.embedding)
     if plan.full:
         forget(plan)
     base, live_hash = _base(plan, catalog, parent)
-    reading = reading_of(plan, model, KnownDocuments() if base is None else KnownDocuments.of(base))
+    reading = reading_of(plan, model, sizes, KnownDocuments() if base is None else KnownDocuments.of(base))
     with _folder(catalog) as parts, _folder(catalog) as staged:
         steps = _Steps(executor, watch, clock, parts)
         begun = clock()
@@ -63,7 +65,7 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
         watch(progress.entering("building indexes", clock()))
         builder = GenerationBuilder(staged, plan.index, map_shards=executor.tasks)
         merged = builder.merge(parts_in(parts), base=base)
-        facts = facts_of(plan, model, parent=parent)
+        facts = facts_of(plan, model, sizes, parent=parent)
         content_hash = builder.content_hash(merged, facts)
         kept = parent if content_hash == live_hash else None
         if kept is None:

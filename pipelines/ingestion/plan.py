@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.chunking.settings import ChunkingSettings
+from pipelines.chunking.sizes import SizesInForce
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import GenerationId
@@ -24,9 +25,11 @@ from pipelines.ingestion.parts import Written
 from pipelines.ingestion.pools import sized
 from pipelines.ingestion.read_and_chunk import ReadAndChunk, Reading
 from pipelines.ingestion.settings import IngestSettings
+from pipelines.ingestion.sizing import SIZING, snapshots
 from pipelines.ingestion.sources import FileItem, SourceItem, list_items
 from pipelines.ingestion.unchanged import KnownDocuments, cutting_code
 from pipelines.ingestion.units import Unit, grouped
+from pipelines.learning.priors import Priors
 from pipelines.runtime.blobs import blob_key
 from pipelines.runtime.stages import Stage
 
@@ -49,6 +52,7 @@ class Plan:
     fingerprint: str
     ingest: IngestSettings
     chunking: ChunkingSettings
+    priors: Priors
     extraction: ExtractionSettings
     embedding: EmbeddingSettings
     index: IndexSettings
@@ -76,7 +80,7 @@ def units_of(plan: Plan) -> list[Unit]:
     return list(grouped(_distinct(items), plan.ingest.unit_documents))
 
 
-def reading_of(plan: Plan, model: Model, known: KnownDocuments) -> Reading:
+def reading_of(plan: Plan, model: Model, sizes: SizesInForce, known: KnownDocuments) -> Reading:
     """How items are read; whatever decides the rows of a document besides itself and its sizes goes into its key."""
     found_with = plan.extraction.model_dump(mode="json", exclude={"batch_size", "threads"})
     made_with = blob_key(
@@ -86,7 +90,7 @@ def reading_of(plan: Plan, model: Model, known: KnownDocuments) -> Reading:
         plan.embedding.strategy,
         json.dumps(found_with if plan.extraction.enabled else {}, sort_keys=True),
     )
-    return Reading(plan.ingest, plan.chunking, plan.embedding, plan.domain, made_with, known)
+    return Reading(plan.ingest, sizes, plan.embedding, plan.domain, made_with, known)
 
 
 def stages_of(plan: Plan, model: Model, reading: Reading, parts: Path, *, cpus: int) -> list[Stage]:
@@ -105,7 +109,7 @@ def stages_of(plan: Plan, model: Model, reading: Reading, parts: Path, *, cpus: 
     return [stage for stage in stages if stage.actors]
 
 
-def facts_of(plan: Plan, model: Model, *, parent: GenerationId | None) -> dict[str, object]:
+def facts_of(plan: Plan, model: Model, sizes: SizesInForce, *, parent: GenerationId | None) -> dict[str, object]:
     """What the manifest says about how the generation was made; models and parameters go into its content hash."""
     found_with = plan.extraction.model_dump(mode="json", exclude={"batch_size", "threads"})
     window = {"strategy": plan.embedding.strategy, "max_tokens": plan.embedding.max_tokens}
@@ -115,6 +119,7 @@ def facts_of(plan: Plan, model: Model, *, parent: GenerationId | None) -> dict[s
         "models": {"encoder": f"{model.name}@{model.identity}"},
         "parameters": {"embedding": window, "extraction": found_with if plan.extraction.enabled else {}},
         "sources": [str(source) for source in plan.sources],
+        SIZING: snapshots(sizes),
     }
 
 

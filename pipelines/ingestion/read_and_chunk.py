@@ -6,15 +6,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from pipelines.chunking.chunker import chunk_or_fallback
-from pipelines.chunking.settings import ChunkingSettings
-from pipelines.chunking.sizes import ChunkSizes, TokenCounter
+from pipelines.chunking.sizes import ChunkSizes, SizesInForce
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.embedding.tokens import load_token_counter
 from pipelines.indexes import schemas
 from pipelines.indexes.merge import repeated_uri
+from pipelines.ingestion.parser import Parser
 from pipelines.ingestion.report import REJECTED
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sources import read_item
@@ -34,7 +33,7 @@ class Reading:
     """
 
     ingest: IngestSettings
-    chunking: ChunkingSettings
+    sizes: SizesInForce
     embedding: EmbeddingSettings
     domain: Domain | None
     made_with: str = ""
@@ -56,29 +55,28 @@ class ReadAndChunk(UnitWorker):
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        counter = load_token_counter(reading.embedding)
-        self._count: TokenCounter = counter
-        self._limit = counter.limit
+        self._limit = load_token_counter(reading.embedding).limit
+        self._parser = Parser(reading.ingest.parser, reading.embedding)
 
     def work(self, unit: Unit) -> Unit:
         """Add the tables `documents`, `texts`, `chunks`, `kept` and `rejected`."""
+        found = list(self._found(unit))
+        rejections = [one for one in found if isinstance(one, Rejection)]
+        kept = [one.document for one in found if isinstance(one, _Found) and one.kept]
+        wanted = [one for one in found if isinstance(one, _Found) and not one.kept]
         cut: list[_Found] = []
-        kept: list[Document] = []
         chunks: list[Chunk] = []
-        rejections: list[Rejection] = []
-        for found in self._found(unit):
-            if isinstance(found, Rejection):
-                rejections.append(found)
-            elif found.kept:
-                kept.append(found.document)
-            else:
-                of_document, note = self._cut(found)
-                chunks += of_document
-                rejections += [] if note is None else [note]
-                cut += [found] if of_document else []
-        documents = [found.document for found in cut]
+        cuts = self._parser.cut([(one.document, one.sizes) for one in wanted])
+        for one, (of_document, note) in zip(wanted, cuts, strict=True):
+            chunks += of_document
+            rejections += [] if note is None else [note]
+            if of_document:
+                cut.append(one)
+            elif note is None:
+                rejections.append(_blank(one.document))
+        documents = [one.document for one in cut]
         tables = {
-            "documents": schemas.documents_to_table(documents, [found.key for found in cut]),
+            "documents": schemas.documents_to_table(documents, [one.key for one in cut]),
             "texts": schemas.texts_to_table(documents),
             "chunks": schemas.chunks_to_table(chunks),
         }
@@ -117,13 +115,9 @@ class ReadAndChunk(UnitWorker):
                     yield _Found(found, sizes, key, key in reading.known)
 
     def _sizes_of(self, document: Document) -> ChunkSizes:
-        sizes = self._reading.chunking.sizes_of(document)
+        sizes = self._reading.sizes.sizes_of(document)
         # A record stays whole, though the end of a long one is not embedded: its author cut it.
         return sizes if document.content_type is ContentType.RECORD else sizes.capped(self._limit)
-
-    def _cut(self, found: _Found) -> tuple[list[Chunk], Rejection | None]:
-        chunks, note = chunk_or_fallback(found.document, found.sizes, self._count)
-        return (chunks, note) if chunks else ([], _blank(found.document))
 
 
 def _noted(unit: Unit, kept: list[Document], rejections: list[Rejection]) -> Unit:

@@ -12,8 +12,8 @@ from pipelines.indexes.merge import Merged
 REJECTED = "rejected:"
 """Prefix of counts by reason."""
 
-FALLBACK = "parser_crashed"
-"""The reason noted for documents that were cut into plain windows after all."""
+NOTES = frozenset({"parser_crashed", "parser_timeout", "parser_memory"})
+"""Reasons noted for documents that were indexed all the same: these were cut into plain windows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def outcome_of(
         entities=merged.counts["mentions"],
         unchanged=merged.unchanged,
         rejected=rejected,
-        skipped=sum(count for reason, count in rejected.items() if reason != FALLBACK),
+        skipped=sum(count for reason, count in rejected.items() if reason not in NOTES),
         by_type=merged.summaries["by_type"],
         by_domain=merged.summaries["by_domain"],
         by_language=merged.summaries["by_language"],

@@ -32,7 +32,7 @@ def document_key(document: Document, sizes: ChunkSizes, made_with: str) -> str:
         made_with: What all documents of a run have in common: models, their settings, and the code that cuts.
     """
     facts = {name: value for name, value in asdict(document).items() if name not in _TIMES}
-    return blob_key(made_with, *sizes.snapshot, canonical(facts).decode("utf-8", "surrogatepass"))
+    return blob_key(made_with, repr(sizes), canonical(facts).decode("utf-8", "surrogatepass"))
 
 
 class KnownDocuments:

@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope, Signal
+from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey, UsageKey
+from pipelines.learning.size_observations import CELLS, observe_sizes
 
 RELEVANCE = "relevance"
 """The parameter that calibration is fitted on: mass per bin of the score, by outcome."""
@@ -35,6 +37,16 @@ class _Leaf(NamedTuple):
     bins: int
 
 
+class _SizeLeaf(NamedTuple):
+    """What outcomes of chunks at one scope on one day add to."""
+
+    day: int
+    domain: str
+    model: str
+    agent: str
+    intent: str
+
+
 class Tally:
     """Evidence under way: masses are added in place, and frozen at commit.
 
@@ -42,10 +54,11 @@ class Tally:
     made before the tally is frozen.
     """
 
-    __slots__ = ("_masses", "_usage")
+    __slots__ = ("_masses", "_sizes", "_usage")
 
     def __init__(self) -> None:
         self._masses: dict[_Leaf, list[int]] = {}
+        self._sizes: dict[_SizeLeaf, list[int]] = {}
         self._usage: dict[UsageKey, int] = {}
 
     def masses(self, leaf: _Leaf) -> list[int]:
@@ -53,6 +66,13 @@ class Tally:
         found = self._masses.get(leaf)
         if found is None:
             found = self._masses[leaf] = [0] * (_FIRST_BIN + leaf.bins)
+        return found
+
+    def sizes(self, leaf: _SizeLeaf) -> list[int]:
+        """The masses about sizes of a leaf, to be added to."""
+        found = self._sizes.get(leaf)
+        if found is None:
+            found = self._sizes[leaf] = [0] * len(CELLS)
         return found
 
     def use(self, key: UsageKey, mass: int) -> None:
@@ -67,6 +87,10 @@ class Tally:
                 if mass:
                     key = _key(leaf, place)
                     counts[key] = counts.get(key, 0) + mass
+        for scope, sizes in self._sizes.items():
+            for (parameter, bin_), mass in zip(CELLS, sizes, strict=True):
+                if mass:
+                    counts[EvidenceKey(*scope, parameter, bin_)] = mass
         return Evidence(counts, self._usage)
 
 
@@ -82,6 +106,7 @@ def observe_outcome(
     good: bool,
     weight: float,
     bins: int,
+    made: MadeBy | None = None,
 ) -> None:
     """Add one outcome of one shown result to `tally`.
 
@@ -95,6 +120,7 @@ def observe_outcome(
         score: The ranking score in [0, 1] it was shown with.
         weight: |satisfaction| times the confidence of attribution, >= 0.
         bins: How many bins of equal width the score falls in.
+        made: The size of the chunk and what made it so, where that is known: evidence about sizes (LRN-9).
 
     Raises:
         ValueError: A value is out of its range or not a number; nothing was added.
@@ -110,6 +136,9 @@ def observe_outcome(
             masses[place + 1] += mass - agreed
     masses[_FIRST_BIN + min(int(score * bins), bins - 1)] += mass
     tally.use(UsageKey(day, content_hash, POSITIVE if good else NEGATIVE), mass)
+    if made is not None:
+        leaf = _SizeLeaf(day, scope.domain.value, scope.model, scope.agent, intent)
+        observe_sizes(tally.sizes(leaf), made, good=good, weight=weight)
 
 
 def outcome_evidence(
@@ -123,6 +152,7 @@ def outcome_evidence(
     good: bool,
     weight: float,
     bins: int,
+    made: MadeBy | None = None,
 ) -> Evidence:
     """The evidence of one outcome of one shown result, as a value; see `observe_outcome`.
 
@@ -146,6 +176,7 @@ def outcome_evidence(
         good=good,
         weight=weight,
         bins=bins,
+        made=made,
     )
     return tally.freeze()
 

@@ -131,6 +131,7 @@ def a_plan(source: Path, store: Path, *assignments: str, full: bool = False, **m
         fingerprint=settings.fingerprint,
         ingest=settings.ingest,
         chunking=settings.chunking,
+        priors=settings.priors,
         extraction=settings.extraction,
         embedding=settings.embedding,
         index=settings.index,

@@ -14,6 +14,7 @@ from pipelines.ingestion.find_entities import FindEntities
 from pipelines.ingestion.parts import write_part
 from pipelines.ingestion.plan import Plan, units_of
 from pipelines.ingestion.read_and_chunk import ReadAndChunk, Reading
+from pipelines.ingestion.sizing import prior_sizes
 from pipelines.ingestion.units import Unit, pack, unpack
 from tests.support.ingestion import CAPITALS, FORBIDDEN, WORDS, a_plan, a_tree
 
@@ -24,7 +25,7 @@ def _read(plan: Plan) -> list[Unit]:
 
 
 def _reader(plan: Plan) -> ReadAndChunk:
-    return ReadAndChunk(Reading(plan.ingest, plan.chunking, plan.embedding, plan.domain))
+    return ReadAndChunk(Reading(plan.ingest, prior_sizes(plan.chunking, plan.priors), plan.embedding, plan.domain))
 
 
 def _merged(plan: Plan, units: list[Unit], folder: Path) -> Path:
