@@ -18,6 +18,7 @@ down. The bin "shortfall" of the target keeps Σw·(target in force / length) be
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from pipelines.domain.sizing import MadeBy, Overflow
 from pipelines.learning.evidence import MICRO
@@ -80,8 +81,11 @@ def observe_sizes(masses: list[int], made: MadeBy, *, good: bool, weight: float)
         masses[_STRATEGY[made.overflow, good]] += round(weight * MICRO)
 
 
+_of = lru_cache(maxsize=1 << 16)(GammaEvidence.of)  # the same few sizes and weights come again and again
+
+
 def _add(masses: list[int], first: int, size: int, weight: float) -> None:
-    seen = GammaEvidence.of(size, weight)
+    seen = _of(size, weight)
     masses[first] += seen.weight
     masses[first + 1] += seen.inverse
     masses[first + 2] += seen.log
