@@ -18,10 +18,12 @@ from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import GenerationId
 from pipelines.indexes import schemas
 from pipelines.indexes.generation import CHUNKS_FOLDER, LUCENE_FOLDER, VECTORS_FOLDER, encoder_folder
+from pipelines.indexes.graph_build import build_graph
+from pipelines.indexes.graph_schemas import GRAPH_FOLDER
 from pipelines.indexes.lexical_build import MapShards, build_lexical
 from pipelines.indexes.manifest import Manifest, content_hash_of, seal
 from pipelines.indexes.settings import IndexSettings
-from pipelines.indexes.vectors import DenseFacts, build_dense
+from pipelines.indexes.vectors import DenseFacts, DenseIndex, build_dense, open_dense
 
 _ORDER: Mapping[str, Sequence[str]] = {
     "documents": ("uri", "document_hash"),
@@ -72,7 +74,9 @@ class GenerationBuilder:
             settings=self._settings.lexical,
             map_shards=self._map_shards,
         )
-        counts = {name: table.num_rows for name, table in tables.items()} | {"contents": rows}
+        counts = (
+            {name: table.num_rows for name, table in tables.items()} | {"contents": rows} | self._build_graph(dense)
+        )
         return seal(self._staging, self._manifest(tables, counts, dense, facts))
 
     def _write_tables(self, tables: Mapping[str, pa.Table]) -> None:
@@ -90,6 +94,15 @@ class GenerationBuilder:
             built[encoder] = build_dense(folder, stored, self._settings.vectors)
         return built
 
+    def _build_graph(self, dense: Mapping[str, DenseFacts]) -> dict[str, int]:
+        return build_graph(
+            self._staging / CHUNKS_FOLDER, self._staging / GRAPH_FOLDER, self._open_first(dense), self._settings.graph
+        )
+
+    def _open_first(self, dense: Mapping[str, DenseFacts]) -> DenseIndex | None:
+        found = ((self._staging / VECTORS_FOLDER / encoder_folder(name), dense[name]) for name in sorted(dense))
+        return next((open_dense(folder, facts) for folder, facts in found), None)
+
     def _manifest(
         self,
         tables: Mapping[str, pa.Table],
@@ -100,7 +113,11 @@ class GenerationBuilder:
         told = dict(facts)
         created_at = float(told.pop("created_at", None) or time.time())
         models = dict(told.pop("models", {}))
-        own = {"lexical": self._settings.lexical.model_dump(), "vectors": self._settings.vectors.model_dump()}
+        own = {
+            "lexical": self._settings.lexical.model_dump(),
+            "vectors": self._settings.vectors.model_dump(),
+            "graph": self._settings.graph.model_dump(exclude={"memory_mb", "threads"}),
+        }
         parameters = {**own, **dict(told.pop("parameters", {}))}
         content_hash = content_hash_of(
             tables["chunks"],
