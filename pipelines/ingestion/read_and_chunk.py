@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
-from pipelines.chunking.chunker import chunk_or_fallback
-from pipelines.chunking.sizes import SizesInForce, TokenCounter
+from pipelines.chunking.sizes import ChunkSizes, SizesInForce
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.embedding.tokens import load_token_counter
 from pipelines.indexes import schemas
+from pipelines.ingestion.parser import Parser
 from pipelines.ingestion.parts import repeated_uri
 from pipelines.ingestion.report import REJECTED
 from pipelines.ingestion.settings import IngestSettings
@@ -28,22 +29,23 @@ class ReadAndChunk(UnitWorker):
         self._ingest = ingest
         self._sizes = sizes
         self._domain = domain
-        counter = load_token_counter(embedding)
-        self._count: TokenCounter = counter
-        self._limit = counter.limit
+        self._limit = load_token_counter(embedding).limit
+        self._parser = Parser(ingest.parser, embedding)
 
     def work(self, unit: Unit) -> Unit:
         """Add the tables `documents`, `chunks` and `rejected`."""
+        found = [found for item in unit.items for found in read_item(item, self._ingest, domain=self._domain)]
+        distinct, rejections = _distinct(found)
         documents: list[Document] = []
         chunks: list[Chunk] = []
-        rejections: list[Rejection] = []
-        seen: set[str] = set()
-        for item in unit.items:
-            for found in read_item(item, self._ingest, domain=self._domain):
-                of_document, note = self._cut(found, seen)
-                chunks += of_document
-                rejections += [] if note is None else [note]
-                documents += [found] if of_document and isinstance(found, Document) else []
+        cuts = self._parser.cut([(document, self._sizes_of(document)) for document in distinct])
+        for document, (of_document, note) in zip(distinct, cuts, strict=True):
+            chunks += of_document
+            rejections += [] if note is None else [note]
+            if of_document:
+                documents.append(document)
+            elif note is None:
+                rejections.append(Rejection(document.uri, "blank", "expected text, found none"))
         tables = {
             "documents": schemas.documents_to_table(documents),
             "chunks": schemas.chunks_to_table(chunks),
@@ -52,20 +54,21 @@ class ReadAndChunk(UnitWorker):
         reasons = Counter(f"{REJECTED}{rejection.reason}" for rejection in rejections)
         return unit.having(tables, {"documents": len(documents), "chunks": len(chunks), **reasons})
 
-    def _cut(self, found: Document | Rejection, seen: set[str]) -> tuple[list[Chunk], Rejection | None]:
-        if isinstance(found, Rejection):
-            return [], found
-        if found.uri in seen:
-            return [], repeated_uri(found.uri)
-        seen.add(found.uri)
-        return self._chunks_of(found)
-
-    def _chunks_of(self, document: Document) -> tuple[list[Chunk], Rejection | None]:
+    def _sizes_of(self, document: Document) -> ChunkSizes:
         sizes = self._sizes.sizes_of(document)
         # A record stays whole, though the end of a long one is not embedded: its author cut it.
-        if document.content_type is not ContentType.RECORD:
-            sizes = sizes.capped(self._limit)
-        chunks, note = chunk_or_fallback(document, sizes, self._count)
-        if not chunks:
-            return [], Rejection(document.uri, "blank", "expected text, found none")
-        return chunks, note
+        return sizes if document.content_type is ContentType.RECORD else sizes.capped(self._limit)
+
+
+def _distinct(found: Iterable[Document | Rejection]) -> tuple[list[Document], list[Rejection]]:
+    """Documents, of each URI the first, and what was rejected."""
+    documents: dict[str, Document] = {}
+    rejections: list[Rejection] = []
+    for one in found:
+        if isinstance(one, Rejection):
+            rejections.append(one)
+        elif one.uri in documents:
+            rejections.append(repeated_uri(one.uri))
+        else:
+            documents[one.uri] = one
+    return list(documents.values()), rejections

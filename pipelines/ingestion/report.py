@@ -16,8 +16,8 @@ from pipelines.indexes.manifest import Manifest
 REJECTED = "rejected:"
 """Prefix of counts by reason."""
 
-FALLBACK = "parser_crashed"
-"""The reason noted for documents that were cut into plain windows after all."""
+NOTES = frozenset({"parser_crashed", "parser_timeout", "parser_memory"})
+"""Reasons noted for documents that were indexed all the same: these were cut into plain windows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def outcome_of(staged: Path, manifest: Manifest, progress: Progress, *, kept: Ge
         chunks=manifest.counts["chunks"],
         entities=manifest.counts["mentions"],
         rejected=_by(rejected, "reason"),
-        skipped=sum(reason != FALLBACK for reason in rejected["reason"].to_pylist()),
+        skipped=sum(reason not in NOTES for reason in rejected["reason"].to_pylist()),
         by_type=_by(documents, "content_type"),
         by_domain=_by(documents, "domain"),
         by_language=_by(documents, "language"),

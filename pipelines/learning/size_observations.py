@@ -15,6 +15,7 @@ Good and bad outcomes are kept apart: what an unused chunk counts against a usef
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from pipelines.domain.sizing import MadeBy, Overflow
 from pipelines.learning.gamma import GammaEvidence
@@ -67,11 +68,14 @@ def observe_sizes(masses: list[int], made: MadeBy, *, good: bool, weight: float)
     if good and made.after is not None:
         _add(masses, _FIRST[AFTER, good], made.after, weight)
     if made.overflow is not None:
-        masses[_STRATEGY[made.overflow, good]] += GammaEvidence.of(1.0, weight).weight
+        masses[_STRATEGY[made.overflow, good]] += _of(1.0, weight).weight
+
+
+_of = lru_cache(maxsize=1 << 16)(GammaEvidence.of)  # the same few sizes and weights come again and again
 
 
 def _add(masses: list[int], first: int, size: int, weight: float) -> None:
-    seen = GammaEvidence.of(size, weight)
+    seen = _of(size, weight)
     masses[first] += seen.weight
     masses[first + 1] += seen.inverse
     masses[first + 2] += seen.log
