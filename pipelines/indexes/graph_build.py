@@ -6,20 +6,45 @@ settings that its manifest holds among its parameters; so the generation's conte
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines.indexes.generation import CHUNKS_FOLDER, VECTORS_FOLDER, encoder_folder
 from pipelines.indexes.graph_entities import find_entities, similar_contents
 from pipelines.indexes.graph_links import resolve_links
-from pipelines.indexes.graph_schemas import EDGES, NODES, EdgeKind
+from pipelines.indexes.graph_schemas import EDGES, GRAPH_FOLDER, NODES, EdgeKind
 from pipelines.indexes.graph_tables import Database, create, database, insert
 from pipelines.indexes.settings import GraphSettings
-from pipelines.indexes.vectors import DenseIndex
+from pipelines.indexes.vectors import DenseFacts, DenseIndex, open_dense
 
 _NEAR = {"row": "BIGINT", "other": "BIGINT", "cosine": "DOUBLE"}
 _ROWS = 100_000  # rows written at once
+
+
+@dataclass(frozen=True, slots=True)
+class GraphTask:
+    """The graph of one staged generation, wherever it is built.
+
+    Attributes:
+        dense: How the vectors of each encoder are searched; the first one's are used.
+    """
+
+    staging: Path
+    dense: Mapping[str, DenseFacts]
+    settings: GraphSettings
+
+
+def build_graph_of(task: GraphTask) -> dict[str, int]:
+    """Build the graph of a staged generation, whose tables and vectors are there; see `build_graph`."""
+    dense = None
+    if task.dense:
+        encoder = min(task.dense)
+        dense = open_dense(task.staging / VECTORS_FOLDER / encoder_folder(encoder), task.dense[encoder])
+    return build_graph(task.staging / CHUNKS_FOLDER, task.staging / GRAPH_FOLDER, dense, task.settings)
 
 
 def build_graph(tables: Path, folder: Path, dense: DenseIndex | None, settings: GraphSettings) -> dict[str, int]:

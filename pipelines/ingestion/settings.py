@@ -43,4 +43,5 @@ class IngestSettings(BaseModel):
     trust: TrustSettings
     parser: ParserSettings
     unit_documents: int = Field(ge=1)
+    units_compared: int = Field(ge=1)
     pools: PoolSettings
