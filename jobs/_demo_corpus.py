@@ -14,6 +14,7 @@ from pipelines.domain.documents import Document
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import content_hash
 from pipelines.embedding.tokens import load_token_counter
+from pipelines.ingestion.sizing import prior_sizes
 from pipelines.ingestion.sources import read_source
 from pipelines.settings import Settings
 
@@ -42,7 +43,8 @@ def prepare(folder: Path, settings: Settings, *, modules: int) -> DemoCorpus:
     shutil.rmtree(folder, ignore_errors=True)
     count_tokens = load_token_counter(settings.embedding)
     found = [*_documents("weft", _own(), settings), *_documents("python", _standard_library(modules), settings)]
-    documents, questions = masked_corpus(found, settings.chunking.sizes_of, count_tokens)
+    sizes = prior_sizes(settings.chunking, settings.priors)
+    documents, questions = masked_corpus(found, sizes.sizes_of, count_tokens)
     for document in documents:
         _write(folder / document.uri, document)
     return DemoCorpus((folder / "weft", folder / "python"), len(documents), tuple(questions))

@@ -147,7 +147,7 @@ def table(summary: Mapping[str, Any], measurement: Measurement) -> Table:
 
 def _key(corpus: Path, settings: Settings) -> str:
     """What decides an index: the corpus and the settings that read, cut, embed and index it."""
-    parts = (settings.ingest, settings.chunking, settings.embedding, settings.index)
+    parts = (settings.ingest, settings.chunking, settings.priors.sizing, settings.embedding, settings.index)
     values = [sha256_of(corpus), *(part.model_dump(mode="json") for part in parts)]
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 

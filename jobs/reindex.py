@@ -71,6 +71,7 @@ def plan_of(settings: Settings, sources: Sequence[Path], *, domain: Domain | Non
         fingerprint=settings.fingerprint,
         ingest=settings.ingest,
         chunking=settings.chunking,
+        priors=settings.priors,
         extraction=settings.extraction,
         embedding=settings.embedding,
         index=settings.index,

@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 from tree_sitter import Node
 
 from pipelines.chunking.chunker import chunk_or_fallback
-from pipelines.chunking.markdown import Heading, blocks_of
-from pipelines.chunking.python_syntax import definition_of, docstring_of, flattened, parsed
+from pipelines.chunking.code_grammars import GRAMMARS
+from pipelines.chunking.code_syntax import Space, Tree, definition_of, docstring_of
+from pipelines.chunking.markdown import markdown_outline
+from pipelines.chunking.sections import Block, Heading
 from pipelines.chunking.sizes import ChunkSizes, TokenCounter
 from pipelines.chunking.splitting import decoded, encoded
 from pipelines.domain.chunks import Chunk
@@ -110,27 +112,33 @@ def synthetic_questions(
 def _masks(document: Document) -> list[_Mask]:
     source = encoded(document.text)
     if document.content_type is ContentType.CODE:
-        return [mask for node in _docstrings(parsed(source).children) for mask in _docstring_mask(node, source)]
+        grammar = GRAMMARS.get(document.language or "")
+        if grammar is None or not grammar.docstrings:
+            return []
+        tree = Tree(source, grammar)
+        return [mask for node in _docstrings(tree, tree.root.children) for mask in _docstring_mask(node, source)]
     if document.content_type is ContentType.MARKDOWN:
-        headings = [block.heading for block in blocks_of(document.text, source)[1] if block.heading is not None]
+        blocks = markdown_outline(document.text, source).blocks
+        headings = [(block, block.heading) for block in blocks if block.heading is not None]
         return [
-            _heading_mask(heading, ordinal, source)
-            for ordinal, heading in enumerate(headings, start=1)
+            _heading_mask(block, heading, ordinal, source)
+            for ordinal, (block, heading) in enumerate(headings, start=1)
             if len(_WORD.findall(heading.title)) >= _HEADING_WORDS
         ]
     return []
 
 
-def _docstrings(nodes: Sequence[Node]) -> Iterator[Node]:
-    """Docstrings of the functions and classes that are units of their own, in source order."""
-    for item in flattened(nodes):
-        definition = definition_of(item.node)
-        body = definition.child_by_field_name("body") if definition is not None else None
-        statements = [child for child in body.children if child.type != "comment"] if body is not None else []
+def _docstrings(tree: Tree, nodes: Sequence[Node]) -> Iterator[Node]:
+    """Docstrings of the functions and types that may be units of their own, in source order."""
+    for item in tree.flattened(nodes, Space(), lambda _start, _end: True):
+        definition = definition_of(item.node, tree)
+        if definition is None:
+            continue
+        statements = [child for child in definition.body.children if not tree.is_comment(child)]
         if statements and (docstring := docstring_of(statements[0])) is not None:
             yield docstring
-        if definition is not None and definition.type == "class_definition":
-            yield from _docstrings(statements)
+        if definition.kind != "function":
+            yield from _docstrings(tree, statements)
 
 
 def _docstring_mask(node: Node, source: bytes) -> Iterator[_Mask]:
@@ -149,13 +157,13 @@ def _docstring_mask(node: Node, source: bytes) -> Iterator[_Mask]:
     yield _Mask(start, start + len(encoded(sentence)), b"", _flat(sentence))
 
 
-def _heading_mask(heading: Heading, ordinal: int, source: bytes) -> _Mask:
+def _heading_mask(block: Block, heading: Heading, ordinal: int, source: bytes) -> _Mask:
     # The section must stay a section, so its heading becomes an ordinal, which says nothing about what is under it.
-    line = source[heading.start : heading.end]
+    line = source[block.start : block.end]
     line_end = line[len(line.rstrip(b"\r\n")) :]
     anchor = f" {{#{heading.anchor}}}" if heading.anchor else ""
     neutral = encoded(f"{'#' * heading.rank} Section {ordinal}{anchor}")
-    return _Mask(heading.start, heading.end, neutral + line_end, _flat(heading.title))
+    return _Mask(block.start, block.end, neutral + line_end, _flat(heading.title))
 
 
 def _without(text: str, masks: Sequence[_Mask]) -> tuple[str, list[int]]:

@@ -1,62 +1,58 @@
-"""Sizes of chunks by domain."""
+"""What about chunk sizes is not learned; their priors are in `conf/priors.yaml` (ING-11)."""
 
 from __future__ import annotations
 
-from typing import Self
+from enum import StrEnum
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from pipelines.chunking.sizes import ChunkSizes
-from pipelines.domain.documents import ContentType, Document, Domain
+from pipelines.domain.documents import Domain
 
 
-class SizeSettings(BaseModel):
-    """Sizes of one domain, in the encoder's tokens; see `ChunkSizes`."""
+class SizePolicy(StrEnum):
+    """Which sizes of a belief are put in force."""
+
+    MEAN = "mean"  # the expected ones
+    THOMPSON = "thompson"  # a draw, so that other sizes are tried as far as they may be better
+
+
+class ProseSettings(BaseModel):
+    """What stays together in documents with headings (ING-6), in the encoder's tokens; see `ChunkSizes`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    max_tokens: int
-    target_tokens: int
-    min_tokens: int
-    overlap_tokens: int
-
-    def sizes(self) -> ChunkSizes:
-        """The sizes as the chunkers take them."""
-        return ChunkSizes(self.max_tokens, self.target_tokens, self.min_tokens, self.overlap_tokens)
+    list_tokens: int
+    paragraph_tokens: int
 
 
 class ChunkingSettings(BaseModel):
-    """How documents are cut."""
+    """How documents are cut, besides the sizes that are learned.
+
+    Attributes:
+        record_max_tokens: A record stays whole up to this.
+        overlap_tokens: What neighbouring windows of running text share, by domain.
+        policy: How sizes are chosen from beliefs.
+        seed: Of the draws of `thompson`.
+        step: Sizes move from their priors in steps of this share, so that a corpus is not cut anew over one click.
+        range: No size moves further from its prior than this factor, up or down.
+        prose: What stays together in documents with headings.
+        trailing_context: Whether the beginning of the next sibling follows a chunk's text, within its budget.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    record_max_tokens: int
-    code: SizeSettings
-    academic: SizeSettings
-    history: SizeSettings
-    general: SizeSettings
+    record_max_tokens: Annotated[int, Field(gt=0)]
+    overlap_tokens: dict[Domain, Annotated[int, Field(ge=0)]]
+    policy: SizePolicy
+    seed: int
+    step: Annotated[float, Field(gt=0.0, le=1.0)]
+    range: Annotated[float, Field(ge=1.0, allow_inf_nan=False)]
+    trailing_context: bool
+    prose: ProseSettings
 
     @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        for domain in Domain:
-            self.sizes_of_domain(domain)
-            if self.record_max_tokens < self.sizes_of_domain(domain).target_tokens:
-                raise ValueError(f"expected record_max_tokens >= {domain}.target_tokens, got {self.record_max_tokens}")
+    def _covers_everything(self) -> Self:
+        if missing := sorted(set(Domain) - set(self.overlap_tokens)):
+            raise ValueError(f"chunking.overlap_tokens: expected every domain, missing {missing}")
         return self
-
-    def sizes_of_domain(self, domain: Domain) -> ChunkSizes:
-        """Sizes of one domain."""
-        sections = {
-            Domain.CODE: self.code,
-            Domain.ACADEMIC: self.academic,
-            Domain.HISTORY: self.history,
-            Domain.GENERAL: self.general,
-        }
-        return sections[domain].sizes()
-
-    def sizes_of(self, document: Document) -> ChunkSizes:
-        """Sizes for one document; a record stays whole up to a limit of its own."""
-        sizes = self.sizes_of_domain(document.domain)
-        if document.content_type is ContentType.RECORD:
-            return ChunkSizes(self.record_max_tokens, sizes.target_tokens, sizes.min_tokens, sizes.overlap_tokens)
-        return sizes

@@ -14,10 +14,16 @@ Cutter = Callable[[bytes, int, int], Iterable[int]]
 
 # A full stop, or its kin, with closing quotes and blanks, unless a lower-case word follows; or a blank line.
 _SENTENCE_END = re.compile(rb"[.!?][\"')\]]*\s+(?![a-z\s])|\xe3\x80\x82|\xef\xbc[\x81\x9f]|\n[ \t\r]*\n\s*")
+# What ends in a full stop and does not end a sentence, read backwards from that full stop: initials, abbreviations.
+_ABBREVIATION = re.compile(
+    rb"(?:^|[\s(\[~])(?:[A-Z]|e\.g|i\.e|et al|cf|vs|resp|approx|ca|viz|Dr|Mr|Mrs|Ms|Prof|St|pp"
+    rb"|[Ff]igs?|[Tt]ab|[Ee]qs?|[Ss]ecs?|[Cc]h|[Nn]o|[Vv]ol|[Rr]efs?|[Tt]hm|[Dd]ef)$"
+)
+_LONGEST_ABBREVIATION = 8  # bytes, with the blank before it
 
 
 class Meter:
-    """Tokens of spans of one source, counted only where a bound on bytes cannot decide.
+    """Tokens of spans of one source, each counted once, and only where a bound on bytes cannot decide.
 
     A token stands for at least one byte, so a span of n bytes has at most n tokens.
     """
@@ -25,10 +31,15 @@ class Meter:
     def __init__(self, source: bytes, count_tokens: TokenCounter) -> None:
         self._source = source
         self._count = count_tokens
+        self._contexts: dict[str, int] = {"": 0}
+        self._counted: dict[tuple[int, int], int] = {}
 
     def tokens(self, start: int, end: int) -> int:
         """Exact number of tokens of a span."""
-        return self._count(decoded(self._source[start:end]))
+        span = (start, end)
+        if span not in self._counted:
+            self._counted[span] = self._count(decoded(self._source[start:end]))
+        return self._counted[span]
 
     def fits(self, start: int, end: int, limit: int) -> bool:
         """Whether a span has at most `limit` tokens."""
@@ -36,7 +47,10 @@ class Meter:
 
     def of_context(self, context: str) -> int:
         """Exact number of tokens that a context takes in front of a chunk, with the line end after it."""
-        return self._count(f"{context}\n") if context else 0
+        known = self._contexts.get(context)
+        if known is None:
+            known = self._contexts[context] = self._count(f"{context}\n")
+        return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +87,15 @@ class Cuts:
 def windows(cuts: Cuts, sizes: ChunkSizes, meter: Meter, *, reserved: int = 0) -> list[tuple[int, int]]:
     """Spans of at most `target` tokens between cuts, in order, which together cover everything.
 
-    A piece above the target is a span of its own; a last span that adds less than the minimum joins the one
-    before where both fit into the maximum. Spans that meet at a soft cut share up to `overlap` tokens.
+    A piece above the target is a span of its own. Spans that meet at a soft cut share up to `overlap` tokens. A last
+    span that adds less than the minimum joins the one before where both fit into the maximum; where they do not, one
+    below the minimum is lengthened by the end of the one before, which both share where the cut between them is soft.
 
     Args:
         reserved: Tokens that the leading context of every span takes away.
     """
     positions = cuts.positions
-    pieces = list(pairwise(positions))
-    weights = [meter.tokens(start, end) for start, end in pieces]
+    weights = [meter.tokens(start, end) for start, end in pairwise(positions)]
     budget = sizes.target_tokens - reserved
     spans: list[tuple[int, int]] = []  # half-open ranges of pieces
     first = 0
@@ -91,7 +105,9 @@ def windows(cuts: Cuts, sizes: ChunkSizes, meter: Meter, *, reserved: int = 0) -
         if last == len(weights):
             break
         first = _overlapping(cuts, weights, spans[-1], budget=budget, overlap=sizes.overlap_tokens)
-    _join_short_end(spans, weights, sizes.min_tokens, sizes.max_tokens - reserved)
+    if len(spans) > 1:
+        longest = sizes.max_tokens - reserved
+        spans[-2:] = _mended(cuts, weights, spans[-2:], minimum=sizes.min_tokens, maximum=longest)
     return [(positions[first], positions[last]) for first, last in spans]
 
 
@@ -119,16 +135,32 @@ def _overlapping(cuts: Cuts, weights: Sequence[int], span: tuple[int, int], *, b
     return start
 
 
-def _join_short_end(spans: list[tuple[int, int]], weights: Sequence[int], minimum: int, maximum: int) -> None:
-    if len(spans) > 1:
-        (first, before), (_, last) = spans[-2:]
-        if sum(weights[before:last]) < minimum and sum(weights[first:last]) <= maximum:
-            spans[-2:] = [(first, last)]
+def _mended(
+    cuts: Cuts, weights: Sequence[int], spans: Sequence[tuple[int, int]], *, minimum: int, maximum: int
+) -> list[tuple[int, int]]:
+    """The last two spans, joined or evened out where the last one is too short."""
+    (first, middle), (start, last) = spans
+    if sum(weights[middle:last]) < minimum and sum(weights[first:last]) <= maximum:
+        return [(first, last)]
+    shared = cuts.positions[start] in cuts.soft
+    short, long = sum(weights[start:last]), sum(weights[first:middle])
+    while short < minimum and start > first + 1 and short + weights[start - 1] <= maximum:
+        if shared and cuts.positions[start - 1] not in cuts.soft:
+            break
+        if not shared and long - weights[start - 1] < minimum:
+            break
+        start -= 1
+        short += weights[start]
+        long -= weights[start]
+    return [(first, middle if shared else start), (start, last)]
 
 
 def sentences(source: bytes, start: int, end: int) -> Iterable[int]:
     """Where sentences and paragraphs begin inside a span."""
-    return (match.end() for match in _SENTENCE_END.finditer(source, start, end))
+    for match in _SENTENCE_END.finditer(source, start, end):
+        before = source[max(start, match.start() - _LONGEST_ABBREVIATION) : match.start()]
+        if source[match.start()] != ord(".") or not _ABBREVIATION.search(before):
+            yield match.end()
 
 
 def lines(source: bytes, start: int, end: int) -> Iterable[int]:
@@ -146,13 +178,14 @@ def strides(length: int) -> Cutter:
         position = start
         while end - position > length:
             blank = source.rfind(b" ", position + length // 2, position + length)
-            position = blank + 1 if blank >= 0 else _character_start(source, position + length, position)
+            position = blank + 1 if blank >= 0 else character_start(source, position + length, position)
             yield position
 
     return cut
 
 
-def _character_start(source: bytes, position: int, floor: int) -> int:
+def character_start(source: bytes, position: int, floor: int) -> int:
+    """The last position at or before `position`, and behind `floor`, at which a character begins."""
     back = position
     while back > floor + 1 and source[back] & 0xC0 == 0x80:  # a continuation byte of UTF-8
         back -= 1

@@ -29,8 +29,11 @@ def chunk_text(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter
 def window_spans(
     source: bytes, sizes: ChunkSizes, meter: Meter, *, cutters: tuple[Cutter, ...], reserved: int = 0
 ) -> list[tuple[int, int]]:
-    """Overlapping windows over a whole source, cut by the first cutter that makes pieces small enough."""
-    room = sizes.target_tokens - reserved
+    """Overlapping windows over a whole source, cut by the first cutter that makes pieces small enough.
+
+    A piece is small enough when it fits beside what is still below the minimum: then no window has to stay below it.
+    """
+    room = max(1, sizes.target_tokens - reserved - min(sizes.min_tokens, sizes.target_tokens // 2))
     first, *finer = cutters
     cuts = Cuts.between(0, len(source), first(source, 0, len(source)), soft=True)
     for cutter in (*finer, strides(max(4, room))):

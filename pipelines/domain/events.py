@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY
+from pipelines.domain.sizing import MadeBy
 
 SCHEMA_VERSION = 1
 """The newest event schema; older ones keep working."""
@@ -47,6 +48,7 @@ class ShownResult(Struct, kw_only=True, frozen=True):
         signals: Value in [0, 1] of every signal by name.
         propensity: Probability of showing it at this rank under the policy in force; 1 without exploration.
         included: Whether it was handed to the user or into the context.
+        made: Its size and the learned sizes behind it, so that feedback on it is evidence about them (LRN-9).
     """
 
     content_hash: Hash
@@ -56,6 +58,7 @@ class ShownResult(Struct, kw_only=True, frozen=True):
     signals: dict[str, Share]
     included: bool = True
     propensity: Share = 1.0
+    made: MadeBy | None = None
 
 
 class Impression(Event, kw_only=True, frozen=True, tag="impression"):

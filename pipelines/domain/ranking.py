@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, SessionId
+from pipelines.domain.sizing import MadeBy
 
 ANY = "*"
 """The name of an unspecified model, agent or intent."""
@@ -119,6 +120,7 @@ class RankedResult:
         relevance: Σ expected weight · signal in [0, 1]: the same measure under every fusion mode, so that calibration
             survives a change of mode.
         probability: P(good) at this relevance by the live calibration, None while there is none.
+        made: Its size and the learned sizes behind it; None where no learned size decided over it.
     """
 
     rank: int
@@ -137,6 +139,7 @@ class RankedResult:
     contributions: tuple[Contribution, ...]
     relevance: float = 0.0
     probability: float | None = None
+    made: MadeBy | None = None
 
     @property
     def score(self) -> float:

@@ -15,7 +15,8 @@ from typing import Any, Protocol
 from pipelines.domain.errors import BrokerUnavailableError
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.updater import Progress, Updater, keep_up
-from pipelines.runtime.kafka import KafkaPublisher, KafkaSource, create_topic
+from pipelines.runtime.kafka import KafkaPublisher, create_topic
+from pipelines.runtime.kafka_log import KafkaSource
 from pipelines.runtime.settings import ClusterSettings, KafkaSettings
 
 Stop = Callable[[], bool]

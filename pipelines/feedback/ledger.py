@@ -11,19 +11,18 @@ from typing import Any
 
 import msgspec
 
-from pipelines.domain.events import Explicit, Impression, Selection, SessionPhase
-from pipelines.feedback.settings import MS, FeedbackSettings
+from pipelines.domain.events import Explicit, Impression, Selection
+from pipelines.feedback.seen import SeenIndex
+from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.updates import (
+    Arrival,
     Change,
     DeadLetter,
-    Decoded,
     Fate,
     Known,
     Moment,
     Shown,
     Waiting,
-    event_fingerprint,
-    query_fingerprint,
 )
 from pipelines.learning.evidence import Evidence, EvidenceKey, UsageKey
 
@@ -34,15 +33,26 @@ _impressions = msgspec.json.Decoder(Impression)
 _feedback: msgspec.json.Decoder[Explicit | Selection] = msgspec.json.Decoder(Explicit | Selection)
 
 
-def known_to(connection: sqlite3.Connection, decoded: Iterable[Decoded]) -> Known:
+def index_of_seen(connection: sqlite3.Connection) -> SeenIndex:
+    """The index over all event ids that the partition remembers."""
+    index = SeenIndex()
+    rows = connection.execute("select event, offset from seen order by offset")
+    while some := rows.fetchmany(_VARIABLES):
+        index.add(*zip(*some, strict=True))
+    return index
+
+
+def known_to(connection: sqlite3.Connection, seen: SeenIndex, arrivals: Iterable[Arrival]) -> Known:
     """The part of the state that the events of a batch mention."""
     clock_ms, next_offset = connection.execute("select clock_ms, next_offset from progress").fetchone()
     known = Known(clock_ms, next_offset)
-    events = [event for event in decoded if not isinstance(event, Exception)]
-    ids = {event_fingerprint(event.event_id) for event in events}
-    queries = {query_fingerprint(e.session_id, e.query_id) for e in events if not isinstance(e, SessionPhase)}
-    for event, *moment in _matching(connection, "select event, offset, at_ms from seen where event in", ids):
-        known.seen[event] = Moment(*moment)
+    ids = {arrival.fingerprint for arrival in arrivals if arrival.fingerprint}
+    queries = {arrival.query for arrival in arrivals if arrival.query}
+    rows = _matching(
+        connection, "select offset, event, at_ms from seen where offset in", seen.offsets(list(ids)).tolist()
+    )
+    for offset, event, at_ms in sorted(rows):  # of one id that was applied again after its time, the last counts
+        known.seen[event] = Moment(offset, at_ms)
     shown = "select query, offset, at_ms, impression, chosen from shown where query in"
     for query, offset, at_ms, impression, chosen in _matching(connection, shown, queries):
         known.shown[query] = Shown(Moment(offset, at_ms), _impressions.decode(impression), tuple(json.loads(chosen)))
@@ -88,7 +98,7 @@ def evidence_in(connection: sqlite3.Connection) -> Evidence:
     )
 
 
-def _matching(connection: sqlite3.Connection, select: str, keys: Iterable[bytes]) -> Iterator[Any]:
+def _matching(connection: sqlite3.Connection, select: str, keys: Iterable[bytes | int]) -> Iterator[Any]:
     rest = iter(keys)
     while some := list(islice(rest, _VARIABLES)):
         yield from connection.execute(f"{select} ({','.join('?' * len(some))})", some)
@@ -157,7 +167,7 @@ def _forget(connection: sqlite3.Connection, change: Change, rules: FeedbackSetti
 
     An impression outlives its window once over, so that feedback coming too late is told from feedback coming early.
     """
-    limits, window_ms = rules.limits, round(rules.time.window_s * MS)
+    limits, window_ms = rules.limits, rules.time.window_ms
     _forget_before(connection, "seen", change, limits.event_id_records, window_ms)
     _forget_before(connection, "shown", change, limits.impression_records, 2 * window_ms)
     _forget_before(connection, "sessions", change, limits.session_records, None)

@@ -9,7 +9,7 @@ from pipelines.feedback.codec import decode
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.source import FeedbackSource
 from pipelines.feedback.state import PartitionState, require_within
-from pipelines.feedback.updates import Decoded, fold
+from pipelines.feedback.updates import Arrival, arrived, fold
 from pipelines.runtime.log import LogFacts, Record
 
 
@@ -42,14 +42,13 @@ def consume(
     records: Sequence[Record], facts: LogFacts, state: PartitionState, rules: FeedbackSettings, bins: int
 ) -> None:
     """Apply one batch of one partition: all of it, or, when anything fails, nothing."""
-    decoded = [_decoded(record, rules) for record in records]
-    with state.batch(facts, records[0].offset, decoded) as batch:
-        change = fold(batch.known, records, decoded, rules, bins)
-        batch.commit(change)
+    arrivals = [_arrived(record, rules.limits.event_bytes) for record in records]
+    with state.batch(facts, records[0].offset, arrivals) as batch:
+        batch.commit(fold(batch.known, arrivals, rules, bins))
 
 
-def _decoded(record: Record, rules: FeedbackSettings) -> Decoded:
+def _arrived(record: Record, max_bytes: int) -> Arrival:
     try:
-        return decode(record.value, max_bytes=rules.limits.event_bytes)
+        return arrived(record, decode(record.value, max_bytes=max_bytes))
     except InvalidEventError as error:
-        return error
+        return arrived(record, error)

@@ -39,7 +39,7 @@ create table if not exists usage (
 -- Offsets are unique and grow, so what is oldest is what lies first: purging reads only what it deletes.
 create table if not exists seen (
     offset integer primary key,
-    event blob not null unique,
+    event blob not null,                -- found by an index in memory: see seen.py
     at_ms integer not null
 );
 create table if not exists shown (

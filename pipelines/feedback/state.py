@@ -20,8 +20,9 @@ from typing import NamedTuple
 
 from pipelines.domain.errors import CorruptionError, FencedError, StoreError, WrongLogError
 from pipelines.feedback import ledger
+from pipelines.feedback.seen import SeenIndex
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.updates import Change, Decoded, Known
+from pipelines.feedback.updates import Arrival, Change, Known
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.log import LogFacts
 
@@ -82,17 +83,19 @@ class KeptDeadLetter(NamedTuple):
     original: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Batch:
     """One transaction under way: `known` is what the batch needs, `commit` takes what it changes."""
 
     known: Known
     _connection: sqlite3.Connection
     _rules: FeedbackSettings
+    written: Change | None = None
 
     def commit(self, change: Change) -> None:
         """Write the change; it is durable when the surrounding block is left."""
         ledger.write(self._connection, change, self._rules)
+        self.written = change
 
 
 class PartitionState:
@@ -107,6 +110,7 @@ class PartitionState:
         self.folder = folder
         self._rules = rules
         self._epoch = 0
+        self._seen = SeenIndex()
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / "state.sqlite"
         with self._errors():
@@ -140,17 +144,18 @@ class PartitionState:
             require_still_there(_report(connection), log_start)
             connection.execute("update progress set epoch = epoch + 1")
             report = _report(connection)
+            self._seen = ledger.index_of_seen(connection)
         self._epoch = report.epoch
         return report.next_offset
 
     @contextlib.contextmanager
-    def batch(self, facts: LogFacts, first_offset: int, decoded: Sequence[Decoded]) -> Iterator[Batch]:
+    def batch(self, facts: LogFacts, first_offset: int, arrivals: Sequence[Arrival]) -> Iterator[Batch]:
         """A transaction for one batch; leaving the block commits it, an error leaves the state as it was.
 
         Args:
             facts: The log as it was after the batch had been read from it.
             first_offset: Of the batch's first record.
-            decoded: What its records hold.
+            arrivals: Its records and what they hold.
 
         Raises:
             FencedError: Another updater owns the partition; nothing was written.
@@ -164,7 +169,10 @@ class PartitionState:
                 raise WrongLogError(
                     f"{self._path}: expected records from offset {report.next_offset} on, found {first_offset}"
                 )
-            yield Batch(ledger.known_to(connection, decoded), connection, self._rules)
+            batch = Batch(ledger.known_to(connection, self._seen, arrivals), connection, self._rules)
+            yield batch
+        if batch.written is not None:
+            self._remember(batch.written)
 
     @contextlib.contextmanager
     def owned(self) -> Iterator[tuple[PartitionReport, Evidence]]:
@@ -211,6 +219,11 @@ class PartitionState:
     def close(self) -> None:
         """Release the file."""
         self._connection.close()
+
+    def _remember(self, change: Change) -> None:
+        """Follow the table in the index, now that the change is durable."""
+        self._seen.add(list(change.seen), [moment.offset for moment in change.seen.values()])
+        self._seen.forget_before(change.next_offset - self._rules.limits.event_id_records)
 
     def _require_ownership(self, report: PartitionReport) -> None:
         if report.epoch != self._epoch:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import AnyEvent, Impression, Selection, SessionPhase
 from pipelines.feedback.credit import Feedback, chosen_rank, credits_of, tally_credits
@@ -22,7 +24,20 @@ from pipelines.learning.evidence import day_of
 from pipelines.learning.observations import Tally
 from pipelines.runtime.log import Record
 
-Decoded = AnyEvent | InvalidEventError
+
+class Arrival(Struct, frozen=True, gc=False):
+    """A record and what it holds, with the fingerprints that the state knows it by.
+
+    Attributes:
+        event: What the record holds, or why it holds nothing.
+        fingerprint: Of the event's id; empty without an event.
+        query: Of the query it is about; empty for events that are about none.
+    """
+
+    record: Record
+    event: AnyEvent | InvalidEventError
+    fingerprint: bytes = b""
+    query: bytes = b""
 
 
 class Fate(StrEnum):
@@ -119,21 +134,28 @@ def query_fingerprint(session_id: str, query_id: str) -> bytes:
     return hashlib.blake2b(f"{len(session_id)}:{session_id}{query_id}".encode(), digest_size=16).digest()
 
 
-def fold(
-    known: Known, records: Sequence[Record], decoded: Sequence[Decoded], rules: FeedbackSettings, bins: int
-) -> Change:
+def arrived(record: Record, event: AnyEvent | InvalidEventError) -> Arrival:
+    """A record with what it holds, fingerprinted once for everything that follows."""
+    if isinstance(event, InvalidEventError):
+        return Arrival(record, event)
+    fingerprint = event_fingerprint(event.event_id)
+    if isinstance(event, SessionPhase):
+        return Arrival(record, event, fingerprint)
+    return Arrival(record, event, fingerprint, query_fingerprint(event.session_id, event.query_id))
+
+
+def fold(known: Known, arrivals: Sequence[Arrival], rules: FeedbackSettings, bins: int) -> Change:
     """What a batch changes.
 
     Args:
         known: The state as far as the batch mentions it; it is used up.
-        records: The batch, in the order of its offsets, none of them consumed before.
-        decoded: What each record holds.
+        arrivals: The batch, in the order of its offsets, none of them consumed before.
         rules: Times, limits and weights.
         bins: Of the score, for calibration.
     """
     batch = _Batch(known, rules, bins)
-    for record, event in zip(records, decoded, strict=True):
-        batch.consume(record, event)
+    for arrival in arrivals:
+        batch.consume(arrival)
     return batch.change
 
 
@@ -145,42 +167,41 @@ class _Batch:
         self.change = Change(known.clock_ms, known.next_offset)
         self._rules = rules
         self._bins = bins
-        self._window_ms = round(rules.time.window_s * MS)
+        self._window_ms = rules.time.window_ms
 
-    def consume(self, record: Record, event: Decoded) -> None:
-        change = self.change
+    def consume(self, arrival: Arrival) -> None:
+        change, record = self.change, arrival.record
         change.consumed += 1
         change.holes += record.offset - change.next_offset
         change.next_offset = record.offset + 1
         change.clock_ms = advance(change.clock_ms, record.timestamp, self._rules.time)
         try:
-            fate = self._fate(record, event)
+            fate = self._fate(arrival)
         except InvalidEventError as error:
             change.dead_letters.append(DeadLetter(record, error.reason, str(error)))
             fate = Fate.DEAD_LETTERED
         change.fates[fate] += 1
 
-    def _fate(self, record: Record, event: Decoded) -> Fate:
+    def _fate(self, arrival: Arrival) -> Fate:
+        record, event = arrival.record, arrival.event
         if isinstance(event, InvalidEventError):
             raise event
         at_ms = effective_ms(event.ts, record.timestamp, self.change.clock_ms, self._rules.time)
         moment = Moment(record.offset, at_ms)
         if not self._within(moment, self._window_ms):
             return Fate.LATE
-        fingerprint = event_fingerprint(event.event_id)
-        before = self.known.seen.get(fingerprint)
+        before = self.known.seen.get(arrival.fingerprint)
         if before and self._remembered(before, self._rules.limits.event_id_records, self._window_ms):
             return Fate.DUPLICATE
-        fate = self._apply(event, moment)
+        fate = self._apply(event, arrival.query, moment)
         if fate is Fate.APPLIED:
-            self.known.seen[fingerprint] = self.change.seen[fingerprint] = moment
+            self.known.seen[arrival.fingerprint] = self.change.seen[arrival.fingerprint] = moment
         return fate
 
-    def _apply(self, event: AnyEvent, moment: Moment) -> Fate:
+    def _apply(self, event: AnyEvent, query: bytes, moment: Moment) -> Fate:
         if isinstance(event, SessionPhase):
             self.change.sessions[event.session_id] = (moment, event)
             return Fate.APPLIED
-        query = query_fingerprint(event.session_id, event.query_id)
         if isinstance(event, Impression):
             self._show(query, event, moment)
             return Fate.APPLIED

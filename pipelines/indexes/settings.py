@@ -25,6 +25,7 @@ class VectorSettings(BaseModel):
     probe_share: float = Field(gt=0.0, le=1.0)
     refine_factor: int = Field(ge=1)
     max_refine_factor: int = Field(ge=1)
+    outgrown: float = Field(gt=1.0)
     seed: int
 
 
@@ -53,11 +54,22 @@ class LexicalSettings(BaseModel):
     batch_size: int = Field(ge=1)
 
 
+class MergeSettings(BaseModel):
+    """What merging the tables of a generation may use."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    memory_mb: int = Field(ge=64)
+    threads: int = Field(ge=1)
+
+
 class IndexSettings(BaseModel):
     """Everything the indexes of a generation are built with."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     shards: int = Field(ge=1)
+    rows_per_shard: int = Field(ge=1)
+    merge: MergeSettings
     vectors: VectorSettings
     lexical: LexicalSettings

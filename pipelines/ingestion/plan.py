@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.chunking.settings import ChunkingSettings
+from pipelines.chunking.sizes import SizesInForce
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import GenerationId
@@ -15,15 +17,20 @@ from pipelines.embedding.models import Model
 from pipelines.embedding.precision import resolve_precision
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.extraction.settings import ExtractionSettings
+from pipelines.indexes import schemas
 from pipelines.indexes.settings import IndexSettings
 from pipelines.ingestion.embed import ENCODER, Embed
 from pipelines.ingestion.find_entities import EXTRACTOR, FindEntities
 from pipelines.ingestion.mention_cache import MentionCache
+from pipelines.ingestion.parts import Written
 from pipelines.ingestion.pools import sized
-from pipelines.ingestion.read_and_chunk import ReadAndChunk
+from pipelines.ingestion.read_and_chunk import ReadAndChunk, Reading
 from pipelines.ingestion.settings import IngestSettings
+from pipelines.ingestion.sizing import SIZING, snapshots
 from pipelines.ingestion.sources import FileItem, SourceItem, list_items
+from pipelines.ingestion.unchanged import KnownDocuments, cutting_code
 from pipelines.ingestion.units import Unit, grouped
+from pipelines.learning.priors import Priors
 from pipelines.runtime.blobs import blob_key
 from pipelines.runtime.stages import Stage
 
@@ -46,6 +53,7 @@ class Plan:
     fingerprint: str
     ingest: IngestSettings
     chunking: ChunkingSettings
+    priors: Priors
     extraction: ExtractionSettings
     embedding: EmbeddingSettings
     index: IndexSettings
@@ -73,24 +81,36 @@ def units_of(plan: Plan) -> list[Unit]:
     return list(grouped(_distinct(items), plan.ingest.unit_documents))
 
 
-def stages_of(plan: Plan, model: Model, *, cpus: int) -> list[Stage]:
-    """The stages that units pass through, sized for a cluster of `cpus` CPUs."""
+def reading_of(plan: Plan, model: Model, sizes: SizesInForce, known: KnownDocuments) -> Reading:
+    """How items are read; whatever decides the rows of a document besides itself and its sizes goes into its key."""
+    found_with = plan.extraction.model_dump(mode="json", exclude={"batch_size", "threads"})
+    made_with = blob_key(
+        cutting_code(),
+        *(str(schema) for schema in schemas.TABLES.values()),
+        _arithmetic(plan, model),
+        plan.embedding.strategy,
+        json.dumps(found_with if plan.extraction.enabled else {}, sort_keys=True),
+    )
+    return Reading(plan.ingest, sizes, plan.embedding, plan.domain, made_with, known)
+
+
+def stages_of(plan: Plan, model: Model, reading: Reading, parts: Path, *, cpus: int) -> list[Stage]:
+    """The stages that units pass through, sized for a cluster of `cpus` CPUs; the last one writes parts."""
     pools = sized(plan.ingest.pools, cpus=cpus, extraction=plan.extraction.enabled)
     threads = {"threads": plan.ingest.pools.threads}
     embedding = plan.embedding.model_copy(update=threads)
     extraction = plan.extraction.model_copy(update=threads)
-    reading = (plan.ingest, plan.chunking, embedding, plan.domain)
     finding = (extraction, plan.mentions, plan.extractor)
     embed = (embedding, model.name, _arithmetic(plan, model), plan.vectors, plan.encoder)
     stages = [
-        Stage(ReadAndChunk, reading, pools.readers, pools.cpus_each),
+        Stage(ReadAndChunk, (reading,), pools.readers, pools.cpus_each),
         Stage(FindEntities, finding, pools.extractors, pools.cpus_each),
-        Stage(Embed, embed, pools.encoders, pools.cpus_each),
+        Stage(Written, (Embed, embed, parts), pools.encoders, pools.cpus_each),
     ]
     return [stage for stage in stages if stage.actors]
 
 
-def facts_of(plan: Plan, model: Model, *, parent: GenerationId | None) -> dict[str, object]:
+def facts_of(plan: Plan, model: Model, sizes: SizesInForce, *, parent: GenerationId | None) -> dict[str, object]:
     """What the manifest says about how the generation was made; models and parameters go into its content hash."""
     found_with = plan.extraction.model_dump(mode="json", exclude={"batch_size", "threads"})
     window = {"strategy": plan.embedding.strategy, "max_tokens": plan.embedding.max_tokens}
@@ -100,6 +120,7 @@ def facts_of(plan: Plan, model: Model, *, parent: GenerationId | None) -> dict[s
         "models": {"encoder": f"{model.name}@{model.identity}"},
         "parameters": {"embedding": window, "extraction": found_with if plan.extraction.enabled else {}},
         "sources": [str(source) for source in plan.sources],
+        SIZING: snapshots(sizes),
     }
 
 

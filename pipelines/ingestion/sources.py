@@ -5,51 +5,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.domain.documents import ContentType, Document, Domain, Rejection
+from pipelines.domain.documents import Document, Domain, Rejection
 from pipelines.domain.errors import SourceError
 from pipelines.ingestion import corpus, tree
-from pipelines.ingestion.content_types import Kind, kind_of
-from pipelines.ingestion.settings import IngestSettings, TrustSettings
+from pipelines.ingestion.files import read_file
+from pipelines.ingestion.items import FileItem, RecordsItem, SourceItem
+from pipelines.ingestion.settings import IngestSettings
+
+__all__ = ["FileItem", "RecordsItem", "SourceItem", "list_items", "read_item", "read_source"]
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-
-
-@dataclass(frozen=True, slots=True)
-class FileItem:
-    """One file of a tree.
-
-    Attributes:
-        root: The folder that nothing is read outside of.
-        path: Names from the root to the file, as the system gives them (surrogates for bytes that are not UTF-8).
-        uri: The root's name and the path, always encodable.
-    """
-
-    root: str
-    path: tuple[str, ...]
-    uri: str
-
-
-@dataclass(frozen=True, slots=True)
-class RecordsItem:
-    """Neighbouring lines of a corpus file.
-
-    Attributes:
-        offset: Where the first of them begins in the decompressed file.
-        first_line: Its number, from 1.
-        count: How many lines.
-    """
-
-    path: str
-    offset: int
-    first_line: int
-    count: int
-
-
-SourceItem = FileItem | RecordsItem
-"""What one task reads: a small picklable value."""
 
 
 def list_items(path: Path, settings: IngestSettings) -> list[SourceItem]:
@@ -78,7 +45,7 @@ def read_item(item: SourceItem, settings: IngestSettings, *, domain: Domain | No
         domain: Overrides the domain that the content type would give.
     """
     if isinstance(item, FileItem):
-        yield _read_file(item, settings, domain)
+        yield from read_file(item, settings, domain)
         return
     try:
         yield from corpus.records(
@@ -136,35 +103,3 @@ def _records(path: Path, settings: IngestSettings) -> Iterator[RecordsItem]:
     for index in range(0, len(offsets), merged):
         first = index * stride
         yield RecordsItem(str(path.resolve()), offsets[index], first + 1, min(stride * merged, lines - first))
-
-
-def _read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -> Document | Rejection:
-    try:
-        data, modified_at = tree.read_bytes(
-            Path(item.root), item.path, limit=settings.max_file_bytes, max_depth=settings.max_depth
-        )
-    except tree.UnreadableError as error:
-        return error.rejection(item.uri)
-    if b"\0" in data:
-        return Rejection(item.uri, "binary", f"expected text, found a zero byte at {data.index(0)}")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        return Rejection(item.uri, "undecodable", f"expected UTF-8, found byte {data[error.start]:#x} at {error.start}")
-    kind = kind_of(item.path[-1], text)
-    return Document(
-        uri=item.uri,
-        content_type=kind.content_type,
-        domain=domain or kind.domain,
-        text=text,
-        language=kind.language,
-        modified_at=modified_at,
-        trust_level=_trust(kind, settings.trust),
-        metadata={"folder": item.uri.rpartition("/")[0]},
-    )
-
-
-def _trust(kind: Kind, trust: TrustSettings) -> int:
-    if kind.domain is Domain.CODE:
-        return trust.code
-    return trust.document if kind.content_type is ContentType.MARKDOWN else trust.text

@@ -13,6 +13,8 @@ from scipy.special import expit
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Signal
+from pipelines.domain.sizing import Overflow
+from pipelines.learning.dirichlet import Dirichlet
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -106,6 +108,65 @@ class PoolingPrior(_Section):
         return self
 
 
+class DomainSizes(_Section):
+    """Sizes of one domain, in tokens: means of Gamma priors, and the hard limit, which is not learned.
+
+    Attributes:
+        overflow: Pseudo-observations > 0 of each strategy.
+    """
+
+    max: Annotated[int, Field(gt=0)]
+    target: Positive
+    minimum: Positive
+    before: Positive
+    after: Positive
+    overflow: dict[Overflow, Positive]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        _require(Overflow, self.overflow, "sizing.domains.overflow")
+        if not self.minimum <= self.target <= self.max:
+            raise ValueError(f"sizing: expected minimum <= target <= max, found {self.minimum}, {self.target}")
+        return self
+
+
+class SizingPrior(_Section):
+    """How large chunks are cut (ING-11) and what outcomes of chunks say about it (LRN-9).
+
+    Attributes:
+        rate: Rate of each Gamma per token, so that a mean of m tokens is worth m · rate observations.
+        unused_weight: What an unused chunk counts, in useful ones.
+        raise_minimum: An unused chunk below the minimum in force speaks for a minimum this many times larger.
+        global_strength: Observations behind "all domains keep to their priors".
+    """
+
+    rate: Positive
+    unused_weight: Share
+    raise_minimum: Annotated[float, Field(ge=1.0, allow_inf_nan=False)]
+    global_strength: Positive
+    domains: dict[Domain, DomainSizes]
+
+    @model_validator(mode="after")
+    def _covers_everything(self) -> Self:
+        _require(Domain, self.domains, "sizing.domains")
+        return self
+
+    def mean(self, domain: Domain, size: str) -> float:
+        """Prior mean of "target", "minimum", "before" or "after" in that domain, in tokens."""
+        return float(getattr(self.domains[domain], size))
+
+    def overflow_prior(self, domain: Domain) -> Dirichlet:
+        """The prior over strategies, in the order of `Overflow`."""
+        stated = self.domains[domain].overflow
+        return Dirichlet(tuple(stated[strategy] for strategy in Overflow))
+
+
+class ConfidencePrior(_Section):
+    """After how many observations a belief is half settled (LRN-4)."""
+
+    halfway: Positive
+
+
 class TrustPrior(_Section):
     """Factor on the trust level of a source, until verifications say more (LRN-10)."""
 
@@ -128,6 +189,8 @@ class Priors(_Section):
     recency: RecencyPrior
     decay: DecayPrior
     usage: UsagePrior
+    sizing: SizingPrior
+    confidence: ConfidencePrior
     trust: TrustPrior
     interval: IntervalSettings
 

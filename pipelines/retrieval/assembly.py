@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from pipelines.domain.ranking import RankedResult, Signal
+from pipelines.domain.sizing import made_by
 from pipelines.retrieval.candidates import Candidate, best_first
 from pipelines.retrieval.ports import Calibration, ReadableBeliefs
 from pipelines.retrieval.settings import FusionMode
@@ -79,4 +80,5 @@ def _result(
         contributions=candidate.contributions,
         relevance=measure,
         probability=None if calibration is None else calibration.probability(measure),
+        made=made_by(chunk),
     )

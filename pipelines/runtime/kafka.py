@@ -1,4 +1,4 @@
-"""The one module that speaks to Kafka: a log read by assignment, a publisher, and the making of topics.
+"""Writing to Kafka, and asking about topics; reading is in `kafka_log`.
 
 Foreign errors are mapped here: everything that a later try may cure is `BrokerUnavailableError`, an offset that the
 log does not hold is `WrongLogError`, a setting or permission that stands in the way is `ConfigurationError`.
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaAdminClient, KafkaProducer
 from kafka import errors as kafka_errors
 
 from pipelines.domain.errors import BrokerUnavailableError, ConfigurationError, WeftError, WrongLogError
-from pipelines.runtime.log import Batches, LogFacts, Record
+from pipelines.runtime.log import LogFacts
 from pipelines.runtime.settings import KafkaSettings
 
 _log = logging.getLogger(__name__)
@@ -44,14 +44,16 @@ def mapped(error: Exception, doing: str) -> WeftError:
 
 
 @contextlib.contextmanager
-def _mapping(doing: str) -> Iterator[None]:
+def mapping(doing: str) -> Iterator[None]:
+    """Errors of kafka-python inside the block become weft's own."""
     try:
         yield
     except (kafka_errors.KafkaError, OSError) as error:
         raise mapped(error, doing) from error
 
 
-def _connection(settings: KafkaSettings) -> dict[str, Any]:
+def connection(settings: KafkaSettings) -> dict[str, Any]:
+    """How kafka-python is told to reach the brokers."""
     password = settings.sasl_password
     return {
         "bootstrap_servers": settings.bootstrap.split(","),
@@ -78,7 +80,7 @@ def create_topic(settings: KafkaSettings, topic: str, *, partitions: int, replic
         }
     }
     doing = f"making topic {topic} at {settings.bootstrap}"
-    with _mapping(doing), contextlib.closing(KafkaAdminClient(**_connection(settings))) as admin:
+    with mapping(doing), contextlib.closing(KafkaAdminClient(**connection(settings))) as admin:
         (described,) = admin.describe_topics([topic])
         if not described["error_code"]:
             return
@@ -87,71 +89,16 @@ def create_topic(settings: KafkaSettings, topic: str, *, partitions: int, replic
         admin.wait_for_topics([topic], timeout_ms=settings.connect_timeout_ms)
 
 
-class KafkaSource:
-    """A topic read by assignment: no group, no rebalance, no committed offsets, bytes as they are.
+def log_facts(admin: KafkaAdminClient, topic: str) -> LogFacts:
+    """Which topic answers under a name now.
 
-    Implements `pipelines.feedback.source.FeedbackSource`.
+    Raises:
+        KafkaError: No broker answers, or there is no such topic.
     """
-
-    def __init__(self, settings: KafkaSettings, topic: str, *, max_poll_records: int) -> None:
-        self._topic = topic
-        self._doing = f"reading {topic} at {settings.bootstrap}"
-        with _mapping(self._doing):
-            self._admin = KafkaAdminClient(**_connection(settings))
-            self._consumer = KafkaConsumer(
-                **_connection(settings),
-                group_id=None,
-                enable_auto_commit=False,
-                allow_auto_create_topics=False,  # a look must not make a topic with the broker's default partitions
-                auto_offset_reset="none",
-                max_poll_records=max_poll_records,
-                max_partition_fetch_bytes=settings.fetch_bytes,
-                fetch_max_wait_ms=settings.fetch_wait_ms,
-            )
-
-    def assign(self, partitions: Sequence[int]) -> None:
-        """Own these partitions from now on."""
-        with _mapping(self._doing):
-            self._consumer.assign([TopicPartition(self._topic, partition) for partition in partitions])
-
-    def seek(self, partition: int, offset: int) -> None:
-        """Read on from `offset`."""
-        with _mapping(self._doing):
-            self._consumer.seek(TopicPartition(self._topic, partition), offset)
-
-    def poll(self, max_records: int, timeout_s: float) -> Batches:
-        """The next records by partition."""
-        with _mapping(self._doing):
-            fetched = self._consumer.poll(timeout_ms=round(timeout_s * 1000), max_records=max_records)
-        return {
-            place.partition: [Record(place.partition, r.offset, r.timestamp, r.key, r.value) for r in records]
-            for place, records in fetched.items()
-        }
-
-    def facts(self) -> LogFacts:
-        """Which topic answers under the name now."""
-        with _mapping(self._doing):
-            (described,) = self._admin.describe_topics([self._topic])
-            if described["error_code"]:
-                raise kafka_errors.for_code(described["error_code"])(f"topic {self._topic}")
-        return LogFacts(self._topic, str(described["topic_id"]), len(described["partitions"]))
-
-    def log_start(self, partition: int) -> int:
-        """Offset of the oldest record still there."""
-        place = TopicPartition(self._topic, partition)
-        with _mapping(self._doing):
-            return int(self._consumer.beginning_offsets([place])[place])
-
-    def highwater(self, partition: int) -> int | None:
-        """Offset of the next record, as of the last fetch. `end_offsets` lags behind it on some brokers."""
-        found: int | None = self._consumer.highwater(TopicPartition(self._topic, partition))
-        return found
-
-    def close(self) -> None:
-        """Give both connections back; a broker that is gone is no reason to fail."""
-        with contextlib.suppress(kafka_errors.KafkaError, OSError):
-            self._consumer.close(timeout_ms=0)
-            self._admin.close()
+    (described,) = admin.describe_topics([topic])
+    if described["error_code"]:
+        raise kafka_errors.for_code(described["error_code"])(f"topic {topic}")
+    return LogFacts(topic, str(described["topic_id"]), len(described["partitions"]))
 
 
 class KafkaPublisher:
@@ -166,9 +113,9 @@ class KafkaPublisher:
         self._doing = f"writing {topic} at {settings.bootstrap}"
         self._timeout_s = settings.delivery_timeout_ms / 1000
         self.failed = 0
-        with _mapping(self._doing):
+        with mapping(self._doing):
             self._producer = KafkaProducer(
-                **_connection(settings),
+                **connection(settings),
                 acks="all",
                 enable_idempotence=settings.idempotent,
                 allow_auto_create_topics=False,
@@ -184,7 +131,7 @@ class KafkaPublisher:
         Raises:
             BrokerUnavailableError: No broker took it within the time a caller may be blocked.
         """
-        with _mapping(self._doing):
+        with mapping(self._doing):
             sent = self._producer.send(self._topic, value=value, key=key)
         sent.add_errback(self._give_up)
 
@@ -195,7 +142,7 @@ class KafkaPublisher:
             BrokerUnavailableError: Something was given up since the last flush.
         """
         failed_before, self.failed = self.failed, 0
-        with _mapping(self._doing):
+        with mapping(self._doing):
             self._producer.flush(timeout=self._timeout_s)
         if lost := failed_before + self.failed:
             self.failed = 0
@@ -203,7 +150,7 @@ class KafkaPublisher:
 
     def close(self) -> None:
         """Send what is left and give the connection back."""
-        with _mapping(self._doing):
+        with mapping(self._doing):
             self._producer.close(timeout=self._timeout_s)
 
     def _give_up(self, error: Exception) -> None:

@@ -11,7 +11,8 @@ import pytest
 from pipelines.domain.errors import BrokerUnavailableError
 from pipelines.feedback.source import FeedbackSource
 from pipelines.runtime.broker import EmbeddedBroker
-from pipelines.runtime.kafka import KafkaPublisher, KafkaSource, create_topic
+from pipelines.runtime.kafka import KafkaPublisher, create_topic
+from pipelines.runtime.kafka_log import KafkaSource
 from pipelines.runtime.log import Record
 from pipelines.runtime.settings import KafkaSettings
 from pipelines.settings import load_settings

@@ -12,7 +12,7 @@ from pipelines.domain.errors import InvalidEventError
 from pipelines.feedback.codec import decode
 from pipelines.feedback.state import PartitionState
 from pipelines.feedback.updater import Updater, partition_folder
-from pipelines.feedback.updates import Decoded, fold
+from pipelines.feedback.updates import Arrival, arrived, fold
 from pipelines.runtime.log import LogFacts, Record
 from tests.support.feedback_events import BINS, NOON, RULES, rules
 from tests.support.feedback_fold import digest_of_stores, fold_log
@@ -70,11 +70,9 @@ def test_a_death_at_every_record_in_turn_costs_nothing_either(tmp_path: Path) ->
     require_the_same_bits(tmp_path)
 
 
-def die_inside_the_commit(
-    state: PartitionState, facts: LogFacts, batch: Sequence[Record], decoded: Sequence[Decoded]
-) -> None:
-    with state.batch(facts, 0, decoded) as transaction:
-        transaction.commit(fold(transaction.known, batch, decoded, RULES, BINS))
+def die_inside_the_commit(state: PartitionState, facts: LogFacts, arrivals: Sequence[Arrival]) -> None:
+    with state.batch(facts, 0, arrivals) as transaction:
+        transaction.commit(fold(transaction.known, arrivals, RULES, BINS))
         raise Killed
 
 
@@ -85,14 +83,14 @@ def test_a_death_inside_the_commit_leaves_nothing_of_the_batch(tmp_path: Path, s
     state = PartitionState(partition_folder(tmp_path, 0), 0, RULES)
     state.claim(source.facts(), log_start=0)
     batch = RECORDS[:size]
-    decoded: list[Decoded] = []
+    arrivals: list[Arrival] = []
     for record in batch:
         try:
-            decoded.append(decode(record.value, max_bytes=RULES.limits.event_bytes))
+            arrivals.append(arrived(record, decode(record.value, max_bytes=RULES.limits.event_bytes)))
         except InvalidEventError as error:
-            decoded.append(error)
+            arrivals.append(arrived(record, error))
     with pytest.raises(Killed):
-        die_inside_the_commit(state, source.facts(), batch, decoded)
+        die_inside_the_commit(state, source.facts(), arrivals)
     assert (state.report().consumed, state.report().next_offset, state.evidence().is_empty) == (0, 0, True)
     state.close()
     consume(tmp_path)

@@ -25,9 +25,15 @@ def words(text: str) -> int:
     return len(text.split())
 
 
-def a_document(text: str, content_type: ContentType) -> Document:
+def a_document(text: str, content_type: ContentType, language: str | None = None) -> Document:
     return Document(
-        uri="tree/file", content_type=content_type, domain=Domain.GENERAL, text=text, title="A title", trust_level=70
+        uri="tree/file",
+        content_type=content_type,
+        domain=Domain.GENERAL,
+        text=text,
+        title="A title",
+        language=language or ("python" if content_type is ContentType.CODE else None),
+        trust_level=70,
     )
 
 
@@ -65,6 +71,18 @@ FRAGMENTS = st.sampled_from(
             "> quote\n",
             "\n",
             "\r\n",
+            "Part\n~~~~\n",
+            ".. note:: Words.\n\n   More words.\n",
+            ".. code-block:: py\n\n   code\n\n   more\n",
+            "So::\n\n    literal\n\n    more\n",
+            "=== ===\na   b\n=== ===\n1   2\n=== ===\n\n",
+            "term\n    What it is. And more.\n",
+            ".. _label:\n",
+            "   deeper words\n",
+            "1. one\n2. two\n\n   more\n",
+            ":field: value\n",
+            ".. function:: f(a)\n\n   Says. More.\n",
+            "A :ref:`text <label>` and `Part`_.\n",
         ),
         *(
             "\r",

@@ -50,8 +50,8 @@ run
 def test_sections_have_their_levels_and_paths() -> None:
     """ING-6: 0 front matter and title, 2 H2, 3 H3; a heading without a text of its own joins what follows it."""
     assert [(chunk.level, chunk.heading_path, chunk.anchor) for chunk in chunks_of(PAGE)] == [
-        (0, ("Manual",), None),
-        (2, ("Manual", "Install", "Linux"), None),
+        (0, ("Manual",), "manual"),
+        (2, ("Manual", "Install", "Linux"), "install"),
         (3, ("Manual", "Install", "Mac"), "mac"),
         (2, ("Manual", "Use"), "use"),
     ]

@@ -8,6 +8,7 @@ from pipelines.chunking import CHUNKERS, ChunkSizes, chunk_document, chunk_or_fa
 from pipelines.chunking.sizes import TokenCounter
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
+from pipelines.ingestion.sizing import prior_sizes
 from pipelines.settings import load_settings
 
 SIZES = ChunkSizes(max_tokens=50, target_tokens=20, min_tokens=5, overlap_tokens=6)
@@ -26,7 +27,7 @@ def a_document(
         domain=Domain.GENERAL,
         text=text,
         title=title,
-        language=language,
+        language=language or ("python" if content_type is ContentType.CODE else None),
         trust_level=60,
     )
 
@@ -114,11 +115,15 @@ def test_a_crash_of_the_parser_leaves_windows_and_a_note() -> None:
 
 def test_sizes_come_from_the_domain_and_records_have_their_own_limit() -> None:
     """ING-11: every size is a setting, and every chunk keeps those that made it."""
-    settings = load_settings([], ["chunking.code.target_tokens=77"], environment={}).chunking
-    code = Document(uri="a", content_type=ContentType.CODE, domain=Domain.CODE, text="x = 1", trust_level=100)
-    assert settings.sizes_of(code).target_tokens == 77
-    assert settings.sizes_of(a_document("x", ContentType.RECORD)).max_tokens == settings.record_max_tokens
-    (chunk,) = chunk_document(code, settings.sizes_of(code), words)
+    settings = load_settings([], ["priors.sizing.domains.code.target=77"], environment={})
+    sizes = prior_sizes(settings.chunking, settings.priors)
+    code = Document(
+        uri="a", content_type=ContentType.CODE, domain=Domain.CODE, text="x = 1", language="python", trust_level=100
+    )
+    assert sizes.sizes_of(code).target_tokens == 77
+    record = a_document("x", ContentType.RECORD)
+    assert sizes.sizes_of(record).max_tokens == settings.chunking.record_max_tokens
+    (chunk,) = chunk_document(code, sizes.sizes_of(code), words)
     assert "target=77" in chunk.sizing
 
 

@@ -51,7 +51,7 @@ def test_a_tree_gives_documents_with_their_kind(tree: Path, settings: IngestSett
     assert rejected == {}
     assert {uri: (d.content_type, d.domain, d.language) for uri, d in documents.items()} == {
         "tree/README.md": (ContentType.MARKDOWN, Domain.GENERAL, None),
-        "tree/conf.yaml": (ContentType.TEXT, Domain.CODE, "yaml"),
+        "tree/conf.yaml": (ContentType.CONFIGURATION, Domain.CODE, "yaml"),
         "tree/notes": (ContentType.TEXT, Domain.GENERAL, None),
         "tree/pkg/a.py": (ContentType.CODE, Domain.CODE, "python"),
         "tree/tool": (ContentType.CODE, Domain.CODE, "python"),

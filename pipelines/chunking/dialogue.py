@@ -1,0 +1,144 @@
+"""The canonical form of a session's text: how turns are written down and found again (ING-8).
+
+A turn begins in the first column with `Speaker: ` or `Speaker (time): `; the further lines of what was said are
+indented by two blanks, and empty lines stay empty. A line `# name` or `---` in the first column begins a topic.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+_TURN = re.compile(rb"(?P<speaker>[^\s:()#][^:()\n]{0,79}?)(?: \((?P<time>[^()\n]{1,40})\))?:(?=[ \r\n]|\Z)")
+_TOPIC = re.compile(rb"(?:#{1,6} (?P<name>[^\n]*?)|-{3,})[ \t\r]*(?:\n|\Z)")
+_INDENT = "  "
+_LONGEST_SPEAKER = 80
+_LONGEST_TIME = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one speaker said at once.
+
+    Attributes:
+        time: When, as it is shown.
+        turn_id: What its source calls it.
+    """
+
+    speaker: str
+    text: str
+    time: str | None = None
+    turn_id: str | None = None
+
+
+Line = Turn | str
+"""A turn, or the name of a topic that begins ("" for one without)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a turn, or the marker of a topic, stands in a session's text.
+
+    Attributes:
+        start, end: Bytes; the places of a session cover it.
+        body: Where what was said begins.
+        speaker: Empty for a marker, and for text before the first turn.
+        topic: The name that a marker gives; None for a turn.
+    """
+
+    start: int
+    end: int
+    body: int
+    speaker: str
+    time: str | None = None
+    topic: str | None = None
+
+
+def written(lines: Iterable[Line]) -> str:
+    r"""A session's text.
+
+    Examples:
+        >>> print(written(["Lunch", Turn("Ann", "Which?\n\nThis:\n  x = 1"), Turn("Bob", "Yes.", "10:30")]), end="")
+        # Lunch
+        Ann: Which?
+        <BLANKLINE>
+          This:
+            x = 1
+        Bob (10:30): Yes.
+    """
+    return "".join(_turn(line) if isinstance(line, Turn) else _topic(line) for line in lines)
+
+
+def said(text: str) -> str:
+    r"""What was said, from the part of a session's text after a turn's colon.
+
+    Examples:
+        >>> said(" Which?\n\n  This:\n    x = 1\n")
+        'Which?\n\nThis:\n  x = 1'
+    """
+    first, *more = text.removesuffix("\n").split("\n")
+    return "\n".join((first.removeprefix(" "), *(line.removeprefix(_INDENT) for line in more)))
+
+
+def places(source: bytes) -> list[Place]:
+    """Turns and markers of a session's text, in order; other lines belong to the turn before them."""
+    starts = [(0, _place(source, 0))] if source else []
+    position = source.find(b"\n") + 1
+    while position:
+        if position < len(source) and source[position] not in b" \t\r\n":
+            found = _place(source, position)
+            if found.speaker or found.topic is not None:
+                starts.append((position, found))
+        position = source.find(b"\n", position) + 1
+    ends = [start for start, _ in starts[1:]] + [len(source)]
+    return [
+        Place(start, end, found.body, found.speaker, found.time, found.topic)
+        for (start, found), end in zip(starts, ends, strict=True)
+    ]
+
+
+def _place(source: bytes, start: int) -> Place:
+    topic = _TOPIC.match(source, start)
+    if topic is not None:
+        return Place(start, start, topic.end(), "", topic=_decoded(topic.group("name") or b"").strip())
+    turn = _TURN.match(source, start)
+    if turn is None:
+        return Place(start, start, start, "")
+    time = turn.group("time")
+    return Place(start, start, turn.end(), _decoded(turn.group("speaker")), None if time is None else _decoded(time))
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _turn(turn: Turn) -> str:
+    speaker = _plain(turn.speaker.lstrip("#-"), _LONGEST_SPEAKER) or "unknown"
+    time = _plain(turn.time or "", _LONGEST_TIME, colon=":")
+    first, *more = turn.text.replace("\r\n", "\n").split("\n")
+    head = f"{speaker} ({time}):" if time else f"{speaker}:"
+    lines = [f"{head} {first}" if first else head, *(f"{_INDENT}{line}" if line else "" for line in more)]
+    return "\n".join(lines) + "\n"
+
+
+def _topic(name: str) -> str:
+    plain = " ".join(name.split())
+    return f"# {plain}\n" if plain else "---\n"
+
+
+def _plain(name: str, longest: int, *, colon: str = "-") -> str:
+    """A name that cannot be taken for anything else at the start of a line."""
+    clean = " ".join(name.split()).replace("(", "[").replace(")", "]").replace(":", colon)
+    kept = clean.encode("utf-8", "replace")[:longest]
+    return kept.decode("utf-8", "ignore").strip()
+
+
+def turns_of(text: str) -> Iterator[Line]:
+    """The turns and topics that `written` wrote; ids are not in the text."""
+    source = text.encode("utf-8", "surrogatepass")
+    for place in places(source):
+        if place.topic is not None:
+            yield place.topic
+        else:
+            yield Turn(place.speaker, said(_decoded(source[place.body : place.end])), place.time)

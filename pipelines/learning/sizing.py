@@ -1,0 +1,185 @@
+"""How large chunks should be cut, believed per domain (ING-11, LRN-9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.sizing import Overflow
+from pipelines.learning.beta import confidence
+from pipelines.learning.dirichlet import Dirichlet, DirichletEvidence
+from pipelines.learning.evidence import MICRO, Evidence
+from pipelines.learning.gamma import Gamma, GammaEvidence
+from pipelines.learning.priors import Priors, SizingPrior
+from pipelines.learning.recency import Discount
+from pipelines.learning.size_observations import (
+    AFTER,
+    BEFORE,
+    CELLS,
+    MINIMUM,
+    OVERFLOW,
+    STATISTICS,
+    TARGET,
+    size_parameter,
+)
+
+SIZES = (TARGET, MINIMUM, BEFORE, AFTER)
+_PARAMETERS = frozenset(parameter for parameter, _ in CELLS)
+_DOMAINS = frozenset(domain.value for domain in Domain)
+
+Masses = Mapping[tuple[str, str], int]
+"""Micro-units by parameter and bin."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeChoice:
+    """One set of sizes, in tokens, not rounded: the expected ones, or one draw of them."""
+
+    target: float
+    minimum: float
+    before: float
+    after: float
+    overflow: Overflow
+
+
+@dataclass(frozen=True, slots=True)
+class DomainSizing:
+    """What is believed of one domain's sizes.
+
+    Attributes:
+        sizes: Gamma by "target", "minimum", "before" and "after".
+        n_effective: Observations behind each of them, by the same names and "overflow".
+    """
+
+    sizes: Mapping[str, Gamma]
+    overflow: Dirichlet
+    n_effective: Mapping[str, float]
+
+    @property
+    def expected(self) -> SizeChoice:
+        """The means, and the strategy of the greatest expected share."""
+        return SizeChoice(
+            **{name: self.sizes[name].mean for name in SIZES}, overflow=tuple(Overflow)[self.overflow.likeliest]
+        )
+
+    def sampled(self, rng: np.random.Generator) -> SizeChoice:
+        """One draw of everything (Thompson): the strategy is the one that a draw of the shares puts first."""
+        drawn = {name: self.sizes[name].sample(rng) for name in SIZES}
+        shares = self.overflow.sample(rng)
+        return SizeChoice(**drawn, overflow=tuple(Overflow)[shares.index(max(shares))])
+
+
+SizingBeliefs = Mapping[Domain, DomainSizing]
+
+
+def last_day(evidence: Evidence) -> int | None:
+    """The newest day that anything is known about sizes of; None where nothing is."""
+    return max((key.day for key in evidence.counts if key.parameter in _PARAMETERS), default=None)
+
+
+def read_sizing(priors: Priors, evidence: Evidence, today: int) -> SizingBeliefs:
+    """Beliefs about sizes from the evidence as it counts on the day `today`, per domain.
+
+    A domain starts at its own prior, moved as all domains together moved from theirs; the less it is moved, the more
+    confident the domain is in its own evidence. Without any evidence every mean is the prior's.
+    """
+    masses = _masses(evidence, Discount(today, priors.recency.project_half_life_days))
+    everywhere = _masses(evidence, Discount(today, priors.recency.global_half_life_days))
+    sizing, halfway = priors.sizing, priors.confidence.halfway
+    common = _Common(
+        {size: _common_ratio(sizing, everywhere, size) for size in SIZES}, _common_shares(sizing, everywhere)
+    )
+    return {domain: _believed(sizing, domain, masses[domain], common, halfway) for domain in Domain}
+
+
+@dataclass(frozen=True, slots=True)
+class _Common:
+    """By what factors all domains together stand above their priors: sizes by name, strategies in their order."""
+
+    sizes: Mapping[str, float]
+    shares: tuple[float, ...]
+
+
+def _masses(evidence: Evidence, discount: Discount) -> dict[Domain, Masses]:
+    masses: dict[Domain, dict[tuple[str, str], int]] = {domain: {} for domain in Domain}
+    for key, micro in evidence.counts.items():
+        if key.parameter in _PARAMETERS and key.domain in _DOMAINS:
+            of_domain = masses[Domain(key.domain)]
+            cell = (key.parameter, key.bin)
+            of_domain[cell] = of_domain.get(cell, 0) + discount(micro, key.day)
+    return dict(masses)
+
+
+def _believed(sizing: SizingPrior, domain: Domain, masses: Masses, common: _Common, halfway: float) -> DomainSizing:
+    sizes, n_effective = {}, {}
+    for size in SIZES:
+        seen = _seen(sizing, masses, size)
+        n_effective[size] = seen.observations
+        moved = common.sizes[size] ** (1.0 - confidence(seen.observations, halfway=halfway))
+        # The shape stays: the prior is worth as many observations, at another size.
+        sizes[size] = Gamma(sizing.mean(domain, size) * sizing.rate, sizing.rate / moved).given(seen)
+    strategies = _strategies(sizing, masses)
+    n_effective[OVERFLOW] = sum(strategies.masses) / MICRO
+    own = confidence(n_effective[OVERFLOW], halfway=halfway)
+    prior = _blended(sizing.overflow_prior(domain), common.shares, 1.0 - own)
+    return DomainSizing(sizes, prior.given(strategies), n_effective)
+
+
+def _seen(sizing: SizingPrior, masses: Masses, size: str) -> GammaEvidence:
+    """What one kind of size was seen at: useful chunks count whole, unused ones by the share stated for them."""
+    good, bad = (_statistics(masses, size, good=good) for good in (True, False))
+    if size == MINIMUM:
+        bad = bad.enlarged(sizing.raise_minimum)
+    return good + bad.times(sizing.unused_weight)
+
+
+def _statistics(masses: Masses, size: str, *, good: bool) -> GammaEvidence:
+    parameter = size_parameter(size, good=good)
+    return GammaEvidence(*(masses.get((parameter, bin_), 0) for bin_ in STATISTICS))
+
+
+def _strategies(sizing: SizingPrior, masses: Masses) -> DirichletEvidence:
+    """Useful chunks speak for the strategy that made them, unused ones, by their share, for the others alike."""
+    good, bad = (
+        [max(masses.get((size_parameter(OVERFLOW, good=good), strategy.value), 0), 0) for strategy in Overflow]
+        for good in (True, False)
+    )
+    others = len(good) - 1
+    return DirichletEvidence(
+        tuple(g + round(sizing.unused_weight * (sum(bad) - b) / others) for g, b in zip(good, bad, strict=True))
+    )
+
+
+def _common_ratio(sizing: SizingPrior, masses: Mapping[Domain, Masses], size: str) -> float:
+    """The mean of a Gamma of prior mean 1 over sizes in units of their prior means."""
+    seen = {domain: _seen(sizing, masses[domain], size) for domain in Domain}
+    weight = sum(each.observations for each in seen.values())
+    relative = sum(sizing.mean(domain, size) * each.inverses for domain, each in seen.items())
+    return (sizing.global_strength + weight) / (sizing.global_strength + relative)
+
+
+def _common_shares(sizing: SizingPrior, masses: Mapping[Domain, Masses]) -> tuple[float, ...]:
+    """Shares of strategies over all domains, in units of what the domains' priors make of the same mixture."""
+    seen = [_strategies(sizing, masses[domain]) for domain in Domain]
+    weights = [sum(each.masses) for each in seen]
+    total = sum(weights)
+    if total == 0:
+        return (1.0,) * len(Overflow)
+    priors = [sizing.overflow_prior(domain).mean for domain in Domain]
+    mix = tuple(
+        sum(w * prior[place] for w, prior in zip(weights, priors, strict=True)) / total
+        for place in range(len(Overflow))
+    )
+    start = Dirichlet(tuple(sizing.global_strength * share for share in mix))
+    pooled = start.given(DirichletEvidence(tuple(sum(each.masses[p] for each in seen) for p in range(len(Overflow)))))
+    return tuple(mean / share for mean, share in zip(pooled.mean, mix, strict=True))
+
+
+def _blended(prior: Dirichlet, factors: tuple[float, ...], share: float) -> Dirichlet:
+    """The prior with its shares multiplied by factors to the power of `share` in [0, 1], worth as much as before."""
+    moved = [a * factor**share for a, factor in zip(prior.alpha, factors, strict=True)]
+    scale = sum(prior.alpha) / sum(moved)
+    return Dirichlet(tuple(each * scale for each in moved))

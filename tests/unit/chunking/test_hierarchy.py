@@ -1,0 +1,53 @@
+"""ING-13: what becomes of a unit's own facts when it becomes a chunk."""
+
+from itertools import pairwise
+
+from pipelines.chunking import ChunkSizes
+from pipelines.chunking.hierarchy import Facts, Positions, Unit, assemble
+from pipelines.domain.chunks import Chunk
+from pipelines.domain.documents import ContentType, Document, Domain
+from pipelines.domain.links import Link, LinkKind
+
+SIZES = ChunkSizes(max_tokens=400, target_tokens=100, min_tokens=5, overlap_tokens=10)
+
+
+def assembled(*units: Unit, text: str, facts: Facts | None = None) -> list[Chunk]:
+    document = Document(uri="tree/a", content_type=ContentType.TEXT, domain=Domain.GENERAL, text=text, trust_level=70)
+    return assemble(
+        document, text.encode(), units, facts=facts or Facts(), sizes=SIZES, count_tokens=lambda text: len(text.split())
+    )
+
+
+def units_of(text: str, *paths: str, **given: str | None) -> list[Unit]:
+    starts = [0, *(index + 1 for index, letter in enumerate(text) if letter == " "), len(text)]
+    return [
+        Unit(start=start, end=end, path=path, kind="part", level=1, bundle_path=given.get(path))
+        for (start, end), path in zip(pairwise(starts), paths, strict=True)
+    ]
+
+
+def test_a_bundle_is_found_before_and_after_its_members() -> None:
+    """ING-5: a method may stand above or below its type, and a type twice; a type is not in its own bundle."""
+    text = "m t n t o"
+    units = units_of(text, "m", "t", "n", "t", "o", m="t", t="t", n="t", o="t")
+    above, first, between, second, below = assembled(*units, text=text)
+    assert (above.bundle, between.bundle, below.bundle) == (first.chunk_id, first.chunk_id, second.chunk_id)
+    assert (first.bundle, second.bundle) == (None, None)
+
+
+def test_a_bundle_that_no_unit_bears_is_none() -> None:
+    """ING-13: a method of a type in another file."""
+    (chunk,) = assembled(*units_of("m", "m", m="elsewhere"), text="m")
+    assert chunk.bundle is None
+
+
+def test_links_are_the_units_own_and_those_in_its_span_each_once() -> None:
+    """ING-14: the surest of several links of one kind to one target is kept."""
+    called, likelier = Link(LinkKind.CALLS, "f", 0.4), Link(LinkKind.CALLS, "f", 0.9)
+    own, beyond = Link(LinkKind.TESTS, "f", 0.6), Link(LinkKind.CALLS, "g", 0.4)
+    facts = Facts(links=Positions.of([(2, beyond), (1, likelier), (0, called)]))
+    units = [Unit(start=0, end=2, path="a", kind="part", level=1, links=(own,), attributes={"speaker": "A"})]
+    units.append(Unit(start=2, end=3, path="b", kind="part", level=1))
+    first, second = assembled(*units, text="abc", facts=facts)
+    assert (first.links, first.attributes) == ((own, likelier), {"speaker": "A"})
+    assert (second.links, second.attributes) == ((beyond,), {})

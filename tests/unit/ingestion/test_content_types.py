@@ -1,0 +1,119 @@
+"""ING-1: the kind of a file, from its name and its content."""
+
+import pytest
+
+from pipelines.domain.documents import ContentType, Domain
+from pipelines.ingestion.content_types import Kind, kind_of
+
+CODE = {
+    "a.py": "python",
+    "a.go": "go",
+    "a.jsx": "javascript",
+    "a.mjs": "javascript",
+    "a.ts": "typescript",
+    "a.tsx": "tsx",
+    "A.java": "java",
+    "a.rs": "rust",
+    "a.c": "c",
+    "a.cc": "cpp",
+    "a.rb": "ruby",
+    "a.sh": "bash",
+    "CMakeLists.txt": "cmake",
+}
+CONFIGURATION = {
+    "package.json": "json",
+    "tsconfig.json": "json",
+    "a.yml": "yaml",
+    "compose.yaml": "yaml",
+    "pyproject.toml": "toml",
+    "Cargo.lock": "toml",
+    "setup.cfg": "ini",
+    ".env.local": "ini",
+    "Dockerfile": "dockerfile",
+    "Dockerfile.dev": "dockerfile",
+    "web.dockerfile": "dockerfile",
+    "go.mod": "gomod",
+    "Makefile": "make",
+    "requirements-dev.txt": "requirements",
+}
+
+
+@pytest.mark.parametrize(("name", "language"), CODE.items())
+def test_source_code_goes_by_its_language(name: str, language: str) -> None:
+    """ING-1: every language with a chunker of its own, and others that a parser knows."""
+    assert kind_of(name, "x\n") == Kind(ContentType.CODE, Domain.CODE, language)
+
+
+@pytest.mark.parametrize(("name", "language"), CONFIGURATION.items())
+def test_configuration_goes_by_its_notation(name: str, language: str) -> None:
+    """ING-1: JSON, YAML, TOML, INI, Dockerfile, compose, go.mod, package.json and their kin."""
+    assert kind_of(name, '{"a": 1}') == Kind(ContentType.CONFIGURATION, Domain.CODE, language)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "content_type", "domain"),
+    [
+        ("README.md", "# A", ContentType.MARKDOWN, Domain.GENERAL),
+        ("CHANGELOG.md", "# A", ContentType.MARKDOWN, Domain.HISTORY),
+        ("index.rst", "A\n=\n", ContentType.RST, Domain.GENERAL),
+        ("a.tex", "\\documentclass{article}", ContentType.PAPER, Domain.ACADEMIC),
+        ("intro.tex", "\\section{A}", ContentType.TEXT, Domain.ACADEMIC),
+        ("notes.txt", "Prose: of a kind.\nMore.\n", ContentType.TEXT, Domain.GENERAL),
+        ("LICENSE", "Terms.", ContentType.TEXT, Domain.GENERAL),
+        ("a.csv", "a,b\n", ContentType.TEXT, Domain.GENERAL),
+    ],
+)
+def test_prose_goes_by_its_suffix(name: str, text: str, content_type: ContentType, domain: Domain) -> None:
+    """ING-1: Markdown, reStructuredText, plain text and LaTeX; a fragment of LaTeX is no paper."""
+    kind = kind_of(name, text)
+    assert (kind.content_type, kind.domain) == (content_type, domain)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "language"),
+    [
+        ("a.h", "int f(void);\n", "c"),
+        ("a.h", "namespace a {\n  class B;\n}\n", "cpp"),
+        ("a.h", "@interface A\n@end\n", "c"),
+        ("a.m", "#import <A.h>\n", "objc"),
+        ("tool", "#!/usr/bin/env node\n", "javascript"),
+        ("tool", "#!/bin/sh -e\n", "bash"),
+        ("tool", "#!/usr/bin/python3.11 -O\n", "python"),
+    ],
+)
+def test_content_decides_where_a_name_leaves_it_open(name: str, text: str, language: str) -> None:
+    """ING-1: headers of C and C++, Objective-C and Matlab, scripts without a suffix."""
+    assert kind_of(name, text).language == language
+
+
+CHAT = "Ann: Did it run?\nBob: Not yet.\n  It waits.\nAnn: For what?\nBob: For you.\n"
+FACTS = "Name: weft\nVersion: 1\nRequires-Dist: a\nProvides-Extra: b\nRequires-Dist: c\nSummary: d\nAuthor: e\n"
+LEVELS = "ERROR: a\nINFO: b\nERROR: c\nINFO: d\nERROR: e\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "transcript"),
+    [
+        ("a.json", '{"conversation": {"session_1": [{"speaker": "A", "dia_id": "D1:1", "text": "x"}]}}', True),
+        ("a.json", '{"sessions": [{"turns": [{"speaker": "A", "text": "x"}]}]}', True),
+        ("a.json", '[{"role": "user", "content": "x"}]', True),
+        ("a.jsonl", '{"role": "user", "content": "x"}\n{"role": "assistant", "content": "y"}\n', True),
+        ("a.jsonl", '{"_id": "1", "text": "x"}\n', False),
+        ("a.json", '[{"role": "user"}]', False),
+        ("a.json", '{"role": "admin", "content": "x"}', False),
+        ("a.json", '{"author": {"name": "x"}, "dependencies": {}}', False),
+        ("a.json", '{"role": [', False),
+        ("a.json", '{"role":' + "[" * 100_000, False),
+        ("a.txt", CHAT, True),
+        ("a.txt", FACTS, False),
+        ("a.log", LEVELS, False),
+        ("a.txt", "10:31 <ann> hi\n10:32 <bob> hi\n10:33 <ann> so?\n10:34 <bob> so.\n", True),
+        ("a.txt", "[1/2/24, 10:31] Ann: hi\n[1/2/24, 10:32] Bob: hi\n" * 2, True),
+        ("a.py", CHAT, False),
+    ],
+)
+def test_a_transcript_is_known_by_what_it_says(name: str, text: str, transcript: bool) -> None:
+    """ING-1: one suffix may hold configuration, data or a conversation."""
+    kind = kind_of(name, text)
+    assert (kind.content_type is ContentType.CONVERSATION) is transcript
+    assert not transcript or kind.domain is Domain.HISTORY

@@ -1,0 +1,94 @@
+"""ING-11: from beliefs to the sizes that a run cuts with."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.sizing import MadeBy, Overflow, made_by, pairs_of
+from pipelines.ingestion.sizing import PRIORS_ALONE, prior_sizes, sizes_in_force, snapshots
+from pipelines.learning.evidence import Evidence
+from pipelines.settings import load_settings
+from tests.support.sizing import a_code_document, chunks_of, outcomes
+
+SETTINGS = load_settings(environment={})
+CHUNKING, PRIORS = SETTINGS.chunking, SETTINGS.priors
+SMALLER = outcomes(MadeBy(tokens=120, minimum=30, before=50), good=60)
+
+
+def test_sizes_before_any_evidence_are_the_priors() -> None:
+    """ING-11: defaults equal the priors, in whole tokens."""
+    for domain, sizes in prior_sizes(CHUNKING, PRIORS).domains.items():
+        stated = PRIORS.sizing.domains[domain]
+        assert (sizes.max_tokens, sizes.target_tokens, sizes.min_tokens) == (stated.max, stated.target, stated.minimum)
+        assert sizes.context_before == stated.before
+        assert sizes.learned == PRIORS_ALONE
+
+
+def test_trailing_context_follows_its_switch() -> None:
+    """ING-11: the budget is believed in either way, and in force only where chunks may carry it."""
+    on = CHUNKING.model_copy(update={"trailing_context": True})
+    assert prior_sizes(CHUNKING, PRIORS).domains[Domain.GENERAL].context_after == 0
+    assert prior_sizes(on, PRIORS).domains[Domain.GENERAL].context_after == 50
+
+
+def test_useful_small_chunks_lower_the_target_and_the_snapshot_says_since_when() -> None:
+    """ING-11: sizes in force name the learned version that put them there; unchanged ones keep the older name."""
+    before = prior_sizes(CHUNKING, PRIORS)
+    after = sizes_in_force(CHUNKING, PRIORS, SMALLER, learned="v000002", before=snapshots(before))
+    assert after.domains[Domain.CODE].target_tokens < 250
+    assert after.domains[Domain.CODE].learned == "v000002"
+    again = sizes_in_force(CHUNKING, PRIORS, SMALLER, learned="v000003", before=snapshots(after))
+    assert again.domains[Domain.CODE] == after.domains[Domain.CODE]
+
+
+def test_one_outcome_does_not_move_a_size() -> None:
+    """ING-11: sizes move in steps, so that a corpus is not cut anew over every click."""
+    one = outcomes(MadeBy(tokens=200, minimum=30, before=40), good=1)
+    assert sizes_in_force(CHUNKING, PRIORS, one) == prior_sizes(CHUNKING, PRIORS)
+
+
+def test_no_feedback_moves_a_size_out_of_its_range() -> None:
+    """ING-11, LRN-3: at most by the factor in the settings, and always consistent."""
+    flood = outcomes(MadeBy(tokens=1, minimum=50, before=1, after=1), good=100_000)
+    sizes = sizes_in_force(CHUNKING, PRIORS, flood).domains[Domain.CODE]
+    assert sizes.target_tokens >= 300 / CHUNKING.range * 0.9
+    assert sizes.min_tokens <= sizes.target_tokens // 2
+    assert sizes.overlap_tokens <= sizes.target_tokens // 2
+
+
+def test_draws_are_those_of_the_evidence_and_the_seed() -> None:
+    """ING-11: the same learned version and seed give the same sizes; another seed tries others."""
+    thompson = CHUNKING.model_copy(update={"policy": "thompson"})
+    first, same = (sizes_in_force(thompson, PRIORS, SMALLER) for _ in range(2))
+    assert first == same
+    seeds = [thompson.model_copy(update={"seed": seed}) for seed in range(8)]
+    assert len({sizes_in_force(each, PRIORS, SMALLER).domains[Domain.CODE].target_tokens for each in seeds}) > 2
+
+
+def test_a_chunk_tells_what_made_it() -> None:
+    """ING-11, LRN-9: its length, the minimum, the budget for the context it has, and the strategy that split it."""
+    sizes = sizes_in_force(CHUNKING, PRIORS, Evidence()).domains[Domain.CODE].capped(60)
+    chunks = chunks_of(a_code_document(), sizes)
+    method = next(chunk for chunk in chunks if chunk.symbol == "Store.small")
+    assert made_by(method) == MadeBy(tokens=method.tokens, minimum=30, before=30)
+    head, part = [chunk for chunk in chunks if chunk.symbol == "large"][:2]
+    assert made_by(head) == MadeBy(tokens=head.tokens, minimum=30, overflow=Overflow.RECURSIVE)
+    assert made_by(part) == MadeBy(tokens=part.tokens, minimum=30, before=30, overflow=Overflow.RECURSIVE)
+    assert int(pairs_of(part.sizing)["leading"]) <= 30
+
+
+def test_a_record_says_nothing_about_learned_sizes() -> None:
+    """ING-11: its author cut it, so that its outcomes are no evidence about how to cut."""
+    document = a_code_document(record=True)
+    (chunk,) = chunks_of(document, prior_sizes(CHUNKING, PRIORS).sizes_of(document))
+    assert made_by(chunk) is None
+
+
+@pytest.mark.parametrize("missing", ["code", "general"])
+def test_every_domain_has_an_overlap(missing: str) -> None:
+    """OPS-3."""
+    stated = CHUNKING.model_dump()
+    del stated["overlap_tokens"][Domain(missing)]
+    with pytest.raises(ValueError, match=missing):
+        type(CHUNKING).model_validate(stated)
