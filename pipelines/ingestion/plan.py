@@ -14,6 +14,7 @@ from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import GenerationId
 from pipelines.embedding.cache import VectorCache
 from pipelines.embedding.models import Model
+from pipelines.embedding.precision import resolve_precision
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.indexes import schemas
@@ -137,7 +138,8 @@ def forget(plan: Plan) -> None:
 def _arithmetic(plan: Plan, model: Model) -> str:
     """What decides a vector's bits besides its text."""
     settings = plan.embedding
-    return blob_key(model.identity, settings.precision, str(settings.max_tokens), str(settings.length_step))
+    precision = resolve_precision(settings.precision, model.folder, settings.device)
+    return blob_key(model.identity, precision, str(settings.max_tokens), str(settings.length_step))
 
 
 def _distinct(items: Iterable[SourceItem]) -> list[SourceItem]:
