@@ -85,4 +85,5 @@ class IngestSettings(BaseModel):
     git: GitSettings
     parser: ParserSettings
     unit_documents: int = Field(ge=1)
+    units_compared: int = Field(ge=1)
     pools: PoolSettings

@@ -13,9 +13,10 @@ from pipelines.domain.errors import SourceError
 from pipelines.ingestion import corpus, tree
 from pipelines.ingestion.files import read_file
 from pipelines.ingestion.git_times import Commit, last_commits
-from pipelines.ingestion.items import FileItem, RecordsItem, SourceItem, escaped
+from pipelines.ingestion.items import FileItem, RecordsItem, SourceItem, StoredItem, escaped
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sidecar import SUFFIX, sidecars
+from pipelines.ingestion.stored import read_stored
 
 __all__ = ["FileItem", "RecordsItem", "SourceItem", "list_items", "read_item", "read_source"]
 
@@ -49,6 +50,9 @@ def read_item(item: SourceItem, settings: IngestSettings, *, domain: Domain | No
     """
     if isinstance(item, FileItem):
         yield from read_file(item, settings, domain)
+        return
+    if isinstance(item, StoredItem):
+        yield from read_stored(item, domain)
         return
     try:
         yield from corpus.records(
