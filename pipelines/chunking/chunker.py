@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from pipelines.chunking.markdown import chunk_markdown
+from pipelines.chunking.paper import chunk_paper
 from pipelines.chunking.python import chunk_python
 from pipelines.chunking.record import chunk_record
 from pipelines.chunking.rst import chunk_rst
@@ -20,7 +21,7 @@ CHUNKERS: Mapping[ContentType, Chunker] = {
     ContentType.CODE: chunk_python,
     ContentType.MARKDOWN: chunk_markdown,
     ContentType.RST: chunk_rst,
-    ContentType.PAPER: chunk_text,
+    ContentType.PAPER: chunk_paper,
     ContentType.CONVERSATION: chunk_text,
     ContentType.CONFIGURATION: chunk_text,
     ContentType.TEXT: chunk_text,
