@@ -63,6 +63,14 @@ class Catalog:
         """
         return self._generations.verify(generation)
 
+    def folder_of(self, generation: GenerationId) -> Path:
+        """Where a generation lies; to read its files without opening it, `verify` it first.
+
+        Raises:
+            StoreError: The name cannot be a generation's.
+        """
+        return self._generations.folder_of(generation)
+
     def rollback(self, generation: GenerationId) -> Pointer:
         """Make an older generation live again, after verifying it."""
         return self._generations.rollback(generation)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from pipelines.chunking.code import chunk_code
 from pipelines.chunking.markdown import chunk_markdown
 from pipelines.chunking.paper import chunk_paper
-from pipelines.chunking.python import chunk_python
 from pipelines.chunking.record import chunk_record
 from pipelines.chunking.rst import chunk_rst
 from pipelines.chunking.sizes import ChunkSizes, TokenCounter
@@ -18,7 +18,7 @@ Chunker = Callable[[Document, ChunkSizes, TokenCounter], list[Chunk]]
 """Cuts one document into chunks, in source order."""
 
 CHUNKERS: Mapping[ContentType, Chunker] = {
-    ContentType.CODE: chunk_python,
+    ContentType.CODE: chunk_code,
     ContentType.MARKDOWN: chunk_markdown,
     ContentType.RST: chunk_rst,
     ContentType.PAPER: chunk_paper,

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from tree_sitter import Node
 
 from pipelines.chunking.chunker import chunk_or_fallback
+from pipelines.chunking.code_grammars import GRAMMARS
+from pipelines.chunking.code_syntax import Space, Tree, definition_of, docstring_of
 from pipelines.chunking.markdown import markdown_outline
-from pipelines.chunking.python_syntax import definition_of, docstring_of, flattened, parsed
 from pipelines.chunking.sections import Block, Heading
 from pipelines.chunking.sizes import ChunkSizes, TokenCounter
 from pipelines.chunking.splitting import decoded, encoded
@@ -111,7 +112,11 @@ def synthetic_questions(
 def _masks(document: Document) -> list[_Mask]:
     source = encoded(document.text)
     if document.content_type is ContentType.CODE:
-        return [mask for node in _docstrings(parsed(source).children) for mask in _docstring_mask(node, source)]
+        grammar = GRAMMARS.get(document.language or "")
+        if grammar is None or not grammar.docstrings:
+            return []
+        tree = Tree(source, grammar)
+        return [mask for node in _docstrings(tree, tree.root.children) for mask in _docstring_mask(node, source)]
     if document.content_type is ContentType.MARKDOWN:
         blocks = markdown_outline(document.text, source).blocks
         headings = [(block, block.heading) for block in blocks if block.heading is not None]
@@ -123,16 +128,17 @@ def _masks(document: Document) -> list[_Mask]:
     return []
 
 
-def _docstrings(nodes: Sequence[Node]) -> Iterator[Node]:
-    """Docstrings of the functions and classes that are units of their own, in source order."""
-    for item in flattened(nodes):
-        definition = definition_of(item.node)
-        body = definition.child_by_field_name("body") if definition is not None else None
-        statements = [child for child in body.children if child.type != "comment"] if body is not None else []
+def _docstrings(tree: Tree, nodes: Sequence[Node]) -> Iterator[Node]:
+    """Docstrings of the functions and types that may be units of their own, in source order."""
+    for item in tree.flattened(nodes, Space(), lambda _start, _end: True):
+        definition = definition_of(item.node, tree)
+        if definition is None:
+            continue
+        statements = [child for child in definition.body.children if not tree.is_comment(child)]
         if statements and (docstring := docstring_of(statements[0])) is not None:
             yield docstring
-        if definition is not None and definition.type == "class_definition":
-            yield from _docstrings(statements)
+        if definition.kind != "function":
+            yield from _docstrings(tree, statements)
 
 
 def _docstring_mask(node: Node, source: bytes) -> Iterator[_Mask]:

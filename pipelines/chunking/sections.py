@@ -99,8 +99,15 @@ def chunk_outline(
     units: list[Unit] = []
     for section, unit in _units(sections, outline.front, len(source)):
         for run, blocks in _runs(section, unit, sizes, meter):
-            cuts = partial(_cuts, blocks, run, source, sizes, meter)
-            parts = fitted(run, cuts, limit=sizes.target_tokens, source=source, sizes=sizes, meter=meter)
+            parts = fitted(
+                run,
+                partial(_cuts, blocks, run, source, sizes, meter),
+                limit=sizes.target_tokens,
+                source=source,
+                sizes=sizes,
+                meter=meter,
+                sentence_cuts=partial(_sentence_cuts, blocks, run, source, sizes, meter),
+            )
             units += _parts_named(parts, run, blocks)
     units = [_annotated(unit, outline) for unit in units]
     return assemble(document, source, units, facts=Facts(links=outline.links), sizes=sizes, count_tokens=count_tokens)
@@ -323,6 +330,17 @@ def _parts_named(parts: Sequence[Unit], run: Unit, blocks: Sequence[Block]) -> I
 def _cuts(blocks: Sequence[Block], unit: Unit, source: bytes, sizes: ChunkSizes, meter: Meter) -> Cuts:
     """Cuts before blocks, and inside those that are too long alone."""
     return Cuts.between(unit.start, unit.end, _between(blocks, source, sizes, meter))
+
+
+def _sentence_cuts(blocks: Sequence[Block], unit: Unit, source: bytes, sizes: ChunkSizes, meter: Meter) -> Cuts:
+    """The same, and cuts between the sentences of every paragraph, however short."""
+    prose = (
+        position
+        for block in blocks
+        if block.kind == PARAGRAPH and not block.inner
+        for position in _outside(block.uncut, sentences(source, block.start, block.end))
+    )
+    return Cuts.between(unit.start, unit.end, [*_between(blocks, source, sizes, meter), *prose])
 
 
 def _between(blocks: Sequence[Block], source: bytes, sizes: ChunkSizes, meter: Meter) -> Iterator[int]:

@@ -178,13 +178,14 @@ def strides(length: int) -> Cutter:
         position = start
         while end - position > length:
             blank = source.rfind(b" ", position + length // 2, position + length)
-            position = blank + 1 if blank >= 0 else _character_start(source, position + length, position)
+            position = blank + 1 if blank >= 0 else character_start(source, position + length, position)
             yield position
 
     return cut
 
 
-def _character_start(source: bytes, position: int, floor: int) -> int:
+def character_start(source: bytes, position: int, floor: int) -> int:
+    """The last position at or before `position`, and behind `floor`, at which a character begins."""
     back = position
     while back > floor + 1 and source[back] & 0xC0 == 0x80:  # a continuation byte of UTF-8
         back -= 1

@@ -1,11 +1,11 @@
-"""The encoder: texts to unit vectors; the one importer of sentence_transformers, transformers and torch."""
+"""The encoder: texts to unit vectors; the one importer of sentence_transformers and transformers."""
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,11 +16,10 @@ from transformers.utils.logging import disable_progress_bar
 
 from pipelines.domain.errors import ConfigurationError, ModelUnavailableError
 from pipelines.embedding.models import display_name, locate
+from pipelines.embedding.packed import PackedBert, packs
+from pipelines.embedding.precision import pooling_of, resolve_precision
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.embedding.tokens import TokenCounter, encodable, read_tokenizer
-
-_CPU_FACTS = Path("/proc/cpuinfo")
-_BF16_FLAGS = ("avx512_bf16", "amx_bf16")
 
 
 class Encoder(Protocol):
@@ -46,26 +45,25 @@ class Encoder(Protocol):
 
 
 class SentenceEncoder:
-    """A sentence-transformers model behind `Encoder`.
+    """Any sentence-transformers model behind `Encoder`.
 
     A text is padded to the next multiple of `length_step`, never to its longest batch mate, and shares a batch only
     with texts of that padded length: so its vector does not depend on what else is encoded (ARC-9).
     """
 
-    def __init__(self, folder: Path, settings: EmbeddingSettings) -> None:
+    def __init__(self, folder: Path, settings: EmbeddingSettings, *, autocast: bool) -> None:
+        """Load a model.
+
+        Args:
+            autocast: Multiply in bf16.
+        """
         self._settings = settings
         self._device = _device(settings.device)
-        self._autocast = resolve_precision(settings.precision, self._device) == "bf16"
+        self._autocast = autocast
         if settings.threads:
             torch.set_num_threads(settings.threads)
-        self._model = _load(folder, self._device)
-        if self._model.max_seq_length is not None and settings.max_tokens > self._model.max_seq_length:
-            raise ConfigurationError(
-                f"embedding.max_tokens: {folder.name} reads at most {self._model.max_seq_length} tokens, "
-                f"found {settings.max_tokens}"
-            )
-        self._tokenizer = read_tokenizer(folder)
-        self._tokenizer.enable_truncation(settings.max_tokens)
+        self._model = _load(folder, self._device, settings)
+        self._tokenizer = _truncating(folder, settings)
         self._count = TokenCounter(folder, settings.max_tokens)
         self._pad = int(self._model.tokenizer.pad_token_id or 0)
         self.name = display_name(folder, settings)
@@ -78,7 +76,7 @@ class SentenceEncoder:
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Vectors of texts, in their order: float32 (n, dimension), unit rows, the same bits for a text always."""
-        ids = [encoding.ids for encoding in self._tokenizer.encode_batch([encodable(text) for text in texts])]
+        ids = _token_ids(self._tokenizer, texts, self._pad)
         vectors = np.zeros((len(ids), self.dimension), dtype=np.float32)
         for rows, width in _batches([len(item) for item in ids], self._settings):
             vectors[rows] = self._forward([ids[row] for row in rows], width)
@@ -96,6 +94,47 @@ class SentenceEncoder:
         return torch.nn.functional.normalize(vectors.float(), dim=1).cpu().numpy()
 
 
+class Int8Encoder:
+    """A BERT-like sentence-transformers model in 8-bit integers behind `Encoder`, for CPUs that multiply those.
+
+    Packs of texts are spread over threads of its own, each of which computes alone: more threads change no bit.
+    """
+
+    def __init__(self, folder: Path, settings: EmbeddingSettings) -> None:
+        pooling = pooling_of(folder)
+        if pooling is None:
+            raise ConfigurationError(
+                f"embedding.precision: int8 takes BERT, RoBERTa and XLM-RoBERTa with mean or first-token pooling, "
+                f"found another model in {folder}: use auto, bf16 or fp32"
+            )
+        model = _load(folder, "cpu", settings)
+        self._bert = PackedBert(model[0].model, pooling)
+        self._pad = int(model.tokenizer.pad_token_id or 0)
+        self._tokenizer = _truncating(folder, settings)
+        self._count = TokenCounter(folder, settings.max_tokens)
+        self._pack_tokens = settings.pack_tokens
+        self._threads = ThreadPoolExecutor(
+            settings.threads or torch.get_num_threads(), "encoder", torch.set_num_threads, (1,)
+        )
+        self.name = display_name(folder, settings)
+        self.max_tokens = self._count.limit
+        self.dimension = self._bert.dimension
+
+    def count_tokens(self, text: str) -> int:
+        """Length of a text in the encoder's own tokens, special tokens not counted."""
+        return self._count(text)
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """Vectors of texts, in their order: float32 (n, dimension), unit rows, the same bits for a text always."""
+        ids = _token_ids(self._tokenizer, texts, self._pad)
+        vectors = np.zeros((len(ids), self.dimension), dtype=np.float32)
+        rows = list(packs([len(item) for item in ids], self._pack_tokens))
+        encoded = self._threads.map(self._bert.encode, [[ids[row] for row in pack] for pack in rows])
+        for pack, found in zip(rows, encoded, strict=True):
+            vectors[pack] = found
+        return vectors
+
+
 def load_encoder(settings: EmbeddingSettings) -> Encoder:
     """The configured encoder, ready to encode.
 
@@ -103,23 +142,14 @@ def load_encoder(settings: EmbeddingSettings) -> Encoder:
         ModelUnavailableError: The model cannot be found or loaded.
         ConfigurationError: `max_tokens` is more than the model reads.
     """
-    return SentenceEncoder(locate(settings), settings)
-
-
-def resolve_precision(precision: str, device: str = "cpu", *, cpu_facts: Path = _CPU_FACTS) -> str:
-    """The arithmetic that a precision setting means here: "fp32" or "bf16"; "auto" takes what the hardware multiplies.
-
-    Examples:
-        >>> resolve_precision("fp32")
-        'fp32'
-    """
-    if precision != "auto":
-        return precision
-    if device == "cuda":
-        return "bf16"
-    with contextlib.suppress(OSError):
-        return "bf16" if any(flag in cpu_facts.read_text() for flag in _BF16_FLAGS) else "fp32"
-    return "fp32"
+    folder = locate(settings)
+    device = _device(settings.device)
+    precision = resolve_precision(settings.precision, folder, device)
+    if precision == "int8":
+        if device != "cpu":
+            raise ConfigurationError("embedding.precision: int8 is for the CPU: use auto, or set embedding.device=cpu")
+        return Int8Encoder(folder, settings)
+    return SentenceEncoder(folder, settings, autocast=precision == "bf16")
 
 
 def _batches(lengths: Sequence[int], settings: EmbeddingSettings) -> Iterator[tuple[list[int], int]]:
@@ -143,12 +173,29 @@ def _device(wanted: str) -> str:
     return wanted
 
 
-def _load(folder: Path, device: str) -> Any:
+def _load(folder: Path, device: str, settings: EmbeddingSettings) -> Any:
     logging.getLogger("sentence_transformers").setLevel(logging.WARNING)
     disable_progress_bar()  # type: ignore[no-untyped-call]  # a bar for a hundred small tensors tells nobody anything
     try:
-        return SentenceTransformer(str(folder), device=device, local_files_only=True).eval()
+        model = SentenceTransformer(str(folder), device=device, local_files_only=True).eval()
     except Exception as error:  # whatever a foreign model folder makes the libraries raise
         raise ModelUnavailableError(
             f"embedding.model: expected a sentence-transformers model in {folder}, found: {error}"
         ) from error
+    if model.max_seq_length is not None and settings.max_tokens > model.max_seq_length:
+        raise ConfigurationError(
+            f"embedding.max_tokens: {folder.name} reads at most {model.max_seq_length} tokens, "
+            f"found {settings.max_tokens}"
+        )
+    return model
+
+
+def _truncating(folder: Path, settings: EmbeddingSettings) -> Any:
+    tokenizer = read_tokenizer(folder)
+    tokenizer.enable_truncation(settings.max_tokens)
+    return tokenizer
+
+
+def _token_ids(tokenizer: Any, texts: Sequence[str], pad: int) -> list[list[int]]:
+    # A tokenizer without special tokens finds nothing in an empty text; one token stands for it.
+    return [item.ids or [pad] for item in tokenizer.encode_batch([encodable(text) for text in texts])]

@@ -17,7 +17,8 @@ class EmbeddingSettings(BaseModel):
     strategy: Literal["text"]
     max_tokens: int = Field(ge=8)
     batch_tokens: int = Field(ge=1)
+    pack_tokens: int = Field(ge=1)
     length_step: int = Field(ge=1)
     threads: int = Field(ge=0)
     device: Literal["auto", "cpu", "cuda"]
-    precision: Literal["auto", "fp32", "bf16"]
+    precision: Literal["auto", "fp32", "bf16", "int8"]

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import Explicit, Impression, Selection, ShownResult
-from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import Scope
 from pipelines.feedback.settings import CreditSettings
-from pipelines.learning.observations import Tally, observe_outcome
+from pipelines.learning.observations import Leaf, Tally
 
 Feedback = Explicit | Selection
 """Events that mean something only together with the impression they answer."""
 
 
-class Credit(NamedTuple):
+class Credit(Struct, frozen=True, gc=False):
     """One shown result found good or bad, with a weight >= 0 in observations."""
 
     result: ShownResult
@@ -50,19 +49,18 @@ def credits_of(
 
 def tally_credits(tally: Tally, found: Sequence[Credit], impression: Impression, *, day: int, bins: int) -> None:
     """Add credits to a tally, each under its result's own domain and the impression's model and agent."""
+    model, agent, intent = impression.model, impression.agent, impression.intent
     for credit in found:
-        observe_outcome(
-            tally,
-            day=day,
-            scope=Scope(credit.result.domain, impression.model, impression.agent),
-            intent=impression.intent,
-            signals=credit.result.signals,
-            score=credit.result.score,
-            content_hash=ContentHash(credit.result.content_hash),
-            good=credit.good,
+        result, good = credit.result, credit.good
+        # Ranges were checked when the events were decoded.
+        leaf = Leaf(day, result.domain.value, model, agent, intent, good, bins)
+        tally.note(
+            leaf,
+            result.signals,
+            score=result.score,
             weight=credit.weight,
-            bins=bins,
-            made=credit.result.made,
+            content_hash=result.content_hash,
+            made=result.made,
         )
 
 

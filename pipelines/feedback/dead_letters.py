@@ -9,6 +9,8 @@ from __future__ import annotations
 import base64
 import json
 
+from pipelines.domain.errors import InvalidEventError
+from pipelines.feedback.codec import decode
 from pipelines.feedback.producer import Publisher
 from pipelines.feedback.state import KeptDeadLetter, PartitionState
 
@@ -42,3 +44,17 @@ def envelope(letter: KeptDeadLetter, topic: str, partition: int) -> bytes:
     """A dead letter as JSON: where it came from, why it is one, and its bytes in base64, as far as they are kept."""
     facts = letter._asdict() | {"topic": topic, "partition": partition}
     return json.dumps(facts | {"original": base64.b64encode(letter.original).decode()}, sort_keys=True).encode()
+
+
+def replayed(letter: KeptDeadLetter, *, max_bytes: int) -> tuple[bytes, bytes] | None:
+    """Key and value to send a dead letter again with; None where it is no event still, or was kept in part only.
+
+    The key is the session's, so that the event meets what else its session says in the same partition.
+    """
+    if letter.size != len(letter.original):
+        return None
+    try:
+        event = decode(letter.original, max_bytes=max_bytes)
+    except InvalidEventError:
+        return None
+    return event.session_id.encode(), letter.original

@@ -13,7 +13,7 @@ import msgspec
 
 from pipelines.domain.events import Explicit, Impression, Selection
 from pipelines.feedback.seen import SeenIndex
-from pipelines.feedback.settings import MS, FeedbackSettings
+from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.updates import (
     Arrival,
     Change,
@@ -167,7 +167,7 @@ def _forget(connection: sqlite3.Connection, change: Change, rules: FeedbackSetti
 
     An impression outlives its window once over, so that feedback coming too late is told from feedback coming early.
     """
-    limits, window_ms = rules.limits, round(rules.time.window_s * MS)
+    limits, window_ms = rules.limits, rules.time.window_ms
     _forget_before(connection, "seen", change, limits.event_id_records, window_ms)
     _forget_before(connection, "shown", change, limits.impression_records, 2 * window_ms)
     _forget_before(connection, "sessions", change, limits.session_records, None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from pydantic import BaseModel, ConfigDict, Field
 
 MS = 1_000
@@ -27,6 +29,21 @@ class TimeSettings(BaseModel):
     lead_s: float = Field(ge=0.0)
     clock_step_s: float = Field(gt=0.0)
     window_s: float = Field(gt=0.0)
+
+    @cached_property
+    def lead_ms(self) -> int:
+        """`lead_s` in milliseconds."""
+        return round(self.lead_s * MS)
+
+    @cached_property
+    def clock_step_ms(self) -> int:
+        """`clock_step_s` in milliseconds."""
+        return round(self.clock_step_s * MS)
+
+    @cached_property
+    def window_ms(self) -> int:
+        """`window_s` in milliseconds."""
+        return round(self.window_s * MS)
 
 
 class LimitSettings(BaseModel):

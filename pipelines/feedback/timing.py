@@ -8,7 +8,7 @@ record time seen, moved by at most `clock_step_s` per record, so that no single 
 from __future__ import annotations
 
 from pipelines.domain.errors import InvalidEventError
-from pipelines.feedback.settings import MS, TimeSettings
+from pipelines.feedback.settings import TimeSettings
 
 
 def advance(clock_ms: int, record_ms: int, rules: TimeSettings) -> int:
@@ -23,7 +23,9 @@ def advance(clock_ms: int, record_ms: int, rules: TimeSettings) -> int:
         return clock_ms
     if clock_ms == 0:
         return record_ms
-    return max(clock_ms, min(record_ms, clock_ms + round(rules.clock_step_s * MS)))
+    if record_ms <= clock_ms:
+        return clock_ms
+    return min(record_ms, clock_ms + rules.clock_step_ms)
 
 
 def effective_ms(ts: int, record_ms: int, clock_ms: int, rules: TimeSettings) -> int:
@@ -42,6 +44,6 @@ def effective_ms(ts: int, record_ms: int, clock_ms: int, rules: TimeSettings) ->
     if ts < rules.earliest_ms:
         raise InvalidEventError("too_old", f"expected a time from {rules.earliest_ms} ms on, found {ts}")
     ingested = record_ms if rules.earliest_ms <= record_ms <= rules.latest_ms else clock_ms
-    if ts > ingested + round(rules.lead_s * MS):
+    if ts > ingested + rules.lead_ms:
         raise InvalidEventError("too_new", f"expected a time up to {rules.lead_s:g} s after {ingested} ms, found {ts}")
     return min(ts, clock_ms)

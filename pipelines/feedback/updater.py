@@ -19,6 +19,9 @@ from pipelines.feedback.state import PartitionReport, PartitionState
 
 _log = logging.getLogger(__name__)
 
+UPDATERS = "updaters"
+"""Folder of a store with one folder per partition, named by its number."""
+
 Monotonic = Callable[[], float]
 """Seconds of a clock that never goes back: paces the loop, never reaches the state."""
 
@@ -143,7 +146,7 @@ class Updater:
 
 def partition_folder(store: Path, partition: int) -> Path:
     """Where a partition's state and snapshot lie below a store's root."""
-    return store / "updaters" / str(partition)
+    return store / UPDATERS / str(partition)
 
 
 def keep_up(

@@ -167,7 +167,7 @@ class _Batch:
         self.change = Change(known.clock_ms, known.next_offset)
         self._rules = rules
         self._bins = bins
-        self._window_ms = round(rules.time.window_s * MS)
+        self._window_ms = rules.time.window_ms
 
     def consume(self, arrival: Arrival) -> None:
         change, record = self.change, arrival.record

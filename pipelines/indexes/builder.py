@@ -1,121 +1,162 @@
-"""Building a generation from parts: merge the tables, give every content its row, index vectors and text, seal."""
+"""Building a generation from parts: merge the tables, index vectors and text side by side, seal.
+
+Every step is a task that a worker may run, and run again when the worker before it died; the process that builds
+holds no more than their results.
+"""
 
 from __future__ import annotations
 
+import shutil
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
-from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import GenerationId
-from pipelines.indexes import schemas
-from pipelines.indexes.generation import CHUNKS_FOLDER, LUCENE_FOLDER, VECTORS_FOLDER, encoder_folder
-from pipelines.indexes.lexical_build import MapShards, build_lexical
+from pipelines.indexes.gather import DenseTask, build_vectors
+from pipelines.indexes.generation import LUCENE_FOLDER, VECTORS_FOLDER, encoder_folder
+from pipelines.indexes.graph_build import GraphTask, build_graph_of
+from pipelines.indexes.lexical_build import MergeShards, ShardTask, build_merged, build_shard, shard_tasks
 from pipelines.indexes.manifest import Manifest, content_hash_of, seal
+from pipelines.indexes.merge import CHUNKS_FOLDER, Merge, Merged, merge_tables
 from pipelines.indexes.settings import IndexSettings
-from pipelines.indexes.vectors import DenseFacts, build_dense
+from pipelines.indexes.vectors import DenseFacts
 
-_ORDER: Mapping[str, Sequence[str]] = {
-    "documents": ("uri", "document_hash"),
-    "chunks": ("content_hash", "uri", "sequence", "chunk_id"),
-    "mentions": ("content_hash", "start", "end", "label"),
-    "rejected": ("uri", "reason", "detail"),
-}
+MapTasks = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
+"""Runs a function on every task, like `map`: in this process, or on the workers of a cluster."""
+
+Found = TypeVar("Found")
+_WORK = ".work"
 
 
 class GenerationBuilder:
     """Stages one generation in a folder of its own; nothing outside that folder is written."""
 
-    def __init__(self, staging: Path, settings: IndexSettings, *, map_shards: MapShards = map) -> None:
+    def __init__(self, staging: Path, settings: IndexSettings, *, map_shards: MapTasks = map) -> None:
         """Prepare to build.
 
         Args:
             staging: An empty folder, as `Catalog.stage` gives it.
-            map_shards: Runs the Lucene writers; `map` runs them one after the other in this process.
+            map_shards: Runs the steps; `map` runs them one after the other in this process.
         """
         self._staging = staging
         self._settings = settings
-        self._map_shards = map_shards
+        self._map = map_shards
+        self._work = staging / _WORK
 
     def build(self, parts: Sequence[Path], facts: Mapping[str, object]) -> Manifest:
-        """Build everything and write the manifest last.
+        """Merge parts, index what came together, and write the manifest last.
 
-        The result does not depend on how documents are spread over parts, on the order of parts, or on shards.
+        The result does not depend on how documents are spread over parts, or on shards. Of documents with one URI
+        the one in the part whose name comes first stays; later ones become rows of `rejected`.
 
         Args:
             parts: Folders with the tables of `schemas`; a table that a part lacks counts as empty.
-            facts: "parent", "created_at" (seconds), "settings" (fingerprint), "models" (id by role) and "parameters"
-                (whatever else decides the content) have their place in the manifest; the rest is kept as it is.
+            facts: See `index`.
 
         Raises:
-            StoreError: Two documents share a URI, or a content has no vector of an encoder that others have.
+            StoreError: A content has no vector of an encoder that others have.
         """
-        tables = {name: _merged(parts, name) for name in schemas.TABLES}
-        _refuse_repeated_uris(tables["documents"])
-        contents = _contents(tables["chunks"])
-        self._write_tables({**tables, "contents": contents})
-        rows = contents.num_rows
-        dense = self._build_dense(parts, contents["content_hash"].combine_chunks())
-        build_lexical(
-            self._staging / CHUNKS_FOLDER,
+        return self.index(self.merge(parts), parts, facts)
+
+    def merge(self, parts: Sequence[Path], *, base: Path | None = None) -> Merged:
+        """Write the tables.
+
+        Args:
+            base: The verified generation from which documents are taken that the parts name as kept.
+        """
+        self._work.mkdir(exist_ok=True)
+        task = Merge(tuple(parts), base, self._staging, self._work, self._settings.merge)
+        return self._one(merge_tables, task)
+
+    def index(
+        self, merged: Merged, parts: Sequence[Path], facts: Mapping[str, object], *, base: Path | None = None
+    ) -> Manifest:
+        """Index the merged tables and write the manifest last.
+
+        Args:
+            facts: "parent", "created_at" (seconds), "settings" (fingerprint), "models" (id by role) and "parameters"
+                (whatever else decides the content) have their place in the manifest; the rest is kept as it is.
+            base: The generation that unchanged vectors and trained quantisers are taken from.
+        """
+        dense = self._dense_tasks(merged, parts, base)
+        shards = self._shard_tasks(merged)
+        built = list(self._map(_run, [*dense, *shards]))
+        text = MergeShards(
+            tuple(task.folder for task in shards),
             self._staging / LUCENE_FOLDER,
-            rows=rows,
-            shards=self._settings.shards,
-            settings=self._settings.lexical,
-            map_shards=self._map_shards,
+            merged.counts["contents"],
+            self._settings.lexical,
         )
-        counts = {name: table.num_rows for name, table in tables.items()} | {"contents": rows}
-        return seal(self._staging, self._manifest(tables, counts, dense, facts))
+        self._one(build_merged, text)
+        shutil.rmtree(self._work)
+        found = {task.encoder: facts_of for task, facts_of in zip(dense, built, strict=False)}
+        graph = self._one(build_graph_of, GraphTask(self._staging, found, self._settings.graph))
+        return seal(self._staging, self._manifest(merged, found, facts, graph))
 
-    def _write_tables(self, tables: Mapping[str, pa.Table]) -> None:
-        folder = self._staging / CHUNKS_FOLDER
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, table in tables.items():
-            pq.write_table(table, folder / f"{name}.parquet", compression="zstd", write_page_checksum=True)
+    def content_hash(self, merged: Merged, facts: Mapping[str, Any]) -> str:
+        """What a generation of these tables would mean, known before anything is indexed."""
+        own = {
+            "lexical": self._settings.lexical.model_dump(),
+            "vectors": self._settings.vectors.model_dump(),
+            "graph": self._settings.graph.model_dump(exclude={"memory_mb", "threads"}),
+        }
+        return content_hash_of(
+            merged.digests,
+            models={**dict(facts.get("models", {})), **{name: name for name in merged.encoders}},
+            parameters={**own, **dict(facts.get("parameters", {}))},
+        )
 
-    def _build_dense(self, parts: Sequence[Path], hashes: pa.Array[Any]) -> dict[str, DenseFacts]:
-        found = _vectors(parts)
-        built = {}
-        for encoder in sorted(found):
-            stored = _in_row_order(found[encoder], hashes, encoder)
-            folder = self._staging / VECTORS_FOLDER / encoder_folder(encoder)
-            built[encoder] = build_dense(folder, stored, self._settings.vectors)
-        return built
+    def _dense_tasks(self, merged: Merged, parts: Sequence[Path], base: Path | None) -> list[DenseTask]:
+        return [
+            DenseTask(
+                parts=tuple(parts),
+                base=base,
+                contents=self._staging / CHUNKS_FOLDER / "contents.parquet",
+                folder=self._staging / VECTORS_FOLDER / encoder_folder(encoder),
+                work=self._work,
+                encoder=encoder,
+                dimension=dimension,
+                settings=self._settings.vectors,
+            )
+            for encoder, dimension in merged.encoders.items()
+        ]
+
+    def _shard_tasks(self, merged: Merged) -> list[ShardTask]:
+        rows = merged.counts["contents"]
+        worthwhile = -(-rows // self._settings.rows_per_shard)
+        return shard_tasks(
+            self._staging / CHUNKS_FOLDER,
+            self._work,
+            rows=rows,
+            shards=max(1, min(self._settings.shards, worthwhile)),
+            settings=self._settings.lexical,
+        )
+
+    def _one(self, run: Callable[[Any], Found], task: Any) -> Found:
+        found: list[Found] = list(self._map(run, [task]))
+        return found[0]
 
     def _manifest(
         self,
-        tables: Mapping[str, pa.Table],
-        counts: Mapping[str, int],
+        merged: Merged,
         dense: Mapping[str, DenseFacts],
         facts: Mapping[str, Any],
+        graph: Mapping[str, int],
     ) -> Manifest:
         told = dict(facts)
+        content_hash = self.content_hash(merged, told)
         created_at = float(told.pop("created_at", None) or time.time())
-        models = dict(told.pop("models", {}))
-        own = {"lexical": self._settings.lexical.model_dump(), "vectors": self._settings.vectors.model_dump()}
-        parameters = {**own, **dict(told.pop("parameters", {}))}
-        content_hash = content_hash_of(
-            tables["chunks"],
-            tables["documents"],
-            models={**models, **{name: name for name in dense}},
-            parameters=parameters,
-        )
+        told.pop("parameters", None)
         return Manifest(
             id=_new_id(created_at, content_hash),
             parent=told.pop("parent", None),
             content_hash=content_hash,
             created_at=created_at,
-            counts=dict(counts),
+            counts={**merged.counts, **graph},
             settings=str(told.pop("settings", "")),
-            models=models,
+            models=dict(told.pop("models", {})),
             dense=dict(dense),
             lexical=self._settings.lexical,
             facts=told,
@@ -123,71 +164,11 @@ class GenerationBuilder:
         )
 
 
+def _run(task: DenseTask | ShardTask) -> DenseFacts | int:
+    return build_vectors(task) if isinstance(task, DenseTask) else build_shard(task)
+
+
 def _new_id(created_at: float, content_hash: str) -> GenerationId:
     # Sorts by time; the tail keeps two builds of one second apart.
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(created_at))
     return GenerationId(f"{stamp}-{content_hash[:12]}-{uuid.uuid4().hex[:4]}")
-
-
-def _merged(parts: Sequence[Path], name: str) -> pa.Table:
-    """One table over all parts in its canonical order, whatever the parts were."""
-    schema = schemas.TABLES[name]
-    tables = [table.select(schema.names).cast(schema) for table in _read(parts, name)]
-    merged = pa.concat_tables([schema.empty_table(), *tables])
-    ordered = merged.take(pc.sort_indices(merged, sort_keys=[(key, "ascending") for key in _ORDER[name]]))
-    return ordered.combine_chunks()
-
-
-def _refuse_repeated_uris(documents: pa.Table) -> None:
-    uris = documents["uri"].to_pylist()
-    if repeated := next((uri for uri, following in pairwise(uris) if uri == following), None):
-        raise StoreError(f"expected every document under a URI of its own, found {repeated!r} twice: rename a source")
-
-
-def _read(parts: Sequence[Path], name: str) -> Iterator[pa.Table]:
-    for part in parts:
-        path = part / f"{name}.parquet"
-        if path.exists():
-            yield pq.read_table(path)
-
-
-def _contents(chunks: pa.Table) -> pa.Table:
-    """Each content hash once, in order, with the span of its occurrences; `chunks` is sorted by it."""
-    hashes = chunks["content_hash"].to_numpy(zero_copy_only=False)
-    starts = np.flatnonzero(np.r_[True, hashes[1:] != hashes[:-1]]) if len(hashes) else np.empty(0, dtype=np.int64)
-    counts = np.diff(np.r_[starts, len(hashes)])
-    return pa.table([pa.array(hashes[starts], pa.string()), starts, counts.astype(np.int32)], schema=schemas.CONTENTS)
-
-
-def _vectors(parts: Sequence[Path]) -> dict[str, list[tuple[pa.Array[Any], np.ndarray]]]:
-    """(hashes, float16 vectors) of every part by encoder."""
-    found: dict[str, list[tuple[pa.Array[Any], np.ndarray]]] = {}
-    for table in _read(parts, "vectors"):
-        for encoder in sorted(str(name) for name in table["encoder"].unique().to_pylist()):
-            rows = table.filter(pc.equal(table["encoder"], pa.scalar(encoder)))
-            lists: Any = rows["vector"].combine_chunks()
-            vectors = lists.flatten().to_numpy(zero_copy_only=False).reshape(len(rows), -1)
-            pieces = found.setdefault(encoder, [])
-            pieces.append((rows["content_hash"].combine_chunks(), vectors.astype(np.float16)))
-    return found
-
-
-def _in_row_order(
-    pieces: Sequence[tuple[pa.Array[Any], np.ndarray]], hashes: pa.Array[Any], encoder: str
-) -> np.ndarray:
-    dimension = pieces[0][1].shape[1]
-    stored = np.zeros((len(hashes), dimension), dtype=np.float16)
-    seen = np.zeros(len(hashes), dtype=bool)
-    for names, vectors in pieces:
-        rows = pc.index_in(names, hashes).to_numpy(zero_copy_only=False)
-        for row, vector in zip(rows, vectors, strict=True):
-            if np.isnan(row):
-                continue
-            at = int(row)
-            # A content met in two parts keeps the vector whose bytes sort first, whichever part is read first.
-            if not seen[at] or vector.tobytes() < stored[at].tobytes():
-                stored[at], seen[at] = vector, True
-    if not seen.all():
-        missing = hashes[int(np.flatnonzero(~seen)[0])].as_py()
-        raise StoreError(f"expected a vector of {encoder} for every content, found none for {(~seen).sum()}: {missing}")
-    return stored

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
 from pipelines.domain.documents import ContentType
-from pipelines.indexes.chunk_store import ChunkStore, Content
 from pipelines.indexes.code_terms import code_terms, symbol_terms
 from pipelines.indexes.jvm import JAVA, java_class
 from pipelines.indexes.lexical import FIELDS, ROW, analyzer, check_order, directory, similarity
@@ -44,66 +48,82 @@ class ShardTask:
     folder: Path
     first: int
     stop: int
+    settings: LexicalSettings
 
 
-MapShards = Callable[[Callable[[ShardTask], int], Sequence[ShardTask]], Iterable[int]]
-"""Runs a function on every task, like `map`: in this process, or on the actors of a cluster."""
+def shard_tasks(chunks: Path, work: Path, *, rows: int, shards: int, settings: LexicalSettings) -> list[ShardTask]:
+    """Contiguous rows for each of at most `shards` writers."""
+    bounds = [rows * shard // shards for shard in range(shards + 1)]
+    return [
+        ShardTask(chunks, work / f"lucene-{shard:04d}", first, stop, settings)
+        for shard, (first, stop) in enumerate(pairwise(bounds))
+        if stop > first
+    ]
 
 
-class ShardWriter:
-    """Writes shards; a worker without state between tasks, so that a task lost with its worker is simply run again."""
-
-    def __init__(self, settings: LexicalSettings) -> None:
-        self._settings = settings
-
-    def run(self, task: ShardTask) -> int:
-        """Write one shard from scratch and return its number of documents."""
-        shutil.rmtree(task.folder, ignore_errors=True)
-        store = ChunkStore(task.chunks)
-        starts = range(task.first, task.stop, self._settings.batch_size)
-        batches = (range(start, min(task.stop, start + self._settings.batch_size)) for start in starts)
-        documents = ((content.row, lexical_document(content)) for rows in batches for content in store.contents(rows))
-        return write_shard(task.folder, documents, self._settings)
+def build_shard(task: ShardTask) -> int:
+    """Write one shard from scratch and return its number of documents; a task lost with its worker is run again."""
+    shutil.rmtree(task.folder, ignore_errors=True)
+    return write_shard(task.folder, lexical_documents(task.chunks, task.first, task.stop), task.settings)
 
 
-def build_lexical(
-    chunks: Path, folder: Path, *, rows: int, shards: int, settings: LexicalSettings, map_shards: MapShards = map
-) -> None:
-    """Write the Lucene index of staged chunks into `folder`, through `shards` writers.
+@dataclass(frozen=True, slots=True)
+class MergeShards:
+    """Shards to be merged, in their order, into the one index of a generation."""
+
+    shards: tuple[Path, ...]
+    folder: Path
+    rows: int
+    settings: LexicalSettings
+
+
+def build_merged(task: MergeShards) -> None:
+    """Merge shards and check the order of the result; running it again writes an equal index.
 
     Raises:
         CorruptionError: The merged index is not in row order.
     """
-    bounds = [rows * shard // shards for shard in range(shards + 1)]
-    parts = folder.with_name(f".{folder.name}-shards")
-    tasks = [
-        ShardTask(chunks, parts / f"{shard:04d}", first, stop)
-        for shard, (first, stop) in enumerate(pairwise(bounds))
-        if stop > first
-    ]
-    try:
-        list(map_shards(ShardWriter(settings).run, tasks))
-        merge_shards([task.folder for task in tasks], folder, settings)
-    finally:
-        shutil.rmtree(parts, ignore_errors=True)
-    with JAVA, contextlib.closing(java_class(_INDEX + "DirectoryReader").open(directory(folder))) as reader:
-        check_order(reader, folder, rows, probes=max(1, rows))
+    shutil.rmtree(task.folder, ignore_errors=True)
+    merge_shards(task.shards, task.folder, task.settings)
+    with JAVA, contextlib.closing(java_class(_INDEX + "DirectoryReader").open(directory(task.folder))) as reader:
+        check_order(reader, task.folder, task.rows, probes=max(1, task.rows))
 
 
-def lexical_document(content: Content) -> LexicalDocument:
-    """The text of a content by field.
+def lexical_documents(chunks: Path, first: int, stop: int) -> Iterator[tuple[int, LexicalDocument]]:
+    """(row, what Lucene is given of it) for rows [first, stop), read group by group."""
+    spans = pq.read_table(chunks / "contents.parquet", columns=["first_chunk"])["first_chunk"].to_numpy()[first:stop]
+    documents = pq.read_table(chunks / "documents.parquet", columns=["uri", "title", "content_type"])
+    uris = documents["uri"].combine_chunks()
+    for position, batch in _groups(pq.ParquetFile(chunks / "chunks.parquet"), int(spans[0]), int(spans[-1]) + 1):
+        lowest, above = np.searchsorted(spans, [position, position + batch.num_rows])
+        rows = batch.take(pa.array(spans[lowest:above] - position))
+        facts = documents.take(pc.index_in(rows["uri"], value_set=uris))
+        for at, (row, fact) in enumerate(zip(rows.to_pylist(), facts.to_pylist(), strict=True)):
+            yield first + int(lowest) + at, lexical_document(row, fact)
+
+
+def _groups(chunks: pq.ParquetFile, start: int, stop: int) -> Iterator[tuple[int, pa.Table]]:
+    """Row groups that hold any of the chunks [start, stop), with the position of their first row."""
+    position = 0
+    for group in range(chunks.num_row_groups):
+        rows = chunks.metadata.row_group(group).num_rows
+        if position < stop and position + rows > start:
+            yield position, chunks.read_row_group(group, columns=["uri", "text", "symbol", "defines"])
+        position += rows
+
+
+def lexical_document(chunk: Mapping[str, Any], document: Mapping[str, Any]) -> LexicalDocument:
+    """The text of a content by field, from its first chunk and that chunk's document.
 
     A record is its title and text once, as in published baselines. Code gets the words of its identifiers appended.
     Every other chunk is its own text, which carries its headings already.
     """
-    first = content.occurrences[0]
-    title = first.title or ""
-    contents = content.text
-    if first.content_type is ContentType.RECORD and title and not contents.startswith(title):
+    title, contents = document["title"] or "", chunk["text"]
+    if document["content_type"] == ContentType.RECORD and title and not contents.startswith(title):
         contents = f"{title} {contents}"
-    if first.content_type in CODE:
+    if document["content_type"] in CODE:
         contents = " ".join((contents, *code_terms(contents)))
-    names = (name for name in (first.chunk.symbol, *first.chunk.defines) if name)
+    names = (name for name in (chunk["symbol"], *chunk["defines"]) if name)
     return LexicalDocument(contents, title, " ".join(symbol_terms(names)))
 
 

@@ -9,7 +9,7 @@ same input: shards, times, folders, file bytes, and the numbers that models comp
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,10 @@ from pipelines.indexes.settings import LexicalSettings
 from pipelines.indexes.vectors import DenseFacts
 from pipelines.runtime.sealed import canonical, hashes_to_seal, read_manifest, write_manifest
 
-FORMAT = 1
+FORMAT = 2
 """Layout of a generation's folder; readers refuse another."""
 
-_BATCH = 4_096  # rows hashed at once; must not change, the hash depends on it
-_TIMES = frozenset({"modified_at"})
+_UNHASHED = frozenset({"modified_at", "made_from"})
 
 
 class Manifest(BaseModel):
@@ -60,20 +59,32 @@ class Manifest(BaseModel):
     files: Mapping[str, str]
 
 
-def content_hash_of(
-    chunks: pa.Table, documents: pa.Table, *, models: Mapping[str, str], parameters: Mapping[str, Any]
-) -> str:
+class RowsDigest:
+    """SHA-256 over rows in their order, however they are cut into tables; times and run-specific keys are left out."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+
+    def add(self, table: pa.Table) -> None:
+        """Take the next rows in."""
+        meant = table.drop_columns([name for name in table.column_names if name in _UNHASHED])
+        for row in meant.to_pylist():
+            self._digest.update(canonical(row))
+
+    def hexdigest(self) -> str:
+        """The digest of all rows so far, 64 hex digits."""
+        return self._digest.hexdigest()
+
+
+def content_hash_of(digests: Mapping[str, str], *, models: Mapping[str, str], parameters: Mapping[str, Any]) -> str:
     """SHA-256 of what a generation means; see the module for what it covers.
 
     Args:
-        chunks: Every chunk, sorted by (content hash, URI, sequence).
-        documents: Every document, sorted by URI.
+        digests: `RowsDigest` by table: every chunk, sorted by (content hash, URI, sequence), and every document,
+            sorted by URI.
     """
-    digest = hashlib.sha256(canonical({"models": dict(models), "parameters": dict(parameters)}))
-    for table in (chunks, documents.drop_columns(list(_TIMES))):
-        for batch in _batches(table):
-            digest.update(canonical(batch))
-    return digest.hexdigest()
+    meant = {"models": dict(models), "parameters": dict(parameters), "tables": dict(digests)}
+    return hashlib.sha256(canonical(meant)).hexdigest()
 
 
 def seal(folder: Path, manifest: Manifest) -> Manifest:
@@ -101,8 +112,3 @@ def read_generation_manifest(folder: Path) -> Manifest:
         return Manifest.model_validate(values)
     except ValidationError as error:
         raise CorruptionError(f"{folder}: expected the manifest of a generation, found: {error}; rebuild") from error
-
-
-def _batches(table: pa.Table) -> Iterator[dict[str, list[Any]]]:
-    for start in range(0, table.num_rows, _BATCH):
-        yield table.slice(start, _BATCH).to_pydict()

@@ -1,6 +1,7 @@
 """The Arrow tables that ingestion hands over in parts and that a generation keeps; both sides share these shapes.
 
-A part is a folder with five files: documents, chunks, mentions, vectors and rejected, each `<name>.parquet`.
+A part is a folder with these files, each `<name>.parquet`: documents, texts, chunks, mentions, vectors, rejected, and
+kept, which names the documents that the live generation holds already, unchanged. Any of them may be missing.
 """
 
 from __future__ import annotations
@@ -65,8 +66,16 @@ DOCUMENTS = pa.schema(
         _required("triggers", _STRINGS),
         _required("links", _LINKS),
         _required("document_hash", pa.string()),
+        _required("made_from", pa.string()),
     ]
 )
+"""One row per document; `made_from` is the key of everything that decided its chunks, mentions and vectors."""
+
+TEXTS = pa.schema([_required("uri", pa.string()), _required("text", pa.large_string())])
+"""Every document's text, so that a store can be indexed anew without its sources (ING-15)."""
+
+KEPT = pa.schema([_required("uri", pa.string()), _optional("modified_at", pa.float64())])
+"""Documents that are in the live generation unchanged, with the time that their source gives now (ING-25)."""
 
 CHUNKS = pa.schema(
     [
@@ -131,7 +140,7 @@ CONTENTS = pa.schema(
 """Row i: the i-th content hash in order, where its occurrences start in `chunks.parquet`, and how many there are."""
 
 TABLES: Mapping[str, pa.Schema] = MappingProxyType(
-    {"documents": DOCUMENTS, "chunks": CHUNKS, "mentions": MENTIONS, "rejected": REJECTED}
+    {"documents": DOCUMENTS, "texts": TEXTS, "chunks": CHUNKS, "mentions": MENTIONS, "rejected": REJECTED}
 )
 """Schema by file name, without `vectors`, whose width depends on the encoder."""
 
@@ -171,13 +180,29 @@ def document_hash(document: Document) -> str:
     return hashlib.sha256(document.text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def documents_to_table(documents: Sequence[Document]) -> pa.Table:
-    """Facts of documents as rows of `DOCUMENTS`; the text itself stands in the chunks."""
+def documents_to_table(documents: Sequence[Document], made_from: Sequence[str] | None = None) -> pa.Table:
+    """Facts of documents as rows of `DOCUMENTS`; their texts are rows of `TEXTS`.
+
+    Args:
+        made_from: Key of what decided each document's rows; without it no later run takes them for unchanged.
+    """
     columns: dict[str, list[Any]] = {
         name: [_stored(getattr(document, name)) for document in documents] for name in _DOCUMENT_FIELDS
     }
     columns["document_hash"] = [document_hash(document) for document in documents]
+    columns["made_from"] = [""] * len(documents) if made_from is None else list(made_from)
     return _table(DOCUMENTS, columns)
+
+
+def texts_to_table(documents: Sequence[Document]) -> pa.Table:
+    """Texts of documents as rows of `TEXTS`."""
+    columns = {"uri": [item.uri for item in documents], "text": [item.text for item in documents]}
+    return _table(TEXTS, columns)
+
+
+def kept_to_table(documents: Sequence[Document]) -> pa.Table:
+    """Unchanged documents as rows of `KEPT`."""
+    return _table(KEPT, _transposed(KEPT, [(item.uri, item.modified_at) for item in documents]))
 
 
 def table_to_documents(table: pa.Table) -> list[Document]:

@@ -119,24 +119,33 @@ _ROUNDING = np.float32(1e-5)  # bounds single-precision rounding of a cosine: 38
 
 
 def build_dense(folder: Path, stored: np.ndarray, settings: VectorSettings) -> DenseFacts:
-    """Write the vectors of one encoder, and above the exact limit an index that reaches the target recall.
-
-    The same vectors give the same files. Probes and refine factor are doubled until the recall measured on a sample
-    reaches its target; when they are spent, finer codes are trained; when those are spent, search stays exact.
+    """Write the vectors of one encoder and index them; see `index_vectors`.
 
     Args:
         stored: float16 (n, dimension), row = contents row.
     """
     folder.mkdir(parents=True, exist_ok=True)
     np.save(folder / VECTORS_FILE, stored)
+    return index_vectors(folder, settings)
+
+
+def index_vectors(folder: Path, settings: VectorSettings, *, trained: Path | None = None) -> DenseFacts:
+    """Index the vectors in a folder: above the exact limit with an index that reaches the target recall.
+
+    The same vectors give the same files. Probes and refine factor are doubled until the recall measured on a sample
+    reaches its target; when they are spent, finer codes are trained; when those are spent, search stays exact.
+
+    Args:
+        trained: An index of the same encoder whose quantisers are used as long as they still reach the target.
+    """
+    stored = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
     exact = DenseFacts(dimension=stored.shape[1], kind="exact")
     if len(stored) < settings.exact_below:
         return exact
     sample = _sample(len(stored), settings.recall_sample)
-    truth = _neighbours(DenseIndex(stored, exact), sample, settings.recall_depth)
-    for codes in _code_sizes(stored.shape[1], settings):
-        approximate = _trained(stored, codes, settings)
-        for facts in _efforts(stored, codes, settings):
+    truth = _exact_neighbours(stored, sample, settings.recall_depth)
+    for approximate in _attempts(stored, settings, trained):
+        for facts in _efforts(approximate, settings):
             found = _neighbours(DenseIndex(stored, facts, approximate), sample, settings.recall_depth)
             recall = _recall(found, truth)
             if recall >= settings.target_recall:
@@ -170,6 +179,26 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
     return scaled
 
 
+def _attempts(stored: np.ndarray, settings: VectorSettings, trained: Path | None) -> Iterator[Any]:
+    """Indexes over the vectors: with quantisers that there are already, then with new ones, coarse to fine."""
+    if trained is not None and (inherited := _inherited(trained, stored, settings)) is not None:
+        yield inherited
+    for codes in _code_sizes(stored.shape[1], settings):
+        yield _filled(_trained(stored, codes, settings), stored)
+
+
+def _inherited(trained: Path, stored: np.ndarray, settings: VectorSettings) -> Any | None:
+    """An index with the quantisers of another one, unless the corpus has outgrown its lists."""
+    if not trained.exists():
+        return None
+    index: Any = faiss.read_index(str(trained))
+    wanted = _lists(len(stored), settings)
+    if index.d != stored.shape[1] or not wanted <= index.nlist * settings.outgrown <= wanted * settings.outgrown**2:
+        return None
+    index.reset()
+    return _filled(index, stored)
+
+
 def _trained(stored: np.ndarray, codes: int, settings: VectorSettings) -> Any:
     lists = _lists(len(stored), settings)
     index = faiss.IndexIVFPQ(
@@ -181,6 +210,10 @@ def _trained(stored: np.ndarray, codes: int, settings: VectorSettings) -> Any:
         clustering.min_points_per_centroid = 1
     index.pq.cp.max_points_per_centroid = settings.training_points_per_code
     index.train(_unit(stored[_sample(len(stored), lists * settings.training_points_per_list)]))
+    return index
+
+
+def _filled(index: Any, stored: np.ndarray) -> Any:
     for start in range(0, len(stored), _ADD_ROWS):
         index.add(_unit(stored[start : start + _ADD_ROWS]))
     return index
@@ -202,13 +235,13 @@ def _code_sizes(dimension: int, settings: VectorSettings) -> Iterator[int]:
         width //= 2
 
 
-def _efforts(stored: np.ndarray, codes: int, settings: VectorSettings) -> Iterator[DenseFacts]:
+def _efforts(index: Any, settings: VectorSettings) -> Iterator[DenseFacts]:
     """Search efforts, cheap to costly: probes and refine factor are doubled in turn up to their limits."""
-    lists = _lists(len(stored), settings)
+    lists = index.nlist
     probes, refine = max(1, math.ceil(settings.probe_share * lists)), settings.refine_factor
     while True:
         yield DenseFacts(
-            dimension=stored.shape[1], kind="ivfpq", lists=lists, codes=codes, probes=probes, refine_factor=refine
+            dimension=index.d, kind="ivfpq", lists=lists, codes=index.pq.M, probes=probes, refine_factor=refine
         )
         if probes >= lists and refine >= settings.max_refine_factor:
             return
@@ -226,6 +259,22 @@ def _sample(count: int, size: int) -> np.ndarray:
 def _neighbours(index: DenseIndex, sample: np.ndarray, depth: int) -> list[set[int]]:
     # One more than compared: a stored vector's nearest is itself, which every index finds.
     rows, _ = index.search(index.vectors(sample), depth + 1)
+    return [set(found.tolist()) - {int(own), -1} for own, found in zip(sample, rows, strict=True)]
+
+
+def _exact_neighbours(stored: np.ndarray, sample: np.ndarray, depth: int) -> list[set[int]]:
+    """The same by comparing everything, block by block."""
+    queries = _unit(np.asarray(stored[sample]))
+    best = np.full((len(sample), depth + 1), -np.inf, dtype=np.float32)
+    rows = np.full((len(sample), depth + 1), -1, dtype=np.int64)
+    for start in range(0, len(stored), _ADD_ROWS):
+        similarities = queries @ _unit(np.asarray(stored[start : start + _ADD_ROWS])).T
+        similarities = np.concatenate([best, similarities], axis=1)
+        places = np.concatenate(
+            [rows, np.tile(np.arange(start, start + similarities.shape[1] - depth - 1), (len(rows), 1))], axis=1
+        )
+        nearest = np.argpartition(-similarities, depth, axis=1)[:, : depth + 1]
+        best, rows = np.take_along_axis(similarities, nearest, axis=1), np.take_along_axis(places, nearest, axis=1)
     return [set(found.tolist()) - {int(own), -1} for own, found in zip(sample, rows, strict=True)]
 
 

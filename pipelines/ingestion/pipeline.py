@@ -1,23 +1,30 @@
-"""From sources to a published generation: list → read and chunk → find entities → embed → build → publish."""
+"""From sources to a published generation: list → compare → read and chunk → find entities → embed → build → publish."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.domain.errors import SourceError
+from pipelines.domain.errors import SourceError, StoreError
 from pipelines.domain.ids import GenerationId
 from pipelines.embedding.models import find_model
 from pipelines.indexes.builder import GenerationBuilder
-from pipelines.ingestion.parts import keep_mentions_once, reject_repeated, write_part
-from pipelines.ingestion.plan import Plan, facts_of, forget, stages_of, units_of
+from pipelines.ingestion.compare import compare, comparisons
+from pipelines.ingestion.parts import parts_in
+from pipelines.ingestion.plan import Plan, facts_of, forget, reading_of, stages_of, units_of
+from pipelines.ingestion.read_and_chunk import Reading
 from pipelines.ingestion.report import Outcome, Progress, outcome_of
 from pipelines.ingestion.sizing import live_sizes
-from pipelines.ingestion.units import pack, unpack
+from pipelines.ingestion.unchanged import KnownDocuments
+from pipelines.ingestion.units import Unit, pack, unpack
 from pipelines.runtime.clock import Clock
 from pipelines.runtime.stages import Executor, Stage
+
+log = logging.getLogger(__name__)
 
 Watch = Callable[[Progress], None]
 
@@ -26,7 +33,8 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
     """Index the sources and make the result live, or change nothing.
 
     Safe to run again after any failure: what a killed run left is removed first, and its caches spare the work done.
-    Content that is live already is not published again, unless everything was to be made anew.
+    Documents that the live generation holds already are taken from it. Content that is live already is not indexed
+    or published again, unless everything was to be made anew.
 
     Args:
         watch: Told of every step.
@@ -43,43 +51,81 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
     model = find_model(plan.embedding)
     if plan.full:
         forget(plan)
+    base, live_hash = _base(plan, catalog, parent)
+    reading = reading_of(plan, model, sizes, KnownDocuments() if base is None else KnownDocuments.of(base))
     with _folder(catalog) as parts, _folder(catalog) as staged:
-        stages = stages_of(plan, model, sizes, cpus=executor.cpus())
-        progress = _stream(plan, stages, parts, executor=executor, watch=watch, clock=clock)
-        folders = sorted(parts.iterdir())
-        reject_repeated(folders)
-        keep_mentions_once(folders)
+        steps = _Steps(executor, watch, clock, parts)
+        begun = clock()
+        units, progress = steps.compare(units_of(plan), reading, begun, together=plan.ingest.units_compared)
+        stages = stages_of(plan, model, reading, parts, cpus=executor.cpus()) if units else []
+        progress = steps.compute(units, stages, progress)
+        if not progress.counts.get("documents", 0) + progress.counts.get("unchanged", 0):
+            sources = [str(source) for source in plan.sources]
+            raise SourceError(f"nothing to index in {sources}: {progress.rejected or 'no files'}")
         watch(progress.entering("building indexes", clock()))
         builder = GenerationBuilder(staged, plan.index, map_shards=executor.tasks)
-        manifest = builder.build(folders, facts_of(plan, model, sizes, parent=parent))
-        kept = parent if not plan.full and _hash_of(catalog, parent) == manifest.content_hash else None
-        outcome = outcome_of(staged, manifest, progress.entering("done", clock()), kept=kept)
+        merged = builder.merge(parts_in(parts), base=base)
+        facts = facts_of(plan, model, sizes, parent=parent)
+        content_hash = builder.content_hash(merged, facts)
+        kept = parent if content_hash == live_hash else None
         if kept is None:
-            catalog.publish(staged, expected_parent=parent)
-    return outcome
-
-
-def _stream(
-    plan: Plan, stages: Sequence[Stage], parts: Path, *, executor: Executor, watch: Watch, clock: Clock
-) -> Progress:
-    begun = clock()
-    units = units_of(plan)
-    progress = Progress("reading and embedding", len(units), begun, begun)
-    watch(progress)
-    for row in executor.stream([pack(unit) for unit in units], stages):
-        done = unpack(row)
-        write_part(parts, done)
-        progress = progress.after(done.counts, clock())
-        watch(progress)
-    if not progress.counts.get("documents"):
-        raise SourceError(
-            f"nothing to index in {[str(source) for source in plan.sources]}: {progress.rejected or 'no files'}"
+            builder.index(merged, parts_in(parts), facts, base=base)
+        return outcome_of(
+            merged,
+            progress.entering("done", clock()),
+            generation=kept or catalog.publish(staged, expected_parent=parent),
+            content_hash=content_hash,
+            published=kept is None,
+            extraction=plan.extraction.enabled,
         )
-    return progress
 
 
-def _hash_of(catalog: Catalog, generation: GenerationId | None) -> str | None:
-    return next((one.content_hash for one in catalog.generations() if one.id == generation), None)
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """The steps over units."""
+
+    executor: Executor
+    watch: Watch
+    clock: Clock
+    parts: Path
+
+    def compare(
+        self, units: Sequence[Unit], reading: Reading, begun: float, *, together: int
+    ) -> tuple[list[Unit], Progress]:
+        """Units with something new, and the progress with the others done."""
+        progress = Progress("comparing with what is live", len(units), begun, begun)
+        if not len(reading.known):
+            return list(units), progress
+        self.watch(progress)
+        tasks = comparisons(units, reading, self.parts, together=together)
+        # One task alone is done before a worker for it would have started.
+        found = self.executor.tasks(compare, tasks) if len(tasks) > 1 else map(compare, tasks)
+        changed: list[Unit] = []
+        for one in found:
+            changed += one.changed
+            progress = progress.after(one.counts, self.clock(), units=one.done)
+            self.watch(progress)
+        return changed, progress
+
+    def compute(self, units: Sequence[Unit], stages: Sequence[Stage], progress: Progress) -> Progress:
+        """Everything that models and parsers make of units, written to the folder of parts."""
+        progress = progress.entering("reading and embedding", self.clock())
+        self.watch(progress)
+        for row in self.executor.stream([pack(unit) for unit in units], stages):
+            progress = progress.after(unpack(row).counts, self.clock())
+            self.watch(progress)
+        return progress
+
+
+def _base(plan: Plan, catalog: Catalog, parent: GenerationId | None) -> tuple[Path | None, str | None]:
+    """The generation that unchanged documents are taken from, and its content hash; none where all is made anew."""
+    if plan.full or parent is None:
+        return None, None
+    try:
+        return catalog.folder_of(parent), catalog.verify(parent).content_hash
+    except StoreError as error:
+        log.warning("everything is made anew, for the live generation cannot be built on: %s", error)
+        return None, None
 
 
 @contextmanager

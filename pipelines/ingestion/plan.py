@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,17 +14,21 @@ from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import GenerationId
 from pipelines.embedding.cache import VectorCache
 from pipelines.embedding.models import Model
+from pipelines.embedding.precision import resolve_precision
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.extraction.settings import ExtractionSettings
+from pipelines.indexes import schemas
 from pipelines.indexes.settings import IndexSettings
 from pipelines.ingestion.embed import ENCODER, Embed
 from pipelines.ingestion.find_entities import EXTRACTOR, FindEntities
 from pipelines.ingestion.mention_cache import MentionCache
+from pipelines.ingestion.parts import Written
 from pipelines.ingestion.pools import sized
-from pipelines.ingestion.read_and_chunk import ReadAndChunk
+from pipelines.ingestion.read_and_chunk import ReadAndChunk, Reading
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sizing import SIZING, snapshots
 from pipelines.ingestion.sources import FileItem, SourceItem, list_items
+from pipelines.ingestion.unchanged import KnownDocuments, cutting_code
 from pipelines.ingestion.units import Unit, grouped
 from pipelines.learning.priors import Priors
 from pipelines.runtime.blobs import blob_key
@@ -76,19 +81,31 @@ def units_of(plan: Plan) -> list[Unit]:
     return list(grouped(_distinct(items), plan.ingest.unit_documents))
 
 
-def stages_of(plan: Plan, model: Model, sizes: SizesInForce, *, cpus: int) -> list[Stage]:
-    """The stages that units pass through, sized for a cluster of `cpus` CPUs; documents are cut to `sizes`."""
+def reading_of(plan: Plan, model: Model, sizes: SizesInForce, known: KnownDocuments) -> Reading:
+    """How items are read; whatever decides the rows of a document besides itself and its sizes goes into its key."""
+    found_with = plan.extraction.model_dump(mode="json", exclude={"batch_size", "threads"})
+    made_with = blob_key(
+        cutting_code(),
+        *(str(schema) for schema in schemas.TABLES.values()),
+        _arithmetic(plan, model),
+        plan.embedding.strategy,
+        json.dumps(found_with if plan.extraction.enabled else {}, sort_keys=True),
+    )
+    return Reading(plan.ingest, sizes, plan.embedding, plan.domain, made_with, known)
+
+
+def stages_of(plan: Plan, model: Model, reading: Reading, parts: Path, *, cpus: int) -> list[Stage]:
+    """The stages that units pass through, sized for a cluster of `cpus` CPUs; the last one writes parts."""
     pools = sized(plan.ingest.pools, cpus=cpus, extraction=plan.extraction.enabled)
     threads = {"threads": plan.ingest.pools.threads}
     embedding = plan.embedding.model_copy(update=threads)
     extraction = plan.extraction.model_copy(update=threads)
-    reading = (plan.ingest, sizes, embedding, plan.domain)
     finding = (extraction, plan.mentions, plan.extractor)
     embed = (embedding, model.name, _arithmetic(plan, model), plan.vectors, plan.encoder)
     stages = [
-        Stage(ReadAndChunk, reading, pools.readers, pools.cpus_each),
+        Stage(ReadAndChunk, (reading,), pools.readers, pools.cpus_each),
         Stage(FindEntities, finding, pools.extractors, pools.cpus_each),
-        Stage(Embed, embed, pools.encoders, pools.cpus_each),
+        Stage(Written, (Embed, embed, parts), pools.encoders, pools.cpus_each),
     ]
     return [stage for stage in stages if stage.actors]
 
@@ -117,7 +134,8 @@ def forget(plan: Plan) -> None:
 def _arithmetic(plan: Plan, model: Model) -> str:
     """What decides a vector's bits besides its text."""
     settings = plan.embedding
-    return blob_key(model.identity, settings.precision, str(settings.max_tokens), str(settings.length_step))
+    precision = resolve_precision(settings.precision, model.folder, settings.device)
+    return blob_key(model.identity, precision, str(settings.max_tokens), str(settings.length_step))
 
 
 def _distinct(items: Iterable[SourceItem]) -> list[SourceItem]:

@@ -1,71 +1,130 @@
-"""The first stage: items to documents to chunks."""
+"""The first stage: items to documents to chunks, where the live generation does not hold them already."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-from pipelines.chunking.chunker import chunk_or_fallback
-from pipelines.chunking.sizes import SizesInForce, TokenCounter
+from pipelines.chunking.sizes import ChunkSizes, SizesInForce
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.embedding.tokens import load_token_counter
 from pipelines.indexes import schemas
-from pipelines.ingestion.parts import repeated_uri
+from pipelines.indexes.merge import repeated_uri
+from pipelines.ingestion.parser import Parser
 from pipelines.ingestion.report import REJECTED
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sources import read_item
+from pipelines.ingestion.unchanged import KnownDocuments, document_key
 from pipelines.ingestion.units import Unit
 from pipelines.ingestion.worker import UnitWorker
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How items are read, and what is known of them already.
+
+    Attributes:
+        domain: Overrides the domain of every document.
+        made_with: What decides the rows of every document besides itself and its sizes; see `document_key`.
+        known: Documents of the live generation.
+    """
+
+    ingest: IngestSettings
+    sizes: SizesInForce
+    embedding: EmbeddingSettings
+    domain: Domain | None
+    made_with: str = ""
+    known: KnownDocuments = field(default_factory=KnownDocuments)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A document with what decides its chunks; `kept` where the live generation has them."""
+
+    document: Document
+    sizes: ChunkSizes
+    key: str
+    kept: bool
 
 
 class ReadAndChunk(UnitWorker):
     """Items to documents to chunks; whatever cannot be read or cut becomes a row of `rejected` (ING-3)."""
 
-    def __init__(
-        self, ingest: IngestSettings, sizes: SizesInForce, embedding: EmbeddingSettings, domain: Domain | None
-    ) -> None:
-        self._ingest = ingest
-        self._sizes = sizes
-        self._domain = domain
-        counter = load_token_counter(embedding)
-        self._count: TokenCounter = counter
-        self._limit = counter.limit
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._limit = load_token_counter(reading.embedding).limit
+        self._parser = Parser(reading.ingest.parser, reading.embedding)
 
     def work(self, unit: Unit) -> Unit:
-        """Add the tables `documents`, `chunks` and `rejected`."""
-        documents: list[Document] = []
+        """Add the tables `documents`, `texts`, `chunks`, `kept` and `rejected`."""
+        found = list(self._found(unit))
+        rejections = [one for one in found if isinstance(one, Rejection)]
+        kept = [one.document for one in found if isinstance(one, _Found) and one.kept]
+        wanted = [one for one in found if isinstance(one, _Found) and not one.kept]
+        cut: list[_Found] = []
         chunks: list[Chunk] = []
+        cuts = self._parser.cut([(one.document, one.sizes) for one in wanted])
+        for one, (of_document, note) in zip(wanted, cuts, strict=True):
+            chunks += of_document
+            rejections += [] if note is None else [note]
+            if of_document:
+                cut.append(one)
+            elif note is None:
+                rejections.append(_blank(one.document))
+        documents = [one.document for one in cut]
+        tables = {
+            "documents": schemas.documents_to_table(documents, [one.key for one in cut]),
+            "texts": schemas.texts_to_table(documents),
+            "chunks": schemas.chunks_to_table(chunks),
+        }
+        counts = {"documents": len(documents), "chunks": len(chunks)}
+        return _noted(unit.having(tables, counts), kept, rejections)
+
+    def unchanged(self, unit: Unit) -> Unit | None:
+        """The unit, done, where the live generation holds all its documents; None where any is new or changed."""
+        kept: list[Document] = []
         rejections: list[Rejection] = []
+        for found in self._found(unit):
+            if isinstance(found, Rejection):
+                rejections.append(found)
+            elif not found.kept:
+                return None
+            else:
+                kept.append(found.document)
+        return _noted(unit, kept, rejections)
+
+    def _found(self, unit: Unit) -> Iterator[_Found | Rejection]:
+        """The documents of a unit, the first of each URI, and whatever is none."""
+        reading = self._reading
         seen: set[str] = set()
         for item in unit.items:
-            for found in read_item(item, self._ingest, domain=self._domain):
-                of_document, note = self._cut(found, seen)
-                chunks += of_document
-                rejections += [] if note is None else [note]
-                documents += [found] if of_document and isinstance(found, Document) else []
-        tables = {
-            "documents": schemas.documents_to_table(documents),
-            "chunks": schemas.chunks_to_table(chunks),
-            "rejected": schemas.rejections_to_table(rejections),
-        }
-        reasons = Counter(f"{REJECTED}{rejection.reason}" for rejection in rejections)
-        return unit.having(tables, {"documents": len(documents), "chunks": len(chunks), **reasons})
+            for found in read_item(item, reading.ingest, domain=reading.domain):
+                if isinstance(found, Rejection):
+                    yield found
+                elif not found.text.strip():
+                    yield _blank(found)
+                elif found.uri in seen:
+                    yield repeated_uri(found.uri)
+                else:
+                    seen.add(found.uri)
+                    sizes = self._sizes_of(found)
+                    key = document_key(found, sizes, reading.made_with)
+                    yield _Found(found, sizes, key, key in reading.known)
 
-    def _cut(self, found: Document | Rejection, seen: set[str]) -> tuple[list[Chunk], Rejection | None]:
-        if isinstance(found, Rejection):
-            return [], found
-        if found.uri in seen:
-            return [], repeated_uri(found.uri)
-        seen.add(found.uri)
-        return self._chunks_of(found)
-
-    def _chunks_of(self, document: Document) -> tuple[list[Chunk], Rejection | None]:
-        sizes = self._sizes.sizes_of(document)
+    def _sizes_of(self, document: Document) -> ChunkSizes:
+        sizes = self._reading.sizes.sizes_of(document)
         # A record stays whole, though the end of a long one is not embedded: its author cut it.
-        if document.content_type is not ContentType.RECORD:
-            sizes = sizes.capped(self._limit)
-        chunks, note = chunk_or_fallback(document, sizes, self._count)
-        if not chunks:
-            return [], Rejection(document.uri, "blank", "expected text, found none")
-        return chunks, note
+        return sizes if document.content_type is ContentType.RECORD else sizes.capped(self._limit)
+
+
+def _noted(unit: Unit, kept: list[Document], rejections: list[Rejection]) -> Unit:
+    tables = {"kept": schemas.kept_to_table(kept), "rejected": schemas.rejections_to_table(rejections)}
+    reasons = Counter(f"{REJECTED}{rejection.reason}" for rejection in rejections)
+    return unit.having(tables, {**unit.counts, "unchanged": len(kept), **reasons})
+
+
+def _blank(document: Document) -> Rejection:
+    return Rejection(document.uri, "blank", "expected text, found none")

@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
-
-import pyarrow.parquet as pq
 
 from pipelines.domain.ids import GenerationId
-from pipelines.indexes.manifest import Manifest
+from pipelines.indexes.merge import Merged
 
 REJECTED = "rejected:"
 """Prefix of counts by reason."""
 
-FALLBACK = "parser_crashed"
-"""The reason noted for documents that were cut into plain windows after all."""
+NOTES = frozenset({"parser_crashed", "parser_timeout", "parser_memory"})
+"""Reasons noted for documents that were indexed all the same: these were cut into plain windows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +34,11 @@ class Progress:
     done: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
 
-    def after(self, counts: Mapping[str, int], now: float) -> Progress:
-        """The progress after one more unit."""
+    def after(self, counts: Mapping[str, int], now: float, *, units: int = 1) -> Progress:
+        """The progress after one more unit, or several."""
         total = Counter(dict(self.counts))
         total.update(dict(counts))
-        return replace(self, done=self.done + 1, counts=dict(total), now=now)
+        return replace(self, done=self.done + units, counts=dict(total), now=now)
 
     def entering(self, phase: str, now: float) -> Progress:
         """The progress at the start of another phase."""
@@ -82,6 +78,7 @@ class Outcome:
         generation: The live generation at its end.
         published: Whether it was this run that made it; False where the content was live already.
         documents, chunks, entities: What the generation holds.
+        unchanged: Documents taken from the generation before, neither cut, read by models nor embedded again.
         embedded, embedding_cache_hits, extracted, entity_cache_hits: Distinct texts per unit by where their vector
             or mentions came from.
         rejected: Rows of the rejected table by reason.
@@ -95,6 +92,7 @@ class Outcome:
     documents: int
     chunks: int
     entities: int
+    unchanged: int
     embedded: int
     embedding_cache_hits: int
     extracted: int
@@ -107,37 +105,42 @@ class Outcome:
     seconds: float
 
 
-def outcome_of(staged: Path, manifest: Manifest, progress: Progress, *, kept: GenerationId | None) -> Outcome:
-    """The outcome of a run, from the tables it staged.
+def outcome_of(
+    merged: Merged,
+    progress: Progress,
+    *,
+    generation: GenerationId,
+    content_hash: str,
+    published: bool,
+    extraction: bool,
+) -> Outcome:
+    """The outcome of a run.
+
+    A content that was taken from the generation before counts among the cache hits: what models make of it was there.
 
     Args:
-        kept: The live generation, where it holds the same content and stays live.
+        extraction: Whether entities were wanted.
     """
-    documents = pq.read_table(
-        staged / "chunks" / "documents.parquet", columns=["uri", "content_type", "domain", "language"]
-    )
-    rejected = pq.read_table(staged / "chunks" / "rejected.parquet", columns=["uri", "reason"])
     counted = {name: progress.counts.get(name, 0) for name in _COUNTED}
+    spared = ("embedding_cache_hits", "entity_cache_hits") if extraction else ("embedding_cache_hits",)
+    hits = {name: counted[name] + merged.unchanged_contents for name in spared}
+    rejected = merged.summaries["rejected"]
     return Outcome(
-        generation=kept or manifest.id,
-        content_hash=manifest.content_hash,
-        published=kept is None,
-        documents=manifest.counts["documents"],
-        chunks=manifest.counts["chunks"],
-        entities=manifest.counts["mentions"],
-        rejected=_by(rejected, "reason"),
-        skipped=sum(reason != FALLBACK for reason in rejected["reason"].to_pylist()),
-        by_type=_by(documents, "content_type"),
-        by_domain=_by(documents, "domain"),
-        by_language=_by(documents, "language"),
+        generation=generation,
+        content_hash=content_hash,
+        published=published,
+        documents=merged.counts["documents"],
+        chunks=merged.counts["chunks"],
+        entities=merged.counts["mentions"],
+        unchanged=merged.unchanged,
+        rejected=rejected,
+        skipped=sum(count for reason, count in rejected.items() if reason not in NOTES),
+        by_type=merged.summaries["by_type"],
+        by_domain=merged.summaries["by_domain"],
+        by_language=merged.summaries["by_language"],
         seconds=progress.seconds,
-        **counted,
+        **{**counted, **hits},
     )
 
 
 _COUNTED = ("embedded", "embedding_cache_hits", "extracted", "entity_cache_hits")
-
-
-def _by(table: Any, column: str) -> dict[str, int]:
-    values = Counter(value if value is not None else "unknown" for value in table[column].to_pylist())
-    return dict(sorted(values.items(), key=lambda pair: (-pair[1], pair[0])))

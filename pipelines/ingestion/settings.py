@@ -18,6 +18,18 @@ class TrustSettings(BaseModel):
     corpus: int
 
 
+class ParserSettings(BaseModel):
+    """What cutting one document may take; beyond it the document is cut into plain line windows (ING-3)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    wall_s: float = Field(gt=0.0)
+    windows_s: float = Field(gt=0.0)
+    memory_bytes: int = Field(gt=0)
+    answer_bytes: int = Field(gt=0)
+    start_s: float = Field(gt=0.0)
+
+
 class IngestSettings(BaseModel):
     """What is read from sources, and how far."""
 
@@ -29,5 +41,7 @@ class IngestSettings(BaseModel):
     records_per_item: int
     items_per_compressed_corpus: int
     trust: TrustSettings
+    parser: ParserSettings
     unit_documents: int = Field(ge=1)
+    units_compared: int = Field(ge=1)
     pools: PoolSettings

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import NamedTuple
+
+import numpy as np
 
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope, Signal
@@ -25,7 +28,7 @@ _PLACES: Mapping[str, int] = {signal.value: 2 * index for index, signal in enume
 _FIRST_BIN = 2 * len(_PLACES)
 
 
-class _Leaf(NamedTuple):
+class Leaf(NamedTuple):
     """What outcomes of one kind at one scope on one day add to."""
 
     day: int
@@ -37,61 +40,85 @@ class _Leaf(NamedTuple):
     bins: int
 
 
-class _SizeLeaf(NamedTuple):
-    """What outcomes of chunks at one scope on one day add to."""
-
-    day: int
-    domain: str
-    model: str
-    agent: str
-    intent: str
-
-
 class Tally:
-    """Evidence under way: masses are added in place, and frozen at commit.
+    """Evidence under way: outcomes are noted one by one, and summed column by column when frozen.
 
-    A leaf's masses lie in one list, so that an observation costs two additions per signal and no key is hashed or
-    made before the tally is frozen.
+    Noting costs little more than keeping a tuple; all arithmetic is over arrays, in the very operations that
+    `observe_outcome` states, so that the sums are the same integers.
     """
 
-    __slots__ = ("_masses", "_sizes", "_usage")
+    __slots__ = ("_content", "_outcomes", "_sizes")
 
     def __init__(self) -> None:
-        self._masses: dict[_Leaf, list[int]] = {}
-        self._sizes: dict[_SizeLeaf, list[int]] = {}
-        self._usage: dict[UsageKey, int] = {}
+        self._outcomes: list[tuple[Leaf, Mapping[str, float], float, float]] = []
+        self._content: dict[tuple[int, str, bool], int] = {}
+        self._sizes: dict[tuple[int, str, str, str, str], list[int]] = {}
 
-    def masses(self, leaf: _Leaf) -> list[int]:
-        """The masses of a leaf, to be added to."""
-        found = self._masses.get(leaf)
-        if found is None:
-            found = self._masses[leaf] = [0] * (_FIRST_BIN + leaf.bins)
-        return found
-
-    def sizes(self, leaf: _SizeLeaf) -> list[int]:
-        """The masses about sizes of a leaf, to be added to."""
-        found = self._sizes.get(leaf)
-        if found is None:
-            found = self._sizes[leaf] = [0] * len(CELLS)
-        return found
-
-    def use(self, key: UsageKey, mass: int) -> None:
-        """Add to the use of a content."""
-        self._usage[key] = self._usage.get(key, 0) + mass
+    def note(
+        self,
+        leaf: Leaf,
+        signals: Mapping[str, float],
+        *,
+        score: float,
+        weight: float,
+        content_hash: str,
+        made: MadeBy | None,
+    ) -> None:
+        """Note one outcome whose values are known to be in their ranges; see `observe_outcome`."""
+        self._outcomes.append((leaf, signals, score, weight))
+        content = (leaf.day, content_hash, leaf.good)
+        self._content[content] = self._content.get(content, 0) + round(weight * MICRO)
+        if made is not None:
+            sizes = self._sizes.setdefault(leaf[:5], [0] * len(CELLS))
+            observe_sizes(sizes, made, good=leaf.good, weight=weight)
 
     def freeze(self) -> Evidence:
-        """What was tallied so far, as a value."""
+        """What was noted so far, as a value."""
         counts: dict[EvidenceKey, int] = {}
-        for leaf, masses in self._masses.items():
-            for place, mass in enumerate(masses):
-                if mass:
-                    key = _key(leaf, place)
-                    counts[key] = counts.get(key, 0) + mass
+        for leaf, masses in self._masses():
+            for place in np.flatnonzero(masses).tolist():
+                key = _key(leaf, place)
+                counts[key] = counts.get(key, 0) + int(masses[place])
         for scope, sizes in self._sizes.items():
             for (parameter, bin_), mass in zip(CELLS, sizes, strict=True):
                 if mass:
                     counts[EvidenceKey(*scope, parameter, bin_)] = mass
-        return Evidence(counts, self._usage)
+        usage = {
+            UsageKey(day, content, POSITIVE if good else NEGATIVE): mass
+            for (day, content, good), mass in self._content.items()
+        }
+        return Evidence(counts, usage)
+
+    def _masses(self) -> Iterator[tuple[Leaf, np.ndarray]]:
+        """Masses of every leaf: for and against by signal, then relevance by bin; int64."""
+        if not self._outcomes:
+            return
+        leaves: dict[Leaf, int] = {}
+        rows = np.array([leaves.setdefault(leaf, len(leaves)) for leaf, *_ in self._outcomes])
+        weights = np.array([weight for *_, weight in self._outcomes])
+        bins = np.array([leaf.bins for leaf in leaves])[rows]
+        scores = np.array([score for _, _, score, _ in self._outcomes])
+        mass = np.rint(weights * MICRO).astype(np.int64)
+        masses = np.zeros((len(leaves), _FIRST_BIN + int(bins.max())), dtype=np.int64)
+        np.add.at(masses, (rows, _FIRST_BIN + np.minimum((scores * bins).astype(np.int64), bins - 1)), mass)
+        good = np.array([leaf.good for leaf in leaves])[rows]
+        for places, some, values in self._by_shape():
+            agreed = weights[some, None] * np.where(good[some, None], values, 1.0 - values) * MICRO
+            speaks_for = np.rint(agreed).astype(np.int64)
+            np.add.at(masses, (rows[some, None], places), speaks_for)
+            np.add.at(masses, (rows[some, None], places + 1), mass[some, None] - speaks_for)
+        yield from zip(leaves, masses, strict=True)
+
+    def _by_shape(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Outcomes with the same signals together: places of the signals, outcomes, values (n_outcomes, n_signals)."""
+        shapes: dict[tuple[str, ...], list[int]] = {}
+        for index, (_, signals, _, _) in enumerate(self._outcomes):
+            shapes.setdefault(tuple(signals), []).append(index)
+        for names, some in shapes.items():
+            flat = chain.from_iterable(self._outcomes[index][1].values() for index in some)
+            values = np.fromiter(flat, np.float64, len(some) * len(names)).reshape(len(some), len(names))
+            known = [column for column, name in enumerate(names) if name in _PLACES]
+            yield np.array([_PLACES[names[column]] for column in known], np.int64), np.array(some), values[:, known]
 
 
 def observe_outcome(
@@ -126,19 +153,8 @@ def observe_outcome(
         ValueError: A value is out of its range or not a number; nothing was added.
     """
     _check(signals, score, weight)
-    masses = tally.masses(_Leaf(day, scope.domain.value, scope.model, scope.agent, intent, good, bins))
-    mass = round(weight * MICRO)
-    for name, value in signals.items():
-        place = _PLACES.get(name)
-        if place is not None:
-            agreed = round(weight * (value if good else 1.0 - value) * MICRO)
-            masses[place] += agreed
-            masses[place + 1] += mass - agreed
-    masses[_FIRST_BIN + min(int(score * bins), bins - 1)] += mass
-    tally.use(UsageKey(day, content_hash, POSITIVE if good else NEGATIVE), mass)
-    if made is not None:
-        leaf = _SizeLeaf(day, scope.domain.value, scope.model, scope.agent, intent)
-        observe_sizes(tally.sizes(leaf), made, good=good, weight=weight)
+    leaf = Leaf(day, scope.domain.value, scope.model, scope.agent, intent, good, bins)
+    tally.note(leaf, signals, score=score, weight=weight, content_hash=content_hash, made=made)
 
 
 def outcome_evidence(
@@ -196,7 +212,7 @@ def relevance_bin(index: int, bins: int, *, good: bool) -> str:
     return f"{index:02d}/{bins}.{'good' if good else 'bad'}"
 
 
-def _key(leaf: _Leaf, place: int) -> EvidenceKey:
+def _key(leaf: Leaf, place: int) -> EvidenceKey:
     """What the mass at a place of a leaf's masses is kept under."""
     if place >= _FIRST_BIN:
         return EvidenceKey(*leaf[:5], RELEVANCE, relevance_bin(place - _FIRST_BIN, leaf.bins, good=leaf.good))

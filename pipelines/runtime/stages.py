@@ -84,7 +84,7 @@ def stream_here(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Iterato
         yield functools.reduce(lambda table, worker: worker.run(table), workers, batch)
 
 
-def run_tasks(run: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
+def run_tasks(run: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
     """Run a function on every task, side by side on the cluster; results in the order of the tasks, like `map`.
 
     Raises:
@@ -95,8 +95,13 @@ def run_tasks(run: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Resu
         return run(task)
 
     remote = ray.remote(max_retries=_TASK_RETRIES)(on_a_worker)
+    return _results([remote.remote(task) for task in tasks])
+
+
+def _results(pending: Sequence[Any]) -> Iterator[Any]:
     try:
-        return list(ray.get([remote.remote(task) for task in tasks]))
+        for result in pending:
+            yield ray.get(result)
     except RayError as error:
         raise _own(error) from error
 

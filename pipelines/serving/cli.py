@@ -22,6 +22,7 @@ from pipelines.catalog.pointer import Pointer
 from pipelines.domain.errors import StoreError, WeftError
 from pipelines.domain.ids import GenerationId, LearnedVersion
 from pipelines.indexes.manifest import Manifest
+from pipelines.serving.dlq import dlq
 from pipelines.settings import load_settings
 
 Store = Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything; default storage.root.")]
@@ -34,6 +35,7 @@ generations = typer.Typer(no_args_is_help=True, help="Immutable, complete sets o
 learned = typer.Typer(no_args_is_help=True, help="What consolidation published; one version is live.")
 weft.add_typer(generations, name="generations")
 weft.add_typer(learned, name="learned")
+weft.add_typer(dlq, name="dlq")
 
 LIVE = "live"
 

@@ -11,6 +11,7 @@ from pipelines.domain.ids import content_hash
 from pipelines.indexes.builder import GenerationBuilder
 from pipelines.indexes.generation import Generation, open_generation
 from pipelines.indexes.manifest import Manifest
+from pipelines.indexes.merge import REPEATED
 from pipelines.indexes.settings import IndexSettings
 from pipelines.settings import load_settings
 from tests.support.parts import ENCODER, a_document, embed, write_part
@@ -24,7 +25,8 @@ DOCUMENTS = [
 
 
 def settings(shards: int = 2) -> IndexSettings:
-    return load_settings(environment={}).index.model_copy(update={"shards": shards})
+    changes = {"shards": shards, "rows_per_shard": 1}
+    return load_settings(environment={}).index.model_copy(update=changes)
 
 
 def built(folder: Path, *parts: list, shards: int = 2) -> Manifest:
@@ -128,12 +130,14 @@ def test_an_occurrence_carries_its_chunk_and_the_facts_of_its_document(generatio
     )
 
 
-def test_two_documents_under_one_uri_are_refused(tmp_path: Path) -> None:
-    """ING-26: sources that collide are named instead of mixed."""
+def test_of_two_documents_under_one_uri_the_first_stays(tmp_path: Path) -> None:
+    """ING-3: the part whose name comes first decides, whatever order the parts are given in; the other is told."""
     parts = [write_part(tmp_path / str(n), [a_document("same.txt", f"text {n}")]) for n in range(2)]
     (tmp_path / "staging").mkdir()
-    with pytest.raises(StoreError, match=r"'same\.txt' twice"):
-        GenerationBuilder(tmp_path / "staging", settings()).build(parts, {})
+    GenerationBuilder(tmp_path / "staging", settings()).build(parts[::-1], {})
+    chunks = open_generation(tmp_path / "staging").chunks
+    assert [content.text for content in chunks] == ["text 0"]
+    assert [(row["uri"], row["reason"]) for row in chunks.table("rejected").to_pylist()] == [("same.txt", REPEATED)]
 
 
 def test_one_flipped_bit_in_any_file_is_found(tmp_path: Path) -> None:

@@ -25,9 +25,15 @@ def words(text: str) -> int:
     return len(text.split())
 
 
-def a_document(text: str, content_type: ContentType) -> Document:
+def a_document(text: str, content_type: ContentType, language: str | None = None) -> Document:
     return Document(
-        uri="tree/file", content_type=content_type, domain=Domain.GENERAL, text=text, title="A title", trust_level=70
+        uri="tree/file",
+        content_type=content_type,
+        domain=Domain.GENERAL,
+        text=text,
+        title="A title",
+        language=language or ("python" if content_type is ContentType.CODE else None),
+        trust_level=70,
     )
 
 

@@ -116,7 +116,12 @@ def a_tree(folder: Path, *, files: int = 12) -> Path:
 
 def a_plan(source: Path, store: Path, *assignments: str, full: bool = False, **models: str) -> Plan:
     """A plan with the shipped settings, small units, and models made of words; the model lies beside the store."""
-    small = ("ingest.unit_documents=3", "extraction.enabled=false", f"embedding.model={a_model(store.parent)}")
+    small = (
+        "ingest.unit_documents=3",
+        "index.rows_per_shard=1",
+        "extraction.enabled=false",
+        f"embedding.model={a_model(store.parent)}",
+    )
     settings = load_settings(assignments=[*small, *assignments], environment={})
     return Plan(
         sources=[source],

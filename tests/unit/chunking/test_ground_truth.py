@@ -40,8 +40,10 @@ def words(text: str) -> int:
     return len(text.split())
 
 
-def a_document(text: str, content_type: ContentType, uri: str = "tree/file") -> Document:
-    return Document(uri=uri, content_type=content_type, domain=Domain.CODE, text=text, trust_level=100)
+def a_document(text: str, content_type: ContentType, uri: str = "tree/file", language: str = "python") -> Document:
+    return Document(
+        uri=uri, content_type=content_type, domain=Domain.CODE, text=text, language=language, trust_level=100
+    )
 
 
 def test_the_first_sentence_of_a_docstring_asks_for_its_unit() -> None:

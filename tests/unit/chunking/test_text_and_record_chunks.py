@@ -27,7 +27,7 @@ def a_document(
         domain=Domain.GENERAL,
         text=text,
         title=title,
-        language=language,
+        language=language or ("python" if content_type is ContentType.CODE else None),
         trust_level=60,
     )
 
@@ -117,7 +117,9 @@ def test_sizes_come_from_the_domain_and_records_have_their_own_limit() -> None:
     """ING-11: every size is a setting, and every chunk keeps those that made it."""
     settings = load_settings([], ["priors.sizing.domains.code.target=77"], environment={})
     sizes = prior_sizes(settings.chunking, settings.priors)
-    code = Document(uri="a", content_type=ContentType.CODE, domain=Domain.CODE, text="x = 1", trust_level=100)
+    code = Document(
+        uri="a", content_type=ContentType.CODE, domain=Domain.CODE, text="x = 1", language="python", trust_level=100
+    )
     assert sizes.sizes_of(code).target_tokens == 77
     record = a_document("x", ContentType.RECORD)
     assert sizes.sizes_of(record).max_tokens == settings.chunking.record_max_tokens

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-from pathlib import Path
-
-from pipelines.embedding.encoder import _batches, resolve_precision
+from pipelines.embedding.encoder import _batches
 from pipelines.settings import load_settings
 
 SETTINGS = load_settings(environment={}).embedding
@@ -25,14 +23,3 @@ def test_a_text_longer_than_the_budget_still_gets_a_batch() -> None:
     """ING-21: a token budget below one text's length means batches of one."""
     settings = SETTINGS.model_copy(update={"batch_tokens": 1})
     assert list(_batches([100, 100], settings)) == [([0], 112), ([1], 112)]
-
-
-def test_auto_precision_takes_bf16_only_where_the_cpu_multiplies_it(tmp_path: Path) -> None:
-    """ING-21: bf16 without hardware for it would be slower than fp32, so auto looks first."""
-    facts = tmp_path / "cpuinfo"
-    facts.write_text("flags: avx2 avx512_bf16")
-    assert resolve_precision("auto", cpu_facts=facts) == "bf16"
-    facts.write_text("flags: avx2")
-    assert resolve_precision("auto", cpu_facts=facts) == "fp32"
-    assert resolve_precision("auto", cpu_facts=tmp_path / "absent") == "fp32"
-    assert resolve_precision("fp32", "cuda") == "fp32"

@@ -8,19 +8,31 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.domain.errors import SourceError
+from pipelines.indexes.merge import REPEATED, Merge, merge_tables
 from pipelines.ingestion.embed import Embed
 from pipelines.ingestion.find_entities import FindEntities
-from pipelines.ingestion.parts import REPEATED, keep_mentions_once, reject_repeated, write_part
+from pipelines.ingestion.parts import write_part
 from pipelines.ingestion.plan import Plan, units_of
-from pipelines.ingestion.read_and_chunk import ReadAndChunk
+from pipelines.ingestion.read_and_chunk import ReadAndChunk, Reading
 from pipelines.ingestion.sizing import prior_sizes
 from pipelines.ingestion.units import Unit, pack, unpack
 from tests.support.ingestion import CAPITALS, FORBIDDEN, WORDS, a_plan, a_tree
 
 
 def _read(plan: Plan) -> list[Unit]:
-    worker = ReadAndChunk(plan.ingest, prior_sizes(plan.chunking, plan.priors), plan.embedding, plan.domain)
+    worker = _reader(plan)
     return [worker.work(unit) for unit in units_of(plan)]
+
+
+def _reader(plan: Plan) -> ReadAndChunk:
+    return ReadAndChunk(Reading(plan.ingest, prior_sizes(plan.chunking, plan.priors), plan.embedding, plan.domain))
+
+
+def _merged(plan: Plan, units: list[Unit], folder: Path) -> Path:
+    parts, out = folder / "parts", folder / "out"
+    written = [write_part(parts, unit) for unit in units]
+    merge_tables(Merge(tuple(written), None, out, folder / "work", plan.index.merge))
+    return out / "chunks"
 
 
 def _embed(plan: Plan, maker: str = WORDS) -> Embed:
@@ -108,7 +120,7 @@ def test_a_unit_survives_its_journey(tmp_path: Path) -> None:
 def test_a_worker_that_runs_twice_gives_the_same(tmp_path: Path) -> None:
     """ARC-9: a retry after a kill changes nothing."""
     plan = a_plan(a_tree(tmp_path, files=3), tmp_path / "store")
-    reader = ReadAndChunk(plan.ingest, prior_sizes(plan.chunking, plan.priors), plan.embedding, plan.domain)
+    reader = _reader(plan)
     row = pack(units_of(plan)[0])
     assert reader.run(row).equals(reader.run(row))
 
@@ -118,22 +130,20 @@ def test_of_documents_with_one_uri_the_first_stays(tmp_path: Path) -> None:
     corpus = tmp_path / "notes.jsonl"
     corpus.write_text("".join(f'{{"_id": "{name}", "text": "text {row}"}}\n' for row, name in enumerate("abacadbe")))
     plan = a_plan(corpus, tmp_path / "store", "ingest.records_per_item=2", "ingest.unit_documents=4")
-    parts = [write_part(tmp_path, unit) for unit in _read(plan)]
-    assert reject_repeated(parts) == 2  # of unit 2 (a, d, b, e): a and b; the repetition inside unit 1 is found there
-    texts = {row["uri"]: row["text"] for part in parts for row in pq.read_table(part / "chunks.parquet").to_pylist()}
-    rejected = [row["reason"] for part in parts for row in pq.read_table(part / "rejected.parquet").to_pylist()]
+    tables = _merged(plan, _read(plan), tmp_path)
+    texts = {row["uri"]: row["text"] for row in pq.read_table(tables / "chunks.parquet").to_pylist()}
+    rejected = [row["reason"] for row in pq.read_table(tables / "rejected.parquet").to_pylist()]
     assert texts["notes:a"] == "text 0"
     assert sorted(texts) == [f"notes:{name}" for name in "abcde"]
-    assert rejected == [REPEATED] * 3
+    assert rejected == [REPEATED] * 3  # a second time in its own unit, a and b in the next
 
 
 def test_mentions_of_a_content_are_counted_once(tmp_path: Path) -> None:
     """ING-16, ARC-4: a function that stands in every module mentions what it mentions once."""
     plan = a_plan(a_tree(tmp_path, files=7), tmp_path / "store")
     worker = FindEntities(plan.extraction, plan.mentions, CAPITALS)
-    parts = [write_part(tmp_path, worker.work(unit)) for unit in _read(plan)]
-    keep_mentions_once(parts)
-    rows = [tuple(row.values()) for part in parts for row in pq.read_table(part / "mentions.parquet").to_pylist()]
+    tables = _merged(plan, [worker.work(unit) for unit in _read(plan)], tmp_path)
+    rows = [tuple(row.values()) for row in pq.read_table(tables / "mentions.parquet").to_pylist()]
     assert sum(row[3] == 'Handle."""' for row in rows) == 1
     assert len(rows) == len(set(rows))
 

@@ -28,7 +28,7 @@ def test_a_run_without_sources_is_refused() -> None:
 def test_the_last_line_says_whether_something_changed() -> None:
     """ING-26: content that is live already is not published again, and the run says so."""
     facts = dict.fromkeys(("documents", "chunks", "entities", "embedded", "embedding_cache_hits"), 1)
-    more = dict.fromkeys(("extracted", "entity_cache_hits", "skipped"), 0)
+    more = dict.fromkeys(("extracted", "entity_cache_hits", "skipped", "unchanged"), 0)
     empty: dict[str, dict[str, int]] = {name: {} for name in ("rejected", "by_type", "by_domain", "by_language")}
     told = [
         headline(

@@ -1,0 +1,386 @@
+"""Source code by tree-sitter, tolerant of syntax errors (ING-5).
+
+Level 0 is the preamble (header comment, package, imports), 1 types and constants, 2 functions, methods and interfaces,
+3 blocks of functions that are too long. Units lie between lines: each runs up to the next, and its leading comments
+are its own. What differs between languages is data: see `code_grammars`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+
+from tree_sitter import Node
+
+from pipelines.chunking.code_grammars import GRAMMARS
+from pipelines.chunking.code_links import Owned, facts_of, tested_by_name
+from pipelines.chunking.code_syntax import Definition, Item, Space, Tree, definition_of, signature_of
+from pipelines.chunking.hierarchy import Unit, assemble, fitted
+from pipelines.chunking.sizes import ChunkSizes, TokenCounter
+from pipelines.chunking.splitting import Cuts, Meter, decoded, encoded
+from pipelines.chunking.text import chunk_text
+from pipelines.domain.chunks import Chunk
+from pipelines.domain.documents import Document
+
+_DEEPEST = 3
+_INTERFACES = {"interface", "trait"}
+
+
+def chunk_code(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
+    """Units of a source file, as far as it could be understood; windows of lines in a language without a profile."""
+    grammar = GRAMMARS.get(document.language or "")
+    if grammar is None:
+        return chunk_text(document, sizes, count_tokens)
+    source = encoded(document.text)
+    tree = Tree(source, grammar)
+    outline = _Outline(tree, sizes, Meter(source, count_tokens))
+    units = _bundled(outline.file())
+    facts = facts_of(tree, outline.owned, outline.named, outline.tests)
+    return assemble(document, source, units, facts=facts, sizes=sizes, count_tokens=count_tokens)
+
+
+def _bundled(units: Sequence[Unit]) -> list[Unit]:
+    """Members of what is no type in this file belong to the function of that name, as before there were classes."""
+    paths = {unit.path for unit in units}
+    return [
+        replace(unit, bundle_path=f"function:{unit.bundle_path.removeprefix('type:')}")
+        if unit.bundle_path is not None and unit.bundle_path not in paths
+        else unit
+        for unit in units
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """Where members stand: the file, or a type.
+
+    Attributes:
+        path: Structural path of the type, "" for the file.
+        symbol: Qualified name of the type, "" for the file.
+        level: Level of the types in it; functions are one deeper in the file, and on it in a type.
+        context: The signatures around, one a line, as they stand in the source.
+    """
+
+    path: str = ""
+    symbol: str = ""
+    level: int = 1
+    context: str = ""
+    parents: tuple[str, ...] = ()
+
+    def qualified(self, *names: str) -> str:
+        """Qualified name of a member."""
+        return ".".join(filter(None, (self.symbol, *names)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Neighbouring items that make one unit: one definition, or a run of statements.
+
+    Attributes:
+        headed: Whether the header of the items' space opens it, which others are shown under.
+    """
+
+    start: int
+    items: tuple[Item, ...]
+    definition: Definition | None
+    headed: bool = False
+
+    @property
+    def space(self) -> Space:
+        return self.items[0].space
+
+
+@dataclass(slots=True)
+class _Outline:
+    """Units of one file, and what was learned on the way.
+
+    Attributes:
+        owned: Spans of the members of types, in order.
+        named: Places of the names that the file defines.
+        tests: Spans of tests, in order.
+    """
+
+    tree: Tree
+    sizes: ChunkSizes
+    meter: Meter
+    owned: list[Owned] = field(default_factory=list)
+    named: list[tuple[int, str]] = field(default_factory=list)
+    tests: list[tuple[int, int]] = field(default_factory=list)
+
+    def file(self) -> list[Unit]:
+        """Units of the whole file, which cover it."""
+        end = len(self.tree.source)
+        items = list(self.tree.flattened(self.tree.root.children, Space(), self._fits))
+        leading = self._preamble(items)
+        preamble, rest = items[:leading], items[leading:]
+        groups = self._groups(rest, preamble[-1].end if preamble else self._header(rest))
+        if not preamble and (not groups or groups[0].start == 0 or not self._header(rest)):
+            if not groups:
+                return [self._head(end)]
+            return self._members([replace(groups[0], start=0), *groups[1:]], end, _Scope())
+        unit = self._head(groups[0].start if groups else end)
+        head = self._fitted(unit, preamble, limit=self.sizes.max_tokens)
+        return [*head, *self._members(groups, end, _Scope(parents=("preamble",)))]
+
+    def _head(self, end: int) -> Unit:
+        return Unit(start=0, end=end, path="preamble", kind="preamble", level=0)
+
+    def _header(self, items: Sequence[Item]) -> int:
+        """End of a comment on the whole file: one at its top that a blank line parts from what follows; else 0."""
+        comment = self.tree.first_comment()
+        if comment is None or not items or items[0].start < comment[1]:
+            return 0
+        after = self.tree.source[comment[1] : comment[1] + 3].replace(b"\r", b"")
+        ended = self.tree.source[comment[1] - 1 : comment[1]] == b"\n"
+        return comment[1] if after.startswith(b"\n\n") or (ended and after.startswith(b"\n")) else 0
+
+    def _preamble(self, items: Sequence[Item]) -> int:
+        """How many items the preamble has: up to the last that imports, names the package or documents the file."""
+        grammar, leading = self.tree.grammar, 0
+        for index, item in enumerate(items):
+            node = item.node
+            if node is None or node.type in grammar.between:
+                if node is not None and definition_of(node, self.tree) is not None:
+                    break
+                if node is not None and node.type == "expression_statement" and index == leading and _directive(node):
+                    leading = index + 1
+            elif self._introduces(node, first=index == 0):
+                leading = index + 1
+            else:
+                break
+        return leading
+
+    def _introduces(self, node: Node, *, first: bool) -> bool:
+        grammar = self.tree.grammar
+        if node.type in grammar.imports or node.type in grammar.packages:
+            return True
+        if first and self.tree.is_docstring(node):
+            return True
+        if node.type in grammar.importing and self.tree.imports(node):
+            return True
+        names = [name for _, name in self.tree.names_bound(node)]
+        return grammar.docstrings and bool(names) and all(name[:2] == name[-2:] == "__" for name in names)
+
+    def _members(self, groups: Sequence[_Group], end: int, scope: _Scope) -> list[Unit]:
+        units: list[Unit] = []
+        for group, stop in zip(groups, [*(group.start for group in groups[1:]), end], strict=False):
+            definition = group.definition
+            if definition is None:
+                units += self._run(group, stop, scope)
+            elif definition.kind != "function" and self._opens(definition, scope):
+                units += self._type(group, definition, stop, scope)
+            else:
+                units += self._whole(group, definition, stop, scope)
+        return units
+
+    def _opens(self, definition: Definition, scope: _Scope) -> bool:
+        """Whether the members of a type are units of their own: functions, and types in one that is too long."""
+        if scope.level >= _DEEPEST:
+            return False
+        start, end = definition.body.start_byte, definition.body.end_byte
+        if self.tree.holds_functions(start, end):
+            return True
+        return self.tree.holds_definitions(start, end) and not self._fits_whole(start, end)
+
+    def _unit(self, group: _Group, definition: Definition, stop: int, scope: _Scope) -> Unit:
+        """The unit of a definition, whole."""
+        space, tree = group.space, self.tree
+        owner = scope.qualified(*space.names, space.owner or definition.owner)
+        member = bool(scope.symbol or space.owner or definition.owner)
+        typed = definition.kind != "function"
+        symbol = ".".join(filter(None, (owner, definition.name)))
+        kind = definition.kind if typed else "method" if member else "function"
+        level = scope.level if typed or scope.symbol else scope.level + 1
+        signature = signature_of(definition, tree)
+        context = scope.context if group.headed else _under(scope.context, space.context)
+        shown = _under(scope.context, space.context)
+        self.named.append((definition.node.start_byte, definition.name))
+        if typed:
+            self.named += [found for item in group.items for found in tree.names_bound(item.node)]
+        if member:
+            self.owned.append(Owned(definition.node.start_byte, stop, owner, definition.receiver))
+        tested = tested_by_name(symbol)
+        if not typed and (tested or tree.is_test(group.start, definition.body.start_byte)):
+            self.tests.append((group.start, stop))
+        path = f"type:{symbol}" if typed else f"{kind}:{symbol}"
+        return Unit(
+            start=group.start,
+            end=stop,
+            path=path,
+            kind=kind,
+            level=min(_DEEPEST, level + 1) if kind in _INTERFACES and not scope.symbol else level,
+            parents=(f"type:{owner}", *scope.parents) if member and not scope.symbol else scope.parents,
+            context=context,
+            part_context=_under(shown, self._indent(group.items[-1].start) + signature + tree.grammar.opener),
+            part_kind="fields" if typed else "block",
+            symbol=symbol,
+            signature=signature,
+            bundle_path=f"type:{owner}" if member else path if typed else None,
+            links=tested,
+        )
+
+    def _whole(self, group: _Group, definition: Definition, stop: int, scope: _Scope) -> list[Unit]:
+        unit = self._roomy(self._unit(group, definition, stop, scope))
+        node = definition.node
+
+        def cuts() -> Cuts:
+            inner = [self.tree.lead(group.start, node.start_byte)]
+            if not self._fits_whole(node.start_byte, node.end_byte):
+                inner += self.tree.statement_cuts(node, self._fits_node)
+            return Cuts.between(unit.start, unit.end, inner)
+
+        return fitted(
+            unit,
+            cuts,
+            limit=self.sizes.max_tokens,
+            source=self.tree.source,
+            sizes=self.sizes,
+            meter=self.meter,
+        )
+
+    def _type(self, group: _Group, definition: Definition, stop: int, scope: _Scope) -> list[Unit]:
+        """A type's head with its leading fields, then its members."""
+        whole = self._unit(group, definition, stop, scope)
+        items = list(self.tree.flattened(definition.body.children, Space(), self._fits))
+        opening = (
+            index
+            for index, item in enumerate(items)
+            if item.node is None or definition_of(item.node, self.tree) is not None
+        )
+        fields = next(opening, len(items))
+        groups = self._groups(items[fields:], items[fields - 1].end if fields else self._start(definition))
+        groups = [member for member in groups if group.start < member.start < stop]
+        unit = replace(whole, end=groups[0].start if groups else stop)
+        symbol = whole.symbol or ""
+        inner = _Scope(
+            whole.path, symbol, min(_DEEPEST, whole.level + 1), whole.part_context, (whole.path, *whole.parents)
+        )
+        for item in items[:fields]:
+            self.named += self.tree.names_bound(item.node)
+        own = self._fitted(self._roomy(unit), items[:fields], limit=self.sizes.max_tokens)
+        return [*own, *self._members(groups, stop, inner)]
+
+    def _run(self, group: _Group, stop: int, scope: _Scope) -> list[Unit]:
+        tree = self.tree
+        nodes = [item.node for item in group.items if item.node is not None]
+        bound = [tree.names_bound(node) for node in nodes]
+        names = [name for found in bound for _, name in found]
+        self.named += [found for names_bound in bound for found in names_bound]
+        self.tests += [
+            (node.start_byte, node.end_byte) for node in nodes if tree.is_test(node.start_byte, node.end_byte)
+        ]
+        owner = scope.qualified(*group.space.names, group.space.owner)
+        member = bool(scope.symbol or group.space.owner)
+        if member:
+            kind = "fields"
+        else:
+            binding = all(found or tree.is_docstring(node) for found, node in zip(bound, nodes, strict=True))
+            kind = "constants" if names and binding else "code"
+        shown = _under(scope.context, group.space.context)
+        unit = Unit(
+            start=group.start,
+            end=stop,
+            path=f"{kind}:{'.'.join(filter(None, (owner, names[0] if names else self._mark(group))))}",
+            kind=kind,
+            level=scope.level,
+            parents=scope.parents,
+            context=scope.context if group.headed else shown,
+            part_context=shown,
+            part_kind=kind,
+            bundle_path=f"type:{owner}" if member else None,
+        )
+        return self._fitted(self._roomy(unit), list(group.items), limit=self.sizes.target_tokens)
+
+    def _fitted(self, unit: Unit, items: Sequence[Item], *, limit: int) -> list[Unit]:
+        def cuts() -> Cuts:
+            inner: list[int] = []
+            floor = unit.start
+            for item in items:
+                if item.start >= floor:
+                    inner.append(self.tree.lead(floor, item.start))
+                floor = self.tree.next_line(item.end, floor)
+                if item.node is not None and not self._fits_node(item.node):
+                    inner += self.tree.statement_cuts(item.node, self._fits_node)
+            return Cuts.between(unit.start, unit.end, inner)
+
+        return fitted(unit, cuts, limit=limit, source=self.tree.source, sizes=self.sizes, meter=self.meter)
+
+    def _groups(self, items: Sequence[Item], previous: int) -> list[_Group]:
+        """Items as units: a header such as `else:` opens the unit of what follows it."""
+        tree = self.tree
+        groups: list[_Group] = []
+        floor = tree.next_line(previous, 0) if previous else 0
+        header: int | None = None
+        headed = running = False
+        for item in items:
+            apart = header is not None or item.start >= floor  # else it begins on the line that the one before ends on
+            start = tree.lead(floor, item.start) if apart else floor
+            if item.node is None:
+                if apart and header is None:
+                    header = start
+                headed = headed or bool(item.space.context)
+                running = False
+            else:
+                definition = definition_of(item.node, tree)
+                same = bool(groups) and groups[-1].space == item.space
+                if groups and (not apart or (running and definition is None and same)):
+                    groups[-1] = replace(groups[-1], items=(*groups[-1].items, item))
+                else:
+                    groups.append(_Group(start if header is None else header, (item,), definition, headed))
+                header, headed, running = None, False, definition is None
+            floor = tree.next_line(item.end, floor)
+        return groups
+
+    def _roomy(self, unit: Unit) -> Unit:
+        """The unit under as much of its context as leaves it whole, where it can be whole."""
+        limit = self.sizes.max_tokens
+        if not unit.context or not self._fits_whole(unit.start, unit.end):
+            return unit
+        body = self.meter.tokens(unit.start, unit.end)
+        for context in (unit.context, unit.context.rpartition("\n")[2]):
+            if body + self.meter.of_context(context) <= limit:
+                return replace(unit, context=context)
+        return replace(unit, context="")
+
+    def _fits(self, start: int, end: int) -> bool:
+        return self.meter.fits(start, end, self.sizes.target_tokens)
+
+    def _fits_whole(self, start: int, end: int) -> bool:
+        return self.meter.fits(start, end, self.sizes.max_tokens)
+
+    def _fits_node(self, node: Node) -> bool:
+        """Whether a statement need not be cut: those that hold others are filled up to the target only."""
+        grammar = self.tree.grammar
+        opened = node.type in grammar.compounds or node.type in grammar.clauses or node.type in grammar.blocks
+        limit = self.sizes.target_tokens if opened else self.sizes.max_tokens
+        return self.meter.fits(node.start_byte, node.end_byte, limit)
+
+    def _indent(self, position: int) -> str:
+        start = self.tree.source.rfind(b"\n", 0, position) + 1
+        before = decoded(self.tree.source[start:position])
+        return before if before.isspace() else ""
+
+    def _start(self, definition: Definition) -> int:
+        """Where the body of a type opens."""
+        body = definition.body
+        if body.child_count and not body.children[0].is_named:
+            return body.children[0].end_byte
+        before = body.prev_sibling
+        return before.end_byte if before is not None else body.start_byte
+
+    def _mark(self, group: _Group) -> str:
+        """A name for statements that define none: from their first line, so that edits elsewhere do not move it."""
+        first = group.items[0].start
+        end = self.tree.source.find(b"\n", first)
+        line = self.tree.source[first : end if end >= 0 else len(self.tree.source)]
+        return sha256(line.strip()).hexdigest()[:12]
+
+
+def _directive(node: Node) -> bool:
+    """Whether a statement is nothing but a string, such as "use strict"."""
+    return node.named_child_count == 1 and node.named_children[0].type == "string"
+
+
+def _under(context: str, line: str) -> str:
+    return f"{context}\n{line}" if context and line else context or line

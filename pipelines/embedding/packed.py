@@ -1,0 +1,163 @@
+"""A BERT-like encoder over packed tokens: no padding, 8-bit products, the same bits in any company (ING-21, ARC-9).
+
+The texts of a batch lie end to end in one matrix of tokens, so linear layers never work on padding; attention runs on
+each text alone, or on several of equal length at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from pipelines.embedding.int8 import Int8Linear, Scratch
+
+
+@dataclass(frozen=True, slots=True)
+class _Norm:
+    weight: torch.Tensor
+    bias: torch.Tensor
+    epsilon: float
+
+    def __call__(self, values: torch.Tensor) -> torch.Tensor:
+        return functional.layer_norm(values, self.weight.shape, self.weight, self.bias, self.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    attend: Int8Linear
+    attended: Int8Linear
+    attention_norm: _Norm
+    widen: Int8Linear
+    narrow: Int8Linear
+    norm: _Norm
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Neighbouring texts of one length: `texts` of them, `length` tokens each, from row `start` of the pack."""
+
+    start: int
+    texts: int
+    length: int
+
+    @property
+    def rows(self) -> slice:
+        return slice(self.start, self.start + self.texts * self.length)
+
+
+class PackedBert:
+    """The weights of a BERT, RoBERTa or XLM-RoBERTa, rounded to 8 bits, and its forward pass over packs of texts."""
+
+    def __init__(self, model: Any, pooling: str) -> None:
+        """Take a `transformers` model in evaluation mode, and how its tokens become one vector: "mean" or "cls"."""
+        config, embeddings = model.config, model.embeddings
+        self._pooling = pooling
+        self._heads = int(config.num_attention_heads)
+        self._words = embeddings.word_embeddings.weight.detach().float()
+        # Texts are never pairs here, so the first token type goes with every position.
+        positions = embeddings.position_embeddings.weight + embeddings.token_type_embeddings.weight[0]
+        self._positions = positions.detach().float()
+        self._first_position = 0 if config.model_type == "bert" else int(config.pad_token_id) + 1
+        self._norm = _norm(embeddings.LayerNorm)
+        self._layers = [_layer(layer) for layer in model.encoder.layer]
+        self._widest = max(max(one.attend.outputs, one.widen.outputs) for one in self._layers)
+        self.dimension = int(config.hidden_size)
+
+    def encode(self, ids: Sequence[Sequence[int]]) -> np.ndarray:
+        """Unit vectors of texts given as token ids, neighbours of equal length together: float32 (n, dimension)."""
+        with torch.inference_mode():
+            states, runs = self._states(ids)
+            pooled = torch.cat([self._pooled(states[run.rows], run) for run in runs])
+            return functional.normalize(pooled, dim=1).numpy()
+
+    def _states(self, ids: Sequence[Sequence[int]]) -> tuple[torch.Tensor, list[_Run]]:
+        """The last layer's states, (tokens, dimension), and where each text's are."""
+        runs = list(_runs([len(item) for item in ids]))
+        tokens = torch.tensor([token for item in ids for token in item])
+        places = torch.cat([torch.arange(run.length).repeat(run.texts) for run in runs])
+        states = self._norm(self._words[tokens].add_(self._positions[places + self._first_position]))
+        scratch = Scratch(len(tokens), self._widest)
+        wide = torch.empty(len(tokens) * self._widest)
+        narrow = torch.empty_like(states)
+        for layer in self._layers:
+            states = self._passed(layer, states, runs, scratch=scratch, wide=wide, narrow=narrow)
+        return states, runs
+
+    def _passed(
+        self,
+        layer: _Layer,
+        states: torch.Tensor,
+        runs: Sequence[_Run],
+        *,
+        scratch: Scratch,
+        wide: torch.Tensor,
+        narrow: torch.Tensor,
+    ) -> torch.Tensor:
+        count = len(states)
+        projected = layer.attend(states, scratch, wide[: count * layer.attend.outputs].view(count, -1))
+        context = torch.empty_like(states)
+        for run in runs:
+            context[run.rows] = self._attention(projected[run.rows], run)
+        states = layer.attention_norm(layer.attended(context, scratch, narrow).add_(states))
+        widened = layer.widen(states, scratch, wide[: count * layer.widen.outputs].view(count, -1))
+        torch.ops.aten.gelu_(widened)
+        return layer.norm(layer.narrow(widened, scratch, narrow).add_(states))
+
+    def _attention(self, projected: torch.Tensor, run: _Run) -> torch.Tensor:
+        parts = projected.view(run.texts, run.length, 3, self._heads, -1).permute(2, 0, 3, 1, 4)
+        mixed = functional.scaled_dot_product_attention(parts[0], parts[1], parts[2])
+        return mixed.transpose(1, 2).reshape(run.texts * run.length, -1)
+
+    def _pooled(self, states: torch.Tensor, run: _Run) -> torch.Tensor:
+        by_text = states.view(run.texts, run.length, -1)
+        return by_text[:, 0] if self._pooling == "cls" else by_text.mean(dim=1)
+
+
+def packs(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Rows to encode together: sorted by length, longest first, at most `budget` tokens or else one text.
+
+    Examples:
+        >>> list(packs([3, 9, 4, 3], 8))
+        [[1], [2, 0], [3]]
+    """
+    pack: list[int] = []
+    tokens = 0
+    for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
+        if pack and tokens + lengths[row] > budget:
+            yield pack
+            pack, tokens = [], 0
+        pack.append(row)
+        tokens += lengths[row]
+    if pack:
+        yield pack
+
+
+def _runs(lengths: Sequence[int]) -> Iterator[_Run]:
+    start = 0
+    for length, same in groupby(lengths):
+        texts = len(list(same))
+        yield _Run(start, texts, length)
+        start += texts * length
+
+
+def _norm(norm: Any) -> _Norm:
+    return _Norm(norm.weight.detach().float(), norm.bias.detach().float(), float(norm.eps))
+
+
+def _layer(layer: Any) -> _Layer:
+    attention = layer.attention
+    three = (attention.self.query, attention.self.key, attention.self.value)
+    return _Layer(
+        attend=Int8Linear(torch.cat([one.weight for one in three]), torch.cat([one.bias for one in three])),
+        attended=Int8Linear(attention.output.dense.weight, attention.output.dense.bias),
+        attention_norm=_norm(attention.output.LayerNorm),
+        widen=Int8Linear(layer.intermediate.dense.weight, layer.intermediate.dense.bias),
+        narrow=Int8Linear(layer.output.dense.weight, layer.output.dense.bias),
+        norm=_norm(layer.output.LayerNorm),
+    )

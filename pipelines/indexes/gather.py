@@ -1,0 +1,147 @@
+"""Vectors in row order: each content's vector from the parts or from the generation before, on disk from the start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipelines.domain.errors import StoreError
+from pipelines.indexes.settings import VectorSettings
+from pipelines.indexes.vectors import FAISS_FILE, VECTORS_FILE, DenseFacts, index_vectors
+
+_HASH = np.dtype("S64")
+_ROWS = 8_192  # rows copied at once: bounds memory, changes nothing else
+
+
+@dataclass(frozen=True, slots=True)
+class DenseTask:
+    """One encoder's vectors, to be put in row order and indexed.
+
+    Attributes:
+        parts: Folders that may hold `vectors.parquet`.
+        base: The generation that unchanged contents are taken from.
+        contents: The table of contents, row by row.
+        folder: Where the encoder's files go, by the same name in every generation.
+        work: Folder for what is needed until the generation is complete.
+    """
+
+    parts: tuple[Path, ...]
+    base: Path | None
+    contents: Path
+    folder: Path
+    work: Path
+    encoder: str
+    dimension: int
+    settings: VectorSettings
+
+    @property
+    def inherited(self) -> Path | None:
+        """The folder of the same encoder in the generation before."""
+        return None if self.base is None else self.base / "vectors" / self.folder.name
+
+
+def build_vectors(task: DenseTask) -> DenseFacts:
+    """Write an encoder's vectors and their index; running it again writes the same.
+
+    Raises:
+        StoreError: A content has no vector.
+    """
+    gather_vectors(task)
+    inherited = task.inherited
+    trained = None if inherited is None else inherited / FAISS_FILE
+    return index_vectors(task.folder, task.settings, trained=trained)
+
+
+def gather_vectors(task: DenseTask) -> None:
+    """Write float16 (contents, dimension) in row order.
+
+    A content met in two places keeps the vector whose bytes sort first, whichever place is read first.
+
+    Raises:
+        StoreError: A content has no vector.
+    """
+    hashes = _hashes_on_disk(task)
+    task.folder.mkdir(parents=True, exist_ok=True)
+    shape = (len(hashes), task.dimension)
+    stored = np.lib.format.open_memmap(task.folder / VECTORS_FILE, mode="w+", dtype=np.float16, shape=shape)
+    seen = np.zeros(len(hashes), dtype=bool)
+    for names, vectors in _found(task):
+        _place(names, vectors, hashes, stored, seen)
+    stored.flush()
+    if not seen.all():
+        missing = hashes[int(np.flatnonzero(~seen)[0])].decode()
+        raise StoreError(
+            f"expected a vector of {task.encoder} for every content, found none for {(~seen).sum()}: {missing}"
+        )
+
+
+def _hashes_on_disk(task: DenseTask) -> np.ndarray:
+    """The sorted content hashes as a memory map, so that they are searched and not held."""
+    contents = pq.ParquetFile(task.contents)
+    rows = contents.metadata.num_rows
+    if not rows:
+        return np.empty(0, dtype=_HASH)
+    task.work.mkdir(parents=True, exist_ok=True)
+    path = task.work / f"{task.folder.name}.hashes"
+    hashes = np.memmap(path, dtype=_HASH, mode="w+", shape=(rows,))
+    start = 0
+    for batch in contents.iter_batches(batch_size=_ROWS, columns=["content_hash"]):
+        hashes[start : start + len(batch)] = _names(batch["content_hash"])
+        start += len(batch)
+    return hashes
+
+
+def _found(task: DenseTask) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Hashes and vectors of every place that has some, a bounded number at once."""
+    if task.base is not None and task.inherited is not None:
+        yield from _inherited(task.base / "chunks" / "contents.parquet", task.inherited)
+    for part in task.parts:
+        path = part / "vectors.parquet"
+        if path.exists():
+            yield from _of_part(pq.read_table(path), task.encoder)
+
+
+def _inherited(contents: Path, folder: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    if not (folder / VECTORS_FILE).exists():
+        return
+    stored = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
+    start = 0
+    for batch in pq.ParquetFile(contents).iter_batches(batch_size=_ROWS, columns=["content_hash"]):
+        yield _names(batch["content_hash"]), np.asarray(stored[start : start + len(batch)])
+        start += len(batch)
+
+
+def _of_part(table: pa.Table, encoder: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    rows = table.filter(pc.equal(table["encoder"], pa.scalar(encoder)))
+    for batch in rows.to_batches(max_chunksize=_ROWS):
+        lists: Any = batch["vector"]
+        vectors = lists.flatten().to_numpy(zero_copy_only=False).reshape(len(batch), -1)
+        yield _names(batch["content_hash"]), vectors.astype(np.float16)
+
+
+def _names(hashes: pa.Array[Any]) -> np.ndarray:
+    return np.array(hashes.to_pylist(), dtype=_HASH)
+
+
+def _place(names: np.ndarray, vectors: np.ndarray, hashes: np.ndarray, stored: np.ndarray, seen: np.ndarray) -> None:
+    """Put vectors at the rows of their contents; what is no content of this generation is left out."""
+    if not len(hashes):
+        return
+    rows = np.minimum(np.searchsorted(hashes, names), len(hashes) - 1)
+    known = hashes[rows] == names
+    rows, vectors = rows[known], vectors[known]
+    fresh = ~seen[rows]
+    stored[rows[fresh]] = vectors[fresh]
+    seen[rows[fresh]] = True
+    again, others = rows[~fresh], vectors[~fresh]
+    for at in np.flatnonzero((np.asarray(stored[again]).view(np.uint16) != others.view(np.uint16)).any(axis=1)):
+        row = int(again[at])
+        if others[at].tobytes() < np.asarray(stored[row]).tobytes():
+            stored[row] = others[at]

@@ -1,0 +1,81 @@
+"""Cutting documents in a child process that can be killed, at about the price of cutting them here (ING-3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from pipelines.chunking.plain import byte_length, chunk_plainly
+from pipelines.chunking.sizes import ChunkSizes
+from pipelines.domain.documents import Document, Rejection
+from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.ingestion.parser_process import ChildDiedError, ParserProcess
+from pipelines.ingestion.parser_protocol import TIMEOUT, Confinement, Cut, Request
+from pipelines.ingestion.settings import ParserSettings
+
+
+class Parser:
+    """Cuts documents into chunks in one child process, which is started anew only when it died.
+
+    A document that takes the child down is tried once more in a fresh one, in what is left of its time: the child may
+    have been killed from outside. If that fails too it is cut into plain line windows, and its note tells why.
+
+    Args:
+        embedding: Of the tokenizer that chunking measures with.
+    """
+
+    def __init__(self, settings: ParserSettings, embedding: EmbeddingSettings) -> None:
+        self._settings = settings
+        self._confinement = Confinement(embedding, settings.memory_bytes, settings.answer_bytes)
+        self._running: list[ParserProcess] = []
+
+    def cut(self, documents: Sequence[tuple[Document, ChunkSizes]]) -> Iterator[Cut]:
+        """Chunks of each document, in order, with a note where they are plain windows.
+
+        Raises:
+            WeftError: No child can be started.
+        """
+        requests = [Request(document, sizes, self._settings.wall_s) for document, sizes in documents]
+        done = 0
+        while done < len(requests):
+            try:
+                for answer in self._answers(requests[done:]):
+                    yield answer
+                    done += 1
+            except ChildDiedError as death:
+                yield self._mended(requests[done], death)
+                done += 1
+
+    def close(self) -> None:
+        """End the child; the next document would start another."""
+        while self._running:
+            self._running.pop().end()
+
+    def _answers(self, requests: Sequence[Request]) -> Iterator[Cut]:
+        if not self._running:
+            self._running.append(ParserProcess(self._confinement, self._settings.start_s))
+        finished = False
+        try:
+            yield from self._running[0].answers(requests)
+            finished = True
+        finally:
+            if not finished:  # it is gone, or answers are under way that nobody waits for
+                self.close()
+
+    def _answer(self, request: Request) -> Cut:
+        (answer,) = self._answers([request])
+        return answer
+
+    def _mended(self, request: Request, death: ChildDiedError) -> Cut:
+        left = request.seconds - death.elapsed_s
+        if death.reason != TIMEOUT and left > request.seconds / 2:
+            try:
+                return self._answer(replace(request, seconds=left))
+            except ChildDiedError as again:
+                death = again
+        note = Rejection(request.document.uri, death.reason, str(death))
+        try:
+            chunks, _ = self._answer(replace(request, seconds=self._settings.windows_s, plainly=True))
+        except ChildDiedError:
+            chunks = chunk_plainly(request.document, request.sizes, byte_length)  # cannot fail, and takes no time
+        return chunks, note

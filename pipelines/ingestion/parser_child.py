@@ -1,0 +1,107 @@
+"""The process that cuts documents into chunks: it may hang, eat memory or crash, and is then killed (ING-3).
+
+It reads requests from its standard input and answers them in order, until that ends. The kernel holds it to its
+limits, even when the process that started it is gone: an alarm ends it at a document's wall limit, and memory above
+its limit is refused. It imports chunking and the tokenizer, no model.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import resource
+import signal
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from pipelines.chunking.chunker import chunk_document
+from pipelines.chunking.plain import chunk_plainly
+from pipelines.chunking.sizes import TokenCounter
+from pipelines.domain.documents import Rejection
+from pipelines.embedding.tokens import load_token_counter
+from pipelines.ingestion.parser_protocol import CRASHED, LENGTH, OUT_OF_MEMORY, Confinement, Cut, Request
+
+_DETAIL_CHARACTERS = 500
+_PIECE = 1 << 16  # characters: longer texts are counted piece by piece, since an encoding takes 300 bytes a token
+
+
+def main() -> None:
+    """Answer requests until there are no more."""
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever a library prints must not come between the answers
+    told: Confinement = _received(requests)
+    count = in_pieces(load_token_counter(told.embedding))
+    _confine(told.memory_bytes)
+    gc.freeze()
+    _send(answers, b"")
+    try:
+        _serve(requests, answers, count, told.answer_bytes)
+    except MemoryError:
+        os._exit(OUT_OF_MEMORY)
+
+
+def _serve(requests: BinaryIO, answers: BinaryIO, count: TokenCounter, answer_bytes: int) -> None:
+    while (request := _received(requests)) is not None:
+        signal.setitimer(signal.ITIMER_REAL, request.seconds)
+        answer = pickle.dumps(cut(request, count), pickle.HIGHEST_PROTOCOL)
+        if len(answer) > answer_bytes:
+            raise MemoryError
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        _send(answers, answer)
+
+
+def cut(request: Request, count: TokenCounter) -> Cut:
+    """Chunks of a document; plain windows and a note where its own chunker raises.
+
+    Raises:
+        MemoryError: There is not enough; this process should end.
+    """
+    document, sizes = request.document, request.sizes
+    if request.plainly:
+        return chunk_plainly(document, sizes, count), None
+    try:
+        return chunk_document(document, sizes, count), None
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  hostile input may raise anything inside a parser, and must not stop a run
+        note = Rejection(document.uri, CRASHED, f"{type(error).__name__}: {error}"[:_DETAIL_CHARACTERS])
+    return chunk_plainly(document, sizes, count), note
+
+
+def in_pieces(count: TokenCounter) -> Callable[[str], int]:
+    """The same counter, whose memory is bounded: long texts are cut at a line end or blank, where tokens end too."""
+
+    def counted(text: str) -> int:
+        total, start = 0, 0
+        while len(text) - start > _PIECE:
+            end = max(text.rfind("\n", start, start + _PIECE), text.rfind(" ", start, start + _PIECE))
+            end = end if end > start else start + _PIECE
+            total += count(text[start:end])
+            start = end
+        return total + count(text[start:] if start else text)
+
+    return counted
+
+
+def _confine(memory_bytes: int) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _received(source: BinaryIO) -> Any:
+    header = source.read(LENGTH.size)
+    if len(header) < LENGTH.size:
+        return None
+    # Written by the process that started this one.
+    return pickle.loads(source.read(LENGTH.unpack(header)[0]))  # noqa: S301
+
+
+def _send(sink: BinaryIO, message: bytes) -> None:
+    sink.write(LENGTH.pack(len(message)))
+    sink.write(message)
+    sink.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Queries over Parquet files that are larger than memory; the one importer of DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from pipelines.domain.errors import StoreError
+
+
+class TableQueries:
+    """SQL over Parquet files within a memory limit; what does not fit is spilled to a folder and removed at the end.
+
+    Args:
+        spill: A folder for what does not fit; made when needed.
+        memory_mb: Memory of sorts, joins and groups together.
+        threads: Threads of one query.
+    """
+
+    def __init__(self, spill: Path, *, memory_mb: int, threads: int) -> None:
+        self._connection = duckdb.connect(
+            config={"memory_limit": f"{memory_mb}MB", "threads": threads, "temp_directory": str(spill)}
+        )
+
+    def __enter__(self) -> TableQueries:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+
+    def define(self, name: str, files: Sequence[Path], schema: pa.Schema) -> None:
+        """Name the rows of some files of one schema; no files are no rows. Column `part` names a row's folder."""
+        if files:
+            # A view takes no parameters, so the list goes through a variable.
+            self._connection.execute(f"set variable {name}_files = $1", [[str(file) for file in files]])
+            source = f"read_parquet(getvariable('{name}_files'), filename = true, union_by_name = true)"
+            columns = ", ".join(f'"{column}"' for column in schema.names)
+            select = f"select {columns}, parse_path(filename)[-2] as part from {source}"  # noqa: S608  # our own names
+            self._connection.execute(f"create view {name} as {select}")
+        else:
+            empty = schema.append(pa.field("part", pa.string())).empty_table()
+            self._connection.register(name, empty)
+
+    def keep(self, name: str, query: str) -> None:
+        """Run a query and keep its rows under a name, for the queries to come."""
+        self._run(f"create temp table {name} as {query}")
+
+    def number(self, query: str) -> int:
+        """The one number that a query answers."""
+        found = self._run(query).fetchall()
+        return int(found[0][0])
+
+    def counts(self, name: str, column: str) -> dict[str, int]:
+        """Rows by the value of a column, the largest number first; "unknown" stands for no value."""
+        query = f"select coalesce({column}, 'unknown') as value, count(*) from {name} group by value order by 2 desc, 1"  # noqa: S608
+        return {str(value): int(count) for value, count in self._run(query).fetchall()}
+
+    def rows(self, query: str, schema: pa.Schema, *, at_once: int) -> Iterator[pa.Table]:
+        """The rows of a query in tables of at most `at_once` rows, with the columns and types of a schema."""
+        try:
+            for batch in self._connection.sql(query).to_arrow_reader(at_once):
+                yield pa.Table.from_batches([batch]).select(schema.names).cast(schema)
+        except (duckdb.Error, pa.ArrowInvalid) as error:
+            raise _mapped(error) from error
+
+    def _run(self, query: str) -> Any:
+        try:
+            return self._connection.execute(query)
+        except duckdb.Error as error:
+            raise _mapped(error) from error
+
+
+def _mapped(error: Exception) -> StoreError:
+    reason = " ".join(str(error).split())
+    return StoreError(f"tables cannot be merged: {reason}; give `index.merge` more memory, or run again")

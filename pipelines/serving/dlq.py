@@ -1,0 +1,132 @@
+"""`weft dlq`: look at records that could not become events, and send those that can by now once more (FBK-3)."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from pipelines.domain.errors import StoreError
+from pipelines.feedback.dead_letters import envelope, replayed
+from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.state import KeptDeadLetter, PartitionReport, PartitionState
+from pipelines.feedback.updater import UPDATERS
+from pipelines.runtime.kafka import KafkaPublisher
+from pipelines.settings import Settings, load_settings
+
+Store = Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything; default storage.root.")]
+Conf = Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable, later files win.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
+Reason = Annotated[str | None, typer.Option("--reason", help="Only those with this reason code.")]
+Partition = Annotated[int | None, typer.Option("--partition", min=0, help="Only those of this partition.")]
+
+dlq = typer.Typer(no_args_is_help=True, help="Records that could not become events.")
+
+_AT_ONCE = 1_000  # dead letters read from a store at a time
+
+
+@dlq.command("list")
+def list_dead_letters(  # noqa: PLR0917  typer names options after parameters
+    store: Store = None,
+    conf: Conf = [],  # noqa: B006
+    reason: Reason = None,
+    partition: Partition = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Show at most so many, the oldest first.")] = 100,
+    as_json: AsJson = False,
+) -> None:
+    """Dead letters that the updaters keep, by partition and offset; and how many there were by reason."""
+    settings = load_settings(conf)
+    counts: Counter[str] = Counter()
+    shown: list[tuple[PartitionReport, KeptDeadLetter]] = []
+    for state in _states(settings, store, partition):
+        report = state.report()
+        counts.update(report.reasons)
+        for letter in _letters(state, reason):
+            if len(shown) == limit:
+                break
+            shown.append((report, letter))
+    if as_json:
+        for report, letter in shown:
+            sys.stdout.write(envelope(letter, report.topic, report.partition).decode() + "\n")
+        return
+    Console().print(_table(shown))
+    sys.stdout.write("".join(f"{name}: {count:,}\n" for name, count in sorted(counts.items())) or "no dead letters\n")
+
+
+@dlq.command()
+def replay(
+    store: Store = None,
+    conf: Conf = [],  # noqa: B006
+    reason: Reason = None,
+    partition: Partition = None,
+    bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker, host:port.")] = None,
+) -> None:
+    """Send dead letters that can be read as events by now to the feedback topic again.
+
+    An event counts once, however often it is sent: its id tells. What still cannot be read, or was kept in part
+    only, stays where it is.
+    """
+    chosen = [] if bootstrap is None else [f"kafka.bootstrap={bootstrap!r}"]
+    settings = load_settings(conf, chosen)
+    sent: Counter[str] = Counter()
+    left: Counter[str] = Counter()
+    publisher = KafkaPublisher(settings.kafka, settings.feedback.topic)
+    try:
+        for state in _states(settings, store, partition):
+            for letter in _letters(state, reason):
+                again = replayed(letter, max_bytes=settings.feedback.limits.event_bytes)
+                if again is not None:
+                    publisher.send(*again)
+                (left if again is None else sent)[letter.reason] += 1
+        publisher.flush()
+    finally:
+        publisher.close()
+    told = {"sent": sum(sent.values()), "left": sum(left.values()), "sent_by_reason": sent, "left_by_reason": left}
+    sys.stdout.write(json.dumps(told, sort_keys=True) + "\n")
+
+
+def _states(settings: Settings, store: Path | None, partition: int | None) -> Iterator[PartitionState]:
+    root = (store or Path(settings.storage.root)) / UPDATERS
+    found = sorted(int(folder.name) for folder in root.glob("*") if folder.name.isdecimal())
+    if partition is not None and partition not in found:
+        raise StoreError(f"{root}: expected a store of partition {partition}, found {found}")
+    for number in found if partition is None else [partition]:
+        yield from _opened(root / str(number), number, settings.feedback)
+
+
+def _opened(folder: Path, partition: int, rules: FeedbackSettings) -> Iterator[PartitionState]:
+    state = PartitionState(folder, partition, rules)
+    try:
+        yield state
+    finally:
+        state.close()
+
+
+def _letters(state: PartitionState, reason: str | None) -> Iterator[KeptDeadLetter]:
+    offset = 0
+    while found := state.dead_letters(from_offset=offset, at_most=_AT_ONCE):
+        yield from (letter for letter in found if reason in {None, letter.reason})
+        offset = found[-1].offset + 1
+
+
+def _table(shown: list[tuple[PartitionReport, KeptDeadLetter]]) -> Table:
+    table = Table("partition", "offset", "time", "reason", "bytes", "detail", box=None)
+    for report, letter in shown:
+        place = (str(report.partition), str(letter.offset), _stamp(letter.timestamp))
+        table.add_row(*place, letter.reason, f"{letter.size:,}", letter.detail)
+    return table
+
+
+def _stamp(timestamp_ms: int) -> str:
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(timestamp_ms / 1000))
+    except (OverflowError, ValueError, OSError):  # producers may write any integer there
+        return str(timestamp_ms)

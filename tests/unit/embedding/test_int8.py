@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional
+
+from pipelines.embedding.int8 import Int8Linear, Scratch
+from pipelines.embedding.packed import PackedBert, packs
+
+
+def applied(layer: Int8Linear, values: torch.Tensor) -> torch.Tensor:
+    scratch = Scratch(len(values), max(layer.inputs, layer.outputs))
+    return layer(values, scratch, torch.empty(len(values), layer.outputs))
+
+
+@given(st.integers(1, 40), st.integers(0, 2**31 - 1), st.floats(-20.0, 20.0))
+@settings(max_examples=60, deadline=None)
+def test_a_row_is_the_same_bits_among_any_others(rows: int, seed: int, offset: float) -> None:
+    """ARC-9: what a token becomes does not depend on the tokens multiplied with it."""
+    noise = torch.Generator().manual_seed(seed)
+    layer = Int8Linear(torch.randn(48, 64, generator=noise), torch.randn(48, generator=noise))
+    values = torch.randn(rows, 64, generator=noise) + offset
+    together = applied(layer, values)
+    chosen = torch.randperm(rows, generator=noise)[: max(1, rows // 2)]
+    assert torch.equal(applied(layer, values[chosen]), together[chosen])
+    assert torch.equal(applied(layer, values[:1]), together[:1])
+
+
+@given(st.integers(0, 2**31 - 1), st.floats(-5.0, 5.0), st.floats(0.01, 100.0))
+@settings(max_examples=60, deadline=None)
+def test_rounding_costs_no_more_than_its_steps(seed: int, offset: float, scale: float) -> None:
+    """ING-21: the error of a product is bounded by half a step of each factor, whatever their range."""
+    noise = torch.Generator().manual_seed(seed)
+    weight, bias = torch.randn(32, 64, generator=noise), torch.randn(32, generator=noise)
+    values = (torch.randn(8, 64, generator=noise) + offset) * scale
+    exact = functional.linear(values.double(), weight.double(), bias.double())
+    step = (values.amax(1, keepdim=True) - values.amin(1, keepdim=True)) / 255
+    of_values = step / 2 * weight.abs().sum(1)
+    of_weights = values.abs().sum(1, keepdim=True) * weight.abs().amax(1) / 127 / 2
+    bound = (of_values + of_weights) * 1.02 + 1e-4 * scale
+    assert ((applied(Int8Linear(weight, bias), values) - exact).abs() <= bound).all()
+
+
+def test_constant_rows_and_empty_weights_are_exact() -> None:
+    """ING-21: a token without spread, and an output without weights, divide by nothing."""
+    layer = Int8Linear(torch.zeros(16, 32), torch.arange(16.0))
+    assert torch.equal(applied(layer, torch.full((3, 32), 7.0)), torch.arange(16.0).expand(3, 16))
+    layer = Int8Linear(torch.ones(16, 32), torch.zeros(16))
+    assert torch.allclose(applied(layer, torch.full((3, 32), 0.5)), torch.full((3, 16), 16.0))
+
+
+@given(st.lists(st.integers(1, 60), max_size=60), st.integers(1, 200))
+def test_packs_hold_every_text_once_within_the_budget(lengths: list[int], budget: int) -> None:
+    """ING-21: packs are filled by tokens, sorted by length; a text above the budget goes alone."""
+    made = list(packs(lengths, budget))
+    rows = [row for pack in made for row in pack]
+    assert sorted(rows) == list(range(len(lengths)))
+    assert [lengths[row] for row in rows] == sorted(lengths, reverse=True)
+    assert all(sum(lengths[row] for row in pack) <= budget or len(pack) == 1 for pack in made)
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "xlm-roberta"])
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_the_packed_pass_is_the_models_own(kind: str, pooling: str) -> None:
+    """ING-19, ING-21: packed in 8 bits, a model with any weights agrees with its own padded forward pass."""
+    model = a_model(kind)
+    noise = torch.Generator().manual_seed(11)
+    ids = [torch.randint(5, 90, (length,), generator=noise).tolist() for length in (30, 17, 17, 5, 2, 1)]
+    packed = torch.from_numpy(PackedBert(model, pooling).encode(ids))
+    with torch.inference_mode():
+        own = [model(input_ids=torch.tensor([item])).last_hidden_state[0] for item in ids]
+    expected = torch.stack([states[0] if pooling == "cls" else states.mean(0) for states in own])
+    assert functional.cosine_similarity(packed, expected).min() > 0.998
+
+
+def a_model(kind: str) -> torch.nn.Module:
+    from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel, XLMRobertaConfig, XLMRobertaModel
+
+    kinds = {
+        "bert": (BertConfig, BertModel),
+        "roberta": (RobertaConfig, RobertaModel),
+        "xlm-roberta": (XLMRobertaConfig, XLMRobertaModel),
+    }
+    config, build = kinds[kind]
+    torch.manual_seed(5)
+    sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
+    return build(config(vocab_size=100, max_position_embeddings=64, **sizes)).eval()

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.embedding.precision import pooling_of, resolve_precision
+
+MEAN = {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}
+BERT = {"model_type": "bert", "hidden_act": "gelu"}
+
+
+def a_folder(folder: Path, config: dict[str, Any] = BERT, pooling: dict[str, Any] = MEAN, *more_modules: str) -> Path:
+    (folder / "1_Pooling").mkdir(parents=True)
+    names = ("models.Transformer", "models.Pooling", *more_modules)
+    modules = [
+        {"type": f"sentence_transformers.{name}", "path": "1_Pooling" if at == 1 else ""}
+        for at, name in enumerate(names)
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    return folder
+
+
+def facts(folder: Path, flags: str) -> Path:
+    path = folder / "cpuinfo"
+    path.write_text(f"model name: x\nflags: {flags}\n")
+    return path
+
+
+def test_auto_takes_the_fastest_arithmetic_of_cpu_and_model(tmp_path: Path) -> None:
+    """ING-21: arithmetic without hardware for it would be slower than fp32, so auto looks first."""
+    model, other = a_folder(tmp_path / "model"), tmp_path / "other"
+    assert resolve_precision("auto", model, cpu_facts=facts(tmp_path, "avx512_vnni avx512_bf16")) == "int8"
+    assert resolve_precision("auto", other, cpu_facts=facts(tmp_path, "avx512_vnni avx512_bf16")) == "bf16"
+    assert resolve_precision("auto", model, cpu_facts=facts(tmp_path, "avx512_bf16")) == "bf16"
+    assert resolve_precision("auto", other, cpu_facts=facts(tmp_path, "avx512_vnni")) == "fp32"
+    assert resolve_precision("auto", model, cpu_facts=facts(tmp_path, "avx2")) == "fp32"
+    assert resolve_precision("auto", model, cpu_facts=tmp_path / "absent") == "fp32"
+    assert resolve_precision("auto", model, "cuda", cpu_facts=facts(tmp_path, "avx512_vnni")) == "bf16"
+
+
+def test_what_is_asked_for_is_taken() -> None:
+    """ING-21: only auto is resolved."""
+    assert [resolve_precision(name, Path()) for name in ("fp32", "bf16", "int8")] == ["fp32", "bf16", "int8"]
+
+
+@pytest.mark.parametrize(
+    ("pooling", "found"),
+    [
+        (MEAN, "mean"),
+        ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, "cls"),
+        ({"pooling_mode": "cls"}, "cls"),
+        ({"pooling_mode": "max"}, None),
+        ({"pooling_mode": ["cls", "mean"]}, None),
+        ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": True}, None),
+        ({"pooling_mode_max_tokens": True}, None),
+    ],
+)
+def test_pooling_is_read_in_the_old_and_the_new_notation(
+    tmp_path: Path, pooling: dict[str, Any], found: str | None
+) -> None:
+    """ING-19: hub models of all ages say how they pool."""
+    assert pooling_of(a_folder(tmp_path / "model", BERT, pooling)) == found
+
+
+def test_models_of_another_build_are_left_to_the_general_encoder(tmp_path: Path) -> None:
+    """ING-19: any sentence-transformers model works; the fast path takes only what it computes rightly."""
+    for at, change in enumerate(
+        (
+            {"model_type": "mpnet"},
+            {"hidden_act": "relu"},
+            {"position_embedding_type": "relative_key"},
+            {"is_decoder": True},
+        )
+    ):
+        assert pooling_of(a_folder(tmp_path / str(at), {**BERT, **change})) is None
+    assert pooling_of(a_folder(tmp_path / "dense", BERT, MEAN, "models.Dense")) is None
+    assert pooling_of(a_folder(tmp_path / "normal", BERT, MEAN, "models.Normalize")) == "mean"
