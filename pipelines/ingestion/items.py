@@ -36,5 +36,21 @@ class RecordsItem:
     count: int
 
 
-SourceItem = FileItem | RecordsItem
+@dataclass(frozen=True, slots=True)
+class StoredItem:
+    """Neighbouring documents of a generation.
+
+    Attributes:
+        folder: Where its documents and texts lie, row by row in the same groups.
+        group: The row group.
+        first, count: Rows in it.
+    """
+
+    folder: str
+    group: int
+    first: int
+    count: int
+
+
+SourceItem = FileItem | RecordsItem | StoredItem
 """What one task reads."""

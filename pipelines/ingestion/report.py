@@ -12,7 +12,7 @@ from pipelines.indexes.merge import Merged
 REJECTED = "rejected:"
 """Prefix of counts by reason."""
 
-NOTES = frozenset({"parser_crashed", "parser_timeout", "parser_memory"})
+NOTES = frozenset({"parser_crashed", "parser_timeout", "parser_memory", "restored"})
 """Reasons noted for documents that were indexed all the same: these were cut into plain windows."""
 
 

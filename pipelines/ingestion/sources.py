@@ -11,8 +11,9 @@ from pipelines.domain.documents import Document, Domain, Rejection
 from pipelines.domain.errors import SourceError
 from pipelines.ingestion import corpus, tree
 from pipelines.ingestion.files import read_file
-from pipelines.ingestion.items import FileItem, RecordsItem, SourceItem
+from pipelines.ingestion.items import FileItem, RecordsItem, SourceItem, StoredItem
 from pipelines.ingestion.settings import IngestSettings
+from pipelines.ingestion.stored import read_stored
 
 __all__ = ["FileItem", "RecordsItem", "SourceItem", "list_items", "read_item", "read_source"]
 
@@ -46,6 +47,9 @@ def read_item(item: SourceItem, settings: IngestSettings, *, domain: Domain | No
     """
     if isinstance(item, FileItem):
         yield from read_file(item, settings, domain)
+        return
+    if isinstance(item, StoredItem):
+        yield from read_stored(item, domain)
         return
     try:
         yield from corpus.records(
