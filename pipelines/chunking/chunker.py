@@ -8,6 +8,7 @@ from functools import partial
 from pipelines.chunking.code import chunk_code
 from pipelines.chunking.conversation import chunk_conversation
 from pipelines.chunking.markdown import chunk_markdown
+from pipelines.chunking.paper import chunk_paper
 from pipelines.chunking.record import chunk_record
 from pipelines.chunking.rst import chunk_rst
 from pipelines.chunking.sizes import ChunkSizes, TokenCounter
@@ -26,7 +27,7 @@ CHUNKERS: Chunkers = {
     ContentType.CODE: chunk_code,
     ContentType.MARKDOWN: chunk_markdown,
     ContentType.RST: chunk_rst,
-    ContentType.PAPER: chunk_text,
+    ContentType.PAPER: chunk_paper,
     ContentType.CONVERSATION: chunk_conversation,
     ContentType.CONFIGURATION: chunk_text,
     ContentType.TEXT: chunk_text,
