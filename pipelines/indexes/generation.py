@@ -11,7 +11,7 @@ from pipelines.indexes.chunk_store import ChunkStore
 from pipelines.indexes.graph import Graph
 from pipelines.indexes.graph_schemas import GRAPH_FOLDER
 from pipelines.indexes.lexical import LexicalIndex
-from pipelines.indexes.manifest import Manifest, read_generation_manifest
+from pipelines.indexes.manifest import FORMAT, Manifest, read_generation_manifest
 from pipelines.indexes.vectors import DenseIndex, open_dense
 from pipelines.runtime.sealed import verify_files
 
@@ -88,10 +88,15 @@ def open_generation(folder: Path, *, verify: bool = True) -> Generation:
         verify: Compare every file with its hash in the manifest first, about a second per gigabyte.
 
     Raises:
-        StoreError: There is no such folder.
+        StoreError: There is no such folder, or it has an older format.
         CorruptionError: A file differs from the manifest; the message names it, expected and found.
     """
     manifest = read_generation_manifest(folder)
+    if manifest.format != FORMAT:
+        raise StoreError(
+            f"{folder.name}: expected format {FORMAT}, found {manifest.format}; "
+            "upgrade it from its stored text: run `python -m jobs.reindex` on the store without --source"
+        )
     if verify:
         verify_files(folder, manifest.files)
     try:
