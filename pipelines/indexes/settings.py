@@ -72,7 +72,8 @@ class GraphSettings(BaseModel):
 
     enabled: bool
     scopes: dict[str, float]
-    member_confidence: float = Field(gt=0.0, le=1.0)
+    member_scopes: dict[str, float]
+    whole_from: float = Field(ge=0.0, le=1.0)
     name_confidence: float = Field(gt=0.0, le=1.0)
     least_confidence: float = Field(gt=0.0, le=1.0)
     least_mention_confidence: float = Field(ge=0.0, le=1.0)
