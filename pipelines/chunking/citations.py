@@ -19,7 +19,8 @@ _ARXIV = re.compile(
 _QUOTED = re.compile(r"[\"\u201c]([^\"\u201d]{8,400})[\"\u201d]|``([^`']{8,400})''")
 _DATED = re.compile(r"\(?\b(?:19|20)\d{2}[a-z]?\b\)?[.,:]?\s+(.{8,400}?)(?:[.?!](?:\s|$)|$)")
 _YEAR = re.compile(r"\b((?:19|20)\d{2})[a-z]?\b")
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_NO_TITLE = re.compile(r"in |proc|doi\b|arxiv\b|https?:|pp\b|\w+://", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<!\b[A-Z])(?<!\bal)\.\s+")
 _SURNAME = re.compile(r"[^\W\d_](?:[^\W\d_]|['\u2019-])+")
 _NUMBERED = re.compile(r"\[(\d{1,4}(?:\s{0,2}[,;\u2013-]\s{0,2}\d{1,4}){0,40})\](?!\()")
@@ -78,7 +79,7 @@ def title_in(text: str) -> str | None:
     parts = _SENTENCE.split(text)
     for found in (dated.group(1) if dated else "", *parts[1:2]):
         title = found.strip(" .,*_")
-        if len(_WORD.findall(title)) >= _TITLE_WORDS and not title.startswith(("In ", "Proc")):
+        if len(_WORD.findall(title)) >= _TITLE_WORDS and not _NO_TITLE.match(title):
             return title
     return None
 

@@ -10,7 +10,7 @@ _HIDDEN = re.compile(
     rb"\\(?:\\|%)|(?P<comment>%[^\n]*)|\\verb\*?(?P<sign>[^A-Za-z\s*])[^\n]{0,300}?(?P=sign)"
     rb"|\\begin\s{0,3}\{(?P<name>verbatim\*?|lstlisting|minted|Verbatim|comment|filecontents\*?)\}"
 )
-_BRACE = re.compile(rb"\\.|[{}]", re.DOTALL)
+_BRACE = re.compile(rb"\\.|[{}]|\n[ \t\r]*\n", re.DOTALL)
 _ASIDE = re.compile(
     r"\\(?:thanks|footnote|footnotemark|inst|label|orcidlink|vspace|hspace)\*?(?:\[[^\]]{0,80}\])?\{[^{}]{0,600}\}"
 )
@@ -48,7 +48,7 @@ def masked(source: bytes) -> bytes:
 
 
 def balanced(source: bytes, start: int) -> int:
-    r"""The offset after the brace that closes the one at `start`; after its line where none does within reach.
+    r"""The offset after the brace that closes the one at `start`; after its line where none does before a blank line.
 
     Examples:
         >>> balanced(b"{a {b} \\} c} d", 0)
@@ -56,6 +56,8 @@ def balanced(source: bytes, start: int) -> int:
     """
     depth = 0
     for match in _BRACE.finditer(source, start, min(len(source), start + _LONGEST_ARGUMENT)):
+        if match[0][:1] == b"\n":
+            break
         depth += {b"{": 1, b"}": -1}.get(match[0], 0)
         if depth == 0:
             return match.end()

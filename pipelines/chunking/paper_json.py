@@ -44,14 +44,14 @@ def paper_from_json(value: object) -> str | None:
         return None
     layers = [value, *(value[name] for name in _NESTED if isinstance(value.get(name), Mapping))]
     title = next((text for layer in layers if (text := _text(_first(layer, _TITLES)))), "")
-    abstract = next((layer["abstract"] for layer in layers if layer.get("abstract")), None)
+    abstract = next((told for layer in layers if (told := _paragraphs(layer.get("abstract")))), [])
     sections = next((found for layer in layers if isinstance(found := _first(layer, _SECTIONS), (list, str))), None)
     if not (title or abstract) or not (abstract or _is_sectioned(sections)):
         return None
     authors = "; ".join(_names(next((layer["authors"] for layer in layers if layer.get("authors")), None)))
     labels = dict(_labels(sections))
     parts = [f"# {_line(title)}" if title else "", authors and f"Authors: {authors}"]
-    parts += ["## Abstract", *_paragraphs(abstract)] if abstract else []
+    parts += ["## Abstract", *abstract] if abstract else []
     parts += _sections(sections)
     references = next((found for layer in layers if (found := _first(layer, _REFERENCES))), None)
     listed = list(_references(references, labels))

@@ -54,6 +54,7 @@ _FLOATS = re.compile(
 )
 _WHOLE = re.compile(r"tabular[xy]?|verbatim|lstlisting|minted|Verbatim|tikzpicture|picture|algorithmic|array|comment")
 _LISTS = re.compile(r"[a-z]*(?:itemize|enumerate|description)|thebibliography|list")
+_REFERENCES = "thebibliography"
 _TRANSPARENT = frozenset({"document", "abstract", "center", "sloppypar", "appendices", "frontmatter"})
 _DEEPEST = 24  # environments: what is nested deeper is text
 
@@ -167,6 +168,8 @@ class _Reader:
         self._top.inner.append(Block(head, head, HEADING, heading=Heading(0, text)))
 
     def _begin(self, name: str, at: int, after: int) -> None:
+        if name == _REFERENCES:
+            self._open_references(at)
         if name in _TRANSPARENT or len(self._stack) > _DEEPEST:
             self._paragraph_ends(at, at)
         elif not _is_equation(name):
@@ -174,6 +177,12 @@ class _Reader:
             self._stack.append(_Open(name, at, after))
         else:
             self._open_equation(name, at, after)
+
+    def _open_references(self, at: int) -> None:
+        """A bibliography is a section, though it has no command for that."""
+        self._close_all(at)
+        rank = self._ranks.get(b"section", 1)
+        self._top.inner.append(Block(at, at, HEADING, heading=Heading(rank, "References")))
 
     def _end(self, name: str, at: int, after: int) -> None:
         if name in _TRANSPARENT:

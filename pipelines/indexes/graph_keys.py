@@ -54,21 +54,22 @@ def parts_of(target: str) -> list[str]:
 
 
 def symbol_keys(uri: str, symbol: str, family: str) -> Iterator[str]:
-    """Keys that a definition is listed under: its full and its last name, in its file, its folder and its language.
+    """Keys that a definition is listed under in its file, its folder and its language; a member by its last name too.
 
     Examples:
         >>> [k.replace(chr(31), "|") for k in symbol_keys("a/b.py", "Store.get", "python")][:2]
-        ['file|a/b.py|Store.get', 'tail|a/b.py|get']
+        ['file|a/b.py|Store.get', 'folder|python:a|Store.get']
     """
     parts = parts_of(symbol)
     if not parts:
         return
-    full, tail = ".".join(parts), parts[-1]
+    full = ".".join(parts)
     yield key("file", uri, full)
-    yield key("tail", uri, tail)
     yield key("folder", f"{family}:{posixpath.dirname(uri)}", full)
     yield key("corpus", family, full)
-    yield key("any", family, tail)
+    if len(parts) > 1:
+        yield key("member", uri, parts[-1])
+        yield key("members", family, parts[-1])
 
 
 def module_keys(uri: str, family: str, packages: frozenset[str]) -> Iterator[str]:

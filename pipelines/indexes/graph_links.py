@@ -3,7 +3,9 @@
 A link's keys are tried in order (`graph_wanted`): the same file, what the file imports, its folder, anywhere in what it
 imports, the whole corpus. The first place with a bearer decides, and the edge has the confidence
 
-    link's own × confidence of the place × 1 / number of bearers there  (× that of a member of something unknown)
+    (1 − (1 − link's own) × (1 − that of the place)) / number of bearers there
+
+since that the name is borne just there is evidence too; of a member of something whose type is unknown it is less.
 
 Edges below the least confidence are left out. All of it is joins in DuckDB (`graph_links.sql`), within a bound of
 memory; nothing depends on the order of rows.
@@ -20,6 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipelines.domain.documents import ContentType
 from pipelines.domain.links import LinkKind
 from pipelines.indexes.graph_keys import (
     anchor_keys,
@@ -32,7 +35,7 @@ from pipelines.indexes.graph_keys import (
     work_keys,
 )
 from pipelines.indexes.graph_tables import Database, create, insert, rows_of
-from pipelines.indexes.graph_wanted import Wanted, import_wanted, reference_wanted, symbol_wanted, work_wanted
+from pipelines.indexes.graph_wanted import import_wanted, reference_wanted, symbol_wanted, work_wanted
 from pipelines.indexes.settings import GraphSettings
 
 _HOPS = 2  # packages that pass a name on to their importers, one within the other
@@ -41,7 +44,7 @@ _SQL = Path(__file__).with_suffix(".sql")
 _WORK_FACTS = ("doi", "arxiv", "arxiv_id", "key", "citation_key", "bibkey", "id")
 
 
-_POINTERS = """SELECT number, kind, target, p.uri, coalesce(symbol, ''), language, content_type
+_POINTERS = """SELECT number, kind, target, p.uri, coalesce(symbol, ''), language, content_type, confidence
     FROM links JOIN places p USING (place) JOIN files f ON f.uri = p.uri"""
 _BEARERS = {"key": "VARCHAR", "unit": "BIGINT", "uri": "VARCHAR"}
 _WANTED = {
@@ -61,7 +64,7 @@ def resolve_links(connection: Database, tables: Path, settings: GraphSettings) -
     values = {
         "documents": str(tables / "documents.parquet"),
         "chunks": str(tables / "chunks.parquet"),
-        **settings.model_dump(include={"name_confidence", "member_confidence", "least_confidence"}),
+        **settings.model_dump(include={"name_confidence", "least_confidence"}),
     }
 
     def run(name: str) -> None:
@@ -70,10 +73,16 @@ def resolve_links(connection: Database, tables: Path, settings: GraphSettings) -
     for name in ("files", "places", "defined", "links"):
         run(name)
     _bearers(connection, tables)
-    _wants(connection)
-    for name in ("reached", "imported", *["passed_on"] * _HOPS, "met", "found"):
+    _wants(connection, settings)
+    for name in ("reached", "imported", "taken", *["passed_on"] * _HOPS, "met", "found"):
         run(name)
-    shares = pa.table({"scope": list(settings.scopes), "share": list(settings.scopes.values())})
+    shares = pa.Table.from_pylist(
+        [
+            {"scope": scope, "member": member, "share": share}
+            for member, of_scopes in ((False, settings.scopes), (True, settings.member_scopes))
+            for scope, share in of_scopes.items()
+        ]
+    )
     connection.register("scopes", shares)
     run("crossed")
     connection.unregister("scopes")
@@ -132,31 +141,32 @@ def _document_keys(
     yield from work_keys(title, [facts[name] for name in _WORK_FACTS if facts.get(name)])
 
 
-def _wants(connection: Database) -> None:
+def _wants(connection: Database, settings: GraphSettings) -> None:
     """The keys that every link is looked for under; imports in a table of their own, since the others need them."""
     create(connection, "wanted", _WANTED)
     create(connection, "modules", _MODULES)
-    others, imports = (rows_of(connection, f"{_POINTERS} WHERE kind {sign} 'imports'") for sign in ("<>", "="))
-    insert(connection, "wanted", _WANTED, (want for row in others for want in _numbered(row)))
+    others = rows_of(connection, f"{_POINTERS} WHERE kind <> 'imports'")
+    insert(connection, "wanted", _WANTED, (want for row in others for want in _numbered(row, settings)))
+    # A dotted name may be a module within an imported package.
+    dotted = "content_type = 'code' AND kind = 'references' AND contains(target, '.')"
+    imports = rows_of(connection, f"{_POINTERS} WHERE kind = 'imports' OR {dotted}")
     insert(connection, "modules", _MODULES, (want for row in imports for want in _modules(row)))
 
 
 def _modules(row: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    number, _, target, uri, _, language, _ = row
+    number, _, target, uri, _, language, *_ = row
     for rank, (module, rest) in enumerate(import_wanted(target, uri, family_of(language))):
         yield number, rank, module, rest
 
 
-def _numbered(row: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    number, kind, target, uri, symbol, language, content_type = row
-    wanted = _wanted(LinkKind(kind), target, uri, symbol, language if content_type == "code" else "")
+def _numbered(row: Sequence[Any], settings: GraphSettings) -> Iterator[tuple[Any, ...]]:
+    number, kind, target, uri, symbol, language, content_type, confidence = row
+    if kind == LinkKind.CITES:
+        wanted = [*work_wanted(target), *reference_wanted(target, uri)]
+    elif content_type == ContentType.CODE and language:
+        member = confidence < settings.whole_from
+        wanted = symbol_wanted(target, uri, symbol, family_of(language), member=member)
+    else:
+        wanted = reference_wanted(target, uri)
     for rank, want in enumerate(wanted):
         yield number, rank, want.scope.value, want.key, want.rest, want.member
-
-
-def _wanted(kind: LinkKind, target: str, uri: str, symbol: str, language: str) -> list[Wanted]:
-    if kind is LinkKind.CITES:
-        return [*work_wanted(target), *reference_wanted(target, uri)]
-    if language:
-        return symbol_wanted(target, uri, symbol, family_of(language)) or reference_wanted(target, uri)
-    return reference_wanted(target, uri)

@@ -21,7 +21,7 @@ SELECT DISTINCT unit, p.uri, CASE WHEN symbol IS NULL THEN name ELSE symbol || '
 FROM named JOIN places p USING (place) JOIN files f ON f.uri = p.uri
 WHERE symbol IS NULL OR NOT list_contains(string_split(symbol, '.'), name);
 
--- links: every link once, with whoever points; names that code uses without a link that says how are references
+-- links: every link once, with whoever points; names that a text uses are references where it has no links
 CREATE TABLE links AS
 WITH cut AS (
     SELECT file_row_number AS place, links, "references" FROM read_parquet($chunks, file_row_number = true)
@@ -37,7 +37,7 @@ WITH cut AS (
 ), every AS (
     SELECT place, kind, target, max(confidence) AS confidence, bool_or(declared) AS declared FROM said GROUP BY ALL
     UNION ALL
-    SELECT DISTINCT place, 'references', target, $name_confidence, false FROM used ANTI JOIN said USING (place, target)
+    SELECT DISTINCT place, 'references', target, $name_confidence, false FROM used ANTI JOIN said USING (place)
 )
 SELECT row_number() OVER (ORDER BY place, kind, target) AS number, * FROM every;
 
@@ -54,9 +54,23 @@ WITH met AS (
 )
 SELECT DISTINCT * EXCLUDE (rank) FROM best QUALIFY near = max(near) OVER (PARTITION BY number);
 
--- imported: the names that each file knows what it imports by
+-- imported: the names that each file knows what it imports by: as it says it, dotted, and the last part alone
 CREATE TABLE imported AS
-SELECT DISTINCT source, unnest([target, regexp_extract(target, '[^./:]+$')]) AS bound, uri, rest FROM reached;
+WITH dotted AS (
+    SELECT *, trim(regexp_replace(regexp_replace(
+        target, '\.(jsx?|tsx?|mjs|cjs|h|hpp|hh|hxx)$', ''), '::|[/.]+', '.', 'g'), '.') AS plain
+    FROM reached
+)
+SELECT DISTINCT source, unnest([target, plain, regexp_extract(plain, '[^.]+$')]) AS bound, uri, rest FROM dotted;
+
+-- taken: single names that a file takes from what it imports
+INSERT INTO imported
+WITH dotted AS (
+    SELECT p.uri AS source, target, regexp_extract(target, '[^.]+$') AS name
+    FROM links JOIN places p USING (place) WHERE kind = 'references' AND contains(target, '.')
+)
+SELECT DISTINCT d.source, name, i.uri, name
+FROM dotted d JOIN imported i ON i.source = d.source AND i.rest = '' AND d.target = i.bound || '.' || name;
 
 -- passed_on: a name that the imported file itself imports leads to where that one has it from
 CREATE OR REPLACE TABLE imported AS
@@ -83,12 +97,15 @@ WHERE w.scope = 'import'
 UNION ALL
 SELECT w.number, w.rank, w.scope, w.member, b.unit, b.uri
 FROM wanted w
-JOIN (SELECT DISTINCT source, uri FROM imported) i ON w.key = i.source
-JOIN bearers b ON b.key = CASE WHEN w.member THEN 'tail' ELSE 'file' END || chr(31) || i.uri || chr(31) || w.rest
+JOIN (
+    SELECT DISTINCT uri, unnest(['imports', 'members']) AS form, form || chr(31) || source || chr(31) AS key FROM imported
+) i USING (key)
+JOIN bearers b ON b.key = CASE form WHEN 'members' THEN 'member' ELSE 'file' END || chr(31) || i.uri || chr(31) || w.rest
 WHERE w.scope = 'imported'
 UNION ALL
 SELECT r.number, CASE WHEN b.unit IS NULL THEN 1 ELSE 0 END, 'import', false, coalesce(b.unit, r.unit), r.uri
 FROM reached r
+JOIN links l ON l.number = r.number AND l.kind = 'imports'
 LEFT JOIN imported i ON i.source = r.source AND i.bound = r.target
 LEFT JOIN bearers b ON i.rest <> '' AND b.key = 'file' || chr(31) || i.uri || chr(31) || i.rest;
 
@@ -109,8 +126,8 @@ SELECT *, count(*) OVER (PARTITION BY number) AS bearers FROM near;
 CREATE TABLE crossed AS
 WITH weighed AS (
     SELECT kind, place, unit, declared,
-           confidence * share * CASE WHEN member THEN $member_confidence ELSE 1 END / bearers AS confidence
-    FROM found JOIN scopes USING (scope)
+           (1 - (1 - confidence) * (1 - share)) / bearers AS confidence
+    FROM found JOIN scopes USING (scope, member)
     WHERE unit <> own
 ), kept AS (
     SELECT kind, place AS source, unit AS target, max(confidence) AS confidence, bool_or(declared) AS declared

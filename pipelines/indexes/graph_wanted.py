@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import posixpath
 import re
 from collections.abc import Sequence
@@ -15,9 +16,9 @@ _SHARED_FOLDER = frozenset({"go", "java", "kotlin", "csharp", "c", "swift", "sca
 _IMPLICIT_OWNER = frozenset({"java", "kotlin", "csharp", "c", "swift", "scala", "ruby"})
 _EXPLICIT = frozenset({"python", "javascript", "rust", "go"})  # a bare name comes from the file or from an import
 # What values of the language itself have: `x.append` says nothing about who else defines an `append`.
-_BUILT_IN = frozenset(name for kind in (str, bytes, list, dict, set, int, float, Exception) for name in dir(kind)) | {
-    "push", "map", "filter", "forEach", "reduce", "slice", "then", "catch", "length", "toString", "equals", "hashCode",
-    "size", "add", "put", "contains", "iter", "unwrap", "clone", "into", "len", "collect",
+_BUILT_IN = frozenset(name for kind in (str, bytes, list, dict, set, float, Exception) for name in dir(kind)) | {
+    *dir(builtins), "push", "map", "filter", "forEach", "reduce", "slice", "then", "catch", "length", "toString",
+    "equals", "hashCode", "size", "add", "put", "contains", "iter", "unwrap", "clone", "into", "len", "collect",
 }  # fmt: skip
 # What many a library's types have: said of something unknown, it hardly means ours.
 _EVERYDAY = frozenset({
@@ -44,7 +45,7 @@ class Wanted:
     """One key under which the target of a link may be found.
 
     Attributes:
-        key: What a bearer must be listed under; of `IMPORT` the key of an import, of `IMPORTED` the file's URI.
+        key: What a bearer must be listed under; of `IMPORT` and `IMPORTED` what imports are listed under.
         rest: The name inside what is imported, for `IMPORT` and `IMPORTED`.
         member: Whether the name is a member of something unknown, so that another type's is as likely.
     """
@@ -55,7 +56,7 @@ class Wanted:
     member: bool = False
 
 
-def symbol_wanted(target: str, uri: str, owner: str, family: str) -> list[Wanted]:
+def symbol_wanted(target: str, uri: str, owner: str, family: str, *, member: bool = False) -> list[Wanted]:
     """Where to look for a symbol that code names, best first: its file, its imports, its folder, everywhere.
 
     Args:
@@ -63,30 +64,35 @@ def symbol_wanted(target: str, uri: str, owner: str, family: str) -> list[Wanted
         uri: The file that names it.
         owner: Symbol that the name stands in, "" outside of all.
         family: The file's language family.
+        member: Whether it is the last name of a member of something whose type is unknown.
 
     Examples:
-        >>> [w.scope.value for w in symbol_wanted("stages_of", "a.py", "ingest", "python")]
-        ['file', 'import', 'imported']
+        >>> [w.scope.value for w in symbol_wanted("stages_of", "a.py", "ingest", "python") if not w.member]
+        ['file', 'import']
     """
     parts = parts_of(target)
     if not parts:
         return []
+    if member and len(parts) == 1:
+        return _member_wanted(parts[0], uri, family)
     if parts[0] in OWN:
         return _own_wanted(parts[1:], uri, owner, family)
-    full, tail, member = ".".join(parts), parts[-1], len(parts) > 1
+    full = ".".join(parts)
     found = [Wanted(Scope.FILE, key("file", uri, f"{outer}.{full}")) for outer in _owners(owner, family)]
     found.append(Wanted(Scope.FILE, key("file", uri, full)))
     found += _import_wanted(parts, uri)
     if family in _SHARED_FOLDER:
         found.append(Wanted(Scope.FOLDER, key("folder", f"{family}:{posixpath.dirname(uri)}", full)))
-    found.append(Wanted(Scope.IMPORTED, uri, full))
-    if member and len(parts) > 1:
+    # Where imports name what they take, only one of everything could have brought a name that they do not.
+    found.append(Wanted(Scope.IMPORTED, key("imports", uri, ""), full, member=family in _EXPLICIT))
+    if len(parts) > 1:
         found.append(Wanted(Scope.CORPUS, key("corpus", family, full)))
         found.append(Wanted(Scope.CORPUS, key("corpus", family, ".".join(parts[-2:]))))
-        found += _member_wanted(tail, uri, family)
     elif family not in _EXPLICIT:
         found.append(Wanted(Scope.CORPUS, key("corpus", family, full)))
-    return found
+    # What a type does not define itself it may inherit; of other dotted names whatever is not here is elsewhere.
+    inherited = len(parts) > 1 and parts[:-1] == owner.split(".")[:-1]
+    return [*found, *_member_wanted(parts[-1], uri, family)] if inherited else found
 
 
 def _own_wanted(parts: Sequence[str], uri: str, owner: str, family: str) -> list[Wanted]:
@@ -117,8 +123,11 @@ def _import_wanted(parts: Sequence[str], uri: str) -> list[Wanted]:
 def _member_wanted(tail: str, uri: str, family: str) -> list[Wanted]:
     if tail in _BUILT_IN:
         return []
-    found = [Wanted(Scope.FILE, key("tail", uri, tail), member=True), Wanted(Scope.IMPORTED, uri, tail, member=True)]
-    return found if tail in _EVERYDAY else [*found, Wanted(Scope.CORPUS, key("any", family, tail), member=True)]
+    found = [
+        Wanted(Scope.FILE, key("member", uri, tail), member=True),
+        Wanted(Scope.IMPORTED, key("members", uri, ""), tail, member=True),
+    ]
+    return found if tail in _EVERYDAY else [*found, Wanted(Scope.CORPUS, key("members", family, tail), member=True)]
 
 
 def import_wanted(target: str, uri: str, family: str) -> list[tuple[str, str]]:

@@ -22,7 +22,9 @@ class VectorSettings(BaseModel):
     training_points_per_code: int = Field(ge=1)
     training_rounds: int = Field(ge=1)
     dimensions_per_code: int = Field(ge=1)
+    bytes_per_vector: float = Field(gt=0.0)
     probe_share: float = Field(gt=0.0, le=1.0)
+    probe_growth: float = Field(gt=1.0)
     refine_factor: int = Field(ge=1)
     max_refine_factor: int = Field(ge=1)
     outgrown: float = Field(gt=1.0)
@@ -70,7 +72,8 @@ class GraphSettings(BaseModel):
 
     enabled: bool
     scopes: dict[str, float]
-    member_confidence: float = Field(gt=0.0, le=1.0)
+    member_scopes: dict[str, float]
+    whole_from: float = Field(ge=0.0, le=1.0)
     name_confidence: float = Field(gt=0.0, le=1.0)
     least_confidence: float = Field(gt=0.0, le=1.0)
     least_mention_confidence: float = Field(ge=0.0, le=1.0)

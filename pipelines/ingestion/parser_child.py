@@ -12,7 +12,7 @@ import os
 import pickle
 import resource
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -28,6 +28,7 @@ from pipelines.embedding.word_vectors import load_word_vectors
 from pipelines.ingestion.parser_protocol import CRASHED, LENGTH, OUT_OF_MEMORY, Confinement, Cut, Request
 
 _DETAIL_CHARACTERS = 500
+_CHARACTERS_PER_TOKEN = 64  # at most
 _PIECE = 1 << 16  # characters: longer texts are counted piece by piece, since an encoding takes 300 bytes a token
 
 
@@ -36,7 +37,7 @@ def main() -> None:
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not come between the answers
     told: Confinement = _received(requests)
-    count = in_pieces(load_token_counter(told.embedding))
+    count = bounded(load_token_counter(told.embedding))
     chunkers = chunkers_with(_when_needed(told.embedding))
     _confine(told.memory_bytes)
     gc.freeze()
@@ -84,8 +85,12 @@ def cut(request: Request, count: TokenCounter, chunkers: Chunkers = CHUNKERS) ->
     return chunk_plainly(document, sizes, count), note
 
 
-def in_pieces(count: TokenCounter) -> Callable[[str], int]:
-    """The same counter, whose memory is bounded: long texts are cut at a line end or blank, where tokens end too."""
+def bounded(count: TokenCounter) -> TokenCounter:
+    """The same counter, with bounds on its memory and on the length of a chunk.
+
+    Long texts are cut at a line end or blank, where tokens end too. A text counts at least one token for every 64
+    characters: an encoder that knows no token for a word takes megabytes without a blank for a single one.
+    """
 
     def counted(text: str) -> int:
         total, start = 0, 0
@@ -94,7 +99,7 @@ def in_pieces(count: TokenCounter) -> Callable[[str], int]:
             end = end if end > start else start + _PIECE
             total += count(text[start:end])
             start = end
-        return total + count(text[start:] if start else text)
+        return max(total + count(text[start:] if start else text), len(text) // _CHARACTERS_PER_TOKEN)
 
     return counted
 

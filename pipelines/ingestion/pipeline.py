@@ -67,20 +67,23 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
         if not progress.counts.get("documents", 0) + progress.counts.get("unchanged", 0):
             sources = [str(source) for source in plan.sources]
             raise SourceError(f"nothing to index in {sources}: {progress.rejected or 'no files'}")
-        watch(progress.entering("building indexes", clock()))
+        watch(progress.entering("merging tables", clock()))
         builder = GenerationBuilder(staged, plan.index, map_shards=executor.tasks)
         merged = builder.merge(parts_in(parts), base=base)
         facts = facts_of(plan, model, sizes, parent=parent)
         content_hash = builder.content_hash(merged, facts)
-        kept = parent if content_hash == live_hash else None
-        if kept is None:
+        generation, published = parent, content_hash != live_hash
+        if generation is None or published:
+            watch(progress.entering("building indexes", clock()))
             builder.index(merged, parts_in(parts), facts, base=base)
+            watch(progress.entering("publishing", clock()))
+            generation = catalog.publish(staged, expected_parent=parent)
         return outcome_of(
             merged,
             progress.entering("done", clock()),
-            generation=kept or catalog.publish(staged, expected_parent=parent),
+            generation=generation,
             content_hash=content_hash,
-            published=kept is None,
+            published=published,
             extraction=plan.extraction.enabled,
         )
 

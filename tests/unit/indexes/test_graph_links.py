@@ -12,7 +12,6 @@ from pipelines.domain.links import Link, LinkKind
 from tests.support.graphs import Part, a_file, a_graph, calls, edges, graph_settings, imports
 
 SETTINGS = graph_settings()
-MEMBER = SETTINGS.member_confidence
 
 
 def crossed(folder: Path, *files: Part, rejected: Sequence[Rejection] = ()) -> set[tuple[str, str, str, float]]:
@@ -22,9 +21,7 @@ def crossed(folder: Path, *files: Part, rejected: Sequence[Rejection] = ()) -> s
 def test_a_name_of_the_same_file_is_meant_before_any_other(tmp_path: Path) -> None:
     """ING-14: a call finds the function beside it, though another file has one of that name."""
     here = a_file("t/a.py", {"symbol": "main", "links": calls("load")}, "load")
-    assert crossed(tmp_path, here, a_file("t/b.py", "load")) == {
-        ("calls", "t/a.py main", "t/a.py load", SETTINGS.scopes["file"])
-    }
+    assert crossed(tmp_path, here, a_file("t/b.py", "load")) == {("calls", "t/a.py main", "t/a.py load", 1.0)}
 
 
 def test_an_imported_name_is_meant_before_a_method_of_the_same_file(tmp_path: Path) -> None:
@@ -33,8 +30,8 @@ def test_an_imported_name_is_meant_before_a_method_of_the_same_file(tmp_path: Pa
         "t/a.py", {"links": imports("t.b.load")}, {"symbol": "main", "links": calls("load")}, "Store", "Store.load"
     )
     assert crossed(tmp_path, here, a_file("t/b.py", "load")) == {
-        ("imports", "t/a.py", "t/b.py load", SETTINGS.scopes["import"]),
-        ("calls", "t/a.py main", "t/b.py load", SETTINGS.scopes["import"]),
+        ("imports", "t/a.py", "t/b.py load", 1.0),
+        ("calls", "t/a.py main", "t/b.py load", 1.0),
     }
 
 
@@ -67,13 +64,13 @@ def test_a_member_of_its_own_class_is_found_by_self(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("bearers", [1, 2, 3])
 def test_confidence_falls_with_the_number_that_bear_a_name(tmp_path: Path, bearers: int) -> None:
-    """ING-14: link's own × place × member ÷ bearers, and nothing below the least confidence."""
+    """ING-14: (1 − (1 − link's own) × (1 − the place's)) ÷ bearers, and nothing below the least confidence."""
     files = [
-        a_file("t/a.py", {"symbol": "main", "links": (Link(LinkKind.CALLS, "thing.unfold", 0.9),)}),
+        a_file("t/a.py", {"symbol": "main", "links": (Link(LinkKind.CALLS, "unfold", 0.3),)}),
         *(a_file(f"t/b{number}.py", f"T{number}.unfold") for number in range(bearers)),
     ]
-    least = 0.15
-    confidence = 0.9 * SETTINGS.scopes["corpus"] * MEMBER / bearers
+    confidence = (1 - (1 - 0.3) * (1 - SETTINGS.member_scopes["corpus"])) / bearers
+    least = confidence * bearers / 2.5
     found = sorted(edges(a_graph(tmp_path, files, settings=graph_settings(least_confidence=least)), files))
     kept = range(bearers) if confidence >= least else ()
     assert [edge[:3] for edge in found] == [("calls", "t/a.py main", f"t/b{n}.py T{n}.unfold") for n in kept]
@@ -107,7 +104,7 @@ def test_files_of_one_folder_share_names_where_their_language_does(tmp_path: Pat
         ),
     ]
     found = crossed(tmp_path, *files)
-    assert ("calls", "t/store/a.go Main", "t/store/b.go load", SETTINGS.scopes["folder"]) in found
+    assert ("calls", "t/store/a.go Main", "t/store/b.go load", 1.0) in found
     assert ("calls", "t/main.go main", "t/store/b.go Open", 1.0) in found
 
 
@@ -136,8 +133,7 @@ def test_a_citation_finds_the_work_by_title_number_or_key(tmp_path: Path) -> Non
         a_file("t/c.md", {"symbol": "c"}, language=None, title="Attention Is All You Need"),
         a_file("t/d.md", {"symbol": "d"}, language=None, metadata={"key": "Smith2020"}),
     ]
-    work = SETTINGS.scopes["work"]
-    assert crossed(tmp_path, *files) == {("cites", "t/a.md", f"t/{name}.md {name}", work) for name in "bcd"}
+    assert crossed(tmp_path, *files) == {("cites", "t/a.md", f"t/{name}.md {name}", 1.0) for name in "bcd"}
 
 
 def test_a_declared_link_of_a_document_is_kept_whatever_its_confidence(tmp_path: Path) -> None:
@@ -153,8 +149,12 @@ def test_a_declared_link_of_a_document_is_kept_whatever_its_confidence(tmp_path:
 
 def test_names_used_without_a_link_are_references_unless_a_link_says_more(tmp_path: Path) -> None:
     """ING-14: a call is not told again as a reference."""
-    here = a_file("t/a.py", {"symbol": "main", "links": calls("load"), "references": ("load", "SIZE")}, "load", "SIZE")
-    assert {(kind, target) for kind, _, target, _ in crossed(tmp_path, here)} == {
-        ("calls", "t/a.py load"),
-        ("references", "t/a.py SIZE"),
+    both = (*calls("load"), Link(LinkKind.REFERENCES, "load"), Link(LinkKind.REFERENCES, "SIZE"))
+    here = a_file(
+        "t/a.py", {"symbol": "main", "links": both}, {"symbol": "twin", "references": ("SIZE",)}, "load", "SIZE"
+    )
+    assert {(kind, source, target) for kind, source, target, _ in crossed(tmp_path, here)} == {
+        ("calls", "t/a.py main", "t/a.py load"),
+        ("references", "t/a.py main", "t/a.py SIZE"),
+        ("references", "t/a.py twin", "t/a.py SIZE"),
     }
