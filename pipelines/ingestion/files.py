@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
 from pipelines.ingestion import transcripts, tree
-from pipelines.ingestion.content_types import kind_of
+from pipelines.ingestion.content_types import kind_of, paper_of
 from pipelines.ingestion.declared import DeclarationError, Declared, with_declared
 from pipelines.ingestion.front_matter import front_matter
 from pipelines.ingestion.items import FileItem, escaped
@@ -55,7 +55,7 @@ def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -
 
 
 def _front_matter(document: Document, settings: DeclaredSettings, facts: list[Declared]) -> Iterator[Rejection]:
-    if document.content_type is not ContentType.MARKDOWN:
+    if document.content_type is not ContentType.MARKDOWN and document.language != "markdown":
         return
     try:
         found = front_matter(document.text, limit=settings.max_bytes, depth=settings.max_depth)
@@ -93,7 +93,14 @@ def _content(item: FileItem, path: tuple[str, ...], settings: IngestSettings, *,
 
 
 def expanded(document: Document) -> Iterator[Document | Rejection]:
-    """The documents that a file holds: a transcript one per session, most others one, which is the file itself."""
+    """The documents that a file holds: a transcript one per session, most others one, which is the file itself.
+
+    A paper in JSON is written out as Markdown.
+    """
+    if document.content_type is ContentType.PAPER and document.language == "json":
+        paper = paper_of(document.text)
+        yield document if paper is None else replace(document, text=paper, language="markdown")
+        return
     if document.content_type is not ContentType.CONVERSATION:
         yield document
         return
