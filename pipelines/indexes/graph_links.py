@@ -74,7 +74,7 @@ def resolve_links(connection: Database, tables: Path, settings: GraphSettings) -
         run(name)
     _bearers(connection, tables)
     _wants(connection, settings)
-    for name in ("reached", "imported", "taken", *["passed_on"] * _HOPS, "met", "found"):
+    for name in ("reached", "imported", "types", "taken", *["passed_on"] * _HOPS, "met", "found"):
         run(name)
     shares = pa.Table.from_pylist(
         [

@@ -108,6 +108,22 @@ def test_files_of_one_folder_share_names_where_their_language_does(tmp_path: Pat
     assert ("calls", "t/main.go main", "t/store/b.go Open", 1.0) in found
 
 
+def test_a_type_that_is_imported_by_its_file_is_meant_itself_and_what_it_inherits_is_found(tmp_path: Path) -> None:
+    """ING-14: Java imports a file as the type in it, and calls what a base type has without saying whose it is."""
+    files = [
+        a_file("t/a/Base.java", {"kind": "preamble"}, "Base", "Base.assist", language="java"),
+        a_file(
+            "t/b/Main.java",
+            {"links": imports("a.Base")},
+            {"symbol": "Main.run", "links": calls("a.Base", "assist")},
+            language="java",
+        ),
+    ]
+    assert {(kind, target) for kind, _, target, _ in crossed(tmp_path, *files)} == {
+        ("imports", "t/a/Base.java Base"), ("calls", "t/a/Base.java Base"), ("calls", "t/a/Base.java Base.assist"),
+    }  # fmt: skip
+
+
 def test_links_in_prose_lead_to_documents_and_their_sections(tmp_path: Path) -> None:
     """ING-14: relative paths, anchors, heading names and paths from the root of the tree."""
     prose: list[Link] = [
