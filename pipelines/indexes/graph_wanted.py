@@ -245,6 +245,8 @@ def work_wanted(target: str) -> list[Wanted]:
         >>> work_wanted("https://doi.org/10.1000/XYZ")[0].key.split(chr(31))
         ['work', 'doi', '10.1000/xyz']
     """
+    if target.isdecimal():  # the number of a reference means something in its own document alone
+        return []
     keys = [*number_keys(target), key("work", "key", target.casefold())]
     if len(title := title_key(target)) > SHORTEST_TITLE:
         keys.append(key("work", "title", title))

@@ -140,16 +140,18 @@ def test_links_in_prose_lead_to_documents_and_their_sections(tmp_path: Path) -> 
 
 
 def test_a_citation_finds_the_work_by_title_number_or_key(tmp_path: Path) -> None:
-    """ING-14: papers of the corpus that a paper cites."""
-    cited = ("https://doi.org/10.1000/Abc", "Attention is all you need.", "smith2020")
+    """ING-7, ING-14: papers of the corpus that a paper cites; a number in a list of references names none."""
+    cited = ("https://doi.org/10.1000/Abc", "Attention is all you need.", "smith2020", "arxiv:1706.03762", "12")
     links = tuple(Link(LinkKind.CITES, target) for target in cited)
     files = [
         a_file("t/a.md", {"links": links}, language=None),
         a_file("t/b.md", {"symbol": "b"}, language=None, metadata={"doi": "10.1000/abc"}),
         a_file("t/c.md", {"symbol": "c"}, language=None, title="Attention Is All You Need"),
         a_file("t/d.md", {"symbol": "d"}, language=None, metadata={"key": "Smith2020"}),
+        a_file("t/e.md", {"symbol": "e"}, language=None, metadata={"arxiv_id": "1706.03762"}),
+        a_file("t/f.md", {"symbol": "f", "heading_path": ("12",)}, language=None, metadata={"id": "12"}),
     ]
-    assert crossed(tmp_path, *files) == {("cites", "t/a.md", f"t/{name}.md {name}", 1.0) for name in "bcd"}
+    assert crossed(tmp_path, *files) == {("cites", "t/a.md", f"t/{name}.md {name}", 1.0) for name in "bcde"}
 
 
 def test_a_declared_link_of_a_document_is_kept_whatever_its_confidence(tmp_path: Path) -> None:
