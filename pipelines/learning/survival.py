@@ -27,6 +27,7 @@ on a smooth density that vanishes at both ends is exact to rounding (Trefethen a
 _NEGLIGIBLE = 40.0
 """Density that is e^40 times below its peak is left out."""
 _EDGE = 1e-12
+_CERTAIN = 500.0  # a hazard beyond which e^hazard is as good as infinite
 _FURTHEST_BIN = 400
 
 
@@ -209,7 +210,8 @@ class Survival:
     def _slope(self, log_rate: float) -> float:
         rate = math.exp(log_rate)
         hazard = rate * self.ages
-        gone = np.divide(hazard, np.expm1(hazard), out=np.ones_like(hazard), where=hazard > 0.0)
+        bounded = np.minimum(hazard, _CERTAIN)
+        gone = np.divide(bounded, np.expm1(bounded), out=np.ones_like(hazard), where=bounded > 0.0)
         return self.shape - rate * self.rate_hours - float(self.accurate @ hazard) + float(self.inaccurate @ gone)
 
     def _log_density(self, log_rates: Floats) -> Floats:
