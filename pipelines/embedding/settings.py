@@ -21,4 +21,5 @@ class EmbeddingSettings(BaseModel):
     length_step: int = Field(ge=1)
     threads: int = Field(ge=0)
     device: Literal["auto", "cpu", "cuda"]
+    dimension: int = Field(ge=0)
     precision: Literal["auto", "fp32", "bf16", "int8"]
