@@ -1,11 +1,13 @@
 """Index sources and make the result live.
 
     python -m jobs.reindex --source PATH [--source PATH …] --store DIR [--domain NAME] [--full] [--json]
+    python -m jobs.reindex --store DIR          the live generation's documents anew, from their stored texts
     ray job submit --working-dir . -- python -m jobs.reindex --source PATH --store DIR
 
 A source is a folder, a file, or a BEIR corpus (`.jsonl`, `.jsonl.gz`); under `ray job submit` give absolute paths.
-Content that is live already is not published again. `--full` makes everything anew: it forgets cached vectors and
-entities and publishes in any case. A run that fails or is killed changes nothing, and can be started again.
+Documents that the live generation holds already are taken from it; content that is live already is not published
+again. `--full` makes everything anew: it forgets cached vectors and entities and publishes in any case. A run that
+fails or is killed changes nothing, and can be started again.
 Exit codes: 0 the content is live, 1 nothing changed, with a reason, 2 wrong usage.
 """
 
@@ -59,13 +61,14 @@ def plan_of(settings: Settings, sources: Sequence[Path], *, domain: Domain | Non
     """What the settings and a job's arguments ask for.
 
     Raises:
-        ConfigurationError: No source is given.
+        ConfigurationError: No source is given, and there is no live generation whose texts could be indexed anew.
     """
-    if not sources:
+    root = Path(settings.storage.root).absolute()
+    if not sources and Catalog(root).pointer().generation is None:
         raise ConfigurationError("expected at least one --source: a folder, a file or a corpus")
     return Plan(
         sources=[path.absolute() for path in sources],
-        store=Path(settings.storage.root).absolute(),
+        store=root,
         domain=domain,
         full=full,
         fingerprint=settings.fingerprint,

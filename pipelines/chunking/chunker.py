@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from pipelines.chunking.code import chunk_code
 from pipelines.chunking.markdown import chunk_markdown
+from pipelines.chunking.paper import chunk_paper
 from pipelines.chunking.record import chunk_record
 from pipelines.chunking.rst import chunk_rst
 from pipelines.chunking.sizes import ChunkSizes, TokenCounter
@@ -20,7 +21,7 @@ CHUNKERS: Mapping[ContentType, Chunker] = {
     ContentType.CODE: chunk_code,
     ContentType.MARKDOWN: chunk_markdown,
     ContentType.RST: chunk_rst,
-    ContentType.PAPER: chunk_text,
+    ContentType.PAPER: chunk_paper,
     ContentType.CONVERSATION: chunk_text,
     ContentType.CONFIGURATION: chunk_text,
     ContentType.TEXT: chunk_text,

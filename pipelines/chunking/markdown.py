@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from urllib.parse import unquote
@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from pipelines.chunking.equations import displayed
+from pipelines.chunking.equations import fenced_equations, with_explanations
 from pipelines.chunking.hierarchy import Positions
 from pipelines.chunking.sections import ANCHOR, HEADING, LIST, PARAGRAPH, WHOLE, Block, Heading, Outline, chunk_outline
 from pipelines.chunking.sizes import ChunkSizes, TokenCounter
@@ -58,7 +58,7 @@ def markdown_outline(text: str, source: bytes) -> Outline:
     reader = _Reader(source, lines)
     blocks = reader.blocks(_parser().parse(text[match.end() :] if match else text))
     return Outline(
-        blocks=_with_whole_equations(blocks, source),
+        blocks=_with_equations(blocks, source),
         front=front,
         anchors=Positions.of(reader.anchors),
         links=Positions.of(reader.links),
@@ -132,7 +132,7 @@ class _Reader:
             return Block(start, end, HEADING, heading=heading if token.level == 0 else None)
         if kind == PARAGRAPH:
             alone = ANCHOR if _is_anchor(opened.text) else PARAGRAPH
-            return Block(start, end, alone, uncut=tuple(displayed(self._source, start, end)))
+            return Block(start, end, alone)
         return Block(start, end, kind, inner=() if kind == WHOLE else tuple(opened.inner))
 
     def _heading(self, token: Token, title: str, start: int) -> Heading:
@@ -187,23 +187,26 @@ def _is_anchor(html: str) -> bool:
     return len(html) < _REACH and _ANCHOR.search(html) is not None and not _TAG.sub("", html).strip()
 
 
-def _with_whole_equations(blocks: Sequence[Block], source: bytes) -> list[Block]:
-    """The blocks, where those between `$$` and `$$` are one: the parser takes blank lines in it for their ends."""
+def _with_equations(blocks: Sequence[Block], source: bytes) -> list[Block]:
+    """The blocks, where those between `$$` and `$$` are one: the parser takes a blank line there for an end."""
     joined: list[Block] = []
     index = 0
     while index < len(blocks):
         end = index + 1
         if _opens_equation(blocks[index], source):
-            reach = range(index + 1, min(len(blocks), index + 1 + _LONGEST_EQUATION))
+            reach = range(end, min(len(blocks), end + _LONGEST_EQUATION))
             end = 1 + next((other for other in reach if _opens_equation(blocks[other], source)), index)
-        last = blocks[end - 1]
-        joined.append(blocks[index] if end == index + 1 else _whole(blocks[index].start, last.end, source))
+        joined.append(blocks[index] if end == index + 1 else Block(blocks[index].start, blocks[end - 1].end))
         index = end
-    return joined
+    equations = [span for block in _paragraphs(joined) for span in fenced_equations(source, block.start, block.end)]
+    return with_explanations(joined, source, equations) if equations else joined
 
 
-def _whole(start: int, end: int, source: bytes) -> Block:
-    return Block(start, end, uncut=tuple(displayed(source, start, end)))
+def _paragraphs(blocks: Sequence[Block]) -> Iterator[Block]:
+    for block in blocks:
+        if block.kind == PARAGRAPH:
+            yield block
+        yield from _paragraphs(block.inner)
 
 
 def _opens_equation(block: Block, source: bytes) -> bool:

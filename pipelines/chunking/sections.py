@@ -95,12 +95,19 @@ def chunk_outline(
     of the blocks between them. Lists stay whole up to their own limit, every other block up to the maximum.
     """
     meter = Meter(source, count_tokens)
-    sections = _with_depths(_sections(outline.blocks), sizes, meter)
+    sections = _with_depths(_with_preamble(_sections(outline.blocks), sizes, meter), sizes, meter)
     units: list[Unit] = []
     for section, unit in _units(sections, outline.front, len(source)):
         for run, blocks in _runs(section, unit, sizes, meter):
-            cuts = partial(_cuts, blocks, run, source, sizes, meter)
-            parts = fitted(run, cuts, limit=sizes.target_tokens, source=source, sizes=sizes, meter=meter)
+            parts = fitted(
+                run,
+                partial(_cuts, blocks, run, source, sizes, meter),
+                limit=sizes.target_tokens,
+                source=source,
+                sizes=sizes,
+                meter=meter,
+                sentence_cuts=partial(_sentence_cuts, blocks, run, source, sizes, meter),
+            )
             units += _parts_named(parts, run, blocks)
     units = [_annotated(unit, outline) for unit in units]
     return assemble(document, source, units, facts=Facts(links=outline.links), sizes=sizes, count_tokens=count_tokens)
@@ -158,6 +165,16 @@ def _with_anchors_ahead(blocks: Sequence[Block], heading: int) -> int:
     return first
 
 
+def _with_preamble(sections: list[_Section], sizes: ChunkSizes, meter: Meter) -> list[_Section]:
+    """Sections, of which the title's begins with what stands before it where the two fit the target together."""
+    if len(sections) == 1 or sections[0].headings or sections[1].rank:
+        return sections
+    before, title = sections[:2]
+    if not meter.fits(before.blocks[0].start, title.blocks[-1].end, sizes.target_tokens):
+        return sections
+    return [replace(title, blocks=[*before.blocks, *title.blocks]), *sections[2:]]
+
+
 def _with_depths(sections: Sequence[_Section], sizes: ChunkSizes, meter: Meter) -> list[_Section]:
     """Sections on the deepest level with those below them, where they fit the target together."""
     joined: list[_Section] = []
@@ -178,24 +195,25 @@ def _with_depths(sections: Sequence[_Section], sizes: ChunkSizes, meter: Meter) 
     return joined
 
 
-def _has_title(sections: Sequence[_Section]) -> bool:
-    """Whether the first section is headed by the only heading of the first rank, or by one of rank 0."""
-    if not sections[0].headings:
-        return False
-    widest = sections[0].headings[0]
-    others = (section for section in sections[1:] if section.rank == widest.rank)
-    return widest.rank == 0 or (widest.rank == 1 and next(others, None) is None)
+def _title_of(sections: Sequence[_Section]) -> _Section | None:
+    """The section that stands for the document: headed by a title, or first and by the only heading of rank 1."""
+    for section in sections[:2]:
+        if section.headings and section.rank == 0:
+            return section
+    first = sections[0]
+    others = (section for section in sections[1:] if section.rank == 1)
+    return first if first.headings and first.rank == 1 and next(others, None) is None else None
 
 
 def _units(sections: Sequence[_Section], front: int, size: int) -> Iterator[tuple[_Section, Unit]]:
     """A unit per section, which together cover the document; front matter belongs to the document's title."""
-    titled = _has_title(sections)
-    if front and sections[0].headings and not titled:
+    title = _title_of(sections)
+    if front and sections[0].headings and title is None:
         sections = [_Section(), *sections]
     starts = [0, *(section.blocks[0].start for section in sections[1:]), size]
     for section, (start, end) in zip(sections, pairwise(starts), strict=True):
         headings = section.headings
-        whole = not headings or (titled and section is sections[0])
+        whole = section is title or (not headings and title is None)
         above = (*(_path(headings[:depth]) for depth in range(section.own, 0, -1)), PREAMBLE)
         yield (
             section,
@@ -204,8 +222,8 @@ def _units(sections: Sequence[_Section], front: int, size: int) -> Iterator[tupl
                 end=end,
                 path=_path(headings) if headings else PREAMBLE,
                 kind="section" if headings else PREAMBLE,
-                level=0 if whole else min(section.rank, _DEEPEST),
-                parents=above if headings else (),
+                level=0 if whole else min(section.rank or _DEEPEST, _DEEPEST),
+                parents=above if headings and section is not title else (),
                 context=_context(headings[: section.own]),
                 part_context=_context(headings),
                 part_kind="paragraphs",
@@ -312,6 +330,17 @@ def _parts_named(parts: Sequence[Unit], run: Unit, blocks: Sequence[Block]) -> I
 def _cuts(blocks: Sequence[Block], unit: Unit, source: bytes, sizes: ChunkSizes, meter: Meter) -> Cuts:
     """Cuts before blocks, and inside those that are too long alone."""
     return Cuts.between(unit.start, unit.end, _between(blocks, source, sizes, meter))
+
+
+def _sentence_cuts(blocks: Sequence[Block], unit: Unit, source: bytes, sizes: ChunkSizes, meter: Meter) -> Cuts:
+    """The same, and cuts between the sentences of every paragraph, however short."""
+    prose = (
+        position
+        for block in blocks
+        if block.kind == PARAGRAPH and not block.inner
+        for position in _outside(block.uncut, sentences(source, block.start, block.end))
+    )
+    return Cuts.between(unit.start, unit.end, [*_between(blocks, source, sizes, meter), *prose])
 
 
 def _between(blocks: Sequence[Block], source: bytes, sizes: ChunkSizes, meter: Meter) -> Iterator[int]:

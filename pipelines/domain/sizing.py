@@ -29,13 +29,15 @@ class MadeBy(Struct, kw_only=True, frozen=True, omit_defaults=True):
 
     Attributes:
         tokens: Length of the chunk.
-        minimum: The minimum in force when it was cut; None where it was not cut by learned sizes.
+        target: The target in force when it was cut; None where it was not cut by learned sizes.
+        minimum: The minimum in force; None as above.
         before: The budget for leading context in force; None where the chunk has no such context.
         after: The same for trailing context.
         overflow: The strategy that made it; None for a unit that was whole.
     """
 
     tokens: Tokens
+    target: Tokens | None = None
     minimum: Tokens | None = None
     before: Tokens | None = None
     after: Tokens | None = None
@@ -54,6 +56,7 @@ def made_by(chunk: Chunk) -> MadeBy | None:
         return None
     return MadeBy(
         tokens=chunk.tokens,
+        target=_tokens(pairs.get("target")),
         minimum=_tokens(pairs.get("min")),
         before=_tokens(pairs.get("before")) if _tokens(pairs.get("leading")) else None,
         after=_tokens(pairs.get("after")) if _tokens(pairs.get("trailing")) else None,

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from pipelines.domain.ids import GenerationId
 from pipelines.indexes.gather import DenseTask, build_vectors
 from pipelines.indexes.generation import LUCENE_FOLDER, VECTORS_FOLDER, encoder_folder
+from pipelines.indexes.graph_build import GraphTask, build_graph_of
 from pipelines.indexes.lexical_build import MergeShards, ShardTask, build_merged, build_shard, shard_tasks
 from pipelines.indexes.manifest import Manifest, content_hash_of, seal
 from pipelines.indexes.merge import CHUNKS_FOLDER, Merge, Merged, merge_tables
@@ -91,11 +92,16 @@ class GenerationBuilder:
         self._one(build_merged, text)
         shutil.rmtree(self._work)
         found = {task.encoder: facts_of for task, facts_of in zip(dense, built, strict=False)}
-        return seal(self._staging, self._manifest(merged, found, facts))
+        graph = self._one(build_graph_of, GraphTask(self._staging, found, self._settings.graph))
+        return seal(self._staging, self._manifest(merged, found, facts, graph))
 
     def content_hash(self, merged: Merged, facts: Mapping[str, Any]) -> str:
         """What a generation of these tables would mean, known before anything is indexed."""
-        own = {"lexical": self._settings.lexical.model_dump(), "vectors": self._settings.vectors.model_dump()}
+        own = {
+            "lexical": self._settings.lexical.model_dump(),
+            "vectors": self._settings.vectors.model_dump(),
+            "graph": self._settings.graph.model_dump(exclude={"memory_mb", "threads"}),
+        }
         return content_hash_of(
             merged.digests,
             models={**dict(facts.get("models", {})), **{name: name for name in merged.encoders}},
@@ -132,7 +138,13 @@ class GenerationBuilder:
         found: list[Found] = list(self._map(run, [task]))
         return found[0]
 
-    def _manifest(self, merged: Merged, dense: Mapping[str, DenseFacts], facts: Mapping[str, Any]) -> Manifest:
+    def _manifest(
+        self,
+        merged: Merged,
+        dense: Mapping[str, DenseFacts],
+        facts: Mapping[str, Any],
+        graph: Mapping[str, int],
+    ) -> Manifest:
         told = dict(facts)
         content_hash = self.content_hash(merged, told)
         created_at = float(told.pop("created_at", None) or time.time())
@@ -142,7 +154,7 @@ class GenerationBuilder:
             parent=told.pop("parent", None),
             content_hash=content_hash,
             created_at=created_at,
-            counts=dict(merged.counts),
+            counts={**merged.counts, **graph},
             settings=str(told.pop("settings", "")),
             models=dict(told.pop("models", {})),
             dense=dict(dense),

@@ -8,8 +8,10 @@ from pathlib import Path
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import ContentHash
 from pipelines.indexes.chunk_store import ChunkStore
+from pipelines.indexes.graph import Graph
+from pipelines.indexes.graph_schemas import GRAPH_FOLDER
 from pipelines.indexes.lexical import LexicalIndex
-from pipelines.indexes.manifest import Manifest, read_generation_manifest
+from pipelines.indexes.manifest import FORMAT, Manifest, read_generation_manifest
 from pipelines.indexes.vectors import DenseIndex, open_dense
 from pipelines.runtime.sealed import verify_files
 
@@ -28,12 +30,15 @@ class Generation:
         chunks: ChunkStore,
         lexical: LexicalIndex,
         dense: Mapping[str, DenseIndex],
+        *,
+        graph: Graph | None = None,
     ) -> None:
         self.folder = folder
         self.manifest = manifest
         self.chunks = chunks
         self.lexical = lexical
         self._dense = dict(dense)
+        self._graph = graph
 
     @property
     def contents(self) -> Sequence[ContentHash]:
@@ -57,8 +62,21 @@ class Generation:
             known = ", ".join(self.encoders) or "none"
             raise StoreError(f"{self.manifest.id}: expected vectors of {encoder}, found {known}; reindex") from None
 
+    @property
+    def graph(self) -> Graph:
+        """Entities, mentions and cross-references.
+
+        Raises:
+            StoreError: The generation was built without a graph.
+        """
+        if self._graph is None:
+            raise StoreError(f"{self.manifest.id}: expected a graph, found none; set index.graph.enabled and reindex")
+        return self._graph
+
     def close(self) -> None:
         """Release files and memory; searches still running must have ended."""
+        if self._graph is not None:
+            self._graph.close()
         self.lexical.close()
         self.chunks.close()
 
@@ -70,10 +88,15 @@ def open_generation(folder: Path, *, verify: bool = True) -> Generation:
         verify: Compare every file with its hash in the manifest first, about a second per gigabyte.
 
     Raises:
-        StoreError: There is no such folder.
+        StoreError: There is no such folder, or it has an older format.
         CorruptionError: A file differs from the manifest; the message names it, expected and found.
     """
     manifest = read_generation_manifest(folder)
+    if manifest.format != FORMAT:
+        raise StoreError(
+            f"{folder.name}: expected format {FORMAT}, found {manifest.format}; "
+            "upgrade it from its stored text: run `python -m jobs.reindex` on the store without --source"
+        )
     if verify:
         verify_files(folder, manifest.files)
     try:
@@ -83,12 +106,13 @@ def open_generation(folder: Path, *, verify: bool = True) -> Generation:
             name: open_dense(folder / VECTORS_FOLDER / encoder_folder(name), facts)
             for name, facts in manifest.dense.items()
         }
+        graph = Graph(folder / GRAPH_FOLDER, chunks.hashes) if (folder / GRAPH_FOLDER).is_dir() else None
     except FileNotFoundError as error:
         raise CorruptionError(f"{error.filename}: expected a file of {manifest.id}, found none; rebuild") from error
     for name, index in dense.items():
         if len(index) != len(chunks):
             raise CorruptionError(f"{folder}: expected {len(chunks)} vectors of {name}, found {len(index)}; rebuild")
-    return Generation(folder, manifest, chunks, lexical, dense)
+    return Generation(folder, manifest, chunks, lexical, dense, graph=graph)
 
 
 def encoder_folder(encoder: str) -> str:

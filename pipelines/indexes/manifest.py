@@ -23,7 +23,12 @@ from pipelines.indexes.vectors import DenseFacts
 from pipelines.runtime.sealed import canonical, hashes_to_seal, read_manifest, write_manifest
 
 FORMAT = 2
-"""Layout of a generation's folder; readers refuse another."""
+"""Layout of a generation's folder; another is not served.
+
+1: without texts and with fewer columns; `jobs.reindex` without sources makes this one of it.
+"""
+
+_KNOWN_FORMATS = frozenset({1, FORMAT})
 
 _UNHASHED = frozenset({"modified_at", "made_from"})
 
@@ -103,10 +108,10 @@ def read_generation_manifest(folder: Path) -> Manifest:
 
     Raises:
         StoreError: There is no such folder.
-        CorruptionError: The manifest is missing, not what was written, or of another format.
+        CorruptionError: The manifest is missing, not what was written, or of a format that is not known.
     """
     values = read_manifest(folder)
-    if values.get("format") != FORMAT:
+    if values.get("format") not in _KNOWN_FORMATS:
         raise CorruptionError(f"{folder}: expected format {FORMAT}, found {values.get('format')}; rebuild")
     try:
         return Manifest.model_validate(values)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
@@ -208,6 +208,11 @@ def kept_to_table(documents: Sequence[Document]) -> pa.Table:
 def table_to_documents(table: pa.Table) -> list[Document]:
     """Rows of `DOCUMENTS` as documents without their texts."""
     return [_document(row) for row in table.select(_DOCUMENT_FIELDS).to_pylist()]
+
+
+def with_text(document: Document, text: str, domain: Domain) -> Document:
+    """A document that came out of a table, with its text again."""
+    return replace(document, text=text, domain=domain)
 
 
 def mentions_to_table(mentions: Iterable[tuple[ContentHash, Mention]]) -> pa.Table:

@@ -54,6 +54,37 @@ class LexicalSettings(BaseModel):
     batch_size: int = Field(ge=1)
 
 
+class AliasSettings(BaseModel):
+    """When two names of one label are taken for one entity (ING-17)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    similarity: float = Field(ge=-1.0, le=1.0)
+    longest_group: int = Field(ge=2)
+
+
+class GraphSettings(BaseModel):
+    """Entities, mentions and cross-references (ING-14, ING-17)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    enabled: bool
+    scopes: dict[str, float]
+    member_scopes: dict[str, float]
+    whole_from: float = Field(ge=0.0, le=1.0)
+    name_confidence: float = Field(gt=0.0, le=1.0)
+    least_confidence: float = Field(gt=0.0, le=1.0)
+    least_mention_confidence: float = Field(ge=0.0, le=1.0)
+    found_strength: float = Field(ge=0.0, le=1.0)
+    declared_strength: float = Field(ge=0.0, le=1.0)
+    similar_neighbours: int = Field(ge=0)
+    similar_contents: int = Field(ge=0)
+    similar_from: float = Field(ge=-1.0, le=1.0)
+    aliases: AliasSettings
+    memory_mb: int = Field(ge=64)
+    threads: int = Field(ge=1)
+
+
 class MergeSettings(BaseModel):
     """What merging the tables of a generation may use."""
 
@@ -73,3 +104,4 @@ class IndexSettings(BaseModel):
     merge: MergeSettings
     vectors: VectorSettings
     lexical: LexicalSettings
+    graph: GraphSettings

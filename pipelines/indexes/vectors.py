@@ -20,6 +20,7 @@ from pipelines.indexes.settings import VectorSettings
 
 VECTORS_FILE = "vectors.npy"
 FAISS_FILE = "index.faiss"
+_CODES = 256  # of one byte: training them takes as many vectors at least
 _CODE_BITS = 8  # one byte per code: the only width FAISS scans with its fast tables
 
 
@@ -140,7 +141,7 @@ def index_vectors(folder: Path, settings: VectorSettings, *, trained: Path | Non
     """
     stored = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
     exact = DenseFacts(dimension=stored.shape[1], kind="exact")
-    if len(stored) < settings.exact_below:
+    if len(stored) < max(settings.exact_below, _CODES):
         return exact
     sample = _sample(len(stored), settings.recall_sample)
     truth = _exact_neighbours(stored, sample, settings.recall_depth)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, cast
 
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
+from pipelines.ingestion.declared import as_strings, as_text, declared, with_declared
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
 _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
@@ -97,15 +99,18 @@ def _document(line: bytes, place: str, name: str, trust: int, domain: Domain | N
         return Rejection(place, "invalid_record", f"expected a JSON object, found: {error}")
     if (problem := _problem(record)) is not None:
         return Rejection(place, "invalid_record", problem)
-    return Document(
-        uri=f"{name}:{_clean(str(record['_id']))}",
+    stated = {name: value for name, value in (record.get("metadata") or {}).items() if name != "_id"}
+    facts = declared(stated)[0]
+    document = Document(
+        uri=f"{name}:{as_text(str(record['_id']))}",
         content_type=ContentType.RECORD,
         domain=domain or Domain.GENERAL,
-        text=_clean(record["text"]),
-        title=_clean(record.get("title") or "") or None,
+        text=as_text(record["text"]),
+        title=as_text(record.get("title") or "") or None,
         trust_level=trust,
-        metadata={"_id": _clean(str(record["_id"])), **_strings(record.get("metadata") or {})},
+        metadata={"_id": as_text(str(record["_id"])), **as_strings(stated)},
     )
+    return with_declared(document, replace(facts, title=None, metadata={}))
 
 
 def _problem(record: Any) -> str | None:
@@ -118,17 +123,3 @@ def _problem(record: Any) -> str | None:
     if not isinstance(record.get("metadata") or {}, dict):
         return "expected metadata to be an object"
     return None
-
-
-def _strings(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Declared facts as strings; what is not a string keeps its JSON form, and null says nothing."""
-    return {
-        _clean(key): _clean(value if isinstance(value, str) else json.dumps(value, sort_keys=True))
-        for key, value in metadata.items()
-        if value is not None and key != "_id"
-    }
-
-
-def _clean(text: str) -> str:
-    # JSON may escape lone surrogates, which no file and no index can hold.
-    return text if text.isascii() else text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")

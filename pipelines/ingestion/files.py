@@ -8,21 +8,30 @@ from pathlib import Path
 
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
 from pipelines.ingestion import transcripts, tree
-from pipelines.ingestion.content_types import Kind, kind_of
-from pipelines.ingestion.items import FileItem
-from pipelines.ingestion.settings import IngestSettings, TrustSettings
+from pipelines.ingestion.content_types import kind_of
+from pipelines.ingestion.declared import DeclarationError, Declared, with_declared
+from pipelines.ingestion.front_matter import front_matter
+from pipelines.ingestion.items import FileItem, escaped
+from pipelines.ingestion.settings import DeclaredSettings, IngestSettings
+from pipelines.ingestion.sidecar import read_sidecar
+from pipelines.ingestion.trust import trust_of
+
+BAD_SIDECAR = "bad_sidecar"
+BAD_FRONT_MATTER = "bad_front_matter"
 
 
 def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -> Iterator[Document | Rejection]:
-    """Documents of one file, or why there are none; never raises because of its content."""
+    """Documents of one file, or why there are none, and what declares nothing of them that could be read.
+
+    Never raises because of the content of a file.
+    """
     try:
-        data, modified_at = tree.read_bytes(
-            Path(item.root), item.path, limit=settings.max_file_bytes, max_depth=settings.max_depth
-        )
+        data, modified_at = _content(item, item.path, settings, limit=settings.max_file_bytes)
         text = _text(data)
     except tree.UnreadableError as error:
         yield error.rejection(item.uri)
         return
+    commit = item.commit if item.commit is not None and item.commit.is_of(data) else None
     kind = kind_of(item.path[-1], text)
     document = Document(
         uri=item.uri,
@@ -30,11 +39,57 @@ def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -
         domain=domain or kind.domain,
         text=text,
         language=kind.language,
-        modified_at=modified_at,
-        trust_level=_trust(kind, settings.trust),
+        modified_at=modified_at if commit is None else commit.time,
+        trust_level=settings.trust.standard,
+        authors=(commit.author,) if commit is not None and commit.author else (),
         metadata={"folder": item.uri.rpartition("/")[0]},
     )
-    yield from expanded(document)
+    facts: list[Declared] = []
+    yield from _front_matter(document, settings.declared, facts)
+    yield from _sidecar(item, settings, facts)
+    for one in facts:
+        document = with_declared(document, one)
+    stated = any(one.trust is not None for one in facts)
+    for found in expanded(document):
+        yield found if stated or isinstance(found, Rejection) else _trusted(found, item, settings)
+
+
+def _front_matter(document: Document, settings: DeclaredSettings, facts: list[Declared]) -> Iterator[Rejection]:
+    if document.content_type is not ContentType.MARKDOWN:
+        return
+    try:
+        found = front_matter(document.text, limit=settings.max_bytes, depth=settings.max_depth)
+    except DeclarationError as error:
+        yield Rejection(document.uri, BAD_FRONT_MATTER, str(error))
+        return
+    facts += [] if found is None else [found]
+
+
+def _sidecar(item: FileItem, settings: IngestSettings, facts: list[Declared]) -> Iterator[Rejection]:
+    if item.sidecar is None:
+        return
+    uri = f"{item.uri.rpartition('/')[0]}/{escaped(item.sidecar)}"
+    try:
+        path = (*item.path[:-1], item.sidecar)
+        data, _ = _content(item, path, settings, limit=settings.declared.max_bytes)
+        found, problems = read_sidecar(data, depth=settings.declared.max_depth)
+    except tree.UnreadableError as error:
+        yield Rejection(uri, BAD_SIDECAR, f"{error.reason}: {error}")
+    except DeclarationError as error:
+        yield Rejection(uri, BAD_SIDECAR, str(error))
+    else:
+        if problems:
+            yield Rejection(uri, BAD_SIDECAR, "; ".join(problems))
+        facts.append(found)
+
+
+def _trusted(document: Document, item: FileItem, settings: IngestSettings) -> Document:
+    level = trust_of(document, item.path[:-1], as_of=item.as_of, settings=settings.trust)
+    return replace(document, trust_level=level)
+
+
+def _content(item: FileItem, path: tuple[str, ...], settings: IngestSettings, *, limit: int) -> tuple[bytes, float]:
+    return tree.read_bytes(Path(item.root), path, limit=limit, max_depth=settings.max_depth)
 
 
 def expanded(document: Document) -> Iterator[Document | Rejection]:
@@ -61,9 +116,3 @@ def _text(data: bytes) -> str:
     except UnicodeDecodeError as error:
         detail = f"expected UTF-8, found byte {data[error.start]:#x} at {error.start}"
         raise tree.UnreadableError("undecodable", detail) from error
-
-
-def _trust(kind: Kind, trust: TrustSettings) -> int:
-    if kind.domain is Domain.CODE:
-        return trust.code
-    return trust.document if kind.content_type is ContentType.MARKDOWN else trust.text

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+import re
+from dataclasses import dataclass, field
+
+from pipelines.ingestion.git_times import Commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,11 +17,17 @@ class FileItem:
         root: The folder that nothing is read outside of.
         path: Names from the root to the file, as the system gives them (surrogates for bytes that are not UTF-8).
         uri: The root's name and the path, always encodable.
+        sidecar: Name of the file beside it that declares facts about it.
+        commit: The last one that touched it, where the tree is a repository.
+        as_of: The newest change in its source, in seconds since the epoch: what ages are measured from.
     """
 
     root: str
     path: tuple[str, ...]
     uri: str
+    sidecar: str | None = field(default=None, compare=False)
+    commit: Commit | None = field(default=None, compare=False)
+    as_of: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,5 +46,35 @@ class RecordsItem:
     count: int
 
 
-SourceItem = FileItem | RecordsItem
+@dataclass(frozen=True, slots=True)
+class StoredItem:
+    """Neighbouring documents of a generation.
+
+    Attributes:
+        folder: Where its documents and texts lie, row by row in the same groups.
+        group: The row group.
+        first, count: Rows in it.
+    """
+
+    folder: str
+    group: int
+    first: int
+    count: int
+
+
+SourceItem = FileItem | RecordsItem | StoredItem
 """What one task reads."""
+
+
+def escaped(name: str) -> str:
+    r"""A file name as text: bytes that are not UTF-8, control characters and backslashes in `\x` form.
+
+    Examples:
+        >>> escaped("caf\udce9\n")
+        'caf\\xe9\\x0a'
+    """
+    text = os.fsencode(name.replace("\\", "\\\\")).decode("utf-8", "backslashreplace")
+    return _CONTROL.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
+
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")

@@ -9,16 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.domain.errors import SourceError, StoreError
+from pipelines.domain.errors import NothingPublishedError, SourceError, StoreError
 from pipelines.domain.ids import GenerationId
 from pipelines.embedding.models import find_model
 from pipelines.indexes.builder import GenerationBuilder
+from pipelines.indexes.manifest import FORMAT
 from pipelines.ingestion.compare import compare, comparisons
 from pipelines.ingestion.parts import parts_in
 from pipelines.ingestion.plan import Plan, facts_of, forget, reading_of, stages_of, units_of
 from pipelines.ingestion.read_and_chunk import Reading
 from pipelines.ingestion.report import Outcome, Progress, outcome_of
 from pipelines.ingestion.sizing import live_sizes
+from pipelines.ingestion.stored import stored_tables
 from pipelines.ingestion.unchanged import KnownDocuments
 from pipelines.ingestion.units import Unit, pack, unpack
 from pipelines.runtime.clock import Clock
@@ -33,7 +35,8 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
     """Index the sources and make the result live, or change nothing.
 
     Safe to run again after any failure: what a killed run left is removed first, and its caches spare the work done.
-    Documents that the live generation holds already are taken from it. Content that is live already is not indexed
+    Documents that the live generation holds already are taken from it. Without sources its own documents are indexed
+    anew from their stored texts. Content that is live already is not indexed
     or published again, unless everything was to be made anew.
 
     Args:
@@ -43,6 +46,7 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
     Raises:
         SourceError: A source cannot be read at all, or nothing in any of them can be indexed.
         ModelUnavailableError: A model cannot be loaded.
+        NothingPublishedError: There is neither a source nor a live generation.
         StaleVersionError: Another run published meanwhile.
     """
     catalog.clean_leftovers()
@@ -53,29 +57,33 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
         forget(plan)
     base, live_hash = _base(plan, catalog, parent)
     reading = reading_of(plan, model, sizes, KnownDocuments() if base is None else KnownDocuments.of(base))
-    with _folder(catalog) as parts, _folder(catalog) as staged:
+    with _folder(catalog) as parts, _folder(catalog) as staged, _folder(catalog) as scratch:
         steps = _Steps(executor, watch, clock, parts)
         begun = clock()
-        units, progress = steps.compare(units_of(plan), reading, begun, together=plan.ingest.units_compared)
+        every = units_of(plan, None if plan.sources else _stored(plan, catalog, parent, scratch))
+        units, progress = steps.compare(every, reading, begun, together=plan.ingest.units_compared)
         stages = stages_of(plan, model, reading, parts, cpus=executor.cpus()) if units else []
         progress = steps.compute(units, stages, progress)
         if not progress.counts.get("documents", 0) + progress.counts.get("unchanged", 0):
             sources = [str(source) for source in plan.sources]
             raise SourceError(f"nothing to index in {sources}: {progress.rejected or 'no files'}")
-        watch(progress.entering("building indexes", clock()))
+        watch(progress.entering("merging tables", clock()))
         builder = GenerationBuilder(staged, plan.index, map_shards=executor.tasks)
         merged = builder.merge(parts_in(parts), base=base)
         facts = facts_of(plan, model, sizes, parent=parent)
         content_hash = builder.content_hash(merged, facts)
-        kept = parent if content_hash == live_hash else None
-        if kept is None:
+        generation, published = parent, content_hash != live_hash
+        if generation is None or published:
+            watch(progress.entering("building indexes", clock()))
             builder.index(merged, parts_in(parts), facts, base=base)
+            watch(progress.entering("publishing", clock()))
+            generation = catalog.publish(staged, expected_parent=parent)
         return outcome_of(
             merged,
             progress.entering("done", clock()),
-            generation=kept or catalog.publish(staged, expected_parent=parent),
+            generation=generation,
             content_hash=content_hash,
-            published=kept is None,
+            published=published,
             extraction=plan.extraction.enabled,
         )
 
@@ -122,10 +130,19 @@ def _base(plan: Plan, catalog: Catalog, parent: GenerationId | None) -> tuple[Pa
     if plan.full or parent is None:
         return None, None
     try:
-        return catalog.folder_of(parent), catalog.verify(parent).content_hash
+        manifest = catalog.verify(parent)
+        return (catalog.folder_of(parent), manifest.content_hash) if manifest.format == FORMAT else (None, None)
     except StoreError as error:
         log.warning("everything is made anew, for the live generation cannot be built on: %s", error)
         return None, None
+
+
+def _stored(plan: Plan, catalog: Catalog, parent: GenerationId | None, scratch: Path) -> Path:
+    """Documents and texts of the live generation, of whatever format."""
+    if parent is None:
+        raise NothingPublishedError("expected a live generation to index anew, found none: name a source")
+    catalog.verify(parent)
+    return stored_tables(catalog.folder_of(parent), scratch, plan.index.merge)
 
 
 @contextmanager

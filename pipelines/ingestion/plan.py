@@ -28,6 +28,7 @@ from pipelines.ingestion.read_and_chunk import ReadAndChunk, Reading
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sizing import SIZING, snapshots
 from pipelines.ingestion.sources import FileItem, SourceItem, list_items
+from pipelines.ingestion.stored import list_stored
 from pipelines.ingestion.unchanged import KnownDocuments, cutting_code
 from pipelines.ingestion.units import Unit, grouped
 from pipelines.learning.priors import Priors
@@ -40,6 +41,7 @@ class Plan:
     """One run.
 
     Attributes:
+        sources: None for the documents of the live generation, from their stored texts (ING-15).
         domain: Overrides the domain of every document.
         full: Make everything anew: forget what is cached, and publish even content that is live already.
         fingerprint: Of all settings, for the manifest.
@@ -71,13 +73,15 @@ class Plan:
         return self.store / "cache" / "entities.sqlite"
 
 
-def units_of(plan: Plan) -> list[Unit]:
-    """All items of the sources in units, in a fixed order.
+def units_of(plan: Plan, stored: Path | None = None) -> list[Unit]:
+    """All items of the sources in units, in a fixed order; without sources, the documents of the stored tables.
 
     Raises:
         SourceError: A source cannot be read at all, or two files of different sources would have one URI.
     """
     items = [item for source in plan.sources for item in list_items(source, plan.ingest)]
+    if stored is not None:
+        items += list_stored(stored, together=plan.ingest.unit_documents)
     return list(grouped(_distinct(items), plan.ingest.unit_documents))
 
 

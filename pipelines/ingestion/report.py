@@ -12,8 +12,8 @@ from pipelines.indexes.merge import Merged
 REJECTED = "rejected:"
 """Prefix of counts by reason."""
 
-NOTES = frozenset({"parser_crashed", "parser_timeout", "parser_memory"})
-"""Reasons noted for documents that were indexed all the same: these were cut into plain windows."""
+NOTES = frozenset({"parser_crashed", "parser_timeout", "parser_memory", "restored", "bad_front_matter", "bad_sidecar"})
+"""Reasons noted for documents that were indexed all the same: in plain windows, or without what was declared."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,20 +2,60 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipelines.ingestion.pools import PoolSettings
 
+Level = Annotated[int, Field(ge=0, le=100)]
+
 
 class TrustSettings(BaseModel):
-    """Trust level, 0 to 100, by kind of source (ING-2)."""
+    """Trust level, 0 to 100, by kind of source (ING-2), and how the kinds are told apart.
+
+    Attributes:
+        corpus: Records of a corpus and rows of a table.
+        generated_markers: What the head of generated text says, in any case.
+        generated_within: How many characters that head has.
+        blog_folders: Names, in lower case, of folders of blog posts.
+        recent_within_days, old_after_days: Ages, from the newest change in the source.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    code: int
-    document: int
-    text: int
-    corpus: int
+    local_code: Level
+    recent: Level
+    standard: Level
+    academic: Level
+    old_history: Level
+    blog: Level
+    generated: Level
+    corpus: Level
+    generated_markers: tuple[str, ...]
+    generated_within: int = Field(ge=0)
+    blog_folders: tuple[str, ...]
+    recent_within_days: float = Field(ge=0.0)
+    old_after_days: float = Field(ge=0.0)
+
+
+class DeclaredSettings(BaseModel):
+    """How much sidecars and front matter may hold (ING-4)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_bytes: int = Field(gt=0)
+    max_depth: int = Field(gt=0)
+
+
+class GitSettings(BaseModel):
+    """How far the history of a repository is read; what lies beyond has the times of its files."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seconds: float = Field(ge=0.0)
+    output_bytes: int = Field(gt=0)
+    memory_bytes: int = Field(gt=0)
 
 
 class ParserSettings(BaseModel):
@@ -41,6 +81,8 @@ class IngestSettings(BaseModel):
     records_per_item: int
     items_per_compressed_corpus: int
     trust: TrustSettings
+    declared: DeclaredSettings
+    git: GitSettings
     parser: ParserSettings
     unit_documents: int = Field(ge=1)
     units_compared: int = Field(ge=1)

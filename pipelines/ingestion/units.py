@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from pipelines.ingestion.sources import RecordsItem, SourceItem
+from pipelines.ingestion.items import FileItem, SourceItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def grouped(items: Iterable[SourceItem], size: int) -> Iterator[Unit]:
     number = documents = 0
     for item in items:
         group.append(item)
-        documents += item.count if isinstance(item, RecordsItem) else 1
+        documents += 1 if isinstance(item, FileItem) else item.count
         if documents >= size:
             yield Unit(number, tuple(group))
             number, documents, group = number + 1, 0, []

@@ -155,6 +155,10 @@ class SizingPrior(_Section):
         """Prior mean of "target", "minimum", "before" or "after" in that domain, in tokens."""
         return float(getattr(self.domains[domain], size))
 
+    def strength(self, domain: Domain, size: str) -> float:
+        """What that mean is worth, in observations: the shape of its Gamma."""
+        return self.mean(domain, size) * self.rate
+
     def overflow_prior(self, domain: Domain) -> Dirichlet:
         """The prior over strategies, in the order of `Overflow`."""
         stated = self.domains[domain].overflow

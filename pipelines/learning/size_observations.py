@@ -10,6 +10,9 @@
 | `size.overflow.<o>`    | one per strategy                            | parts of units above the hard limit |
 
 Good and bad outcomes are kept apart: what an unused chunk counts against a useful one is decided on read.
+
+Chunks come out shorter than the target that they are filled up to, so that their lengths alone would pull every target
+down. The bin "shortfall" of the target keeps Σw·(target in force / length) beside the statistics of the lengths.
 """
 
 from __future__ import annotations
@@ -18,11 +21,14 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from pipelines.domain.sizing import MadeBy, Overflow
+from pipelines.learning.evidence import MICRO
 from pipelines.learning.gamma import GammaEvidence
 
 TARGET, MINIMUM, BEFORE, AFTER, OVERFLOW = "target", "minimum", "before", "after", "overflow"
 STATISTICS = ("weight", "inverse", "log")
 """Bins of a Gamma: Σw, Σw·1000/x, Σw·ln x."""
+
+SHORTFALL = "shortfall"
 
 
 def size_parameter(size: str, *, good: bool) -> str:
@@ -34,6 +40,7 @@ def _cells() -> Iterator[tuple[str, str]]:
     for good in (True, False):
         for size in (TARGET, MINIMUM, BEFORE, AFTER):
             yield from ((size_parameter(size, good=good), bin_) for bin_ in STATISTICS)
+        yield size_parameter(TARGET, good=good), SHORTFALL
         yield from ((size_parameter(OVERFLOW, good=good), strategy.value) for strategy in Overflow)
 
 
@@ -46,6 +53,7 @@ _FIRST = {
     for size in (TARGET, MINIMUM, BEFORE, AFTER)
     for good in (True, False)
 }
+_SHORTFALL = {good: _PLACES[size_parameter(TARGET, good=good), SHORTFALL] for good in (True, False)}
 _STRATEGY = {
     (strategy, good): _PLACES[size_parameter(OVERFLOW, good=good), strategy.value]
     for strategy in Overflow
@@ -61,6 +69,8 @@ def observe_sizes(masses: list[int], made: MadeBy, *, good: bool, weight: float)
         weight: |satisfaction| times the confidence of attribution, >= 0.
     """
     _add(masses, _FIRST[TARGET, good], made.tokens, weight)
+    longer = (made.target or made.tokens) / made.tokens
+    masses[_SHORTFALL[good]] += round(weight * longer * MICRO)
     if made.minimum is not None and made.tokens < made.minimum:
         _add(masses, _FIRST[MINIMUM, good], made.tokens if good else made.minimum, weight)
     if good and made.before is not None:
@@ -68,7 +78,7 @@ def observe_sizes(masses: list[int], made: MadeBy, *, good: bool, weight: float)
     if good and made.after is not None:
         _add(masses, _FIRST[AFTER, good], made.after, weight)
     if made.overflow is not None:
-        masses[_STRATEGY[made.overflow, good]] += _of(1.0, weight).weight
+        masses[_STRATEGY[made.overflow, good]] += round(weight * MICRO)
 
 
 _of = lru_cache(maxsize=1 << 16)(GammaEvidence.of)  # the same few sizes and weights come again and again

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,7 @@ from pipelines.learning.size_observations import (
     CELLS,
     MINIMUM,
     OVERFLOW,
+    SHORTFALL,
     STATISTICS,
     TARGET,
     size_parameter,
@@ -50,26 +51,31 @@ class DomainSizing:
     """What is believed of one domain's sizes.
 
     Attributes:
-        sizes: Gamma by "target", "minimum", "before" and "after".
+        sizes: Gamma by "target", "minimum", "before" and "after": of the target, the length of useful chunks.
+        shortfall: How many times longer a target is than the chunks it makes: to be this long, chunks need a target
+            so much longer.
         n_effective: Observations behind each of them, by the same names and "overflow".
     """
 
     sizes: Mapping[str, Gamma]
+    shortfall: float
     overflow: Dirichlet
     n_effective: Mapping[str, float]
 
     @property
     def expected(self) -> SizeChoice:
         """The means, and the strategy of the greatest expected share."""
-        return SizeChoice(
-            **{name: self.sizes[name].mean for name in SIZES}, overflow=tuple(Overflow)[self.overflow.likeliest]
-        )
+        return self._choice({name: self.sizes[name].mean for name in SIZES}, self.overflow.likeliest)
 
     def sampled(self, rng: np.random.Generator) -> SizeChoice:
         """One draw of everything (Thompson): the strategy is the one that a draw of the shares puts first."""
         drawn = {name: self.sizes[name].sample(rng) for name in SIZES}
         shares = self.overflow.sample(rng)
-        return SizeChoice(**drawn, overflow=tuple(Overflow)[shares.index(max(shares))])
+        return self._choice(drawn, shares.index(max(shares)))
+
+    def _choice(self, sizes: Mapping[str, float], strategy: int) -> SizeChoice:
+        target = sizes[TARGET] * self.shortfall
+        return SizeChoice(**{**sizes, TARGET: target}, overflow=tuple(Overflow)[strategy])
 
 
 SizingBeliefs = Mapping[Domain, DomainSizing]
@@ -90,7 +96,9 @@ def read_sizing(priors: Priors, evidence: Evidence, today: int) -> SizingBeliefs
     everywhere = _masses(evidence, Discount(today, priors.recency.global_half_life_days))
     sizing, halfway = priors.sizing, priors.confidence.halfway
     common = _Common(
-        {size: _common_ratio(sizing, everywhere, size) for size in SIZES}, _common_shares(sizing, everywhere)
+        {size: _common_ratio(sizing, everywhere, size) for size in SIZES},
+        _shortfall(sizing.global_strength, 1.0, everywhere.values()),
+        _common_shares(sizing, everywhere),
     )
     return {domain: _believed(sizing, domain, masses[domain], common, halfway) for domain in Domain}
 
@@ -100,6 +108,7 @@ class _Common:
     """By what factors all domains together stand above their priors: sizes by name, strategies in their order."""
 
     sizes: Mapping[str, float]
+    shortfall: float
     shares: tuple[float, ...]
 
 
@@ -114,18 +123,22 @@ def _masses(evidence: Evidence, discount: Discount) -> dict[Domain, Masses]:
 
 
 def _believed(sizing: SizingPrior, domain: Domain, masses: Masses, common: _Common, halfway: float) -> DomainSizing:
-    sizes, n_effective = {}, {}
-    for size in SIZES:
-        seen = _seen(sizing, masses, size)
-        n_effective[size] = seen.observations
-        moved = common.sizes[size] ** (1.0 - confidence(seen.observations, halfway=halfway))
-        # The shape stays: the prior is worth as many observations, at another size.
-        sizes[size] = Gamma(sizing.mean(domain, size) * sizing.rate, sizing.rate / moved).given(seen)
+    seen = {size: _seen(sizing, masses, size) for size in SIZES}
     strategies = _strategies(sizing, masses)
+    n_effective = {size: each.observations for size, each in seen.items()}
     n_effective[OVERFLOW] = sum(strategies.masses) / MICRO
-    own = confidence(n_effective[OVERFLOW], halfway=halfway)
-    prior = _blended(sizing.overflow_prior(domain), common.shares, 1.0 - own)
-    return DomainSizing(sizes, prior.given(strategies), n_effective)
+    follows = {size: 1.0 - confidence(n, halfway=halfway) for size, n in n_effective.items()}
+    # The shapes stay: priors are worth as many observations, at other sizes.
+    priors = {
+        size: Gamma(sizing.strength(domain, size), sizing.rate / common.sizes[size] ** follows[size]) for size in SIZES
+    }
+    overflow = _blended(sizing.overflow_prior(domain), common.shares, follows[OVERFLOW])
+    return DomainSizing(
+        sizes={size: priors[size].given(seen[size]) for size in SIZES},
+        shortfall=_shortfall(sizing.strength(domain, TARGET), common.shortfall ** follows[TARGET], [masses]),
+        overflow=overflow.given(strategies),
+        n_effective=n_effective,
+    )
 
 
 def _seen(sizing: SizingPrior, masses: Masses, size: str) -> GammaEvidence:
@@ -139,6 +152,17 @@ def _seen(sizing: SizingPrior, masses: Masses, size: str) -> GammaEvidence:
 def _statistics(masses: Masses, size: str, *, good: bool) -> GammaEvidence:
     parameter = size_parameter(size, good=good)
     return GammaEvidence(*(masses.get((parameter, bin_), 0) for bin_ in STATISTICS))
+
+
+def _shortfall(strength: float, prior: float, judged: Iterable[Masses]) -> float:
+    """Mean of target over length of all judged chunks, useful or not, from `strength` observations of `prior`.
+
+    Where usefulness has nothing to do with length, this takes back exactly what lengths take off the target.
+    """
+    both = [(masses, good) for masses in judged for good in (True, False)]
+    count = sum(_statistics(masses, TARGET, good=good).observations for masses, good in both)
+    longer = sum(max(masses.get((size_parameter(TARGET, good=good), SHORTFALL), 0), 0) for masses, good in both)
+    return (strength * prior + longer / MICRO) / (strength + count)
 
 
 def _strategies(sizing: SizingPrior, masses: Masses) -> DirichletEvidence:

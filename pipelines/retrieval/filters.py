@@ -12,6 +12,9 @@ from pipelines.retrieval.ports import ContentStore, Standing
 Ranking = Sequence[tuple[int, float]]
 """Row of a content and a channel's score (higher is better), best first, each row once."""
 
+FOLDER = "folder"
+"""The one fact that is a path: asking for a folder finds what lies anywhere below it."""
+
 _BLOCK = 4096  # contents read at a time while a mask is made: bounds memory, changes nothing else
 _MASKS = 64  # masks kept: one per filter in use; a bit per content each
 
@@ -44,8 +47,14 @@ class RowFilter:
 
 
 def matches(standing: Standing, filters: Mapping[str, str]) -> bool:
-    """Whether a document has all the metadata asked for."""
-    return all(standing.metadata.get(name) == value for name, value in filters.items())
+    """Whether a document has all the metadata asked for; one in a folder lies in all that hold that folder, too."""
+    return all(_holds(name, standing.metadata.get(name), value) for name, value in filters.items())
+
+
+def _holds(name: str, found: str | None, wanted: str) -> bool:
+    if name == FOLDER and found is not None:
+        return f"{found}/".startswith(f"{wanted.rstrip('/')}/")
+    return found == wanted
 
 
 def standings_of(standings: Sequence[Standing], filters: Mapping[str, str]) -> tuple[Standing, ...]:

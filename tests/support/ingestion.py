@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,6 +23,7 @@ WORDS = "tests.support.ingestion:WordEncoder"
 UNAVAILABLE = "tests.support.ingestion:unavailable"
 FORBIDDEN = "tests.support.ingestion:forbidden"
 CAPITALS = "tests.support.ingestion:CapitalExtractor"
+SLOW = "tests.support.ingestion:SlowEncoder"
 KILLED_ONCE = "tests.support.ingestion:KilledOnceEncoder"
 KILLED = "tests.support.ingestion:KilledEncoder"
 TOPICS = ("lock", "queue", "parser", "socket", "index", "token", "cache", "thread")
@@ -35,6 +37,14 @@ class WordEncoder:
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         return np.array([embed(text) for text in texts], dtype=np.float32)
+
+
+class SlowEncoder(WordEncoder):
+    """Takes its time, so that a kill meets it at work."""
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        time.sleep(0.05)
+        return super().encode(texts)
 
 
 class KilledOnceEncoder(WordEncoder):

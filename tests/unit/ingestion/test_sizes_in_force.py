@@ -71,10 +71,10 @@ def test_a_chunk_tells_what_made_it() -> None:
     sizes = sizes_in_force(CHUNKING, PRIORS, Evidence()).domains[Domain.CODE].capped(60)
     chunks = chunks_of(a_code_document(), sizes)
     method = next(chunk for chunk in chunks if chunk.symbol == "Store.small")
-    assert made_by(method) == MadeBy(tokens=method.tokens, minimum=30, before=30)
+    assert made_by(method) == MadeBy(tokens=method.tokens, target=60, minimum=30, before=30)
     head, part = [chunk for chunk in chunks if chunk.symbol == "large"][:2]
-    assert made_by(head) == MadeBy(tokens=head.tokens, minimum=30, overflow=Overflow.RECURSIVE)
-    assert made_by(part) == MadeBy(tokens=part.tokens, minimum=30, before=30, overflow=Overflow.RECURSIVE)
+    assert made_by(head) == MadeBy(tokens=head.tokens, target=60, minimum=30, overflow=Overflow.RECURSIVE)
+    assert made_by(part) == MadeBy(tokens=part.tokens, target=60, minimum=30, before=30, overflow=Overflow.RECURSIVE)
     assert int(pairs_of(part.sizing)["leading"]) <= 30
 
 

@@ -58,7 +58,7 @@ def test_a_tree_gives_documents_with_their_kind(tree: Path, settings: IngestSett
     }
     assert documents["tree/notes"].text == "Prose.\r\n"
     assert documents["tree/README.md"].text == "# Title\n"
-    assert documents["tree/pkg/a.py"].trust_level == settings.trust.code
+    assert documents["tree/pkg/a.py"].trust_level == settings.trust.local_code
     assert documents["tree/pkg/a.py"].metadata == {"folder": "tree/pkg"}
     assert documents["tree/notes"].modified_at == pytest.approx((tree / "notes").stat().st_mtime)
 

@@ -72,6 +72,22 @@ def test_a_useful_chunk_is_whole_evidence_at_its_size_and_an_unused_one_a_fifth_
     assert 100 < useful.expected.target < unused.expected.target < 300
 
 
+def test_lengths_that_have_nothing_to_do_with_usefulness_leave_the_target_where_it_is() -> None:
+    """LRN-9: every chunk is shorter than its target, which is no reason for a shorter target."""
+    short, long = (MadeBy(tokens=tokens, target=300, **WHOLE) for tokens in (100, 200))
+    judged = [outcome(made, good=good) for made in (short, long) for good in (True, False)]
+    assert expected(times(1, judged[0] + judged[2])).target == pytest.approx(300)
+    assert expected(times(100, judged[0] + judged[2])).target == pytest.approx(300)
+    assert expected(times(100, Evidence.sum(judged))).target == pytest.approx(300, rel=0.03)
+
+
+def test_where_short_chunks_are_the_useful_ones_the_target_falls_and_else_it_rises() -> None:
+    """LRN-9: to make chunks that long, the target moves as far as useful chunks stand from all judged ones."""
+    short, long = (MadeBy(tokens=tokens, target=300, **WHOLE) for tokens in (80, 240))
+    assert expected(times(60, outcome(short, good=True) + outcome(long, good=False))).target < 260
+    assert expected(times(60, outcome(short, good=False) + outcome(long, good=True))).target > 340
+
+
 def test_context_sizes_learn_from_useful_chunks_alone() -> None:
     """LRN-9."""
     made = MadeBy(tokens=200, minimum=30, before=20, after=10)
@@ -137,7 +153,8 @@ def test_the_statistics_are_those_of_a_gamma() -> None:
     masses = {
         key.bin: micro for key, micro in seen.counts.items() if key.parameter == size_parameter("target", good=True)
     }
-    assert masses == {"weight": MICRO // 2, "inverse": 2 * MICRO, "log": round(0.5 * np.log(250) * MICRO)}
+    log = round(0.5 * np.log(250) * MICRO)
+    assert masses == {"weight": MICRO // 2, "inverse": 2 * MICRO, "log": log, "shortfall": MICRO // 2}
 
 
 def test_draws_repeat_with_their_seed_and_follow_the_belief() -> None:

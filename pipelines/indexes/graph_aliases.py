@@ -1,0 +1,151 @@
+"""Which names are one entity: by their letters, and by what stands around them where the letters differ (ING-17).
+
+Precision comes first, because a wrong merge mixes two things for good while a missed one leaves two nodes. Two names of
+one label are one entity
+
+- outright, where only case, punctuation, blanks, a possessive or a company's legal form tell them apart;
+- where their surroundings are alike (cosine of the mean vectors of the texts that mention them) and one is the other's
+  initials or its usual short form, and no other name could be meant by it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+Key = tuple[str, str]  # label and normalised name
+Similarity = Callable[[Sequence[tuple[Key, Key]]], Sequence[float]]
+"""Cosine of the surroundings of both names of each pair, in [-1, 1]."""
+
+_NOT_IN_KEYS = re.compile(r"[^\w+#]+|_+")  # "C", "C++" and "C#" are three names
+_POSSESSIVE = re.compile(r"['’]s?$")
+_LEGAL_FORMS = frozenset(
+    {"inc", "incorporated", "ltd", "limited", "llc", "corp", "corporation", "gmbh", "plc", "co", "ag"}
+)
+_LEADING = frozenset({"apache", "gnu", "the"})  # words before a name that many leave out
+_COMPACT = 5  # letters from which a name without its blanks is still told apart
+_SMALL_WORDS = frozenset({"of", "the", "and", "for", "in", "on", "de", "la"})
+_SURNAME = 4  # letters of a last name that stands for the whole
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """One normalised name under one label, with the times it was mentioned."""
+
+    key: Key
+    mentions: int
+
+
+def entity_key(name: str) -> str:
+    """The form two spellings of one name share: case folded, punctuation and surplus blanks gone.
+
+    Examples:
+        >>> entity_key(" Apache  Kafka."), entity_key("node_js") == entity_key("Node.JS"), entity_key("C++")
+        ('apache kafka', True, 'c++')
+    """
+    folded = unicodedata.normalize("NFKC", name).casefold().strip()
+    key = " ".join(_NOT_IN_KEYS.sub(" ", _POSSESSIVE.sub("", folded)).split())
+    return key or folded
+
+
+def merged(names: Iterable[Name], similarity: Similarity, *, least: float, longest: int) -> dict[Key, Key]:
+    """The name that stands for each name, the same for all that are one entity; it is one of them.
+
+    Args:
+        names: Every name once.
+        similarity: Asked once, for all pairs whose letters alone do not decide.
+        least: Cosine from which their surroundings are alike.
+        longest: Names that may be joined into one; more of them were joined by chance, and stay apart.
+    """
+    known = sorted(names, key=lambda name: (-name.mentions, name.key))
+    outright = [(first, other) for group in _alike(known) for first, other in pairwise(group)]
+    doubtful = sorted(set(_shortened(known)))
+    alike = similarity(doubtful) if doubtful else []
+    joined = outright + [pair for pair, cosine in zip(doubtful, alike, strict=True) if cosine >= least]
+    return _closed([name.key for name in known], joined, longest)
+
+
+def _alike(names: Sequence[Name]) -> Iterator[list[Key]]:
+    groups: defaultdict[Key, list[Key]] = defaultdict(list)
+    for name in names:
+        groups[name.key[0], _bare(name.key[1])].append(name.key)
+    yield from (group for group in groups.values() if len(group) > 1)
+
+
+def _bare(key: str) -> str:
+    """What is left of a name without a legal form and, where it stays long enough, without blanks."""
+    words = key.split()
+    while len(words) > 1 and words[-1] in _LEGAL_FORMS:
+        words.pop()
+    compact = "".join(words)
+    return compact if len(compact) >= _COMPACT and not compact.isdigit() else " ".join(words)
+
+
+def _shortened(names: Sequence[Name]) -> Iterator[tuple[Key, Key]]:
+    """Pairs of a name and the one longer name that it may be short for."""
+    known = {name.key for name in names}
+    meant: defaultdict[Key, set[Key]] = defaultdict(set)
+    for name in names:
+        label, key = name.key
+        for short in _short_forms(label, key):
+            if (label, short) in known:
+                meant[label, short].add(name.key)
+    yield from ((short, whole) for short, wholes in meant.items() if len(wholes) == 1 for whole in wholes)
+
+
+def _short_forms(label: str, key: str) -> Iterator[str]:
+    words = key.split()
+    if len(words) < 2:
+        return
+    initials = "".join(word[0] for word in words)
+    if len(words) > 2 and initials.isalpha():
+        yield initials
+    significant = [word for word in words if word not in _SMALL_WORDS]
+    if len(significant) > 2 and len(significant) < len(words):
+        yield "".join(word[0] for word in significant)
+    if words[0] in _LEADING:
+        yield " ".join(words[1:])
+    if label == "person" and len(words[-1]) >= _SURNAME:
+        yield words[-1]
+
+
+def _closed(keys: Sequence[Key], pairs: Iterable[tuple[Key, Key]], longest: int) -> dict[Key, Key]:
+    """The equivalence that the pairs span; the first of `keys` in a class stands for it."""
+    rank = {key: place for place, key in enumerate(keys)}
+    root: dict[Key, Key] = {}
+
+    def find(key: Key) -> Key:
+        while (above := root.get(key, key)) != key:
+            root[key] = root.get(above, above)
+            key = above
+        return key
+
+    for pair in pairs:
+        first, other = sorted((find(pair[0]), find(pair[1])), key=rank.__getitem__)
+        if first != other:
+            root[other] = first
+    sizes: defaultdict[Key, int] = defaultdict(int)
+    for key in keys:
+        sizes[find(key)] += 1
+    return {key: find(key) if sizes[find(key)] <= longest else key for key in keys}
+
+
+def cosines(pairs: Sequence[tuple[Key, Key]], vectors: Mapping[Key, Sequence[float]]) -> list[float]:
+    """Cosine of both vectors of each pair, −1 where one has none or no length.
+
+    Examples:
+        >>> cosines([(("a", "x"), ("a", "y"))], {("a", "x"): [3.0, 4.0], ("a", "y"): [4.0, 3.0]})
+        [0.96]
+    """
+    return [_cosine(vectors.get(one), vectors.get(other)) for one, other in pairs]
+
+
+def _cosine(one: Sequence[float] | None, other: Sequence[float] | None) -> float:
+    if one is None or other is None:
+        return -1.0
+    length = (sum(x * x for x in one) * sum(y * y for y in other)) ** 0.5
+    return sum(x * y for x, y in zip(one, other, strict=True)) / length if length else -1.0

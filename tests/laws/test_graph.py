@@ -1,0 +1,62 @@
+"""Laws of the graph: it is a function of what was found, not of the order that it was found in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.domain.links import Link, LinkKind
+from pipelines.indexes.graph_aliases import Key, Name, merged
+from tests.support.graphs import a_file, a_graph, edges, graph_settings
+
+NAMES = st.sampled_from(["load", "Store", "Store.get", "get", "Index.get", "self.get", "b.load", "t.b.load", "x.load"])
+LINKS = st.builds(
+    Link,
+    kind=st.sampled_from([LinkKind.CALLS, LinkKind.IMPORTS, LinkKind.REFERENCES]),
+    target=st.one_of(NAMES, st.sampled_from(["t.b", "t.a.Store", ".b.load", "b.py", "t/a.py"])),
+    confidence=st.sampled_from([0.5, 1.0]),
+)
+UNITS = st.lists(
+    st.fixed_dictionaries({"symbol": st.one_of(st.none(), NAMES), "links": st.lists(LINKS, max_size=4).map(tuple)}),
+    min_size=1,
+    max_size=4,
+)
+TREES = st.fixed_dictionaries(dict.fromkeys(("t/a.py", "t/b.py", "t/c/d.py"), UNITS))
+
+WORDS = st.sampled_from(
+    ["apache", "kafka", "the", "ada", "lovelace", "a", "b", "ab", "king", "inc", "open ai", "openai"]
+)
+KEYS = st.tuples(st.sampled_from(["person", "software"]), st.lists(WORDS, min_size=1, max_size=3).map(" ".join))
+
+
+@settings(max_examples=6, deadline=None)
+@given(tree=TREES, seed=st.integers(0, 99))
+def test_resolution_does_not_depend_on_the_order_of_rows(tree: dict, seed: int) -> None:
+    """ING-14, ARC-9: however documents are spread over parts and shards, the same edges come out."""
+    files = [a_file(uri, *units) for uri, units in tree.items()]
+    with TemporaryDirectory() as folder:
+        one = edges(a_graph(Path(folder) / "one", files, settings=graph_settings(threads=1)), files)
+        other = edges(a_graph(Path(folder) / "other", files, seed=seed), files)
+    assert one == other
+
+
+@given(st.dictionaries(KEYS, st.integers(1, 3), max_size=12), st.floats(0, 1), st.randoms(use_true_random=False))
+def test_merging_aliases_is_an_equivalence_that_merging_again_keeps(counts: dict, least: float, rng) -> None:
+    """ING-17: every name has one that stands for it, which stands for itself; labels never mix; order is nothing."""
+
+    def similarity(pairs):
+        return [len(set(one[1]) & set(other[1])) / len(set(one[1]) | set(other[1])) for one, other in pairs]
+
+    names = [Name(key, count) for key, count in counts.items()]
+    roots = merged(names, similarity, least=least, longest=5)
+    assert roots.keys() == counts.keys()
+    assert all(roots[root] == root and root[0] == key[0] for key, root in roots.items())
+    rng.shuffle(names)
+    assert merged(names, similarity, least=least, longest=5) == roots
+    sizes: dict[Key, int] = {}
+    for root in roots.values():
+        sizes[root] = sizes.get(root, 0) + 1
+    assert max(sizes.values(), default=0) <= 5

@@ -1,0 +1,118 @@
+"""Graphs of a few chunks, written as a generation writes its tables and built without models or engines."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from pipelines.domain.chunks import Chunk
+from pipelines.domain.documents import ContentType, Document, Rejection
+from pipelines.domain.entities import Mention
+from pipelines.domain.ids import ChunkId, ContentHash, content_hash
+from pipelines.domain.links import Link, LinkKind
+from pipelines.indexes import schemas
+from pipelines.indexes.graph import Graph
+from pipelines.indexes.graph_build import build_graph
+from pipelines.indexes.settings import GraphSettings
+from pipelines.indexes.vectors import DenseIndex
+from pipelines.settings import load_settings
+from tests.support.parts import a_document
+
+Part = tuple[Document, list[Chunk]]
+Edge = tuple[str, str, str, float]  # kind, who points, to whom, confidence
+
+
+def graph_settings(**changes: object) -> GraphSettings:
+    """The shipped settings with some changes."""
+    return load_settings(environment={}).index.graph.model_copy(update=changes)
+
+
+def a_file(uri: str, *units: str | Mapping[str, object], language: str | None = "python", **facts: object) -> Part:
+    """A document of units: symbols, or fields of their chunks; their text says where they stand."""
+    fields = [{"symbol": unit} if isinstance(unit, str) else dict(unit) for unit in units]
+    texts = [f"{uri} {number} {unit.get('symbol', '')}" for number, unit in enumerate(fields)]
+    kind = ContentType.CODE if language else ContentType.MARKDOWN
+    document, chunks = a_document(uri, *texts, kind=kind)
+    document = replace(document, language=language, **facts)  # type: ignore[arg-type]
+    return document, [replace(chunk, **unit) for chunk, unit in zip(chunks, fields, strict=True)]  # type: ignore[arg-type]
+
+
+def calls(*targets: str) -> tuple[Link, ...]:
+    """Links that call."""
+    return tuple(Link(LinkKind.CALLS, target) for target in targets)
+
+
+def imports(*targets: str) -> tuple[Link, ...]:
+    """Links that import."""
+    return tuple(Link(LinkKind.IMPORTS, target) for target in targets)
+
+
+def staged(
+    folder: Path,
+    files: Sequence[Part],
+    *,
+    mentions: Sequence[tuple[ContentHash, Mention]] = (),
+    rejected: Sequence[Rejection] = (),
+    seed: int | None = None,
+) -> Path:
+    """The tables of a generation; with a seed their rows come in another order than a generation's."""
+    folder.mkdir(parents=True)
+    files = list(files)
+    chunks = [chunk for _, of_file in files for chunk in of_file]
+    order = [("content_hash", "ascending"), ("uri", "ascending"), ("sequence", "ascending")]
+    table = schemas.chunks_to_table(chunks).sort_by(order)
+    if seed is not None:
+        random.Random(seed).shuffle(files)
+        table = table.take(random.Random(seed).sample(range(table.num_rows), table.num_rows))
+    hashes = sorted({chunk.content_hash for chunk in chunks})
+    contents = [{"content_hash": one, "first_chunk": 0, "occurrences": 1} for one in hashes]
+    tables = {
+        "documents": schemas.documents_to_table([document for document, _ in files]),
+        "chunks": table,
+        "contents": schemas.CONTENTS.empty_table().from_pylist(contents, schema=schemas.CONTENTS),
+        "mentions": schemas.mentions_to_table(mentions),
+        "rejected": schemas.rejections_to_table(rejected),
+    }
+    for name, rows in tables.items():
+        pq.write_table(rows, folder / f"{name}.parquet")
+    return folder
+
+
+def a_graph(
+    folder: Path,
+    files: Sequence[Part],
+    *,
+    dense: DenseIndex | None = None,
+    settings: GraphSettings | None = None,
+    mentions: Sequence[tuple[ContentHash, Mention]] = (),
+    rejected: Sequence[Rejection] = (),
+    seed: int | None = None,
+) -> Graph:
+    """The graph of some files, opened."""
+    tables = staged(folder / "chunks", files, mentions=mentions, rejected=rejected, seed=seed)
+    build_graph(tables, folder / "graph", dense, settings or graph_settings())
+    hashes = sorted({chunk.content_hash for _, of_file in files for chunk in of_file})
+    return Graph(folder / "graph", hashes)
+
+
+def edges(graph: Graph, files: Sequence[Part]) -> set[Edge]:
+    """Cross-references between chunks, each end as "uri symbol"."""
+    names = {chunk.chunk_id: f"{chunk.uri} {chunk.symbol or ''}".strip() for _, of_file in files for chunk in of_file}
+    return {
+        (row["kind"], names[ChunkId(row["source_chunk"])], names[ChunkId(row["target_chunk"])], row["confidence"])
+        for row in graph.table("edges").to_pylist()
+        if row["target_chunk"]
+    }
+
+
+def mentioned(text: str, *names: tuple[str, str]) -> list[tuple[ContentHash, Mention]]:
+    """Mentions of (label, name) in a text, sure ones."""
+    found = []
+    for label, name in names:
+        start = text.index(name)
+        found.append((content_hash(text), Mention(start, start + len(name), name, label, 0.9)))
+    return found

@@ -1,0 +1,115 @@
+"""Runs of ingestion in processes of their own, which die where they are told to."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.ingestion.pipeline import Watch, ingest
+from pipelines.ingestion.report import Outcome, Progress
+from pipelines.runtime.cluster import connect
+from pipelines.runtime.stages import HERE, ON_CLUSTER, Executor
+from pipelines.settings import load_settings
+from tests.support.ingestion import SLOW, a_plan
+
+WAYS = ("index.shards=3", "extraction.enabled=true")
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where to kill: some time after a run has told of something for the n-th time."""
+
+    event: int
+    delay_s: float
+
+
+def run(source: Path, store: Path, watch: Watch = lambda _: None, executor: Executor = HERE) -> Outcome:
+    return ingest(a_plan(source, store, *WAYS, encoder=SLOW), Catalog(store), executor, watch, clock=time.monotonic)
+
+
+def run_and_die(source: Path, store: Path, point: Point) -> None:
+    """A run in this process, which is killed at a point unless it is done before."""
+    run(source, store, killing(point))
+
+
+def killing(point: Point) -> Watch:
+    """A watch that starts the clock of a killer of its own process."""
+    events = iter(range(1_000_000))
+
+    def watch(progress: Progress) -> None:
+        if next(events) == point.event:
+            threading.Timer(point.delay_s, os.kill, [os.getpid(), signal.SIGKILL]).start()
+
+    return watch
+
+
+def busy_workers(process: psutil.Process) -> list[psutil.Process]:
+    """Ray's workers below a process that are at work."""
+    found = []
+    for child in process.children(recursive=True):
+        try:
+            title = " ".join(child.cmdline())
+        except (psutil.NoSuchProcess, psutil.ZombieProcess):
+            continue
+        if title.startswith("ray::") and "IDLE" not in title:
+            found.append(child)
+    return found
+
+
+def on_own_cluster(source: Path, store: Path, point: Point | None) -> Outcome:
+    """A run on a cluster that starts and ends with this process."""
+    connect(load_settings(assignments=["cluster.cpus=4", "cluster.address=local"], environment={}).cluster)
+    return run(source, store, (lambda _: None) if point is None else killing(point), ON_CLUSTER)
+
+
+def on_several_nodes(source: Path, store: Path, delay_s: float) -> tuple[Outcome, int]:
+    """A run on three nodes of which one, not the driver's, is killed while it works; the outcome, and nodes left."""
+    os.environ["RAY_AUTH_MODE"] = "token"
+    os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+    import ray
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
+    others = [cluster.add_node(num_cpus=2) for _ in range(2)]
+    cluster.wait_for_nodes()
+    settings = load_settings(assignments=[f"cluster.address={cluster.address}"], environment={}).cluster
+    connect(settings)
+    begun = threading.Event()
+
+    def kill_one() -> None:
+        begun.wait()
+        time.sleep(delay_s)
+        cluster.remove_node(others[0], allow_graceful=False)
+
+    killer = threading.Thread(target=kill_one, daemon=True)
+    killer.start()
+    outcome = run(source, store, lambda progress: begun.set() if progress.done else None, ON_CLUSTER)
+    killer.join()
+    left = sum(node["Alive"] for node in ray.nodes())
+    ray.shutdown()
+    cluster.shutdown()
+    return outcome, left
+
+
+def main(kind: str, source: str, store: str, *numbers: str) -> None:
+    if kind == "nodes":
+        outcome, left = on_several_nodes(Path(source), Path(store), float(numbers[0]))
+        sys.stdout.write(json.dumps({"content_hash": outcome.content_hash, "nodes": left}) + "\n")
+        return
+    point = Point(int(numbers[0]), float(numbers[1])) if numbers else None
+    outcome = on_own_cluster(Path(source), Path(store), point)
+    sys.stdout.write(json.dumps({"content_hash": outcome.content_hash}) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,160 @@
+"""ING-14: links between chunks find the chunk that was meant, across files, with a confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from pipelines.domain.documents import Rejection
+from pipelines.domain.links import Link, LinkKind
+from tests.support.graphs import Part, a_file, a_graph, calls, edges, graph_settings, imports
+
+SETTINGS = graph_settings()
+
+
+def crossed(folder: Path, *files: Part, rejected: Sequence[Rejection] = ()) -> set[tuple[str, str, str, float]]:
+    return edges(a_graph(folder, files, rejected=rejected), files)
+
+
+def test_a_name_of_the_same_file_is_meant_before_any_other(tmp_path: Path) -> None:
+    """ING-14: a call finds the function beside it, though another file has one of that name."""
+    here = a_file("t/a.py", {"symbol": "main", "links": calls("load")}, "load")
+    assert crossed(tmp_path, here, a_file("t/b.py", "load")) == {("calls", "t/a.py main", "t/a.py load", 1.0)}
+
+
+def test_an_imported_name_is_meant_before_a_method_of_the_same_file(tmp_path: Path) -> None:
+    """ING-14: `load()` is the imported function, not the method `load` of a class in the file."""
+    here = a_file(
+        "t/a.py", {"links": imports("t.b.load")}, {"symbol": "main", "links": calls("load")}, "Store", "Store.load"
+    )
+    assert crossed(tmp_path, here, a_file("t/b.py", "load")) == {
+        ("imports", "t/a.py", "t/b.py load", 1.0),
+        ("calls", "t/a.py main", "t/b.py load", 1.0),
+    }
+
+
+def test_what_an_imported_module_holds_is_found_through_it(tmp_path: Path) -> None:
+    """ING-14: `from t import b` and `b.load()`."""
+    here = a_file("t/a.py", {"links": imports("t.b")}, {"symbol": "main", "links": calls("b.load")})
+    there = a_file("t/b.py", {"kind": "preamble"}, "load")
+    assert crossed(tmp_path, here, there) == {
+        ("imports", "t/a.py", "t/b.py", 1.0),
+        ("calls", "t/a.py main", "t/b.py load", 1.0),
+    }
+
+
+def test_a_name_that_a_package_passes_on_is_found_behind_it(tmp_path: Path) -> None:
+    """ING-14: an import from a package leads to the module that the package has the name from."""
+    files = [
+        a_file("t/a.py", {"links": imports("t.p.load")}, {"symbol": "main", "links": calls("load")}),
+        a_file("t/p/__init__.py", {"links": imports(".inner.load")}),
+        a_file("t/p/inner.py", "load"),
+    ]
+    assert ("calls", "t/a.py main", "t/p/inner.py load", 1.0) in crossed(tmp_path, *files)
+    assert ("imports", "t/a.py", "t/p/inner.py load", 1.0) in edges(a_graph(tmp_path / "again", files), files)
+
+
+def test_a_member_of_its_own_class_is_found_by_self(tmp_path: Path) -> None:
+    """ING-14: `self.get` is the method of the same class, not of the other one in the file."""
+    here = a_file("t/a.py", "A", {"symbol": "A.run", "links": calls("self.get")}, "A.get", "B", "B.get")
+    assert crossed(tmp_path, here) == {("calls", "t/a.py A.run", "t/a.py A.get", 1.0)}
+
+
+@pytest.mark.parametrize("bearers", [1, 2, 3])
+def test_confidence_falls_with_the_number_that_bear_a_name(tmp_path: Path, bearers: int) -> None:
+    """ING-14: (1 − (1 − link's own) × (1 − the place's)) ÷ bearers, and nothing below the least confidence."""
+    files = [
+        a_file("t/a.py", {"symbol": "main", "links": (Link(LinkKind.CALLS, "unfold", 0.3),)}),
+        *(a_file(f"t/b{number}.py", f"T{number}.unfold") for number in range(bearers)),
+    ]
+    confidence = (1 - (1 - 0.3) * (1 - SETTINGS.member_scopes["corpus"])) / bearers
+    least = confidence * bearers / 2.5
+    found = sorted(edges(a_graph(tmp_path, files, settings=graph_settings(least_confidence=least)), files))
+    kept = range(bearers) if confidence >= least else ()
+    assert [edge[:3] for edge in found] == [("calls", "t/a.py main", f"t/b{n}.py T{n}.unfold") for n in kept]
+    assert [edge[3] for edge in found] == [pytest.approx(confidence)] * len(kept)
+
+
+def test_built_in_names_and_other_languages_are_not_meant(tmp_path: Path) -> None:
+    """ING-14: `open()` and `x.append()` of Python are the language's own, and Go's functions are not called by it."""
+    here = a_file("t/a.py", {"symbol": "main", "links": calls("open", "x.append", "y.unfold")})
+    there = a_file("t/b.py", "open", "List.append")
+    assert crossed(tmp_path, here, there, a_file("t/c.go", "unfold", language="go")) == set()
+
+
+def test_a_module_inside_a_package_is_not_the_standard_one_of_that_name(tmp_path: Path) -> None:
+    """ING-14: `import logging` does not mean p/logging.py, even where the package's own file was blank."""
+    here = a_file("t/a.py", {"links": imports("logging")})
+    blank = [Rejection("t/p/__init__.py", "blank", "")]
+    assert crossed(tmp_path, here, a_file("t/p/logging.py", "getLogger"), rejected=blank) == set()
+
+
+def test_files_of_one_folder_share_names_where_their_language_does(tmp_path: Path) -> None:
+    """ING-14: Go's functions are called across the files of a package, and through its import path."""
+    files = [
+        a_file("t/store/a.go", {"symbol": "Main", "links": calls("load")}, language="go"),
+        a_file("t/store/b.go", "load", "Open", language="go"),
+        a_file(
+            "t/main.go",
+            {"links": imports("example.org/t/store")},
+            {"symbol": "main", "links": calls("store.Open")},
+            language="go",
+        ),
+    ]
+    found = crossed(tmp_path, *files)
+    assert ("calls", "t/store/a.go Main", "t/store/b.go load", 1.0) in found
+    assert ("calls", "t/main.go main", "t/store/b.go Open", 1.0) in found
+
+
+def test_links_in_prose_lead_to_documents_and_their_sections(tmp_path: Path) -> None:
+    """ING-14: relative paths, anchors, heading names and paths from the root of the tree."""
+    prose: list[Link] = [
+        Link(LinkKind.REFERENCES, target) for target in ("b.md", "b.md#who-owns-it", "/x/c.md", "#top")
+    ]
+    files = [
+        a_file("t/d/a.md", {"links": tuple(prose)}, {"symbol": "top", "anchor": "top"}, language=None),
+        a_file("t/d/b.md", {}, {"symbol": "owner", "heading_path": ("B", "Who owns it?")}, language=None),
+        a_file("t/x/c.md", {}, language=None),
+    ]
+    assert {target for _, _, target, _ in crossed(tmp_path, *files)} == {
+        "t/d/b.md", "t/d/b.md owner", "t/x/c.md", "t/d/a.md top",
+    }  # fmt: skip
+
+
+def test_a_citation_finds_the_work_by_title_number_or_key(tmp_path: Path) -> None:
+    """ING-14: papers of the corpus that a paper cites."""
+    cited = ("https://doi.org/10.1000/Abc", "Attention is all you need.", "smith2020")
+    links = tuple(Link(LinkKind.CITES, target) for target in cited)
+    files = [
+        a_file("t/a.md", {"links": links}, language=None),
+        a_file("t/b.md", {"symbol": "b"}, language=None, metadata={"doi": "10.1000/abc"}),
+        a_file("t/c.md", {"symbol": "c"}, language=None, title="Attention Is All You Need"),
+        a_file("t/d.md", {"symbol": "d"}, language=None, metadata={"key": "Smith2020"}),
+    ]
+    assert crossed(tmp_path, *files) == {("cites", "t/a.md", f"t/{name}.md {name}", 1.0) for name in "bcd"}
+
+
+def test_a_declared_link_of_a_document_is_kept_whatever_its_confidence(tmp_path: Path) -> None:
+    """ING-4, ING-17: cross-references of a sidecar start at the document's first chunk, at full strength."""
+    declared = (Link(LinkKind.REFERENCES, "b.py", declared=True),)
+    files = [a_file("t/a.md", {"symbol": "a"}, {}, language=None, links=declared), a_file("t/b.py", "main")]
+    graph = a_graph(tmp_path, files)
+    assert [(row["strength"], row["source"]) for row in graph.table("edges").to_pylist() if row["target_chunk"]] == [
+        (SETTINGS.declared_strength, "declared")
+    ]
+    assert edges(graph, files) == {("references", "t/a.md a", "t/b.py main", 1.0)}
+
+
+def test_names_used_without_a_link_are_references_unless_a_link_says_more(tmp_path: Path) -> None:
+    """ING-14: a call is not told again as a reference."""
+    both = (*calls("load"), Link(LinkKind.REFERENCES, "load"), Link(LinkKind.REFERENCES, "SIZE"))
+    here = a_file(
+        "t/a.py", {"symbol": "main", "links": both}, {"symbol": "twin", "references": ("SIZE",)}, "load", "SIZE"
+    )
+    assert {(kind, source, target) for kind, source, target, _ in crossed(tmp_path, here)} == {
+        ("calls", "t/a.py main", "t/a.py load"),
+        ("references", "t/a.py main", "t/a.py SIZE"),
+        ("references", "t/a.py twin", "t/a.py SIZE"),
+    }

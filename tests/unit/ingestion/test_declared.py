@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pipelines.domain.documents import Document, Rejection
+from pipelines.domain.links import Link, LinkKind
+from pipelines.ingestion.declared import DeclarationError
+from pipelines.ingestion.front_matter import front_matter
+from pipelines.ingestion.settings import IngestSettings
+from pipelines.ingestion.sources import list_items, read_source
+from pipelines.settings import load_settings
+
+GUIDE = {
+    "title": "Locks, in short",
+    "summary": "When to lock, and when not to.",
+    "trigger_phrases": ["deadlock", "who holds the lock"],
+    "tier": "core",
+    "intent": "onboarding",
+    "decisions": ["no global lock"],
+    "cross_references": ["queue.md", {"kind": "cites", "target": "paper:7"}],
+    "validation_status": "reviewed",
+    "citations": 12,
+    "authors": ["Ann", "Bob"],
+    "trust": 95,
+    "team": {"name": "core", "size": 3},
+}
+
+
+@pytest.fixture
+def settings() -> IngestSettings:
+    return load_settings([], ["ingest.declared.max_bytes=2000"], environment={}).ingest
+
+
+def read(root: Path, settings: IngestSettings) -> tuple[dict[str, Document], dict[str, Rejection]]:
+    found = list(read_source(root, settings, domain=None))
+    documents = {one.uri.partition("/")[2]: one for one in found if isinstance(one, Document)}
+    return documents, {one.uri.partition("/")[2]: one for one in found if isinstance(one, Rejection)}
+
+
+def test_a_sidecar_is_merged_and_is_no_document(tmp_path: Path, settings: IngestSettings) -> None:
+    """ING-4, ING-2: everything that a sidecar declares stands in the document's facts; the prose is as it was."""
+    (tmp_path / "guide.md").write_text("# Locks\n")
+    (tmp_path / "guide.md.meta.json").write_text(json.dumps(GUIDE))
+    documents, rejected = read(tmp_path, settings)
+    (document,) = documents.values()
+    assert rejected == {}
+    assert document.text == "# Locks\n"
+    assert (document.title, document.summary) == (GUIDE["title"], GUIDE["summary"])
+    assert document.triggers == ("deadlock", "who holds the lock")
+    assert (document.tier, document.intent, document.validation) == ("core", "onboarding", "reviewed")
+    assert (document.citations, document.trust_level, document.authors) == (12, 95, ("Ann", "Bob"))
+    assert document.links == (
+        Link(LinkKind.REFERENCES, "queue.md", declared=True),
+        Link(LinkKind.CITES, "paper:7", declared=True),
+    )
+    assert json.loads(document.metadata["decisions"]) == GUIDE["decisions"]
+    assert json.loads(document.metadata["team"]) == GUIDE["team"]
+
+
+def test_sidecars_go_by_whole_name_then_by_stem_and_strays_are_documents(
+    tmp_path: Path, settings: IngestSettings
+) -> None:
+    """ING-4: a sidecar beside no document of its name is a file like any other."""
+    for name in ("a.md", "a.rst"):
+        (tmp_path / name).write_text("Text.\n")
+    (tmp_path / "a.meta.json").write_text('{"title": "by stem"}')
+    (tmp_path / "a.md.meta.json").write_text('{"title": "by name"}')
+    (tmp_path / "stray.meta.json").write_text('{"title": "none"}')
+    documents, rejected = read(tmp_path, settings)
+    assert rejected == {}
+    assert {name: document.title for name, document in documents.items()} == {
+        "a.md": "by name",
+        "a.rst": "by stem",
+        "stray.meta.json": None,
+    }
+
+
+def test_a_single_file_has_its_sidecar_too(tmp_path: Path, settings: IngestSettings) -> None:
+    """ING-1, ING-4: the file alone is the source, and what lies beside it is still about it."""
+    (tmp_path / "a.md").write_text("Text.\n")
+    (tmp_path / "b.md").write_text("Text.\n")
+    (tmp_path / "a.md.meta.json").write_text('{"title": "A"}')
+    documents, _ = read(tmp_path / "a.md", settings)
+    assert {name: document.title for name, document in documents.items()} == {"a.md": "A"}
+    assert len(list_items(tmp_path / "a.md", settings)) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"{not json", "Expecting property name"),
+        (b"\xff", "can't decode"),
+        (b"[1]", "found list"),
+        (b"[" * 1500, "recursion"),
+        (b'{"a":' * 40 + b"1" + b"}" * 40, "nested at most 16 deep"),
+        (b'{"title": "' + b"x" * 2000 + b'"}', "too_large"),
+        (b'{"trust": 101}', "from 0 to 100"),
+        (b'{"cross_references": [{"kind": "hates", "target": "x"}]}', "a kind of calls"),
+    ],
+)
+def test_a_bad_sidecar_is_named_and_its_document_kept(
+    tmp_path: Path, settings: IngestSettings, content: bytes, found: str
+) -> None:
+    """ING-3, ING-4: one row of `rejected` names the sidecar and says why."""
+    (tmp_path / "a.py").write_text("x = 1\n")
+    (tmp_path / "a.py.meta.json").write_bytes(content)
+    documents, rejected = read(tmp_path, settings)
+    assert list(documents) == ["a.py"]
+    assert {name: one.reason for name, one in rejected.items()} == {"a.py.meta.json": "bad_sidecar"}
+    assert found in rejected["a.py.meta.json"].detail
+
+
+def test_a_sidecar_that_is_a_link_is_not_followed(tmp_path: Path, settings: IngestSettings) -> None:
+    """ING-3: nothing outside the source is read, by no way."""
+    (tmp_path / "secret.json").write_text('{"title": "secret"}')
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "a.py").write_text("x = 1\n")
+    (tmp_path / "tree" / "a.py.meta.json").symlink_to(tmp_path / "secret.json")
+    documents, rejected = read(tmp_path / "tree", settings)
+    assert documents["a.py"].title is None
+    assert rejected["a.py.meta.json"].detail.startswith("symlink")
+
+
+def test_front_matter_is_merged_under_the_sidecar(tmp_path: Path, settings: IngestSettings) -> None:
+    """ING-4: front matter of Markdown declares the same facts; what lies beside the document goes before."""
+    text = "---\ntitle: Own\nauthor: Ann\ndate: 2024-05-01\ntags: [a, b]\ndescription: On locks.\n---\n# Locks\n"
+    (tmp_path / "a.md").write_text(text)
+    (tmp_path / "b.md").write_text(text)
+    (tmp_path / "b.md.meta.json").write_text('{"title": "Beside"}')
+    documents, rejected = read(tmp_path, settings)
+    assert rejected == {}
+    assert {name: document.title for name, document in documents.items()} == {"a.md": "Own", "b.md": "Beside"}
+    for document in documents.values():
+        assert (document.text, document.authors, document.summary) == (text, ("Ann",), "On locks.")
+        assert (document.metadata["date"], document.metadata["tags"]) == ("2024-05-01", '["a", "b"]')
+
+
+def test_front_matter_of_another_meaning_is_kept_as_metadata() -> None:
+    """ING-4: many tools give these names meanings of their own, and a document is no worse for it."""
+    found = front_matter("---\ntrust: high\nauthor: {name: Ann}\n---\n", limit=100, depth=8)
+    assert found is not None
+    assert (found.trust, found.authors) == (None, ())
+    assert found.metadata == {"trust": "high", "author": '{"name": "Ann"}'}
+
+
+@pytest.mark.parametrize(
+    "text", ["# No front matter\n", "---\n", "---\n\nA rule.\n\n---\n\nAnother.\n", "----\na: 1\n----\n", "---\n---\n"]
+)
+def test_what_only_looks_like_front_matter_declares_nothing(text: str) -> None:
+    """ING-4: two rules are Markdown too."""
+    assert front_matter(text, limit=1000, depth=8) is None
+
+
+LAUGHS = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        (LAUGHS, "aliases"),
+        ("a: " + "[" * 400 + "]" * 400, "nested at most 8 deep"),
+        ("a: " + "[" * 900, "nested at most 8 deep"),
+        ("a: [1, 2\n", "YAML"),
+        ("a: !!python/object/apply:os.system [ls]\n", "YAML"),
+        ("a: 1\n" * 300, "at most 1000 characters"),
+        ("{a: 1}: 2\n", "YAML"),
+        ("? [a]\n: 2\n", "None"),
+    ],
+)
+def test_hostile_front_matter_is_refused(source: str, found: str) -> None:
+    """ING-3: aliases, depth and length are bounded before anything is built, and no code is run."""
+    text = f"---\n{source}\n---\nText.\n"
+    if found == "None":
+        assert front_matter(text, limit=1000, depth=8) is None
+        return
+    with pytest.raises(DeclarationError, match=found):
+        front_matter(text, limit=1000, depth=8)
+
+
+def test_hostile_front_matter_leaves_a_note_and_the_document(tmp_path: Path, settings: IngestSettings) -> None:
+    """ING-3: the document is indexed without what was declared."""
+    (tmp_path / "a.md").write_text(f"---\n{LAUGHS}---\n# Title\n")
+    documents, rejected = read(tmp_path, settings)
+    assert list(documents) == ["a.md"]
+    assert rejected["a.md"].reason == "bad_front_matter"
