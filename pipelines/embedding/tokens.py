@@ -12,6 +12,8 @@ from pipelines.domain.errors import ModelUnavailableError
 from pipelines.embedding.models import locate
 from pipelines.embedding.settings import EmbeddingSettings
 
+_WORD_MARKS = "\u2581\u0120"  # what tokenizers of bytes and of sentence pieces put before the first piece of a word
+
 
 class TokenCounter:
     """Length of a text in the encoder's own tokens, special tokens not counted.
@@ -23,6 +25,15 @@ class TokenCounter:
     def __init__(self, folder: Path, max_tokens: int) -> None:
         self._tokenizer = read_tokenizer(folder)
         self.limit = max_tokens - self._tokenizer.num_special_tokens_to_add(is_pair=False)
+
+    def cut(self, text: str, tokens: int) -> str:
+        """The beginning of a text, `tokens` tokens of it at most."""
+        found = self._tokenizer.encode(encodable(text), add_special_tokens=False)
+        return text if len(found.ids) <= tokens else text[: found.offsets[tokens - 1][1]]
+
+    def words(self) -> list[str]:
+        """The vocabulary's entries that are words or begin one, in alphabetical order."""
+        return sorted(word for entry in self._tokenizer.get_vocab() if (word := entry.lstrip(_WORD_MARKS)).isalpha())
 
     def __call__(self, text: str) -> int:
         """Length of a text in tokens; of any text, however long."""
