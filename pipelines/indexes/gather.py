@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.domain.errors import StoreError
+from pipelines.indexes.manifest import read_generation_manifest
 from pipelines.indexes.settings import VectorSettings
 from pipelines.indexes.tokens import TokenStore, gather_tokens, has_tokens
-from pipelines.indexes.vectors import FAISS_FILE, VECTORS_FILE, DenseFacts, index_vectors
+from pipelines.indexes.vectors import FAISS_FILE, VECTORS_FILE, DenseFacts, Trained, index_vectors
 
 _HASH = np.dtype("S64")
 _ROWS = 8_192  # rows copied at once: bounds memory, changes nothing else
@@ -57,13 +58,18 @@ def build_vectors(task: DenseTask) -> DenseFacts:
     """
     hashes = _hashes_on_disk(task)
     gather_vectors(task, hashes)
-    inherited = task.inherited
     before = Path() if task.base is None else task.base / "chunks" / "contents.parquet"
-    gather_tokens(task.parts, inherited, before, hashes=hashes, out=task.folder, encoder=task.encoder)
+    gather_tokens(task.parts, task.inherited, before, hashes=hashes, out=task.folder, encoder=task.encoder)
     token_bytes = TokenStore(task.folder).bytes_per_content if has_tokens(task.folder) else 0.0
-    trained = None if inherited is None else inherited / FAISS_FILE
-    facts = index_vectors(task.folder, task.settings, trained=trained)
+    facts = index_vectors(task.folder, task.settings, trained=_trained(task))
     return facts.model_copy(update={"made_with": task.made_with, "token_bytes": token_bytes})
+
+
+def _trained(task: DenseTask) -> Trained | None:
+    if task.base is None or task.inherited is None:
+        return None
+    facts = read_generation_manifest(task.base).dense.get(task.encoder)
+    return None if facts is None else Trained(task.inherited / FAISS_FILE, facts.probes)
 
 
 def vector_tables(part: Path) -> list[Path]:

@@ -12,7 +12,6 @@ import os
 import pickle
 import resource
 import signal
-from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from pipelines.chunking.chunker import chunk_document
@@ -23,6 +22,7 @@ from pipelines.embedding.tokens import load_token_counter
 from pipelines.ingestion.parser_protocol import CRASHED, LENGTH, OUT_OF_MEMORY, Confinement, Cut, Request
 
 _DETAIL_CHARACTERS = 500
+_CHARACTERS_PER_TOKEN = 64  # at most
 _PIECE = 1 << 16  # characters: longer texts are counted piece by piece, since an encoding takes 300 bytes a token
 
 
@@ -31,7 +31,7 @@ def main() -> None:
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not come between the answers
     told: Confinement = _received(requests)
-    count = in_pieces(load_token_counter(told.embedding))
+    count = bounded(load_token_counter(told.embedding))
     _confine(told.memory_bytes)
     gc.freeze()
     _send(answers, b"")
@@ -69,8 +69,12 @@ def cut(request: Request, count: TokenCounter) -> Cut:
     return chunk_plainly(document, sizes, count), note
 
 
-def in_pieces(count: TokenCounter) -> Callable[[str], int]:
-    """The same counter, whose memory is bounded: long texts are cut at a line end or blank, where tokens end too."""
+def bounded(count: TokenCounter) -> TokenCounter:
+    """The same counter, with bounds on its memory and on the length of a chunk.
+
+    Long texts are cut at a line end or blank, where tokens end too. A text counts at least one token for every 64
+    characters: an encoder that knows no token for a word takes megabytes without a blank for a single one.
+    """
 
     def counted(text: str) -> int:
         total, start = 0, 0
@@ -79,7 +83,7 @@ def in_pieces(count: TokenCounter) -> Callable[[str], int]:
             end = end if end > start else start + _PIECE
             total += count(text[start:end])
             start = end
-        return total + count(text[start:] if start else text)
+        return max(total + count(text[start:] if start else text), len(text) // _CHARACTERS_PER_TOKEN)
 
     return counted
 

@@ -16,6 +16,7 @@ from pipelines.embedding.cache import VectorCache
 from pipelines.embedding.models import Model, find_model
 from pipelines.embedding.precision import resolve_precision
 from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.extraction.checkpoints import identify
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.indexes import schemas
 from pipelines.indexes.settings import IndexSettings
@@ -101,12 +102,11 @@ def models_of(plan: Plan) -> list[Model]:
 
 def reading_of(plan: Plan, models: Sequence[Model], sizes: SizesInForce, known: KnownDocuments) -> Reading:
     """How items are read; whatever decides the rows of a document besides itself and its sizes goes into its key."""
-    found_with = plan.extraction.model_dump(mode="json", exclude={"batch_size", "threads"})
     made_with = blob_key(
         cutting_code(),
         *(str(schema) for schema in schemas.TABLES.values()),
         *made_with_of(plan, models),
-        json.dumps(found_with if plan.extraction.enabled else {}, sort_keys=True),
+        json.dumps(_found_with(plan), sort_keys=True),
     )
     return Reading(plan.ingest, sizes, plan.embedding, plan.domain, made_with, known)
 
@@ -116,7 +116,8 @@ def stages_of(plan: Plan, models: Sequence[Model], reading: Reading, parts: Path
     pools = sized(plan.ingest.pools, cpus=cpus, extraction=plan.extraction.enabled, models=len(models))
     threads = {"threads": plan.ingest.pools.threads}
     extraction = plan.extraction.model_copy(update=threads)
-    finding = (extraction, plan.mentions, plan.extractor)
+    checkpoint = identify(extraction) if extraction.enabled else ""
+    finding = (extraction, plan.mentions, plan.extractor, checkpoint)
     each = zip(plan.embedding.encoders, models, made_with_of(plan, models), strict=True)
     embed = [
         (settings.model_copy(update=threads), model.name, made_with, plan.vectors, plan.encoder)
@@ -135,19 +136,27 @@ def facts_of(
     plan: Plan, models: Sequence[Model], sizes: SizesInForce, *, parent: GenerationId | None
 ) -> dict[str, object]:
     """What the manifest says about how the generation was made; models and parameters go into its content hash."""
-    found_with = plan.extraction.model_dump(mode="json", exclude={"batch_size", "threads"})
     roles = ["encoder", *(f"encoder-{order}" for order in range(1, len(models)))]
     return {
         "parent": parent,
         "settings": plan.fingerprint,
         "models": {role: f"{model.name}@{model.identity}" for role, model in zip(roles, models, strict=True)},
-        "parameters": {
-            "embedding": made_with_of(plan, models),
-            "extraction": found_with if plan.extraction.enabled else {},
-        },
+        "parameters": {"embedding": made_with_of(plan, models), "extraction": _found_with(plan)},
         "sources": [str(source) for source in plan.sources],
         SIZING: snapshots(sizes),
     }
+
+
+def _found_with(plan: Plan) -> dict[str, object]:
+    """What decides the mentions of a text besides itself; nothing where none are looked for.
+
+    Raises:
+        ModelUnavailableError: The checkpoint is not there.
+    """
+    if not plan.extraction.enabled:
+        return {}
+    found_with = plan.extraction.model_dump(mode="json", exclude={"batch_size", "threads"})
+    return {**found_with, "checkpoint": identify(plan.extraction)}
 
 
 def forget(plan: Plan) -> None:

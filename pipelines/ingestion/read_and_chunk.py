@@ -104,7 +104,7 @@ class ReadAndChunk(UnitWorker):
             for found in read_item(item, reading.ingest, domain=reading.domain):
                 if isinstance(found, Rejection):
                     yield found
-                elif not found.text.strip():
+                elif not found.text.strip() and not _is_titled(found):
                     yield _blank(found)
                 elif found.uri in seen:
                     yield repeated_uri(found.uri)
@@ -124,6 +124,11 @@ def _noted(unit: Unit, kept: list[Document], rejections: list[Rejection]) -> Uni
     tables = {"kept": schemas.kept_to_table(kept), "rejected": schemas.rejections_to_table(rejections)}
     reasons = Counter(f"{REJECTED}{rejection.reason}" for rejection in rejections)
     return unit.having(tables, {**unit.counts, "unchanged": len(kept), **reasons})
+
+
+def _is_titled(document: Document) -> bool:
+    """Whether a record says something in its title alone, as many do in old collections."""
+    return document.content_type is ContentType.RECORD and bool((document.title or "").strip())
 
 
 def _blank(document: Document) -> Rejection:

@@ -12,10 +12,10 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 
 from pipelines.domain.documents import Rejection
+from pipelines.ingestion.ignore import IGNORE_FILE, IGNORE_FILE_BYTES, rules
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # opening a FIFO must not wait for its writer
-_IGNORE_FILE = ".gitignore"
 
 
 class UnreadableError(Exception):
@@ -42,21 +42,21 @@ def listed(root: Path, *, skipped: Sequence[str], max_depth: int) -> Iterator[tu
     """
     waiting: list[tuple[tuple[str, ...], tuple[GitIgnoreSpec | None, ...]]] = [((), ())]
     while waiting:
-        folder, rules = waiting.pop()
+        folder, above = waiting.pop()
         try:
             with _opened_folder(root, folder) as descriptor:
                 entries = sorted(_entries(descriptor), key=lambda entry: os.fsencode(entry[0]))
-                rules = (*rules, _rules(descriptor))
+                in_force = (*above, _rules(descriptor))
         except OSError:
             yield folder
             continue
         below = []
         for name, is_folder in entries:
             path = (*folder, name)
-            if name in skipped or _ignored(path, rules, is_folder=is_folder):
+            if name in skipped or _ignored(path, in_force, is_folder=is_folder):
                 continue
             if is_folder and len(path) <= max_depth:
-                below.append((path, rules))
+                below.append((path, in_force))
             else:
                 yield path
         waiting.extend(reversed(below))
@@ -125,19 +125,16 @@ def _entries(descriptor: int) -> list[tuple[str, bool]]:
 
 def _rules(folder: int) -> GitIgnoreSpec | None:
     try:
-        data, _ = _content(_IGNORE_FILE, folder, _IGNORE_FILE_BYTES)
+        data, _ = _content(IGNORE_FILE, folder, IGNORE_FILE_BYTES)
     except (OSError, UnreadableError):
         return None
-    return GitIgnoreSpec.from_lines(data.decode("utf-8", "replace").splitlines())
+    return rules(data)
 
 
-_IGNORE_FILE_BYTES = 1 << 20
-
-
-def _ignored(path: tuple[str, ...], rules: Sequence[GitIgnoreSpec | None], *, is_folder: bool) -> bool:
+def _ignored(path: tuple[str, ...], in_force: Sequence[GitIgnoreSpec | None], *, is_folder: bool) -> bool:
     """Whether the innermost file that says anything about a path excludes it."""
-    for depth in range(len(rules) - 1, -1, -1):
-        spec = rules[depth]
+    for depth in range(len(in_force) - 1, -1, -1):
+        spec = in_force[depth]
         if spec is not None:
             verdict = spec.check_file("/".join(path[depth:]) + ("/" if is_folder else "")).include
             if verdict is not None:

@@ -5,7 +5,7 @@ import pytest
 from pipelines.chunking import ChunkSizes, chunk_document
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.embedding.tokens import load_token_counter
-from pipelines.ingestion.parser_child import cut, in_pieces
+from pipelines.ingestion.parser_child import bounded, cut
 from pipelines.ingestion.parser_protocol import Request
 from pipelines.settings import load_settings
 
@@ -62,8 +62,15 @@ def test_long_texts_are_counted_piece_by_piece(text: str) -> None:
         pieces.append(piece)
         return count(piece)
 
-    counted = in_pieces(noted)(text)
+    counted = bounded(noted)(text)
     assert "".join(pieces) == text
     assert max(map(len, pieces)) <= 1 << 16
     if " " in text or "\n" in text:
         assert counted == count(text)
+
+
+def test_words_that_the_encoder_does_not_know_do_not_make_endless_chunks() -> None:
+    """ING-3, ING-12: megabytes without a blank are one token to some encoders, and many chunks all the same."""
+    count = bounded(load_token_counter(load_settings(environment={}).embedding))
+    chunks, _ = cut(a_request("x" * 100_000), count)
+    assert max(len(chunk.text) for chunk in chunks) <= 64 * (SIZES.max_tokens + 1)

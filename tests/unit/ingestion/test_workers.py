@@ -165,3 +165,12 @@ def test_vectors_are_the_rounded_ones_from_the_start(tmp_path: Path) -> None:
     unit = _embed(plan).work(_read(plan)[0])
     vectors = np.array(unit.tables["vectors"]["vector"].to_pylist(), dtype=np.float64)
     assert np.array_equal(vectors, vectors.astype(np.float16).astype(np.float64))
+
+
+def test_a_record_that_says_all_in_its_title_is_no_blank(tmp_path: Path) -> None:
+    """ING-1: old collections have many records without a text, and their titles are judged."""
+    corpus = tmp_path / "old.jsonl"
+    corpus.write_text('{"_id": "1", "title": "On Locks", "text": ""}\n{"_id": "2", "title": " ", "text": ""}\n')
+    (unit,) = _read(a_plan(corpus, tmp_path / "store"))
+    assert unit.tables["chunks"]["text"].to_pylist() == ["On Locks"]
+    assert [(row["uri"], row["reason"]) for row in unit.tables["rejected"].to_pylist()] == [("old:2", "blank")]

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pathspec import GitIgnoreSpec
+
+from pipelines.ingestion.ignore import rules
+
+NAMES = st.text(st.sampled_from("ab.-/"), min_size=1, max_size=12).filter(lambda name: "//" not in name)
+RULES = st.lists(st.text(st.sampled_from("ab*?[].-/!\\"), min_size=1, max_size=10), max_size=4)
+
+
+@given(RULES, NAMES)
+def test_rules_hold_as_git_reads_them(lines: list[str], name: str) -> None:
+    """ING-1: bounding the time of a match changes no verdict."""
+    bounded = rules("\n".join(lines).encode())
+    try:
+        plain = GitIgnoreSpec.from_lines(lines)
+    except ValueError:
+        return
+    if any(line.count("**") > 3 for line in lines):
+        return
+    assert bounded.check_file(name).include == plain.check_file(name).include
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "found"),
+    [
+        ("report.[0-9]*.[0-9]*.[0-9]*.[0-9]*.json", "report.1.22.3.4.json", True),
+        ("report.[0-9]*.[0-9]*.[0-9]*.[0-9]*.json", "report.1.22.x.4.json", False),
+        ("*a?b*[!c]d*", "xxaxbxxxed", True),
+        ("docs/**/*.tmp", "docs/a/b/c.tmp", True),
+    ],
+)
+def test_stars_between_texts_match_anywhere(rule: str, name: str, found: bool) -> None:
+    """ING-1: patterns as real trees have them."""
+    assert rules(rule.encode()).match_file(name) is found
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"*" + b"a*" * 60 + b"b",
+        b"*" + b"?*" * 60 + b"b",
+        b"*" + b"[ab]*" * 60 + b"b",
+        b"a/" + b"**/a/" * 30 + b"b",
+        b"\n".join(b"x%d" % number for number in range(100_000)),
+    ],
+)
+def test_hostile_rules_cost_next_to_nothing(data: bytes) -> None:
+    """ING-3: no rules make listing a tree a matter of minutes; the bound is a hundred times what it takes."""
+    spec = rules(data)
+    begun = time.perf_counter()
+    assert not spec.match_file("a/" * 30 + "a" * 250 + "c")
+    assert time.perf_counter() - begun < 1.0
