@@ -94,6 +94,7 @@ def reading_of(plan: Plan, model: Model, sizes: SizesInForce, known: KnownDocume
         _arithmetic(plan, model),
         plan.embedding.strategy,
         json.dumps(found_with if plan.extraction.enabled else {}, sort_keys=True),
+        plan.ingest.summary.model_dump_json(include={"max_tokens", "endpoint", "model", "instruction", "characters"}),
     )
     return Reading(plan.ingest, sizes, plan.embedding, plan.domain, made_with, known)
 
