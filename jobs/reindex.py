@@ -13,6 +13,7 @@ Exit codes: 0 the content is live, 1 nothing changed, with a reason, 2 wrong usa
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -27,13 +28,16 @@ from rich.table import Table
 from jobs import _job
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.documents import Domain
-from pipelines.domain.errors import ConfigurationError
+from pipelines.domain.errors import ConfigurationError, TrackingUnavailableError
 from pipelines.ingestion.pipeline import Watch, ingest
 from pipelines.ingestion.plan import Plan
 from pipelines.ingestion.report import Outcome, Progress
+from pipelines.runtime.clock import system_clock
 from pipelines.runtime.cluster import connect
 from pipelines.runtime.stages import ON_CLUSTER, Executor
 from pipelines.settings import Settings
+
+log = logging.getLogger(__name__)
 
 _RATES = {"documents": "documents", "chunks": "chunks", "mentions": "entities", "embedded": "embeddings"}
 _LINE_EVERY_S = 10.0
@@ -52,6 +56,7 @@ def reindex(
     settings = _job.settings_of(conf, assignments, store)
     plan = plan_of(settings, source, domain=domain, full=full)
     outcome = run_visibly(settings, plan)
+    keep_record(settings, plan, outcome)
     _job.stderr.print(headline(outcome), soft_wrap=True, highlight=False)
     _job.stderr.print(report(outcome))
     _job.emit(asdict(outcome), as_json=as_json)
@@ -94,6 +99,19 @@ def run_visibly(settings: Settings, plan: Plan) -> Outcome:
         return run(plan, watch=_shown(live) if _job.stderr.is_terminal else _logged())
 
 
+def keep_record(settings: Settings, plan: Plan, outcome: Outcome) -> None:
+    """Record the run in MLflow's experiment `indexing`; where that fails the generation is live all the same."""
+    # MLflow takes seconds to import: only once the generation is live.
+    from pipelines.ingestion.record import record  # noqa: PLC0415
+    from pipelines.runtime.tracking import Tracking  # noqa: PLC0415
+
+    try:
+        manifest = next(one for one in Catalog(plan.store).generations() if one.id == outcome.generation)
+        record(Tracking.of(settings.tracking, plan.store), plan, outcome, manifest, now=system_clock())
+    except (TrackingUnavailableError, StopIteration) as error:
+        log.warning("this run is not recorded in MLflow: %s", error or "its generation was removed meanwhile")
+
+
 def headline(outcome: Outcome) -> str:
     """What became of the run, in a line."""
     state = "is live" if outcome.published else "was live already and stays: the content is the same"
@@ -103,7 +121,7 @@ def headline(outcome: Outcome) -> str:
 def report(outcome: Outcome) -> Table:
     """The final summary, for people."""
     table = Table("what", "count", box=None, show_header=False)
-    for name in ("documents", "chunks", "entities", "embedded", "embedding_cache_hits", "skipped"):
+    for name in ("documents", "unchanged", "chunks", "entities", "embedded", "embedding_cache_hits", "skipped"):
         table.add_row(name.replace("_", " "), f"{getattr(outcome, name):,}")
     for title, counts in (
         ("type", outcome.by_type),

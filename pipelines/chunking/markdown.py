@@ -162,8 +162,9 @@ class _Reader:
             elif child.type == "html_inline":
                 self._read_html(child.content, at)
             elif child.content:
-                found = self._source.find(encoded(child.content), at, min(end, at + _REACH))
-                at = found if found >= 0 else at
+                said = encoded(child.content)
+                found = self._source.find(said, at, min(end, at + _REACH))
+                at = found + len(said) if found >= 0 else at
 
     def _read_html(self, html: str, at: int) -> None:
         self.anchors += [(at, match.group(1) or match.group(2)) for match in _ANCHOR.finditer(html)]
@@ -193,9 +194,9 @@ def _with_equations(blocks: Sequence[Block], source: bytes) -> list[Block]:
     index = 0
     while index < len(blocks):
         end = index + 1
-        if _opens_equation(blocks[index], source):
+        if blocks[index].kind == PARAGRAPH and _is_half_equation(blocks[index], source):
             reach = range(end, min(len(blocks), end + _LONGEST_EQUATION))
-            end = 1 + next((other for other in reach if _opens_equation(blocks[other], source)), index)
+            end = 1 + next((other for other in reach if _is_half_equation(blocks[other], source)), index)
         joined.append(blocks[index] if end == index + 1 else Block(blocks[index].start, blocks[end - 1].end))
         index = end
     equations = [span for block in _paragraphs(joined) for span in fenced_equations(source, block.start, block.end)]
@@ -209,6 +210,6 @@ def _paragraphs(blocks: Sequence[Block]) -> Iterator[Block]:
         yield from _paragraphs(block.inner)
 
 
-def _opens_equation(block: Block, source: bytes) -> bool:
-    """Whether a paragraph has one `$$` without its other."""
-    return block.kind == PARAGRAPH and source.count(b"$$", block.start, block.end) % 2 == 1
+def _is_half_equation(block: Block, source: bytes) -> bool:
+    """Whether a block has one `$$` without its other; signs in an equation may make it a list."""
+    return block.kind != WHOLE and source.count(b"$$", block.start, block.end) % 2 == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from operator import itemgetter
 
 from pipelines.chunking.citations import Bibliography, Reference, entry, links_to
@@ -155,7 +156,7 @@ def _entries(block: Block, source: bytes) -> Iterator[str]:
         starts = [match.end() for match in _ENTRY.finditer(text)]
         if not starts:
             yield text.strip().lstrip("-*+ ")
-        for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        for start, end in pairwise([*starts, len(text)]):
             yield text[start:end].strip().rstrip("-*+ \n")
 
 

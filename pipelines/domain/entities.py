@@ -11,7 +11,8 @@ class Mention:
 
     Attributes:
         start, end: Half-open span in characters of the chunk's text.
-        score: The model's confidence in [0, 1].
+        score: How sure the find is, in [0, 1]: where that was measured, the share of finds at least so sure that are
+            right, otherwise what the model says.
     """
 
     start: int

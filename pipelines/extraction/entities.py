@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,12 +14,11 @@ from gliner import GLiNER
 
 from pipelines.domain.entities import Mention
 from pipelines.domain.errors import ModelUnavailableError
+from pipelines.extraction.checkpoints import BUNDLED, CHECKPOINT, onnx_file_of, source_of
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.extraction.windows import Room, Window, windows, without_overlaps, words_of
 
-BUNDLED: Final = "bundled"
 MOST_POSITIONS: Final = 512  # of the encoders GLiNER models are built on; their tokenizers often name no limit
-CHECKPOINT: Final = Path(__file__).resolve().parent / "checkpoint"
 
 __all__ = ["BUNDLED", "CHECKPOINT", "EntityExtractor", "Mention"]
 
@@ -48,7 +48,10 @@ class EntityExtractor:
         mentions: list[list[Mention]] = [[] for _ in texts]
         for (index, window), finds in zip(parts, found, strict=True):
             mentions[index] += self._mentions(texts[index], window, finds)
-        return [without_overlaps(of_text) for of_text in mentions]
+        return [[self._weighed(found) for found in without_overlaps(of_text)] for of_text in mentions]
+
+    def _weighed(self, found: Mention) -> Mention:
+        return replace(found, score=self._settings.confidence_of(found.label, found.score))
 
     def _room_beside_labels(self) -> Room:
         settings = self._settings
@@ -85,11 +88,10 @@ class EntityExtractor:
 
 
 def _load(settings: ExtractionSettings) -> Any:
-    source = str(CHECKPOINT) if settings.model == BUNDLED else settings.model
+    source = source_of(settings)
     try:
-        if settings.model == BUNDLED or settings.onnx_file:
-            return _load_onnx(source, settings)
-        return _load_torch(source, settings)
+        onnx_file = onnx_file_of(settings)
+        return _load_torch(source, settings) if onnx_file is None else _load_onnx(source, onnx_file, settings)
     # GLiNER, the hub client and ONNX Runtime raise what they like; every reason stops the run alike.
     except Exception as error:
         raise ModelUnavailableError(
@@ -99,7 +101,7 @@ def _load(settings: ExtractionSettings) -> Any:
         ) from error
 
 
-def _load_onnx(source: str, settings: ExtractionSettings) -> Any:
+def _load_onnx(source: str, onnx_file: str, settings: ExtractionSettings) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = settings.threads
     # Idle workers would spin on cores that the other actors need.
@@ -107,7 +109,7 @@ def _load_onnx(source: str, settings: ExtractionSettings) -> Any:
     return GLiNER.from_pretrained(
         source,
         load_onnx_model=True,
-        onnx_model_file=settings.onnx_file or "model.onnx",
+        onnx_model_file=onnx_file,
         session_options=options,
         local_files_only=Path(source).exists(),
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from itertools import pairwise
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 
 class ExtractionSettings(BaseModel):
@@ -16,6 +18,7 @@ class ExtractionSettings(BaseModel):
     labels: tuple[str, ...]
     threshold: float = Field(ge=0, le=1)
     label_thresholds: dict[str, float]
+    confidences: dict[str, tuple[tuple[float, float], ...]]
     window_words: int = Field(gt=0)
     window_overlap_words: int = Field(ge=0)
     batch_size: int = Field(gt=0)
@@ -24,3 +27,21 @@ class ExtractionSettings(BaseModel):
     def threshold_of(self, label: str) -> float:
         """Least score of a mention with `label`, in [0, 1]."""
         return self.label_thresholds.get(label, self.threshold)
+
+    def confidence_of(self, label: str, score: float) -> float:
+        """How sure a find with a score is, in [0, 1]: linear between the label's points, and the score without any."""
+        points = self.confidences.get(label)
+        if not points:
+            return score
+        for (low, least), (high, most) in pairwise(points):
+            if low <= score <= high:
+                return least + (most - least) * (score - low) / (high - low)
+        return points[0][1] if score < points[0][0] else points[-1][1]
+
+    @field_validator("confidences")
+    @classmethod
+    def _rising(cls, value: dict[str, tuple[tuple[float, float], ...]]) -> dict[str, tuple[tuple[float, float], ...]]:
+        for label, points in value.items():
+            if any(low >= high or least > most for (low, least), (high, most) in pairwise(points)):
+                raise ValueError(f"expected points of rising score and confidence for {label!r}, found {points}")
+        return value

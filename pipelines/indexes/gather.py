@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.domain.errors import StoreError
+from pipelines.indexes.manifest import read_generation_manifest
 from pipelines.indexes.settings import VectorSettings
-from pipelines.indexes.vectors import FAISS_FILE, VECTORS_FILE, DenseFacts, index_vectors
+from pipelines.indexes.vectors import FAISS_FILE, VECTORS_FILE, DenseFacts, Trained, index_vectors
 
 _HASH = np.dtype("S64")
 _ROWS = 8_192  # rows copied at once: bounds memory, changes nothing else
@@ -54,9 +55,14 @@ def build_vectors(task: DenseTask) -> DenseFacts:
         StoreError: A content has no vector.
     """
     gather_vectors(task)
-    inherited = task.inherited
-    trained = None if inherited is None else inherited / FAISS_FILE
-    return index_vectors(task.folder, task.settings, trained=trained)
+    return index_vectors(task.folder, task.settings, trained=_trained(task))
+
+
+def _trained(task: DenseTask) -> Trained | None:
+    if task.base is None or task.inherited is None:
+        return None
+    facts = read_generation_manifest(task.base).dense.get(task.encoder)
+    return None if facts is None else Trained(task.inherited / FAISS_FILE, facts.probes)
 
 
 def gather_vectors(task: DenseTask) -> None:

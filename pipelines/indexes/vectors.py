@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -130,14 +131,22 @@ def build_dense(folder: Path, stored: np.ndarray, settings: VectorSettings) -> D
     return index_vectors(folder, settings)
 
 
-def index_vectors(folder: Path, settings: VectorSettings, *, trained: Path | None = None) -> DenseFacts:
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """An index of the same encoder over another corpus: its file, and the lists that were visited for its target."""
+
+    index: Path
+    probes: int
+
+
+def index_vectors(folder: Path, settings: VectorSettings, *, trained: Trained | None = None) -> DenseFacts:
     """Index the vectors in a folder: above the exact limit with an index that reaches the target recall.
 
-    The same vectors give the same files. Probes and refine factor are doubled until the recall measured on a sample
+    The same vectors give the same files. Refine factor and probes are raised until the recall measured on a sample
     reaches its target; when they are spent, finer codes are trained; when those are spent, search stays exact.
 
     Args:
-        trained: An index of the same encoder whose quantisers are used as long as they still reach the target.
+        trained: An index whose quantisers are used as long as they reach the target at about the same effort.
     """
     stored = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
     exact = DenseFacts(dimension=stored.shape[1], kind="exact")
@@ -145,8 +154,8 @@ def index_vectors(folder: Path, settings: VectorSettings, *, trained: Path | Non
         return exact
     sample = _sample(len(stored), settings.recall_sample)
     truth = _exact_neighbours(stored, sample, settings.recall_depth)
-    for approximate in _attempts(stored, settings, trained):
-        for facts in _efforts(approximate, settings):
+    for approximate, most in _attempts(stored, settings, trained):
+        for facts in _efforts(approximate, settings, most):
             found = _neighbours(DenseIndex(stored, facts, approximate), sample, settings.recall_depth)
             recall = _recall(found, truth)
             if recall >= settings.target_recall:
@@ -180,12 +189,16 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
     return scaled
 
 
-def _attempts(stored: np.ndarray, settings: VectorSettings, trained: Path | None) -> Iterator[Any]:
-    """Indexes over the vectors: with quantisers that there are already, then with new ones, coarse to fine."""
-    if trained is not None and (inherited := _inherited(trained, stored, settings)) is not None:
-        yield inherited
-    for codes in _code_sizes(stored.shape[1], settings):
-        yield _filled(_trained(stored, codes, settings), stored)
+def _attempts(stored: np.ndarray, settings: VectorSettings, trained: Trained | None) -> Iterator[tuple[Any, int]]:
+    """Indexes over the vectors, with quantisers that there are already, then with new ones, coarse to fine.
+
+    Each with the number of lists that may be visited before the next one is tried.
+    """
+    if trained is not None and (inherited := _inherited(trained.index, stored, settings)) is not None:
+        yield inherited, math.ceil(trained.probes * settings.probe_growth)
+    for codes in _code_sizes(len(stored), stored.shape[1], settings):
+        index = _filled(_trained(stored, codes, settings), stored)
+        yield index, index.nlist
 
 
 def _inherited(trained: Path, stored: np.ndarray, settings: VectorSettings) -> Any | None:
@@ -227,29 +240,32 @@ def _lists(count: int, settings: VectorSettings) -> int:
     return max(1, min(round(settings.lists_per_root * math.sqrt(count)), count // settings.points_per_list))
 
 
-def _code_sizes(dimension: int, settings: VectorSettings) -> Iterator[int]:
-    """Bytes of code per vector, coarse to fine; each divides the dimension."""
-    width = settings.dimensions_per_code
-    while width >= 1:
-        if dimension % width == 0:
+def _code_sizes(count: int, dimension: int, settings: VectorSettings) -> Iterator[int]:
+    """Bytes of code per vector, coarse to fine, as far as the memory per vector allows; each divides the dimension.
+
+    Besides its code a vector has an id of eight bytes and its share of the centroids of lists and codes.
+    """
+    shared = 4 * dimension * (_lists(count, settings) + _CODES) / count
+    for width in range(settings.dimensions_per_code, 0, -1):
+        if dimension % width == 0 and dimension // width + _ID_BYTES + shared <= settings.bytes_per_vector:
             yield dimension // width
-        width //= 2
 
 
-def _efforts(index: Any, settings: VectorSettings) -> Iterator[DenseFacts]:
-    """Search efforts, cheap to costly: probes and refine factor are doubled in turn up to their limits."""
-    lists = index.nlist
-    probes, refine = max(1, math.ceil(settings.probe_share * lists)), settings.refine_factor
+_ID_BYTES = 8
+
+
+def _efforts(index: Any, settings: VectorSettings, most: int) -> Iterator[DenseFacts]:
+    """Search efforts, cheap to costly: re-scoring more is tried before visiting more lists, `most` at last."""
+    probes = max(1, math.ceil(settings.probe_share * index.nlist))
+    facts = DenseFacts(dimension=index.d, kind="ivfpq", lists=index.nlist, codes=index.pq.M)
     while True:
-        yield DenseFacts(
-            dimension=index.d, kind="ivfpq", lists=lists, codes=index.pq.M, probes=probes, refine_factor=refine
-        )
-        if probes >= lists and refine >= settings.max_refine_factor:
+        refine = settings.refine_factor
+        while refine <= settings.max_refine_factor:
+            yield facts.model_copy(update={"probes": probes, "refine_factor": refine})
+            refine *= 2
+        if probes >= most:
             return
-        if probes < lists:
-            probes = min(lists, probes * 2)
-        else:
-            refine = min(settings.max_refine_factor, refine * 2)
+        probes = min(most, math.ceil(probes * settings.probe_growth))
 
 
 def _sample(count: int, size: int) -> np.ndarray:

@@ -25,17 +25,22 @@ class Extracts(Protocol):
 
 
 class FindEntities(UnitWorker):
-    """Mentions of named things in each distinct text; texts seen before come from the cache (ING-16, ING-20)."""
+    """Mentions of named things in each distinct text; texts seen before come from the cache (ING-16, ING-20).
 
-    def __init__(self, settings: ExtractionSettings, cache: Path, maker: str = EXTRACTOR) -> None:
+    Args:
+        checkpoint: What identifies the model, part of every cache key.
+    """
+
+    def __init__(self, settings: ExtractionSettings, cache: Path, maker: str = EXTRACTOR, checkpoint: str = "") -> None:
         self._settings = settings
+        self._checkpoint = checkpoint
         self._cache = MentionCache(cache)
         self._extractor: Lazy[Extracts] = Lazy(maker, settings)
 
     def work(self, unit: Unit) -> Unit:
         """Add the table `mentions`."""
         texts = texts_of(unit)
-        keys = {content: mention_key(self._settings, text) for content, text in texts.items()}
+        keys = {content: mention_key(self._settings, self._checkpoint, text) for content, text in texts.items()}
         known, fresh = completed(self._cache, keys, texts, lambda wanted: self._extractor.get().extract(wanted))
         rows = [(content, mention) for content in texts for mention in known[keys[content]]]
         counts = {"mentions": len(rows), "extracted": fresh, "entity_cache_hits": len(texts) - fresh}

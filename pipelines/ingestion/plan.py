@@ -16,6 +16,7 @@ from pipelines.embedding.cache import VectorCache
 from pipelines.embedding.models import Model
 from pipelines.embedding.precision import resolve_precision
 from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.extraction.checkpoints import identify
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.indexes import schemas
 from pipelines.indexes.settings import IndexSettings
@@ -87,13 +88,12 @@ def units_of(plan: Plan, stored: Path | None = None) -> list[Unit]:
 
 def reading_of(plan: Plan, model: Model, sizes: SizesInForce, known: KnownDocuments) -> Reading:
     """How items are read; whatever decides the rows of a document besides itself and its sizes goes into its key."""
-    found_with = plan.extraction.model_dump(mode="json", exclude={"batch_size", "threads"})
     made_with = blob_key(
         cutting_code(),
         *(str(schema) for schema in schemas.TABLES.values()),
         _arithmetic(plan, model),
         plan.embedding.strategy,
-        json.dumps(found_with if plan.extraction.enabled else {}, sort_keys=True),
+        json.dumps(_found_with(plan), sort_keys=True),
         plan.ingest.summary.model_dump_json(include={"max_tokens", "endpoint", "model", "instruction", "characters"}),
     )
     return Reading(plan.ingest, sizes, plan.embedding, plan.domain, made_with, known)
@@ -105,7 +105,8 @@ def stages_of(plan: Plan, model: Model, reading: Reading, parts: Path, *, cpus: 
     threads = {"threads": plan.ingest.pools.threads}
     embedding = plan.embedding.model_copy(update=threads)
     extraction = plan.extraction.model_copy(update=threads)
-    finding = (extraction, plan.mentions, plan.extractor)
+    checkpoint = identify(extraction) if extraction.enabled else ""
+    finding = (extraction, plan.mentions, plan.extractor, checkpoint)
     embed = (embedding, model.name, _arithmetic(plan, model), plan.vectors, plan.encoder)
     stages = [
         Stage(ReadAndChunk, (reading,), pools.readers, pools.cpus_each),
@@ -117,16 +118,27 @@ def stages_of(plan: Plan, model: Model, reading: Reading, parts: Path, *, cpus: 
 
 def facts_of(plan: Plan, model: Model, sizes: SizesInForce, *, parent: GenerationId | None) -> dict[str, object]:
     """What the manifest says about how the generation was made; models and parameters go into its content hash."""
-    found_with = plan.extraction.model_dump(mode="json", exclude={"batch_size", "threads"})
     window = {"strategy": plan.embedding.strategy, "max_tokens": plan.embedding.max_tokens}
     return {
         "parent": parent,
         "settings": plan.fingerprint,
         "models": {"encoder": f"{model.name}@{model.identity}"},
-        "parameters": {"embedding": window, "extraction": found_with if plan.extraction.enabled else {}},
+        "parameters": {"embedding": window, "extraction": _found_with(plan)},
         "sources": [str(source) for source in plan.sources],
         SIZING: snapshots(sizes),
     }
+
+
+def _found_with(plan: Plan) -> dict[str, object]:
+    """What decides the mentions of a text besides itself; nothing where none are looked for.
+
+    Raises:
+        ModelUnavailableError: The checkpoint is not there.
+    """
+    if not plan.extraction.enabled:
+        return {}
+    found_with = plan.extraction.model_dump(mode="json", exclude={"batch_size", "threads"})
+    return {**found_with, "checkpoint": identify(plan.extraction)}
 
 
 def forget(plan: Plan) -> None:

@@ -15,6 +15,7 @@ from pipelines.learning.agreement import Agreement, Node, read_agreement
 from pipelines.learning.decay import freshness, freshness_of_ages
 from pipelines.learning.evidence import Evidence, day_of
 from pipelines.learning.priors import Priors
+from pipelines.learning.reported import Reported
 from pipelines.learning.usage import Usage, read_usage
 from pipelines.learning.weights import believed_weights, sampled_shares
 
@@ -24,6 +25,9 @@ Floats = NDArray[np.float64]
 class Beliefs:
     """All posteriors at one time. Immutable but for a memory of the weights it was asked for, bounded by its nodes.
 
+    Attributes:
+        reported: Beliefs about decay, thresholds, model quality and trust, from what is reported outright.
+
     Examples:
         >>> from pipelines.settings import load_settings
         >>> beliefs = read_beliefs(load_settings(environment={}).priors, Evidence(), now=0.0)
@@ -32,10 +36,11 @@ class Beliefs:
         (0.7, 'prior')
     """
 
-    def __init__(self, priors: Priors, agreement: Agreement, usage: Usage) -> None:
+    def __init__(self, priors: Priors, agreement: Agreement, usage: Usage, reported: Reported) -> None:
         self._priors = priors
         self._agreement = agreement
         self._usage = usage
+        self.reported = reported
         self._known: dict[tuple[Node, frozenset[Signal]], Mapping[Signal, WeightBelief]] = {}
 
     @property
@@ -73,11 +78,19 @@ class Beliefs:
         """Belief that an item of that age still holds, in (0, 1]; `unknown_age` of the priors where age is None."""
         if age_hours is None:
             return self._priors.decay.unknown_age
-        return freshness(self._priors.decay.domains[domain], age_hours)
+        decay = self.reported.decay(domain)
+        # Without evidence the mean has a closed form, which spares an integral per candidate.
+        if decay.observations == 0.0:
+            return freshness(self._priors.decay.domains[domain], age_hours)
+        return decay.freshness(age_hours)
 
     def freshness_many(self, domain: Domain, ages_hours: Floats) -> Floats:
         """`freshness` of ages (n,), where NaN stands for an unknown age."""
-        known = freshness_of_ages(self._priors.decay.domains[domain], ages_hours)
+        decay = self.reported.decay(domain)
+        if decay.observations == 0.0:
+            known = freshness_of_ages(self._priors.decay.domains[domain], ages_hours)
+        else:
+            known = decay.freshness_of_ages(ages_hours)
         return np.where(np.isnan(ages_hours), self._priors.decay.unknown_age, known)
 
 
@@ -88,4 +101,9 @@ def read_beliefs(priors: Priors, evidence: Evidence, *, now: float) -> Beliefs:
     gathered. Time is linear in the number of counts.
     """
     today = day_of(now)
-    return Beliefs(priors, read_agreement(priors, evidence, today), read_usage(priors.usage, evidence, today))
+    return Beliefs(
+        priors,
+        read_agreement(priors, evidence, today),
+        read_usage(priors.usage, evidence, today),
+        Reported(priors, evidence, today),
+    )

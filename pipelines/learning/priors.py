@@ -172,9 +172,62 @@ class ConfidencePrior(_Section):
 
 
 class TrustPrior(_Section):
-    """Factor on the trust level of a source, until verifications say more (LRN-10)."""
+    """Factor on the trust level of a source, until verifications say more (LRN-10).
+
+    Attributes:
+        multiplier: Without any verification.
+        verified, refuted: Beta over the share of verifications that a source passes; its mean makes `multiplier`.
+        highest: The multiplier of a source that is never refuted is at most this.
+    """
 
     multiplier: Annotated[float, Field(ge=0.0)]
+    verified: Positive
+    refuted: Positive
+    highest: Annotated[float, Field(ge=1.0, allow_inf_nan=False)]
+
+
+class ThresholdPrior(_Section):
+    """From which confidence on to act (LRN-7).
+
+    Attributes:
+        a, b: Beta over the threshold.
+        slope_shape, slope_rate: Gamma over the log-odds of a good decision per unit of confidence.
+        cost_false_positive, cost_false_negative: Of acting on a bad decision, and of leaving a good one.
+        offset_share: How much of an agent's own difference from its domain is followed.
+        lowest, highest: Bounds of any threshold.
+    """
+
+    a: Positive
+    b: Positive
+    slope_shape: Positive
+    slope_rate: Positive
+    cost_false_positive: Positive
+    cost_false_negative: Positive
+    offset_share: Share
+    lowest: Share
+    highest: Share
+
+
+class QualityPrior(_Section):
+    """Quality of a model over the turns of a conversation (LRN-8).
+
+    Attributes:
+        start, per_turn: Expected quality is start + per_turn · turn.
+        amplitude, length: Of the Matérn kernel: how far, and over how many turns, reality departs from that.
+        noise: Standard deviation of one observed quality around its turn's expectation.
+        noise_strength: What that is worth, in observations.
+        offset: Standard deviation of agents around their model.
+        turns: Turns that are kept one by one; later ones share bins.
+    """
+
+    start: Share
+    per_turn: float
+    amplitude: Positive
+    length: Positive
+    noise: Positive
+    noise_strength: Positive
+    offset: Positive
+    turns: Annotated[int, Field(ge=1)]
 
 
 class IntervalSettings(_Section):
@@ -196,6 +249,8 @@ class Priors(_Section):
     sizing: SizingPrior
     confidence: ConfidencePrior
     trust: TrustPrior
+    thresholds: ThresholdPrior
+    quality: QualityPrior
     interval: IntervalSettings
 
     @property

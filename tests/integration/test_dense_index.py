@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.domain.errors import CorruptionError
 from pipelines.indexes.settings import VectorSettings
-from pipelines.indexes.vectors import DenseFacts, DenseIndex, build_dense, open_dense
+from pipelines.indexes.vectors import DenseFacts, DenseIndex, Trained, build_dense, index_vectors, open_dense
 from pipelines.settings import load_settings
 
 CONTENTS, DIMENSION = 20_000, 32
@@ -54,6 +54,42 @@ def test_recall_at_10_reaches_its_target(stored: np.ndarray, built: tuple[Path, 
     assert (facts.kind, len(np.load(folder / "vectors.npy"))) == ("ivfpq", CONTENTS)
     assert recall >= 0.95
     assert facts.recall >= 0.95
+
+
+def test_quantisers_are_trained_once(stored: np.ndarray, built: tuple[Path, DenseFacts], tmp_path: Path) -> None:
+    """ING-22: vectors come and go while the quantisers of the generation before serve, within the target."""
+    folder, facts = built
+    fewer = np.delete(stored, np.s_[::10], axis=0)
+    np.save(tmp_path / "vectors.npy", fewer)
+    again = index_vectors(tmp_path, settings(exact_below=1_000), trained=Trained(folder / "index.faiss", facts.probes))
+    before, after = (faiss.read_index(str(path / "index.faiss")) for path in (folder, tmp_path))
+    assert again.recall >= 0.95
+    assert after.ntotal == len(fewer)
+    assert np.array_equal(_centroids(before), _centroids(after))
+
+
+def test_quantisers_that_do_not_serve_any_more_are_trained_anew(stored: np.ndarray, tmp_path: Path) -> None:
+    """ING-22: the health guard measures recall at every build; another kind of vectors asks for other quantisers."""
+    flat = stored.copy()
+    flat[:, 4:] = 0  # another corpus, in four dimensions
+    old = build_dense(tmp_path / "old", flat, settings(exact_below=1_000))
+    (tmp_path / "new").mkdir()
+    np.save(tmp_path / "new" / "vectors.npy", stored)
+    trained = Trained(tmp_path / "old" / "index.faiss", old.probes)
+    facts = index_vectors(tmp_path / "new", settings(exact_below=1_000), trained=trained)
+    before, after = (faiss.read_index(str(tmp_path / name / "index.faiss")) for name in ("old", "new"))
+    assert (facts.kind, facts.recall >= 0.95) == ("ivfpq", True)
+    assert not np.array_equal(_centroids(before), _centroids(after))
+
+
+def _centroids(index: faiss.IndexIVFPQ) -> np.ndarray:
+    return index.quantizer.reconstruct_n(0, index.nlist)
+
+
+def test_an_index_stays_within_its_memory(stored: np.ndarray, built: tuple[Path, DenseFacts]) -> None:
+    """ING-22: codes, ids and centroids together take at most the bytes per vector that are configured."""
+    size = (built[0] / "index.faiss").stat().st_size
+    assert size / CONTENTS <= settings().bytes_per_vector
 
 
 def test_scores_are_the_cosines_of_the_stored_vectors(stored: np.ndarray, built: tuple[Path, DenseFacts]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import secrets
 import signal
 import sys
@@ -20,7 +21,7 @@ from pipelines.ingestion.report import Outcome, Progress
 from pipelines.runtime.cluster import connect
 from pipelines.runtime.stages import HERE, ON_CLUSTER, Executor
 from pipelines.settings import load_settings
-from tests.support.ingestion import SLOW, a_plan
+from tests.support.ingestion import SLOW, WORDS, a_plan
 
 WAYS = ("index.shards=3", "extraction.enabled=true")
 
@@ -33,8 +34,10 @@ class Point:
     delay_s: float
 
 
-def run(source: Path, store: Path, watch: Watch = lambda _: None, executor: Executor = HERE) -> Outcome:
-    return ingest(a_plan(source, store, *WAYS, encoder=SLOW), Catalog(store), executor, watch, clock=time.monotonic)
+def run(
+    source: Path, store: Path, watch: Watch = lambda _: None, executor: Executor = HERE, encoder: str = SLOW
+) -> Outcome:
+    return ingest(a_plan(source, store, *WAYS, encoder=encoder), Catalog(store), executor, watch, clock=time.monotonic)
 
 
 def run_and_die(source: Path, store: Path, point: Point) -> None:
@@ -66,10 +69,10 @@ def busy_workers(process: psutil.Process) -> list[psutil.Process]:
     return found
 
 
-def on_own_cluster(source: Path, store: Path, point: Point | None) -> Outcome:
+def on_own_cluster(source: Path, store: Path, point: Point | None, encoder: str = SLOW) -> Outcome:
     """A run on a cluster that starts and ends with this process."""
     connect(load_settings(assignments=["cluster.cpus=4", "cluster.address=local"], environment={}).cluster)
-    return run(source, store, (lambda _: None) if point is None else killing(point), ON_CLUSTER)
+    return run(source, store, (lambda _: None) if point is None else killing(point), ON_CLUSTER, encoder)
 
 
 def on_several_nodes(source: Path, store: Path, delay_s: float) -> tuple[Outcome, int]:
@@ -105,6 +108,11 @@ def main(kind: str, source: str, store: str, *numbers: str) -> None:
     if kind == "nodes":
         outcome, left = on_several_nodes(Path(source), Path(store), float(numbers[0]))
         sys.stdout.write(json.dumps({"content_hash": outcome.content_hash, "nodes": left}) + "\n")
+        return
+    if kind == "memory":
+        outcome = on_own_cluster(Path(source), Path(store), None, encoder=WORDS)
+        peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        sys.stdout.write(json.dumps({"documents": outcome.documents, "peak_mb": peak_kib / 1024}) + "\n")
         return
     point = Point(int(numbers[0]), float(numbers[1])) if numbers else None
     outcome = on_own_cluster(Path(source), Path(store), point)

@@ -81,7 +81,13 @@ def assess(run: Run, progress: Progress) -> tuple[Report, Facts]:
     """Measure the exported checkpoint and write its card."""
     sentences = read_sentences(run.data / "dev.jsonl.gz")
     measured = run.settings.model_copy(
-        update={"model": str(run.checkpoint), "onnx_file": WEIGHTS, "threads": run.threads, "label_thresholds": {}}
+        update={
+            "model": str(run.checkpoint),
+            "onnx_file": WEIGHTS,
+            "threads": run.threads,
+            "label_thresholds": {},
+            "confidences": {},
+        }
     )
 
     def recognise(texts: Sequence[str], labels: Sequence[str]) -> list[list[Mention]]:

@@ -1,8 +1,11 @@
 """ING-6: Markdown by headings."""
 
+import pytest
+
 from pipelines.chunking import ChunkSizes, chunk_document
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
+from pipelines.domain.links import LinkKind
 
 SIZES = ChunkSizes(max_tokens=200, target_tokens=40, min_tokens=5, overlap_tokens=10)
 
@@ -11,11 +14,14 @@ def words(text: str) -> int:
     return len(text.split())
 
 
-def chunks_of(text: str) -> list[Chunk]:
-    document = Document(
+def a_page(text: str) -> Document:
+    return Document(
         uri="tree/a.md", content_type=ContentType.MARKDOWN, domain=Domain.GENERAL, text=text, trust_level=70
     )
-    return chunk_document(document, SIZES, words)
+
+
+def chunks_of(text: str) -> list[Chunk]:
+    return chunk_document(a_page(text), SIZES, words)
 
 
 PAGE = """---
@@ -102,3 +108,87 @@ def test_lone_carriage_returns_end_lines_as_the_parser_says() -> None:
     """ING-13: offsets follow the parser's idea of a line, whatever ends it."""
     chunks = chunks_of("# One\r\rA.\r\r# Two\r\n\r\nB.")
     assert [chunk.text for chunk in chunks] == ["# One\r\rA.", "# Two\r\n\r\nB."]
+
+
+def test_a_section_on_the_deepest_level_runs_to_the_next_of_its_rank() -> None:
+    """ING-6: level 3 is H3 and below: what stands deeper belongs to its H3 where the two fit together."""
+    text = "# T\n\nA.\n\n### One\n\nB.\n\n#### Deep\n\nC.\n\n##### Deeper\n\nD.\n\n### Two\n\nE.\n"
+    assert [(chunk.level, chunk.heading_path) for chunk in chunks_of(text)] == [
+        (0, ("T",)),
+        (3, ("T", "One")),
+        (3, ("T", "Two")),
+    ]
+    long = text.replace("C.", "word " * 25 + "\n\n" + "word " * 10)
+    assert [chunk.heading_path[-1] for chunk in chunks_of(long)] == ["T", "One", "Deep", "Deeper", "Two"]
+
+
+def test_a_paragraph_above_its_limit_is_a_unit_of_its_own() -> None:
+    """ING-6: on level 3, below its section, though the target would take both."""
+    sizes = ChunkSizes(max_tokens=200, target_tokens=150, min_tokens=2, overlap_tokens=10, paragraph_tokens=50)
+    text = "# T\n\nSome words first.\n\n" + "word " * 51 + "\n\nSome words after.\n\n" + "word " * 50
+    chunks = chunk_document(a_page(text), sizes, words)
+    assert [(chunk.level, chunk.kind) for chunk in chunks] == [(0, "section"), (3, "paragraph"), (3, "paragraphs")]
+    assert {chunk.parent_id for chunk in chunks[1:]} == {chunks[0].chunk_id}
+    assert chunks[1].text == "T\n" + ("word " * 51).strip()
+    assert chunks[1].completeness == 1.0
+
+
+@pytest.mark.parametrize("items", [10, 11])
+def test_lists_have_a_limit_of_their_own(items: int) -> None:
+    """ING-6: up to it a list is never cut, whatever the target; above it, between its items."""
+    sizes = ChunkSizes(max_tokens=200, target_tokens=20, min_tokens=2, overlap_tokens=5, list_tokens=40)
+    listed = "- three more words\n" * items  # four words an item: 40, 44
+    chunks = chunk_document(a_page(f"# T\n\nSome words.\n\n{listed}\nSome more.\n"), sizes, words)
+    assert any(listed.strip() in chunk.text for chunk in chunks) == (items == 10)
+    assert all(chunk.text.endswith(("words", "words.", "more.")) for chunk in chunks)
+
+
+def test_a_fence_in_a_long_list_stays_whole() -> None:
+    """ING-6: an item above the maximum is cut between its blocks."""
+    fence = "  ```sh\n  one\n\n  two\n  ```\n"
+    item = "- " + "word " * 15 + f"\n\n{fence}\n" + "  " + "word " * 20 + "\n"
+    sizes = ChunkSizes(max_tokens=30, target_tokens=25, min_tokens=2, overlap_tokens=5)
+    chunks = chunk_document(a_page(f"# T\n\n{item * 3}"), sizes, words)
+    assert sum(chunk.text.count(fence.strip()) for chunk in chunks) == 3
+
+
+def test_links_lead_to_other_documents_and_to_places() -> None:
+    """ING-6, ING-14: relative paths and anchors as the text gives them; nothing outside, nothing from code."""
+    text = (
+        "# T\n\n[a](other%20page.md#part), [b][ref], ![i](pic.png), <https://x.org>, [c](https://x.org/y), "
+        "`[d](no.md)`.\n\n"
+        '## Part\n\n- see [e](#t)\n\n<a href="../up.md">up</a>\n\n[ref]: ../third.md "Third"\n'
+    )
+    first, second = chunks_of(text)
+    assert [link.target for link in first.links] == ["other page.md#part", "../third.md"]
+    assert [link.target for link in second.links] == ["#t", "../up.md"]
+    assert {(link.kind, link.declared) for link in (*first.links, *second.links)} == {(LinkKind.REFERENCES, False)}
+
+
+def test_a_link_belongs_to_the_part_that_holds_it() -> None:
+    """ING-14: also where one paragraph is one line, cut between its sentences."""
+    text = "# T\n\n" + " ".join(f"Sentence with [link {n}](page{n}.md) and " + "word " * 20 + "end." for n in range(20))
+    for chunk in chunks_of(text):
+        held = [link.target for link in chunk.links]
+        assert held == [f"page{n}.md" for n in range(20) if f"(page{n}.md)" in chunk.text]
+
+
+def test_headings_are_anchors_by_their_identifier_or_their_words() -> None:
+    """ING-6: declared identifiers first, else the form that links to headings use; a second one is numbered."""
+    text = (
+        '# The `Main` Loop!\n\nA.\n\n## Part\n\nB.\n\n## Part\n\n<a id="here"></a>\n\nC.\n\n## Other {#own .x}\n\nD.\n'
+    )
+    assert [(chunk.anchor, chunk.attributes.get("anchors")) for chunk in chunks_of(text)] == [
+        ("the-main-loop", None),
+        ("part", None),
+        ("part-1", "part-1 here"),
+        ("own", None),
+    ]
+
+
+@pytest.mark.parametrize("before", range(0, 40, 4))
+def test_an_equation_is_not_cut(before: int) -> None:
+    """ING-6: not by the blank line in it, nor from the words that explain it."""
+    equation = "It is\n\n$$\na = b\n\n+ c\n$$\n\nwhere a is one."
+    text = f"# T\n\n{'word ' * before}end.\n\n{equation} And b is two.\n\n{'word ' * 30}\n"
+    assert any(equation in chunk.text for chunk in chunks_of(text))

@@ -1,0 +1,74 @@
+"""Which checkpoint finds entities, and whether it can be loaded: known before a run begins (ING-16)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Final
+
+import huggingface_hub
+import onnxruntime
+
+from pipelines.domain.errors import ModelUnavailableError
+from pipelines.extraction.settings import ExtractionSettings
+from pipelines.runtime.files import sha256_of
+
+BUNDLED: Final = "bundled"
+CHECKPOINT: Final = Path(__file__).resolve().parent / "checkpoint"
+ONNX_FILE: Final = "model.onnx"  # the name GLiNER looks for by default
+_CONFIG = "gliner_config.json"
+_TORCH_FILES = ("model.safetensors", "pytorch_model.bin")
+
+
+def source_of(settings: ExtractionSettings) -> str:
+    """The folder or hub name that the configured model is loaded from."""
+    return str(CHECKPOINT) if settings.model == BUNDLED else str(Path(settings.model).expanduser())
+
+
+def onnx_file_of(settings: ExtractionSettings) -> str | None:
+    """The file that ONNX Runtime runs, or None where PyTorch does."""
+    return settings.onnx_file or (ONNX_FILE if settings.model == BUNDLED else None)
+
+
+def identify(settings: ExtractionSettings) -> str:
+    """What tells the configured checkpoint from any other, found out without loading its PyTorch weights.
+
+    Of a folder it is the SHA-256 of configuration and weights, and an ONNX file is opened; of a hub name, the commit.
+    Called once at the start of every run with entities, so that hours of work do not end in a missing model.
+
+    Raises:
+        ModelUnavailableError: There is no such folder or hub name, or what is there is not a whole checkpoint.
+    """
+    folder = Path(source_of(settings))
+    try:
+        return _of_folder(folder, settings) if folder.is_dir() else _of_hub(settings)
+    # The hub client and ONNX Runtime raise what they like; every reason stops the run alike.
+    except Exception as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ModelUnavailableError(
+            f"entity model {settings.model!r} cannot be loaded from {folder}: {type(error).__name__}: {reason}; "
+            "give extraction.model a folder with a GLiNER checkpoint, the hub name of one that can be downloaded, "
+            f"or {BUNDLED!r} for the one that comes with weft"
+        ) from error
+
+
+def _of_folder(folder: Path, settings: ExtractionSettings) -> str:
+    json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
+    onnx = onnx_file_of(settings)
+    if onnx is not None:
+        onnxruntime.InferenceSession(str(folder / onnx), providers=["CPUExecutionProvider"])
+    names = (onnx,) if onnx is not None else _TORCH_FILES
+    weights = next((folder / name for name in names if (folder / name).is_file()), None)
+    if weights is None:
+        raise FileNotFoundError(f"expected one of {', '.join(names)} in {folder}, found none")
+    parts = "".join(sha256_of(path) for path in (folder / _CONFIG, weights))
+    return hashlib.sha256(parts.encode()).hexdigest()
+
+
+def _of_hub(settings: ExtractionSettings) -> str:
+    name = settings.model
+    if Path(name).is_absolute() or name.startswith((".", "~")):
+        raise FileNotFoundError(f"expected a folder at {name}, found none")
+    # In the cache it lies below a folder named after the commit.
+    return f"{name}@{Path(huggingface_hub.hf_hub_download(name, _CONFIG)).parent.name}"

@@ -1,0 +1,157 @@
+"""Beliefs from what is reported outright: decay, thresholds, model quality, trust (LRN-6, LRN-7, LRN-8, LRN-10)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.ranking import ANY, Scope
+from pipelines.learning.beta import Beta
+from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
+from pipelines.learning.gaussian_process import Quality, QualityEvidence
+from pipelines.learning.hierarchy import Level, Pooled, pool
+from pipelines.learning.priors import Priors
+from pipelines.learning.recency import Discount
+from pipelines.learning.reports import (
+    DECAY,
+    QUALITY,
+    THRESHOLD,
+    TRUST,
+    Masses,
+    decisions_in,
+    quality_in,
+    survival_in,
+    trust_in,
+)
+from pipelines.learning.survival import Survival
+from pipelines.learning.threshold import Threshold, ThresholdEvidence
+
+Floats = NDArray[np.float64]
+
+Gathered = Mapping[tuple[str, ...], Masses]
+"""Discounted masses by bin, by what they were gathered under."""
+
+
+class Reported:
+    """All of these beliefs, each computed when it is first asked for."""
+
+    def __init__(self, priors: Priors, evidence: Evidence, today: int) -> None:
+        self._priors = priors
+        gathered = _gathered(evidence, Discount(today, priors.recency.project_half_life_days))
+        self._decay, self._decisions, self._turns, self._trust = (gathered[name] for name in _PLACES)
+        self._known_decay: dict[Domain, Survival] = {}
+        self._pooled_trust: _PooledTrust | None = None
+
+    def decay(self, domain: Domain) -> Survival:
+        """The decay rate of a domain."""
+        known = self._known_decay.get(domain)
+        if known is None:
+            prior = self._priors.decay.domains[domain]
+            seen = survival_in(self._decay.get((domain.value,), {}))
+            known = self._known_decay[domain] = Survival(prior.shape, prior.rate_hours).given(seen)
+        return known
+
+    def threshold(self, domain: Domain, agent: str = ANY) -> Threshold:
+        """The threshold of a domain from all of its decisions, or of one agent from its own alone."""
+        prior = Threshold(self._priors.thresholds)
+        if agent != ANY:
+            return prior.given(decisions_in(self._decisions.get((domain.value, agent), {})))
+        own = (decisions_in(masses) for (of, _), masses in sorted(self._decisions.items()) if of == domain.value)
+        return prior.given(sum(own, ThresholdEvidence()))
+
+    def acting_threshold(self, scope: Scope) -> float:
+        """The confidence from which on an agent should act: its domain's, and part of its own offset."""
+        domain = self.threshold(scope.domain)
+        return domain.of_agent(domain if scope.agent == ANY else self.threshold(scope.domain, scope.agent))
+
+    def quality(self, model: str, agent: str = ANY) -> Quality:
+        """Quality of a model by turn, as all its agents showed it; shifted for one of them."""
+        turns = self._priors.quality.turns
+        by_agent = {who: quality_in(m, turns=turns) for (of, who), m in sorted(self._turns.items()) if of == model}
+        belief = Quality(self._priors.quality).given(sum(by_agent.values(), QualityEvidence()))
+        own = by_agent.get(agent) if agent != ANY else None
+        return belief if own is None else belief.with_offset(own)
+
+    def trust(self, source: str, model: str = ANY) -> Beta:
+        """The share of verifications that a type of source passes, where one model uses it, or wherever."""
+        if self._pooled_trust is None:
+            self._pooled_trust = _pooled_trust(self._priors, self._trust)
+        return self._pooled_trust.belief(source, model)
+
+    def trust_multiplier(self, source: str, model: str = ANY) -> float:
+        """Factor on the trust level of such a source: as far above the stated one as its share above the prior's."""
+        prior = self._priors.trust
+        stated = prior.verified / (prior.verified + prior.refuted)
+        return min(prior.multiplier * self.trust(source, model).mean / stated, prior.multiplier * prior.highest)
+
+
+@dataclass(frozen=True, slots=True)
+class _PooledTrust:
+    """Pooled beliefs: of all sources, by source, and by source and model (LRN-5)."""
+
+    levels: tuple[Pooled, Pooled, Pooled]
+    sources: Mapping[str, int]
+    models: Mapping[tuple[str, ...], int]
+
+    def belief(self, source: str, model: str) -> Beta:
+        """The deepest belief there is; of a source never verified, what all sources make of its prior."""
+        if (place := self.models.get((source, model))) is not None:
+            return _beta(self.levels[2], place)
+        if (place := self.sources.get(source)) is not None:
+            return _beta(self.levels[1], place)
+        return _beta(self.levels[0], 0)
+
+
+def _beta(level: Pooled, place: int) -> Beta:
+    return Beta(float(level.a[place, 0]), float(level.b[place, 0]))
+
+
+def _pooled_trust(priors: Priors, gathered: Gathered) -> _PooledTrust:
+    sources = {name: place for place, name in enumerate(sorted({source for source, _ in gathered}))}
+    leaves = sorted(gathered)
+    named = [leaf for leaf in leaves if leaf[1] != ANY]
+    at_source = [(leaf[0], ANY) for leaf in leaves if leaf[1] == ANY]
+    direct = [_column(gathered, [(source, ANY) for source in sources]), _column(gathered, named)]
+    parents = [np.zeros(len(sources), dtype=np.int64), np.array([sources[leaf[0]] for leaf in named], dtype=np.int64)]
+    levels = [Level(parent, hits, misses) for parent, (hits, misses) in zip(parents, direct, strict=True)]
+    everything = _column(gathered, [*at_source, *named])
+    prior = priors.trust
+    strength = prior.verified + prior.refuted
+    root = Pooled(
+        np.array([[prior.verified / strength]]),
+        np.array([[strength]]),
+        everything[0].sum(axis=0, keepdims=True),
+        everything[1].sum(axis=0, keepdims=True),
+    )
+    top, by_source, by_model = pool(root, levels, priors.pooling)
+    return _PooledTrust((top, by_source, by_model), sources, {leaf: place for place, leaf in enumerate(named)})
+
+
+def _column(gathered: Gathered, leaves: list[tuple[str, ...]]) -> tuple[Floats, Floats]:
+    """Observations for and against at each leaf, float64 (n, 1) each."""
+    seen = [trust_in(gathered.get(leaf, {})) for leaf in leaves]
+    pairs = np.array([(each.hits, each.misses) for each in seen], dtype=np.float64).reshape(-1, 2) / MICRO
+    return pairs[:, :1], pairs[:, 1:]
+
+
+_PLACES: Mapping[str, Callable[[EvidenceKey], tuple[str, ...]]] = {
+    DECAY: lambda key: (key.domain,),
+    THRESHOLD: lambda key: (key.domain, key.agent),
+    QUALITY: lambda key: (key.model, key.agent),
+    TRUST: lambda key: (key.parameter.removeprefix(f"{TRUST}."), key.model),
+}
+"""What evidence of each family is gathered under."""
+
+
+def _gathered(evidence: Evidence, discount: Discount) -> dict[str, dict[tuple[str, ...], dict[str, int]]]:
+    found: dict[str, dict[tuple[str, ...], dict[str, int]]] = {family: {} for family in _PLACES}
+    for key, micro in evidence.counts.items():
+        family = key.parameter.partition(".")[0]
+        if family in found:
+            masses = found[family].setdefault(_PLACES[family](key), {})
+            masses[key.bin] = masses.get(key.bin, 0) + discount(micro, key.day)
+    return found

@@ -1,0 +1,108 @@
+"""LRN-6, LRN-7, LRN-8, LRN-10: beliefs from what is reported outright, read from the one table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.ranking import Scope
+from pipelines.learning.beliefs import read_beliefs
+from pipelines.learning.beta import BetaEvidence
+from pipelines.learning.evidence import Evidence
+from pipelines.learning.gaussian_process import QualityEvidence
+from pipelines.learning.reported import Reported
+from pipelines.learning.reports import accuracy_evidence, quality_evidence, review_evidence, trust_evidence
+from pipelines.learning.survival import Survival, SurvivalEvidence
+from pipelines.learning.threshold import Threshold, ThresholdEvidence
+from pipelines.settings import load_settings
+
+PRIORS = load_settings(environment={}).priors
+DAY = 100
+CODE = Scope(Domain.CODE)
+
+
+def reported(*evidence: Evidence) -> Reported:
+    return Reported(PRIORS, Evidence.sum(evidence), DAY)
+
+
+def accuracy(age_hours: float, weight: float, *, accurate: bool) -> SurvivalEvidence:
+    return SurvivalEvidence.of(age_hours, accurate=accurate, per_doubling=4, weight=weight)
+
+
+def test_documents_found_stale_make_their_domain_less_fresh_and_no_other() -> None:
+    """LRN-6: what searches read as freshness is the posterior mean of e^(−λt) where there is evidence."""
+    seen = accuracy(100.0, 30.0, accurate=False) + accuracy(10.0, 5.0, accurate=True)
+    evidence = accuracy_evidence(DAY, CODE, seen)
+    before, after = (read_beliefs(PRIORS, each, now=DAY * 86_400.0) for each in (Evidence(), evidence))
+    prior = PRIORS.decay.domains[Domain.CODE]
+    expected = Survival(prior.shape, prior.rate_hours).given(seen)
+    assert after.freshness(Domain.CODE, 50.0) == expected.freshness(50.0) < before.freshness(Domain.CODE, 50.0)
+    assert after.freshness(Domain.HISTORY, 50.0) == before.freshness(Domain.HISTORY, 50.0)
+    ages = np.array([1.0, 50.0, np.nan])
+    many = after.freshness_many(Domain.CODE, ages)
+    assert many[:2] == pytest.approx([after.freshness(Domain.CODE, age) for age in ages[:2]])
+    assert many[2] == PRIORS.decay.unknown_age
+
+
+def test_evidence_in_the_table_is_the_evidence_that_was_reported() -> None:
+    """LRN-1: through the table and back, nothing is lost; recency halves it after thirty days."""
+    seen = accuracy(100.0, 4.0, accurate=False)
+    (today,) = (reported(accuracy_evidence(DAY, CODE, seen)).decay(Domain.CODE),)
+    assert today.mean == Survival(2.0, 200.0).given(seen).mean
+    older = reported(accuracy_evidence(DAY - 30, CODE, seen)).decay(Domain.CODE)
+    assert older.mean == pytest.approx(Survival(2.0, 200.0).given(seen, recency=0.5).mean)
+
+
+def test_reviews_move_the_threshold_of_their_domain_and_a_fifth_of_an_agents_own() -> None:
+    """LRN-7: a domain hears all its agents; an agent's threshold is offset by a fifth of its own difference."""
+
+    def reviews(agent: str, passed_from: float) -> Evidence:
+        grid = [(i + 0.5) / 20 for i in range(20)]
+        each = (ThresholdEvidence.of(c, good=c > passed_from, bins=20, weight=20.0) for c in grid)
+        return review_evidence(DAY, Scope(Domain.CODE, agent=agent), sum(each, ThresholdEvidence()))
+
+    read = reported(reviews("lenient", 0.3), reviews("strict", 0.7))
+    domain = read.threshold(Domain.CODE)
+    assert 0.4 < domain.mean < 0.6
+    strict = read.threshold(Domain.CODE, "strict")
+    assert strict.mean == pytest.approx(0.7, abs=0.03)
+    acting = read.acting_threshold(Scope(Domain.CODE, agent="strict"))
+    assert acting == pytest.approx(domain.mean + 0.2 * (strict.mean - domain.mean))
+    assert read.acting_threshold(CODE) == domain.mean
+    assert read.threshold(Domain.HISTORY).mean == pytest.approx(Threshold(PRIORS.thresholds).mean)
+
+
+def test_quality_is_the_models_and_shifted_for_an_agent() -> None:
+    """LRN-8."""
+
+    def turns(agent: str, quality: float) -> Evidence:
+        seen = QualityEvidence.of(10, quality, turns=PRIORS.quality.turns, weight=50.0)
+        return quality_evidence(DAY, Scope(Domain.CODE, "large", agent), seen, turns=PRIORS.quality.turns)
+
+    read = reported(turns("one", 0.9), turns("two", 0.5))
+    at = np.array([10.0])
+    model, one, two, other = (
+        float(read.quality(name, agent).predict(at)[0][0])
+        for name, agent in (("large", "*"), ("large", "one"), ("large", "two"), ("small", "*"))
+    )
+    assert two < model < one
+    assert model == pytest.approx(0.7, abs=0.03)
+    assert other == pytest.approx(0.8 - 0.01)
+
+
+def test_verifications_raise_and_lower_trust_by_source_and_by_model() -> None:
+    """LRN-10: pooled: a source never verified hears the others a little, a model that never used one its source."""
+
+    def verified(source: str, model: str, hits: int, misses: int) -> Evidence:
+        seen = BetaEvidence.of(1.0, hits) + BetaEvidence.of(0.0, misses)
+        return trust_evidence(DAY, Scope(Domain.GENERAL, model), source, seen)
+
+    assert reported().trust_multiplier("blog") == PRIORS.trust.multiplier
+    read = reported(verified("blog", "m", 10, 90), verified("paper", "m", 98, 2), verified("paper", "*", 20, 0))
+    assert read.trust_multiplier("blog") < 0.5
+    assert 1.0 < read.trust_multiplier("paper") <= PRIORS.trust.highest
+    assert read.trust("blog", "m").mean < read.trust("unseen").mean < read.trust("paper", "m").mean
+    assert read.trust("paper", "never") == read.trust("paper")
+    low, high = read.trust("paper", "m").interval(0.9)
+    assert low < read.trust("paper", "m").mean < high
