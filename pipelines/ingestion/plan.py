@@ -107,6 +107,7 @@ def reading_of(plan: Plan, models: Sequence[Model], sizes: SizesInForce, known: 
         *(str(schema) for schema in schemas.TABLES.values()),
         *made_with_of(plan, models),
         json.dumps(_found_with(plan), sort_keys=True),
+        plan.ingest.summary.model_dump_json(include={"max_tokens", "endpoint", "model", "instruction", "characters"}),
     )
     return Reading(plan.ingest, sizes, plan.embedding, plan.domain, made_with, known)
 
