@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
-from pipelines.ingestion import transcripts, tree
+from pipelines.ingestion import papers, transcripts, tree
 from pipelines.ingestion.content_types import kind_of
 from pipelines.ingestion.declared import DeclarationError, Declared, with_declared
 from pipelines.ingestion.front_matter import front_matter
@@ -55,7 +55,7 @@ def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -
 
 
 def _front_matter(document: Document, settings: DeclaredSettings, facts: list[Declared]) -> Iterator[Rejection]:
-    if document.content_type is not ContentType.MARKDOWN:
+    if document.content_type not in {ContentType.MARKDOWN, ContentType.PAPER}:
         return
     try:
         found = front_matter(document.text, limit=settings.max_bytes, depth=settings.max_depth)
@@ -95,7 +95,7 @@ def _content(item: FileItem, path: tuple[str, ...], settings: IngestSettings, *,
 def expanded(document: Document) -> Iterator[Document | Rejection]:
     """The documents that a file holds: a transcript one per session, most others one, which is the file itself."""
     if document.content_type is not ContentType.CONVERSATION:
-        yield document
+        yield papers.with_facts(document) if document.content_type is ContentType.PAPER else document
         return
     for session in transcripts.sessions(document.text, document.uri):
         yield replace(
