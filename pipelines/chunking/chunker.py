@@ -3,38 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from pipelines.chunking.code import chunk_code
+from pipelines.chunking.conversation import chunk_conversation
 from pipelines.chunking.markdown import chunk_markdown
 from pipelines.chunking.paper import chunk_paper
 from pipelines.chunking.record import chunk_record
 from pipelines.chunking.rst import chunk_rst
 from pipelines.chunking.sizes import ChunkSizes, TokenCounter
 from pipelines.chunking.text import chunk_text
+from pipelines.chunking.topics import Similarity
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Rejection
 
 Chunker = Callable[[Document, ChunkSizes, TokenCounter], list[Chunk]]
 """Cuts one document into chunks, in source order."""
 
-CHUNKERS: Mapping[ContentType, Chunker] = {
+Chunkers = Mapping[ContentType, Chunker]
+"""A chunker for every content type."""
+
+CHUNKERS: Chunkers = {
     ContentType.CODE: chunk_code,
     ContentType.MARKDOWN: chunk_markdown,
     ContentType.RST: chunk_rst,
     ContentType.PAPER: chunk_paper,
-    ContentType.CONVERSATION: chunk_text,
+    ContentType.CONVERSATION: chunk_conversation,
     ContentType.CONFIGURATION: chunk_text,
     ContentType.TEXT: chunk_text,
     ContentType.RECORD: chunk_record,
 }
 
 
-def chunk_document(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
+def chunk_document(
+    document: Document,
+    sizes: ChunkSizes,
+    count_tokens: TokenCounter,
+    chunkers: Chunkers = CHUNKERS,
+) -> list[Chunk]:
     """Chunks of a document, by its content type.
 
     Every byte lies in the span of a chunk, unless all are blank: such a document has no chunks.
     """
-    return CHUNKERS[document.content_type](document, sizes, count_tokens)
+    return chunkers[document.content_type](document, sizes, count_tokens)
+
+
+def chunkers_with(similarity: Similarity) -> Chunkers:
+    """Chunkers that find the topics of a conversation by the similarity of its turns too."""
+    return {**CHUNKERS, ContentType.CONVERSATION: partial(chunk_conversation, similarity=similarity)}
 
 
 def chunk_or_fallback(

@@ -83,7 +83,9 @@ def said(text: str) -> str:
 
 def places(source: bytes) -> list[Place]:
     """Turns and markers of a session's text, in order; other lines belong to the turn before them."""
-    starts = [(0, _place(source, 0))] if source else []
+    if not source:
+        return []
+    starts = [(0, _place(source, 0))]
     position = source.find(b"\n") + 1
     while position:
         if position < len(source) and source[position] not in b" \t\r\n":

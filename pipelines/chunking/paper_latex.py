@@ -284,8 +284,11 @@ def _bibliography(text: bytes) -> Iterator[Reference]:
 def _authors(text: bytes, head: int | None) -> Iterator[tuple[int, tuple[str, str]]]:
     """The names of the authors, as a fact of the place where the title stands."""
     names: list[str] = []
+    done = 0
     for match in _AUTHOR.finditer(text):
-        listed = decoded(text[match.end() : balanced(text, match.end())])
-        names += [name for name in (plain(part.partition("\\\\")[0]) for part in _AND.split(listed)) if name]
+        if match.start() >= done:  # no list of authors stands in another
+            done = balanced(text, match.end())
+            listed = (plain(part.partition("\\\\")[0]) for part in _AND.split(decoded(text[match.end() : done])))
+            names += filter(None, listed)
     if names and head is not None:
         yield head, ("authors", "; ".join(names))

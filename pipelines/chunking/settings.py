@@ -7,6 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from pipelines.chunking.topics import TopicRules
 from pipelines.domain.documents import Domain
 
 
@@ -26,6 +27,30 @@ class ProseSettings(BaseModel):
     paragraph_tokens: int
 
 
+class ConversationSettings(BaseModel):
+    """What ends a topic of a conversation (ING-8); see `TopicRules`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    topic_distance: Annotated[float, Field(ge=0.0, le=2.0)]
+    window_turns: Annotated[int, Field(ge=1)]
+    topic_phrases: tuple[str, ...]
+
+    @property
+    def rules(self) -> TopicRules:
+        """The same as the chunker takes it."""
+        return TopicRules(self.topic_distance, self.window_turns, self.topic_phrases)
+
+
+class ConfigurationSettings(BaseModel):
+    """What stays together in configuration files (ING-9), in the encoder's tokens; see `ChunkSizes`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    whole_tokens: Annotated[int, Field(gt=0)]
+    nested_tokens: Annotated[int, Field(gt=0)]
+
+
 class ChunkingSettings(BaseModel):
     """How documents are cut, besides the sizes that are learned.
 
@@ -37,6 +62,8 @@ class ChunkingSettings(BaseModel):
         step: Sizes move from their priors in steps of this share, so that a corpus is not cut anew over one click.
         range: No size moves further from its prior than this factor, up or down.
         prose: What stays together in documents with headings.
+        conversation: What ends a topic of a conversation.
+        configuration: What stays together in configuration files.
         trailing_context: Whether the beginning of the next sibling follows a chunk's text, within its budget.
     """
 
@@ -50,6 +77,8 @@ class ChunkingSettings(BaseModel):
     range: Annotated[float, Field(ge=1.0, allow_inf_nan=False)]
     trailing_context: bool
     prose: ProseSettings
+    conversation: ConversationSettings
+    configuration: ConfigurationSettings
 
     @model_validator(mode="after")
     def _covers_everything(self) -> Self:

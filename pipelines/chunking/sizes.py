@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from pipelines.chunking.topics import TopicRules
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.sizing import AS_STATED, Overflow
 
@@ -28,6 +29,9 @@ class ChunkSizes:
         learned: The learned version that put these sizes in force.
         list_tokens: A list up to this length stays whole; None: up to the target.
         paragraph_tokens: A paragraph above this length is a unit of its own; None: none is.
+        whole_tokens: A configuration file below this length stays whole; None: below the target.
+        nested_tokens: A nested object above this length is a unit of its own; None: above the minimum.
+        topics: What ends a topic of a conversation; None: its own markers alone.
     """
 
     max_tokens: int
@@ -40,6 +44,9 @@ class ChunkSizes:
     learned: str = AS_STATED
     list_tokens: int | None = None
     paragraph_tokens: int | None = None
+    whole_tokens: int | None = None
+    nested_tokens: int | None = None
+    topics: TopicRules | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.overlap_tokens < self.target_tokens <= self.max_tokens or self.min_tokens < 0:

@@ -18,7 +18,7 @@ from pipelines.indexes.gather import DenseTask, build_vectors
 from pipelines.indexes.generation import LUCENE_FOLDER, VECTORS_FOLDER, encoder_folder
 from pipelines.indexes.graph_build import GraphTask, build_graph_of
 from pipelines.indexes.lexical_build import MergeShards, ShardTask, build_merged, build_shard, shard_tasks
-from pipelines.indexes.manifest import Manifest, content_hash_of, seal
+from pipelines.indexes.manifest import Manifest, content_hash_of, read_generation_manifest, seal
 from pipelines.indexes.merge import CHUNKS_FOLDER, Merge, Merged, merge_tables
 from pipelines.indexes.settings import IndexSettings
 from pipelines.indexes.vectors import DenseFacts
@@ -109,18 +109,24 @@ class GenerationBuilder:
         )
 
     def _dense_tasks(self, merged: Merged, parts: Sequence[Path], base: Path | None) -> list[DenseTask]:
+        before = {} if base is None else read_generation_manifest(base).dense
+        alike = {
+            name: name in before and before[name].made_with == encoding.made_with
+            for name, encoding in merged.encoders.items()
+        }
         return [
             DenseTask(
                 parts=tuple(parts),
-                base=base,
+                base=base if alike[encoder] else None,
                 contents=self._staging / CHUNKS_FOLDER / "contents.parquet",
                 folder=self._staging / VECTORS_FOLDER / encoder_folder(encoder),
                 work=self._work,
                 encoder=encoder,
-                dimension=dimension,
+                dimension=encoding.dimension,
+                made_with=encoding.made_with,
                 settings=self._settings.vectors,
             )
-            for encoder, dimension in merged.encoders.items()
+            for encoder, encoding in merged.encoders.items()
         ]
 
     def _shard_tasks(self, merged: Merged) -> list[ShardTask]:

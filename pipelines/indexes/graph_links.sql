@@ -63,6 +63,13 @@ WITH dotted AS (
 )
 SELECT DISTINCT source, unnest([target, plain, regexp_extract(plain, '[^.]+$')]) AS bound, uri, rest FROM dotted;
 
+-- types: where a file is imported as the one type that it holds, the name is the type's
+UPDATE imported SET rest = regexp_extract(bound, '[^.]+$')
+FROM files f
+WHERE f.uri = imported.uri AND f.language IN ('java', 'kotlin', 'scala', 'csharp') AND imported.rest = ''
+    AND EXISTS (SELECT 1 FROM bearers b
+                WHERE b.key = 'file' || chr(31) || imported.uri || chr(31) || regexp_extract(bound, '[^.]+$'));
+
 -- taken: single names that a file takes from what it imports
 INSERT INTO imported
 WITH dotted AS (

@@ -12,13 +12,19 @@ import os
 import pickle
 import resource
 import signal
+from collections.abc import Sequence
 from typing import Any, BinaryIO
 
-from pipelines.chunking.chunker import chunk_document
+import numpy as np
+
+from pipelines.chunking.chunker import CHUNKERS, Chunkers, chunk_document, chunkers_with
 from pipelines.chunking.plain import chunk_plainly
 from pipelines.chunking.sizes import TokenCounter
+from pipelines.chunking.topics import Similarity
 from pipelines.domain.documents import Rejection
+from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.embedding.tokens import load_token_counter
+from pipelines.embedding.word_vectors import load_word_vectors
 from pipelines.ingestion.parser_protocol import CRASHED, LENGTH, OUT_OF_MEMORY, Confinement, Cut, Request
 
 _DETAIL_CHARACTERS = 500
@@ -32,26 +38,36 @@ def main() -> None:
     os.dup2(2, 1)  # whatever a library prints must not come between the answers
     told: Confinement = _received(requests)
     count = bounded(load_token_counter(told.embedding))
+    chunkers = chunkers_with(_when_needed(told.embedding))
     _confine(told.memory_bytes)
     gc.freeze()
     _send(answers, b"")
     try:
-        _serve(requests, answers, count, told.answer_bytes)
+        _serve(requests, answers, count, chunkers, told.answer_bytes)
     except MemoryError:
         os._exit(OUT_OF_MEMORY)
 
 
-def _serve(requests: BinaryIO, answers: BinaryIO, count: TokenCounter, answer_bytes: int) -> None:
+def _when_needed(settings: EmbeddingSettings) -> Similarity:
+    """Word vectors, which only conversations need, read at the first of them."""
+
+    def similarity(texts: Sequence[str]) -> np.ndarray:
+        return load_word_vectors(settings)(texts)
+
+    return similarity
+
+
+def _serve(requests: BinaryIO, answers: BinaryIO, count: TokenCounter, chunkers: Chunkers, answer_bytes: int) -> None:
     while (request := _received(requests)) is not None:
         signal.setitimer(signal.ITIMER_REAL, request.seconds)
-        answer = pickle.dumps(cut(request, count), pickle.HIGHEST_PROTOCOL)
+        answer = pickle.dumps(cut(request, count, chunkers), pickle.HIGHEST_PROTOCOL)
         if len(answer) > answer_bytes:
             raise MemoryError
         signal.setitimer(signal.ITIMER_REAL, 0)
         _send(answers, answer)
 
 
-def cut(request: Request, count: TokenCounter) -> Cut:
+def cut(request: Request, count: TokenCounter, chunkers: Chunkers = CHUNKERS) -> Cut:
     """Chunks of a document; plain windows and a note where its own chunker raises.
 
     Raises:
@@ -61,7 +77,7 @@ def cut(request: Request, count: TokenCounter) -> Cut:
     if request.plainly:
         return chunk_plainly(document, sizes, count), None
     try:
-        return chunk_document(document, sizes, count), None
+        return chunk_document(document, sizes, count, chunkers), None
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001  hostile input may raise anything inside a parser, and must not stop a run

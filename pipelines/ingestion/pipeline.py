@@ -11,12 +11,11 @@ from pathlib import Path
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import NothingPublishedError, SourceError, StoreError
 from pipelines.domain.ids import GenerationId
-from pipelines.embedding.models import find_model
 from pipelines.indexes.builder import GenerationBuilder
 from pipelines.indexes.manifest import FORMAT
 from pipelines.ingestion.compare import compare, comparisons
 from pipelines.ingestion.parts import parts_in
-from pipelines.ingestion.plan import Plan, facts_of, forget, reading_of, stages_of, units_of
+from pipelines.ingestion.plan import Plan, facts_of, forget, models_of, reading_of, stages_of, units_of
 from pipelines.ingestion.read_and_chunk import Reading
 from pipelines.ingestion.report import Outcome, Progress, outcome_of
 from pipelines.ingestion.sizing import live_sizes
@@ -52,17 +51,17 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
     catalog.clean_leftovers()
     parent = catalog.pointer().generation
     sizes = live_sizes(plan.chunking, plan.priors, catalog)
-    model = find_model(plan.embedding)
+    models = models_of(plan)
     if plan.full:
         forget(plan)
     base, live_hash = _base(plan, catalog, parent)
-    reading = reading_of(plan, model, sizes, KnownDocuments() if base is None else KnownDocuments.of(base))
+    reading = reading_of(plan, models, sizes, KnownDocuments() if base is None else KnownDocuments.of(base))
     with _folder(catalog) as parts, _folder(catalog) as staged, _folder(catalog) as scratch:
         steps = _Steps(executor, watch, clock, parts)
         begun = clock()
         every = units_of(plan, None if plan.sources else _stored(plan, catalog, parent, scratch))
         units, progress = steps.compare(every, reading, begun, together=plan.ingest.units_compared)
-        stages = stages_of(plan, model, reading, parts, cpus=executor.cpus()) if units else []
+        stages = stages_of(plan, models, reading, parts, cpus=executor.cpus()) if units else []
         progress = steps.compute(units, stages, progress)
         if not progress.counts.get("documents", 0) + progress.counts.get("unchanged", 0):
             sources = [str(source) for source in plan.sources]
@@ -70,7 +69,7 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
         watch(progress.entering("merging tables", clock()))
         builder = GenerationBuilder(staged, plan.index, map_shards=executor.tasks)
         merged = builder.merge(parts_in(parts), base=base)
-        facts = facts_of(plan, model, sizes, parent=parent)
+        facts = facts_of(plan, models, sizes, parent=parent)
         content_hash = builder.content_hash(merged, facts)
         generation, published = parent, content_hash != live_hash
         if generation is None or published:

@@ -29,8 +29,8 @@ class Pools:
     cpus_each: float
 
 
-def sized(settings: PoolSettings, *, cpus: int, extraction: bool) -> Pools:
-    """Pools for a cluster of `cpus` CPUs.
+def sized(settings: PoolSettings, *, cpus: int, extraction: bool, models: int = 1) -> Pools:
+    """Pools for a cluster of `cpus` CPUs and `models` encoders, each of which gets the same number of actors.
 
     Models take what reading leaves; with extraction, extractors and encoders share it. The CPUs that all actors hold
     together stay below the cluster's, whatever the numbers: so every actor starts, and the stream cannot get stuck.
@@ -43,6 +43,6 @@ def sized(settings: PoolSettings, *, cpus: int, extraction: bool) -> Pools:
     model_actors = max(1, cpus // settings.threads)
     readers = settings.readers or max(1, round(cpus * settings.chunking_share))
     extractors = (settings.extractors or max(1, model_actors // 2)) if extraction else 0
-    encoders = settings.encoders or max(1, model_actors - extractors)
-    actors = readers + extractors + encoders
+    encoders = settings.encoders or max(1, (model_actors - extractors) // models)
+    actors = readers + extractors + encoders * models
     return Pools(readers, extractors, encoders, min(1.0, cpus / (actors + 1)))

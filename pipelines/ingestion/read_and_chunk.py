@@ -17,6 +17,7 @@ from pipelines.ingestion.parser import Parser
 from pipelines.ingestion.report import REJECTED
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sources import read_item
+from pipelines.ingestion.summarise import Summariser
 from pipelines.ingestion.unchanged import KnownDocuments, document_key
 from pipelines.ingestion.units import Unit
 from pipelines.ingestion.worker import UnitWorker
@@ -55,7 +56,9 @@ class ReadAndChunk(UnitWorker):
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._limit = load_token_counter(reading.embedding).limit
+        counter = load_token_counter(reading.embedding)
+        self._limit = counter.limit
+        self._summariser = Summariser(reading.ingest.summary, counter)
         self._parser = Parser(reading.ingest.parser, reading.embedding)
 
     def work(self, unit: Unit) -> Unit:
@@ -64,23 +67,25 @@ class ReadAndChunk(UnitWorker):
         rejections = [one for one in found if isinstance(one, Rejection)]
         kept = [one.document for one in found if isinstance(one, _Found) and one.kept]
         wanted = [one for one in found if isinstance(one, _Found) and not one.kept]
-        cut: list[_Found] = []
+        documents: list[Document] = []
+        keys: list[str] = []
         chunks: list[Chunk] = []
         cuts = self._parser.cut([(one.document, one.sizes) for one in wanted])
         for one, (of_document, note) in zip(wanted, cuts, strict=True):
             chunks += of_document
             rejections += [] if note is None else [note]
             if of_document:
-                cut.append(one)
+                documents.append(self._summariser.summed_up(one.document, of_document))
+                keys.append(one.key)
             elif note is None:
                 rejections.append(_blank(one.document))
-        documents = [one.document for one in cut]
         tables = {
-            "documents": schemas.documents_to_table(documents, [one.key for one in cut]),
+            "documents": schemas.documents_to_table(documents, keys),
             "texts": schemas.texts_to_table(documents),
             "chunks": schemas.chunks_to_table(chunks),
         }
-        counts = {"documents": len(documents), "chunks": len(chunks)}
+        written, self._summariser.counts = self._summariser.counts, Counter()
+        counts = {"documents": len(documents), "chunks": len(chunks), **written}
         return _noted(unit.having(tables, counts), kept, rejections)
 
     def unchanged(self, unit: Unit) -> Unit | None:

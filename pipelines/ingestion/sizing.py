@@ -91,6 +91,9 @@ def _sizes(settings: ChunkingSettings, prior: DomainSizes, domain: Domain, choic
         overflow=choice.overflow,
         list_tokens=settings.prose.list_tokens,
         paragraph_tokens=settings.prose.paragraph_tokens,
+        whole_tokens=settings.configuration.whole_tokens,
+        nested_tokens=settings.configuration.nested_tokens,
+        topics=settings.conversation.rules,
     )
 
 

@@ -1,0 +1,52 @@
+"""Where one topic of a conversation ends: rolling similarity between neighbouring turns (ING-8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+Similarity = Callable[[Sequence[str]], np.ndarray]
+"""Texts to vectors, float32 (n, d) of any length, whose cosine says how alike they are; a row of zeros says nothing."""
+
+_TOGETHER = 4096  # turns whose vectors are in memory at once
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRules:
+    """What ends a topic, besides a line that says so.
+
+    Attributes:
+        distance: Two neighbouring turns further apart than this cosine distance, in [0, 2], are of different topics.
+        window: How many turns on either side are compared.
+        phrases: A turn that begins with one of these begins a topic.
+    """
+
+    distance: float
+    window: int
+    phrases: tuple[str, ...] = ()
+
+
+def distances(texts: Sequence[str], window: int, similarity: Similarity) -> np.ndarray:
+    """Cosine distance between what is said before and from each turn on, float (n,); 0 where either says nothing.
+
+    Args:
+        window: How many turns on either side are taken together.
+    """
+    return np.concatenate([np.zeros(0), *_blocks(texts, window, similarity)])
+
+
+def _blocks(texts: Sequence[str], window: int, similarity: Similarity) -> Iterator[np.ndarray]:
+    """Distances a block at a time: the vectors of a very long session would not fit into memory."""
+    for first in range(0, len(texts), _TOGETHER):
+        around = max(0, first - window)
+        last = min(len(texts), first + _TOGETHER)
+        vectors = similarity(texts[around : last + window]).astype(np.float64)
+        sums = np.concatenate([np.zeros((1, vectors.shape[1])), np.cumsum(vectors, axis=0)])
+        at = np.arange(first, last) - around
+        before = sums[at] - sums[np.maximum(at - window, 0)]
+        after = sums[np.minimum(at + window, len(vectors))] - sums[at]
+        lengths = np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1)
+        cosine = np.einsum("nd,nd->n", before, after) / np.where(lengths > 0.0, lengths, 1.0)
+        yield np.where(lengths > 0.0, 1.0 - cosine, 0.0)
