@@ -55,7 +55,11 @@ def train_ner(
 def _figures(report: Report) -> dict[str, object]:
     f1 = {label: round(count.f1, 4) for label, count in report.labels.items()}
     sources = {name: round(count.f1, 4) for name, count in report.sources.items()}
-    return {"f1": f1 | {EITHER: round(report.either.f1, 4)}, "sources": sources, "thresholds": dict(report.thresholds)}
+    return {
+        "f1": f1 | {EITHER: round(report.either.f1, 4)},
+        "sources": sources,
+        "thresholds": dict(report.thresholds),
+    } | {"confidences": {label: [list(point) for point in points] for label, points in report.confidences.items()}}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

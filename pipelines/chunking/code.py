@@ -7,9 +7,11 @@ are its own. What differs between languages is data: see `code_grammars`.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from itertools import pairwise
 
 from tree_sitter import Node
 
@@ -24,6 +26,7 @@ from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
 
 _DEEPEST = 3
+_SPARSE = 64  # bytes per token that no code has: what is longer is looked into without being counted
 _INTERFACES = {"interface", "trait"}
 
 
@@ -113,6 +116,9 @@ class _Outline:
         end = len(self.tree.source)
         items = list(self.tree.flattened(self.tree.root.children, Space(), self._fits))
         leading = self._preamble(items)
+        below = self.tree.next_line(items[leading - 1].end, 0) if leading else 0
+        while leading < len(items) and items[leading].start < below:
+            leading += 1  # it stands on the last line of the preamble
         preamble, rest = items[:leading], items[leading:]
         groups = self._groups(rest, preamble[-1].end if preamble else self._header(rest))
         if not preamble and (not groups or groups[0].start == 0 or not self._header(rest)):
@@ -226,9 +232,8 @@ class _Outline:
 
         def cuts() -> Cuts:
             inner = [self.tree.lead(group.start, node.start_byte)]
-            if not self._fits_whole(node.start_byte, node.end_byte):
-                inner += self.tree.statement_cuts(node, self._fits_node)
-            return Cuts.between(unit.start, unit.end, inner)
+            long = [] if self._fits_whole(node.start_byte, node.end_byte) else [node]
+            return self._cuts(unit, inner, long)
 
         return fitted(
             unit,
@@ -300,16 +305,29 @@ class _Outline:
                 if item.start >= floor:
                     inner.append(self.tree.lead(floor, item.start))
                 floor = self.tree.next_line(item.end, floor)
-                if item.node is not None and not self._fits_node(item.node):
-                    inner += self.tree.statement_cuts(item.node, self._fits_node)
-            return Cuts.between(unit.start, unit.end, inner)
+            long = [item.node for item in items if item.node is not None and not self._fits_node(item.node)]
+            return self._cuts(unit, inner, long, [item.start for item in items])
 
         return fitted(unit, cuts, limit=limit, source=self.tree.source, sizes=self.sizes, meter=self.meter)
+
+    def _cuts(self, unit: Unit, lines: Sequence[int], long: Sequence[Node], starts: Sequence[int] = ()) -> Cuts:
+        """Cuts at lines, and between the statements of a line where that alone is too long, as in minified code."""
+        tree, limit = self.tree, self.sizes.max_tokens
+        cuts = Cuts.between(unit.start, unit.end, [*lines, *tree.statement_cuts(long, self._fits_node)])
+        if all(self.meter.fits(start, end, limit) for start, end in pairwise(cuts.positions)):
+            return cuts
+        inline = sorted([*starts, *tree.statement_starts(long, self._fits_node)])
+
+        def within(_: bytes, start: int, end: int) -> Sequence[int]:
+            return inline[bisect_right(inline, start) : bisect_left(inline, end)]
+
+        # Nothing is repeated where a statement ends, so these are cuts like the others.
+        return Cuts.between(unit.start, unit.end, cuts.refined(tree.source, within, limit, self.meter).positions)
 
     def _groups(self, items: Sequence[Item], previous: int) -> list[_Group]:
         """Items as units: a header such as `else:` opens the unit of what follows it."""
         tree = self.tree
-        groups: list[_Group] = []
+        groups: list[tuple[int, list[Item], Definition | None, bool]] = []
         floor = tree.next_line(previous, 0) if previous else 0
         header: int | None = None
         headed = running = False
@@ -319,18 +337,18 @@ class _Outline:
             if item.node is None:
                 if apart and header is None:
                     header = start
-                headed = headed or bool(item.space.context)
+                headed = headed or item.heads
                 running = False
             else:
                 definition = definition_of(item.node, tree)
-                same = bool(groups) and groups[-1].space == item.space
+                same = bool(groups) and groups[-1][1][0].space == item.space
                 if groups and (not apart or (running and definition is None and same)):
-                    groups[-1] = replace(groups[-1], items=(*groups[-1].items, item))
+                    groups[-1][1].append(item)
                 else:
-                    groups.append(_Group(start if header is None else header, (item,), definition, headed))
+                    groups.append((start if header is None else header, [item], definition, headed))
                 header, headed, running = None, False, definition is None
             floor = tree.next_line(item.end, floor)
-        return groups
+        return [_Group(start, tuple(joined), definition, heads) for start, joined, definition, heads in groups]
 
     def _roomy(self, unit: Unit) -> Unit:
         """The unit under as much of its context as leaves it whole, where it can be whole."""
@@ -354,6 +372,8 @@ class _Outline:
         grammar = self.tree.grammar
         opened = node.type in grammar.compounds or node.type in grammar.clauses or node.type in grammar.blocks
         limit = self.sizes.target_tokens if opened else self.sizes.max_tokens
+        if node.end_byte - node.start_byte > _SPARSE * limit:
+            return False
         return self.meter.fits(node.start_byte, node.end_byte, limit)
 
     def _indent(self, position: int) -> str:

@@ -105,7 +105,7 @@ _GO = Grammar(
 """,
 )
 
-_JAVASCRIPT_FACTS = """
+_SCRIPT_FACTS = """
 (comment) @comment
 (function_declaration name: (identifier) @function @defines)
 (generator_function_declaration name: (identifier) @function @defines)
@@ -125,7 +125,7 @@ _JSX_FACTS = """
 ((jsx_opening_element name: (_) @call) (#match? @call "^[A-Z]"))
 ((jsx_self_closing_element name: (_) @call) (#match? @call "^[A-Z]"))
 """
-_JAVASCRIPT = Grammar(
+_SCRIPT = Grammar(  # what JavaScript and TypeScript share
     name="javascript",
     comments=frozenset({"comment", "html_comment"}),
     functions=frozenset(
@@ -146,11 +146,10 @@ _JAVASCRIPT = Grammar(
         "variable_declarator": ("value",),
         "expression_statement": (ONLY,),
         "assignment_expression": ("right",),
-        "field_definition": ("value",),
         "call_expression": ("arguments",),
         "arguments": (ONLY,),
     },
-    name_fields={"assignment_expression": "left", "field_definition": "property"},
+    name_fields={"assignment_expression": "left"},
     compounds=frozenset(
         {
             "if_statement",
@@ -181,7 +180,6 @@ _JAVASCRIPT = Grammar(
         "array_pattern": "",
         "expression_statement": "",
         "assignment_expression": "left",
-        "field_definition": "property",
     },
     bound=frozenset(
         {
@@ -195,7 +193,7 @@ _JAVASCRIPT = Grammar(
     selves=frozenset({"this"}),
     test_marks=r"\A\s*(?:describe|it|test|suite)(?:\.\w+)*\s*\(",
     anonymous_owners=frozenset({"exports", "module.exports", "module", "window", "globalThis"}),
-    facts=_JAVASCRIPT_FACTS + _JSX_FACTS + "(class_heritage [(identifier) (member_expression)] @extends)",
+    facts=_SCRIPT_FACTS,
     modules="""
 (import_statement source: (string) @module)
 (import_statement (import_clause (identifier) @name) source: (_) @module)
@@ -210,6 +208,14 @@ _JAVASCRIPT = Grammar(
 """,
 )
 
+_JAVASCRIPT = replace(
+    _SCRIPT,
+    wrappers={**_SCRIPT.wrappers, "field_definition": ("value",)},
+    name_fields={**_SCRIPT.name_fields, "field_definition": "property"},
+    binders={**_SCRIPT.binders, "field_definition": "property"},
+    facts=_SCRIPT_FACTS + _JSX_FACTS + "(class_heritage [(identifier) (member_expression)] @extends)",
+)
+
 _TYPESCRIPT_FACTS = """
 (abstract_class_declaration name: (_) @type @defines)
 (interface_declaration name: (_) @defines)
@@ -221,19 +227,19 @@ _TYPESCRIPT_FACTS = """
 [(type_identifier) (nested_type_identifier)] @mention
 """
 _TYPESCRIPT = replace(
-    _JAVASCRIPT,
+    _SCRIPT,
     name="typescript",
     types={
-        **_JAVASCRIPT.types,
+        **_SCRIPT.types,
         "abstract_class_declaration": "class",
         "interface_declaration": "interface",
         "enum_declaration": "enum",
     },
-    wrappers={**_JAVASCRIPT.wrappers, "public_field_definition": ("value",), "ambient_declaration": (ONLY,)},
+    wrappers={**_SCRIPT.wrappers, "public_field_definition": ("value",), "ambient_declaration": (ONLY,)},
     namespaces=frozenset({"internal_module", "module"}),
-    blocks=_JAVASCRIPT.blocks | {"interface_body", "enum_body", "object_type"},
+    blocks=_SCRIPT.blocks | {"interface_body", "enum_body", "object_type"},
     binders={
-        **_JAVASCRIPT.binders,
+        **_SCRIPT.binders,
         "ambient_declaration": "",
         "type_alias_declaration": "name",
         "function_signature": "name",
@@ -242,10 +248,10 @@ _TYPESCRIPT = replace(
         "property_signature": "name",
         "public_field_definition": "name",
     },
-    bound=_JAVASCRIPT.bound | {"type_identifier"},
-    facts=_JAVASCRIPT_FACTS + _TYPESCRIPT_FACTS,
+    bound=_SCRIPT.bound | {"type_identifier"},
+    facts=_SCRIPT_FACTS + _TYPESCRIPT_FACTS,
 )
-_TSX = replace(_TYPESCRIPT, name="tsx", facts=_JAVASCRIPT_FACTS + _JSX_FACTS + _TYPESCRIPT_FACTS)
+_TSX = replace(_TYPESCRIPT, name="tsx", facts=_SCRIPT_FACTS + _JSX_FACTS + _TYPESCRIPT_FACTS)
 
 _JAVA = Grammar(
     name="java",

@@ -22,7 +22,7 @@ _NAMED = 0.5  # a test that is called after a thing
 _TEST_NAME = re.compile(
     r"^[tT]est_(?P<snake>\w+)$|^[tT]est(?P<camel>[A-Z]\w*)$|^(?P<named>\w+?)(?:_tests?|Tests?|TestCase)$"
 )
-_ASSERTION = re.compile(r"(?:^|\.)(?:assert|expect|fail|describe$|it$|test$|EXPECT|ASSERT)")
+_ASSERTION = re.compile(r"(?:^|\.)(?:assert|expect|fail|to[A-Z]|describe$|it$|test$|EXPECT|ASSERT)")
 _MODULE_SEPARATOR = re.compile(r"::|[/.]+")
 _SUFFIX = re.compile(r"\.(?:jsx?|tsx?|mjs|cjs|h|hpp|hh|hxx)$")
 _USED = re.compile(r"\{|\}|,|[^{},]+")
@@ -83,14 +83,15 @@ def facts_of(
     taken = {position for position, _ in defines}
     for capture, kind in _CAPTURES.items():
         for position, name in _captured(tree, capture):
-            if capture == "mention" and position in taken:
+            if capture == "mention" and (position in taken or name in tree.grammar.selves):
                 continue
             taken.add(position)
+            plain = name.removeprefix(".")
             if capture != "mention":
-                references.append((position, name))
+                references.append((position, plain))
             target, confidence = resolver(name, position)
             links.append((position, Link(kind, target, confidence)))
-            if kind is LinkKind.CALLS and _within(tests, position) and not _ASSERTION.search(name):
+            if kind is LinkKind.CALLS and _within(tests, position) and not _ASSERTION.search(plain):
                 links.append((position, Link(LinkKind.TESTS, target, min(_NAMED, confidence))))
     links += [(types[owner], link) for owner, link in _implemented(tree, resolver) if owner in types]
     return Facts(
@@ -112,13 +113,18 @@ _CAPTURES = {
 
 
 def _captured(tree: Tree, capture: str) -> Iterator[tuple[int, str]]:
-    """Names of one kind by place; of a chain of calls, the last name alone."""
-    source = tree.source
-    for node in tree.found.get(capture, ()):
+    """Names of one kind by place; of a member of what bears no name, that member's after a dot."""
+    source, covered = tree.source, 0
+    for node in sorted(tree.found.get(capture, ()), key=lambda node: (node.start_byte, -node.end_byte)):
         start, end = node.start_byte, node.end_byte
+        if capture == "mention" and start < covered:
+            continue  # a part of the qualified name before it
+        covered = end
         if capture == "invoked" and (parent := node.parent) is not None:
             start = parent.start_byte
         name = dotted(source[max(start, end - _LONGEST) : end])
+        if name and source[max(0, start - 2) : start].endswith((b"::", b".", b"->")):
+            name = f".{name.removeprefix('.')}"
         if name:
             yield start, name
 
@@ -152,19 +158,23 @@ class _Resolver:
     def __call__(self, name: str, position: int) -> tuple[str, float]:
         """What a name at a place points to, and how surely."""
         first, _, rest = name.partition(".")
+        if not first:
+            return rest, _MEMBER
         member = self._member(position)
         if rest and (first in self._tree.grammar.selves or (member is not None and first == member.receiver)):
             owner = member.owner if member is not None else ""
             return (f"{owner}.{rest}", _RESOLVED) if owner and "." not in rest else (_last(rest), _MEMBER)
         if first in self._imported:
-            full = self._imported[first]
-            return (f"{full}.{rest}" if rest else full), _RESOLVED
+            return ".".join(filter(None, (self._imported[first], rest))), _RESOLVED
         if first in self._local:
             return name, _RESOLVED
+        return self._unknown(first, rest, position)
+
+    def _unknown(self, first: str, rest: str, position: int) -> tuple[str, float]:
         if not rest:
-            return name, _BARE
+            return first, _BARE
         if first[:1].isupper() or self._tree.source.startswith(b"::", position + len(first.encode())):
-            return name, _QUALIFIED
+            return f"{first}.{rest}", _QUALIFIED
         return _last(rest), _MEMBER
 
     def _member(self, position: int) -> Owned | None:

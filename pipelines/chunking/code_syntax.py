@@ -17,6 +17,7 @@ from pipelines.chunking.splitting import decoded
 
 # Deeper than any source that a person wrote; what lies deeper is not looked into, so that no input exhausts the stack.
 _MAX_DEPTH = 48
+_MAX_QUERY_DEPTH = 4000  # the query engine counts levels in 15 bits and takes quadratic time beyond
 _LONGEST_NAME = 200
 _LONGEST_MARK = 1000
 _PLAIN = re.compile(r"[\w$.~@#]+")
@@ -42,12 +43,17 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A statement or member, or the header (`else:`, `namespace a {`) that introduces some: its node is None."""
+    """A statement or member, or the header (`else:`, `namespace a {`) that introduces some: its node is None.
+
+    Attributes:
+        heads: Whether it is the header of its space.
+    """
 
     start: int
     end: int
     node: Node | None
     space: Space
+    heads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +102,7 @@ class Tree:
         self.root = Parser(language_of(grammar.name)).parse(source).root_node
         self.found: dict[str, list[Node]] = {}
         cursor = QueryCursor(query_of(grammar.name, "facts"))
+        cursor.set_max_start_depth(_MAX_QUERY_DEPTH)
         for node in _understood(self.root):
             for name, nodes in cursor.captures(node).items():
                 self.found.setdefault(name, []).extend(nodes)
@@ -220,7 +227,7 @@ class Tree:
                 first, last = header or (child.start_byte, child.start_byte)
                 last = max(last, _opening(child)) if block else last
                 if last > first:
-                    yield Item(first, last, None, space)
+                    yield Item(first, last, None, space, heads=bool(space.context) and not shown)
             header, shown = None, True
             if clause:
                 yield from self._opened(child, space, fits, depth, child.start_byte) if depth else ()
@@ -269,7 +276,8 @@ class Tree:
 
     def name(self, node: Node) -> str:
         """A name as dotted words, whatever its language puts between them; generics are left out."""
-        return dotted(self.source[max(node.start_byte, node.end_byte - _LONGEST_NAME) : node.end_byte])
+        name = dotted(self.source[max(node.start_byte, node.end_byte - _LONGEST_NAME) : node.end_byte])
+        return name.removeprefix(".")
 
     def names_bound(self, node: Node | None) -> list[tuple[int, str]]:
         """Names that a statement binds, with their places."""
@@ -288,30 +296,43 @@ class Tree:
         """Whether a statement is nothing but one plain string, in a language where that documents."""
         return self.grammar.docstrings and node is not None and docstring_of(node) is not None
 
-    def statement_cuts(self, node: Node, fits: Callable[[Node], bool]) -> list[int]:
-        """Where a long statement may be cut: between the statements in its blocks, deeper where those do not fit."""
-        grammar = self.grammar
+    def statement_cuts(self, nodes: Iterable[Node], fits: Callable[[Node], bool]) -> list[int]:
+        """Lines at which long statements may be cut: between those in their blocks, deeper where these do not fit."""
         found: list[int] = []
-        waiting = [(node, _MAX_DEPTH)]
-        while waiting:
-            current, depth = waiting.pop()
-            block = current.type in grammar.blocks
+        for parent, children in self._long(nodes, fits):
+            block = parent.type in self.grammar.blocks
             floor: int | None = None
-            for child in current.children:
-                if not child.is_named or child.type in grammar.comments:
-                    continue
+            for child in children:
                 start = child.start_byte
-                if child.type in grammar.clauses:
+                if child.type in self.grammar.clauses:
                     line = self.source.rfind(b"\n", 0, start) + 1
                     if self.source[line:start].strip() in {b"", b"}"}:
-                        found.append(self.lead(line, start) if floor is None else self.lead(min(floor, line), start))
+                        found.append(self.lead(line if floor is None else min(floor, line), start))
                 elif block and floor is not None and start >= floor:
                     found.append(self.lead(floor, start))
                 if block:
                     floor = self.next_line(child.end_byte, floor or 0)
-                if depth and not fits(child):
-                    waiting.append((child, depth - 1))
         return found
+
+    def statement_starts(self, nodes: Iterable[Node], fits: Callable[[Node], bool]) -> list[int]:
+        """The same wherever a statement begins, also in the middle of a line."""
+        grammar = self.grammar
+        return sorted(
+            child.start_byte
+            for parent, children in self._long(nodes, fits)
+            for child in children
+            if parent.type in grammar.blocks or child.type in grammar.clauses
+        )
+
+    def _long(self, nodes: Iterable[Node], fits: Callable[[Node], bool]) -> Iterator[tuple[Node, list[Node]]]:
+        """The nodes, and what is in them that does not fit, each with its children."""
+        waiting = [(node, _MAX_DEPTH) for node in nodes]
+        while waiting:
+            node, depth = waiting.pop()
+            children = [child for child in node.children if child.is_named and child.type not in self.grammar.comments]
+            yield node, children
+            if depth:
+                waiting.extend((child, depth - 1) for child in children if not fits(child))
 
 
 def definition_of(node: Node | None, tree: Tree) -> Definition | None:
@@ -403,11 +424,11 @@ _LONGEST_SIGNATURE = 2000
 
 
 def dotted(name: bytes) -> str:
-    """A qualified name with dots between its words; of what is no plain name, the last word.
+    """A qualified name with dots between its words; of a member of what is no plain name, that after a dot.
 
     Examples:
         >>> dotted(b"std::vec::Vec<u8>"), dotted(b"self->x"), dotted(b"f(a).c"), dotted(b"a?.b")
-        ('std.vec.Vec', 'self.x', 'c', 'a.b')
+        ('std.vec.Vec', 'self.x', '.c', 'a.b')
     """
     text = name.decode("utf-8", "ignore")
     if text.isidentifier():
@@ -421,7 +442,7 @@ def dotted(name: bytes) -> str:
     if _PLAIN.fullmatch(text):
         return text
     last = _LAST_WORD.search(text)
-    return last[1] if last else ""
+    return f".{last[1]}" if last else ""
 
 
 def _opening(block: Node) -> int:

@@ -140,14 +140,23 @@ def fitted(
     reserved = max(meter.of_context(first_context), meter.of_context(part_context))
     room = sizes.max_tokens - reserved
     chosen = sentence_cuts if split is Overflow.SENTENCE and sentence_cuts is not None else cuts
-    fine = chosen().refined(source, lines, room, meter).refined(source, strides(max(4, room)), room, meter)
+    # A piece between the room and the maximum stays whole: what it is shown under gives way.
+    longest = sizes.max_tokens
+    fine = chosen().refined(source, lines, longest, meter).refined(source, strides(max(4, room)), longest, meter)
     spans = windows(fine, sizes, meter, reserved=reserved)
+    first_context = leading(first_context, longest - meter.tokens(*spans[0]), meter)
     head = replace(unit, end=spans[0][1], context=first_context, share=_share(spans[0], body), split=split)
     if split is Overflow.TRUNCATE and len(spans) > 1:
         rest = _part(head, (head.end, unit.end), 2, part_context, body)
         said = digest(source, rest.start, rest.end, sizes.target_tokens - reserved, meter)
         return [head, replace(rest, path=f"{head.path}/remainder", kind=REMAINDER, text=said)]
-    return [head, *(_part(head, span, number, part_context, body) for number, span in enumerate(spans[1:], start=2))]
+    return [
+        head,
+        *(
+            _part(head, span, number, leading(part_context, longest - meter.tokens(*span), meter), body)
+            for number, span in enumerate(spans[1:], start=2)
+        ),
+    ]
 
 
 def _part(head: Unit, span: tuple[int, int], number: int, context: str, body: int) -> Unit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,3 +51,51 @@ class VectorCache:
     def close(self) -> None:
         """Close the file."""
         self._blobs.close()
+
+
+class Embedded(NamedTuple):
+    """What an encoder made of a text.
+
+    Attributes:
+        vector: float16 (dimension,).
+        tokens: int8 (stored tokens, width), where token embeddings are kept.
+    """
+
+    vector: np.ndarray
+    tokens: np.ndarray | None
+
+
+class EmbeddedCache:
+    """Vectors and, where they are kept, token embeddings, in one file; a text counts as known when it has both.
+
+    Args:
+        width: Of a stored token; None keeps no tokens.
+    """
+
+    def __init__(self, path: Path, width: int | None) -> None:
+        self._vectors = VectorCache(path)
+        self._tokens = None if width is None else BlobCache(path)
+        self._width = width
+
+    def get(self, keys: Sequence[str]) -> dict[str, Embedded]:
+        """What is known of those keys."""
+        vectors = self._vectors.get(keys)
+        if self._tokens is None or self._width is None:
+            return {key: Embedded(vector, None) for key, vector in vectors.items()}
+        blobs = self._tokens.get([_token_key(key) for key in vectors])
+        return {
+            key: Embedded(vector, np.frombuffer(blob, dtype=np.int8).reshape(-1, self._width))
+            for key, vector in vectors.items()
+            if (blob := blobs.get(_token_key(key))) is not None
+        }
+
+    def put(self, found: Mapping[str, Embedded]) -> None:
+        """Keep what was made."""
+        if self._tokens is not None:
+            kept = {key: one.tokens for key, one in found.items() if one.tokens is not None}
+            self._tokens.put({_token_key(key): tokens.tobytes() for key, tokens in kept.items()})
+        self._vectors.put({key: one.vector for key, one in found.items()})
+
+
+def _token_key(key: str) -> str:
+    return blob_key(key, "tokens")

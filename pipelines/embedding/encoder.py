@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -15,11 +15,14 @@ from sentence_transformers import SentenceTransformer
 from transformers.utils.logging import disable_progress_bar
 
 from pipelines.domain.errors import ConfigurationError, ModelUnavailableError
+from pipelines.embedding.matryoshka import kept_dimension, shortened
 from pipelines.embedding.models import display_name, locate
 from pipelines.embedding.packed import PackedBert, packs
 from pipelines.embedding.precision import pooling_of, resolve_precision
 from pipelines.embedding.settings import EmbeddingSettings
-from pipelines.embedding.tokens import TokenCounter, encodable, read_tokenizer
+from pipelines.embedding.tokens import TokenCounter, TokenReader
+
+Kept = TypeVar("Kept")
 
 
 class Encoder(Protocol):
@@ -37,6 +40,15 @@ class Encoder(Protocol):
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Vectors of texts, in their order: float32 (n, dimension), unit rows, the same bits for a text always."""
+        ...
+
+    def encode_tokens(self, texts: Sequence[str], keep: Callable[[np.ndarray], Kept]) -> tuple[np.ndarray, list[Kept]]:
+        """Vectors as `encode` gives them, and from the same forward pass what is kept of each text's tokens.
+
+        Args:
+            keep: Takes one text's last token states, float32 (tokens, width), special tokens left out; the states
+                themselves are let go.
+        """
         ...
 
     def count_tokens(self, text: str) -> int:
@@ -63,12 +75,12 @@ class SentenceEncoder:
         if settings.threads:
             torch.set_num_threads(settings.threads)
         self._model = _load(folder, self._device, settings)
-        self._tokenizer = _truncating(folder, settings)
         self._count = TokenCounter(folder, settings.max_tokens)
         self._pad = int(self._model.tokenizer.pad_token_id or 0)
+        self._read = TokenReader(folder, settings.max_tokens, self._pad)
         self.name = display_name(folder, settings)
         self.max_tokens = self._count.limit
-        self.dimension = len(self._forward([[self._pad]], 1)[0])
+        self.dimension = kept_dimension(settings, len(self._forward([[self._pad]], 1)[0][0]))
 
     def count_tokens(self, text: str) -> int:
         """Length of a text in the encoder's own tokens, special tokens not counted."""
@@ -76,13 +88,20 @@ class SentenceEncoder:
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Vectors of texts, in their order: float32 (n, dimension), unit rows, the same bits for a text always."""
-        ids = _token_ids(self._tokenizer, texts, self._pad)
-        vectors = np.zeros((len(ids), self.dimension), dtype=np.float32)
-        for rows, width in _batches([len(item) for item in ids], self._settings):
-            vectors[rows] = self._forward([ids[row] for row in rows], width)
-        return vectors
+        return self.encode_tokens(texts, lambda _: None)[0]
 
-    def _forward(self, ids: Sequence[Sequence[int]], width: int) -> np.ndarray:
+    def encode_tokens(self, texts: Sequence[str], keep: Callable[[np.ndarray], Kept]) -> tuple[np.ndarray, list[Kept]]:
+        """See `Encoder`."""
+        found = self._read(texts)
+        vectors = np.zeros((len(found), self.dimension), dtype=np.float32)
+        kept: dict[int, Kept] = {}
+        for rows, width in _batches([len(item.ids) for item in found], self._settings):
+            whole, states = self._forward([found[row].ids for row in rows], width)
+            vectors[rows] = shortened(whole, self.dimension)
+            kept |= {row: keep(states[at, found[row].own]) for at, row in enumerate(rows)}
+        return vectors, [kept[row] for row in range(len(found))]
+
+    def _forward(self, ids: Sequence[Sequence[int]], width: int) -> tuple[np.ndarray, np.ndarray]:
         tokens = torch.full((len(ids), width), self._pad, dtype=torch.long)
         mask = torch.zeros((len(ids), width), dtype=torch.long)
         for row, item in enumerate(ids):
@@ -90,8 +109,8 @@ class SentenceEncoder:
             mask[row, : len(item)] = 1
         features = {"input_ids": tokens.to(self._device), "attention_mask": mask.to(self._device)}
         with torch.inference_mode(), torch.autocast(self._device, torch.bfloat16, enabled=self._autocast):
-            vectors = self._model(features)["sentence_embedding"]
-        return torch.nn.functional.normalize(vectors.float(), dim=1).cpu().numpy()
+            found = self._model(features)
+        return found["sentence_embedding"].float().cpu().numpy(), found["token_embeddings"].float().cpu().numpy()
 
 
 class Int8Encoder:
@@ -109,16 +128,14 @@ class Int8Encoder:
             )
         model = _load(folder, "cpu", settings)
         self._bert = PackedBert(model[0].model, pooling)
-        self._pad = int(model.tokenizer.pad_token_id or 0)
-        self._tokenizer = _truncating(folder, settings)
+        self._read = TokenReader(folder, settings.max_tokens, int(model.tokenizer.pad_token_id or 0))
         self._count = TokenCounter(folder, settings.max_tokens)
         self._pack_tokens = settings.pack_tokens
-        self._threads = ThreadPoolExecutor(
-            settings.threads or torch.get_num_threads(), "encoder", torch.set_num_threads, (1,)
-        )
+        threads = settings.threads or torch.get_num_threads()
+        self._threads = ThreadPoolExecutor(threads, "encoder", torch.set_num_threads, (1,))
         self.name = display_name(folder, settings)
         self.max_tokens = self._count.limit
-        self.dimension = self._bert.dimension
+        self.dimension = kept_dimension(settings, self._bert.dimension)
 
     def count_tokens(self, text: str) -> int:
         """Length of a text in the encoder's own tokens, special tokens not counted."""
@@ -126,13 +143,23 @@ class Int8Encoder:
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Vectors of texts, in their order: float32 (n, dimension), unit rows, the same bits for a text always."""
-        ids = _token_ids(self._tokenizer, texts, self._pad)
-        vectors = np.zeros((len(ids), self.dimension), dtype=np.float32)
-        rows = list(packs([len(item) for item in ids], self._pack_tokens))
-        encoded = self._threads.map(self._bert.encode, [[ids[row] for row in pack] for pack in rows])
-        for pack, found in zip(rows, encoded, strict=True):
-            vectors[pack] = found
-        return vectors
+        return self.encode_tokens(texts, lambda _: None)[0]
+
+    def encode_tokens(self, texts: Sequence[str], keep: Callable[[np.ndarray], Kept]) -> tuple[np.ndarray, list[Kept]]:
+        """See `Encoder`."""
+        found = self._read(texts)
+
+        def encoded(rows: Sequence[int]) -> tuple[np.ndarray, list[Kept]]:
+            whole, states = self._bert.encode([found[row].ids for row in rows])
+            return whole, [keep(of_text[found[row].own]) for row, of_text in zip(rows, states, strict=True)]
+
+        vectors = np.zeros((len(found), self.dimension), dtype=np.float32)
+        kept: dict[int, Kept] = {}
+        rows_of = list(packs([len(item.ids) for item in found], self._pack_tokens))
+        for rows, (whole, of_rows) in zip(rows_of, self._threads.map(encoded, rows_of), strict=True):
+            vectors[rows] = shortened(whole, self.dimension)
+            kept |= dict(zip(rows, of_rows, strict=True))
+        return vectors, [kept[row] for row in range(len(found))]
 
 
 def load_encoder(settings: EmbeddingSettings) -> Encoder:
@@ -140,7 +167,7 @@ def load_encoder(settings: EmbeddingSettings) -> Encoder:
 
     Raises:
         ModelUnavailableError: The model cannot be found or loaded.
-        ConfigurationError: `max_tokens` is more than the model reads.
+        ConfigurationError: The model cannot do what the settings ask for.
     """
     folder = locate(settings)
     device = _device(settings.device)
@@ -188,14 +215,3 @@ def _load(folder: Path, device: str, settings: EmbeddingSettings) -> Any:
             f"found {settings.max_tokens}"
         )
     return model
-
-
-def _truncating(folder: Path, settings: EmbeddingSettings) -> Any:
-    tokenizer = read_tokenizer(folder)
-    tokenizer.enable_truncation(settings.max_tokens)
-    return tokenizer
-
-
-def _token_ids(tokenizer: Any, texts: Sequence[str], pad: int) -> list[list[int]]:
-    # A tokenizer without special tokens finds nothing in an empty text; one token stands for it.
-    return [item.ids or [pad] for item in tokenizer.encode_batch([encodable(text) for text in texts])]

@@ -75,10 +75,11 @@ def identity(folder: Path) -> str:
 
 
 def display_name(folder: Path, settings: EmbeddingSettings) -> str:
-    """A name for folders and reports: letters, digits, dots and dashes of the model's own name."""
+    """A name for folders and reports: letters, digits, dots and dashes of the model's own name, and a length set."""
     name = folder.resolve().name if Path(settings.model).expanduser().is_dir() else settings.model
     plain = _BUNDLED_NAME if settings.model == BUNDLED else name
-    return "".join(letter if letter.isalnum() or letter in ".-" else "-" for letter in plain)
+    named = "".join(letter if letter.isalnum() or letter in ".-" else "-" for letter in plain)
+    return f"{named}-{settings.dimension}d" if settings.dimension else named
 
 
 def _unpacked(parent: Path) -> Path:

@@ -69,12 +69,17 @@ class PackedBert:
         self._widest = max(max(one.attend.outputs, one.widen.outputs) for one in self._layers)
         self.dimension = int(config.hidden_size)
 
-    def encode(self, ids: Sequence[Sequence[int]]) -> np.ndarray:
-        """Unit vectors of texts given as token ids, neighbours of equal length together: float32 (n, dimension)."""
+    def encode(self, ids: Sequence[Sequence[int]]) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Vectors of texts given as token ids, and their tokens' last states; best with equal lengths side by side.
+
+        Returns:
+            float32 (n, dimension), of any length; and for each text float32 (tokens, dimension).
+        """
         with torch.inference_mode():
             states, runs = self._states(ids)
             pooled = torch.cat([self._pooled(states[run.rows], run) for run in runs])
-            return functional.normalize(pooled, dim=1).numpy()
+        bounds = np.cumsum([len(item) for item in ids])[:-1]
+        return pooled.numpy(), np.split(states.numpy(), bounds)
 
     def _states(self, ids: Sequence[Sequence[int]]) -> tuple[torch.Tensor, list[_Run]]:
         """The last layer's states, (tokens, dimension), and where each text's are."""

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class TokenSettings(BaseModel):
+    """Token embeddings kept for late interaction (RET-10)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    enabled: bool
+    dimension: int = Field(ge=1)
+    pooling: int = Field(ge=1)
+    sample_texts: int = Field(ge=1)
+    sample_words: int = Field(ge=1)
+    seed: int
 
 
 class EmbeddingSettings(BaseModel):
@@ -14,11 +27,29 @@ class EmbeddingSettings(BaseModel):
 
     model: str
     model_folder: str
-    strategy: Literal["text"]
+    strategy: Literal["text", "levels"]
+    level_tokens: tuple[int, int, int, int]
     max_tokens: int = Field(ge=8)
     batch_tokens: int = Field(ge=1)
     pack_tokens: int = Field(ge=1)
     length_step: int = Field(ge=1)
     threads: int = Field(ge=0)
     device: Literal["auto", "cpu", "cuda"]
+    dimension: int = Field(ge=0)
     precision: Literal["auto", "fp32", "bf16", "int8"]
+    tokens: TokenSettings
+    further: tuple[dict[str, Any], ...]
+
+    @property
+    def encoders(self) -> tuple[EmbeddingSettings, ...]:
+        """The settings of each encoder, the default one first, none of them with further ones."""
+        own = self.model_dump()
+        return tuple(
+            EmbeddingSettings.model_validate({**own, **changes, "further": ()}) for changes in ({}, *self.further)
+        )
+
+    @model_validator(mode="after")
+    def _further_ones_are_settings_too(self) -> EmbeddingSettings:
+        if self.further:
+            self.encoders  # noqa: B018  validates each
+        return self

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tokenizers import Tokenizer
@@ -9,6 +11,9 @@ from tokenizers import Tokenizer
 from pipelines.domain.errors import ModelUnavailableError
 from pipelines.embedding.models import locate
 from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.embedding.word_counts import WordCounts, splits_at_words
+
+_WORD_MARKS = "\u2581\u0120"  # what tokenizers of bytes and of sentence pieces put before the first piece of a word
 
 
 class TokenCounter:
@@ -21,10 +26,57 @@ class TokenCounter:
     def __init__(self, folder: Path, max_tokens: int) -> None:
         self._tokenizer = read_tokenizer(folder)
         self.limit = max_tokens - self._tokenizer.num_special_tokens_to_add(is_pair=False)
+        special = [str(token) for token in self._tokenizer.get_added_tokens_decoder().values()]
+        self._words = WordCounts(special, self._exactly) if splits_at_words(self._tokenizer.to_str()) else None
+
+    def cut(self, text: str, tokens: int) -> str:
+        """The beginning of a text, `tokens` tokens of it at most."""
+        found = self._tokenizer.encode(encodable(text), add_special_tokens=False)
+        return text if len(found.ids) <= tokens else text[: found.offsets[tokens - 1][1]]
+
+    def words(self) -> list[str]:
+        """The vocabulary's entries that are words or begin one, in alphabetical order."""
+        return sorted(word for entry in self._tokenizer.get_vocab() if (word := entry.lstrip(_WORD_MARKS)).isalpha())
 
     def __call__(self, text: str) -> int:
         """Length of a text in tokens; of any text, however long."""
-        return len(self._tokenizer.encode(encodable(text), add_special_tokens=False).ids)
+        known = None if self._words is None else self._words.count(text)
+        return self._exactly(text) if known is None else known
+
+    def _exactly(self, text: str) -> int:
+        return len(self._tokenizer.encode_batch_fast([encodable(text)], add_special_tokens=False)[0].ids)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenIds:
+    """A text as the encoder reads it.
+
+    Attributes:
+        ids: Its tokens, special ones included; at least one.
+        own: Positions of those that stand for the text itself.
+    """
+
+    ids: list[int]
+    own: list[int]
+
+
+class TokenReader:
+    """Texts to token ids, special tokens included, cut to the encoder's window."""
+
+    def __init__(self, folder: Path, max_tokens: int, pad: int) -> None:
+        self._tokenizer = read_tokenizer(folder)
+        self._tokenizer.enable_truncation(max_tokens)
+        self._pad = pad
+
+    def __call__(self, texts: Sequence[str]) -> list[TokenIds]:
+        """Token ids of texts, in their order."""
+        # A tokenizer without special tokens finds nothing in an empty text; one token stands for it.
+        return [
+            TokenIds(
+                found.ids or [self._pad], [at for at, special in enumerate(found.special_tokens_mask) if not special]
+            )
+            for found in self._tokenizer.encode_batch([encodable(text) for text in texts])
+        ]
 
 
 def load_token_counter(settings: EmbeddingSettings) -> TokenCounter:

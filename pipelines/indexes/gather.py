@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from pipelines.domain.errors import StoreError
 from pipelines.indexes.manifest import read_generation_manifest
 from pipelines.indexes.settings import VectorSettings
+from pipelines.indexes.tokens import TokenStore, gather_tokens, has_tokens
 from pipelines.indexes.vectors import FAISS_FILE, VECTORS_FILE, DenseFacts, Trained, index_vectors
 
 _HASH = np.dtype("S64")
@@ -26,8 +27,8 @@ class DenseTask:
     """One encoder's vectors, to be put in row order and indexed.
 
     Attributes:
-        parts: Folders that may hold `vectors.parquet`.
-        base: The generation that unchanged contents are taken from.
+        parts: Folders that may hold tables of vectors and of tokens.
+        base: The generation that unchanged contents are taken from; its vectors were made in the same way.
         contents: The table of contents, row by row.
         folder: Where the encoder's files go, by the same name in every generation.
         work: Folder for what is needed until the generation is complete.
@@ -40,6 +41,7 @@ class DenseTask:
     work: Path
     encoder: str
     dimension: int
+    made_with: str
     settings: VectorSettings
 
     @property
@@ -54,8 +56,13 @@ def build_vectors(task: DenseTask) -> DenseFacts:
     Raises:
         StoreError: A content has no vector.
     """
-    gather_vectors(task)
-    return index_vectors(task.folder, task.settings, trained=_trained(task))
+    hashes = _hashes_on_disk(task)
+    gather_vectors(task, hashes)
+    before = Path() if task.base is None else task.base / "chunks" / "contents.parquet"
+    gather_tokens(task.parts, task.inherited, before, hashes=hashes, out=task.folder, encoder=task.encoder)
+    token_bytes = TokenStore(task.folder).bytes_per_content if has_tokens(task.folder) else 0.0
+    facts = index_vectors(task.folder, task.settings, trained=_trained(task))
+    return facts.model_copy(update={"made_with": task.made_with, "token_bytes": token_bytes})
 
 
 def _trained(task: DenseTask) -> Trained | None:
@@ -65,7 +72,12 @@ def _trained(task: DenseTask) -> Trained | None:
     return None if facts is None else Trained(task.inherited / FAISS_FILE, facts.probes)
 
 
-def gather_vectors(task: DenseTask) -> None:
+def vector_tables(part: Path) -> list[Path]:
+    """A part's tables of vectors, one per encoder: their dimensions differ."""
+    return sorted(part.glob("vectors*.parquet"))
+
+
+def gather_vectors(task: DenseTask, hashes: np.ndarray) -> None:
     """Write float16 (contents, dimension) in row order.
 
     A content met in two places keeps the vector whose bytes sort first, whichever place is read first.
@@ -73,7 +85,6 @@ def gather_vectors(task: DenseTask) -> None:
     Raises:
         StoreError: A content has no vector.
     """
-    hashes = _hashes_on_disk(task)
     task.folder.mkdir(parents=True, exist_ok=True)
     shape = (len(hashes), task.dimension)
     stored = np.lib.format.open_memmap(task.folder / VECTORS_FILE, mode="w+", dtype=np.float16, shape=shape)
@@ -109,8 +120,7 @@ def _found(task: DenseTask) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     if task.base is not None and task.inherited is not None:
         yield from _inherited(task.base / "chunks" / "contents.parquet", task.inherited)
     for part in task.parts:
-        path = part / "vectors.parquet"
-        if path.exists():
+        for path in vector_tables(part):
             yield from _of_part(pq.read_table(path), task.encoder)
 
 

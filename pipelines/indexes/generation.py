@@ -12,6 +12,7 @@ from pipelines.indexes.graph import Graph
 from pipelines.indexes.graph_schemas import GRAPH_FOLDER
 from pipelines.indexes.lexical import LexicalIndex
 from pipelines.indexes.manifest import FORMAT, Manifest, read_generation_manifest
+from pipelines.indexes.tokens import TokenStore, has_tokens
 from pipelines.indexes.vectors import DenseIndex, open_dense
 from pipelines.runtime.sealed import verify_files
 
@@ -39,6 +40,8 @@ class Generation:
         self.lexical = lexical
         self._dense = dict(dense)
         self._graph = graph
+        folders = {name: folder / VECTORS_FOLDER / encoder_folder(name) for name in dense}
+        self._tokens = {name: TokenStore(one) for name, one in folders.items() if has_tokens(one)}
 
     @property
     def contents(self) -> Sequence[ContentHash]:
@@ -61,6 +64,10 @@ class Generation:
         except KeyError:
             known = ", ".join(self.encoders) or "none"
             raise StoreError(f"{self.manifest.id}: expected vectors of {encoder}, found {known}; reindex") from None
+
+    def tokens(self, encoder: str) -> TokenStore | None:
+        """The token embeddings of one encoder; None where none were kept."""
+        return self._tokens.get(encoder)
 
     @property
     def graph(self) -> Graph:

@@ -31,6 +31,7 @@ from pipelines.indexes.graph_keys import (
     folder_keys,
     key,
     module_keys,
+    number_keys,
     symbol_keys,
     work_keys,
 )
@@ -40,6 +41,8 @@ from pipelines.indexes.settings import GraphSettings
 
 _HOPS = 2  # packages that pass a name on to their importers, one within the other
 _PACKAGE = "/__init__.py"
+# Paths of tests and of what only tests use, whatever the language; a source's own name, the first part, says nothing.
+_TEST_FILES = r"/(tests?|__tests__|spec)/|(^|/)(test_|conftest\.)[^/]*$|(_test|_spec|\.test|\.spec|Tests?)\.[^/.]+$"
 _SQL = Path(__file__).with_suffix(".sql")
 _WORK_FACTS = ("doi", "arxiv", "arxiv_id", "key", "citation_key", "bibkey", "id")
 
@@ -64,6 +67,7 @@ def resolve_links(connection: Database, tables: Path, settings: GraphSettings) -
     values = {
         "documents": str(tables / "documents.parquet"),
         "chunks": str(tables / "chunks.parquet"),
+        "test_files": _TEST_FILES,
         **settings.model_dump(include={"name_confidence", "least_confidence"}),
     }
 
@@ -74,7 +78,7 @@ def resolve_links(connection: Database, tables: Path, settings: GraphSettings) -
         run(name)
     _bearers(connection, tables)
     _wants(connection, settings)
-    for name in ("reached", "imported", "taken", *["passed_on"] * _HOPS, "met", "found"):
+    for name in ("reached", "imported", "types", "taken", *["passed_on"] * _HOPS, "met", "found"):
         run(name)
     shares = pa.Table.from_pylist(
         [
@@ -138,7 +142,9 @@ def _document_keys(
     yield from module_keys(uri, family, packages)
     yield from folder_keys(uri, family)
     facts = json.loads(metadata)
-    yield from work_keys(title, [facts[name] for name in _WORK_FACTS if facts.get(name)])
+    told = [(name, facts[name]) for name in _WORK_FACTS if facts.get(name)]
+    yield from work_keys(title, [fact for _, fact in told])
+    yield from number_keys(" ".join(f"{name.split('_')[0]}:{fact}" for name, fact in told))
 
 
 def _wants(connection: Database, settings: GraphSettings) -> None:
@@ -162,7 +168,8 @@ def _modules(row: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
 def _numbered(row: Sequence[Any], settings: GraphSettings) -> Iterator[tuple[Any, ...]]:
     number, kind, target, uri, symbol, language, content_type, confidence = row
     if kind == LinkKind.CITES:
-        wanted = [*work_wanted(target), *reference_wanted(target, uri)]
+        works = work_wanted(target)
+        wanted = [*works, *reference_wanted(target, uri)] if works else []
     elif content_type == ContentType.CODE and language:
         member = confidence < settings.whole_from
         wanted = symbol_wanted(target, uri, symbol, family_of(language), member=member)

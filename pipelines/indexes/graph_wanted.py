@@ -91,7 +91,7 @@ def symbol_wanted(target: str, uri: str, owner: str, family: str, *, member: boo
     elif family not in _EXPLICIT:
         found.append(Wanted(Scope.CORPUS, key("corpus", family, full)))
     # What a type does not define itself it may inherit; of other dotted names whatever is not here is elsewhere.
-    inherited = len(parts) > 1 and parts[:-1] == owner.split(".")[:-1]
+    inherited = parts[:-1] == owner.split(".")[:-1] if len(parts) > 1 else bool(owner) and family in _IMPLICIT_OWNER
     return [*found, *_member_wanted(parts[-1], uri, family)] if inherited else found
 
 
@@ -245,6 +245,8 @@ def work_wanted(target: str) -> list[Wanted]:
         >>> work_wanted("https://doi.org/10.1000/XYZ")[0].key.split(chr(31))
         ['work', 'doi', '10.1000/xyz']
     """
+    if target.isdecimal():  # the number of a reference means something in its own document alone
+        return []
     keys = [*number_keys(target), key("work", "key", target.casefold())]
     if len(title := title_key(target)) > SHORTEST_TITLE:
         keys.append(key("work", "title", title))

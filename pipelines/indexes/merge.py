@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from pipelines.domain.documents import Rejection
 from pipelines.domain.errors import StoreError
 from pipelines.indexes import schemas
+from pipelines.indexes.gather import vector_tables
 from pipelines.indexes.manifest import RowsDigest, read_generation_manifest
 from pipelines.indexes.settings import MergeSettings
 from pipelines.runtime.tables import TableQueries
@@ -96,6 +97,13 @@ class Merge:
     settings: MergeSettings
 
 
+class Encoding(NamedTuple):
+    """How vectors of one encoder look, and what decided them besides their texts."""
+
+    dimension: int
+    made_with: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
     """What came together.
@@ -103,7 +111,7 @@ class Merged:
     Attributes:
         counts: Rows by table, and contents.
         digests: Of the tables that say what the generation means.
-        encoders: Dimension by encoder name.
+        encoders: What is known of each encoder's vectors, by its name.
         unchanged: Documents taken from the base.
         unchanged_contents: Contents of these.
         summaries: Counts by "rejected", "by_type", "by_domain" and "by_language", the largest first.
@@ -111,7 +119,7 @@ class Merged:
 
     counts: Mapping[str, int]
     digests: Mapping[str, str]
-    encoders: Mapping[str, int]
+    encoders: Mapping[str, Encoding]
     unchanged: int
     unchanged_contents: int
     summaries: Mapping[str, Mapping[str, int]]
@@ -235,14 +243,17 @@ def _summaries(queries: TableQueries, folder: Path) -> dict[str, dict[str, int]]
     return {**summaries, "rejected": queries.counts("written_rejected", "reason")}
 
 
-def _encoders(task: Merge) -> dict[str, int]:
-    """Every encoder that there are vectors of, with its dimension."""
-    found: dict[str, int] = {}
-    if task.base is not None:
-        found = {name: facts.dimension for name, facts in read_generation_manifest(task.base).dense.items()}
-    for path in _files(task.parts, "vectors"):
+def _encoders(task: Merge) -> dict[str, Encoding]:
+    """The encoders that the parts have vectors of; those of the base where the parts have none."""
+    found: dict[str, Encoding] = {}
+    for path in (path for part in task.parts for path in vector_tables(part)):
+        schema = pq.read_schema(path)
+        made_with = (schema.metadata or {}).get(schemas.MADE_WITH, b"").decode()
         for name in pq.read_table(path, columns=["encoder"])["encoder"].unique().to_pylist():
-            found.setdefault(str(name), pq.read_schema(path).field("vector").type.list_size)
+            found.setdefault(str(name), Encoding(schema.field("vector").type.list_size, made_with))
+    if not found and task.base is not None:
+        dense = read_generation_manifest(task.base).dense
+        found = {name: Encoding(facts.dimension, facts.made_with) for name, facts in dense.items()}
     return dict(sorted(found.items()))
 
 

@@ -139,6 +139,22 @@ CONTENTS = pa.schema(
 )
 """Row i: the i-th content hash in order, where its occurrences start in `chunks.parquet`, and how many there are."""
 
+TOKENS = pa.schema(
+    [
+        _required("content_hash", pa.string()),
+        _required("encoder", pa.string()),
+        _required("width", pa.int32()),
+        _required("tokens", pa.large_binary()),
+    ]
+)
+"""Schema of `tokens.parquet`: the stored token embeddings of one content, int8, rows of `width` one after another."""
+
+MADE_WITH = b"made_with"
+"""Metadata of `vectors.parquet`: what decided its vectors besides their texts."""
+
+PROJECTION = b"projection"
+"""Metadata of `tokens.parquet`: the file of the projection that the tokens are under."""
+
 TABLES: Mapping[str, pa.Schema] = MappingProxyType(
     {"documents": DOCUMENTS, "texts": TEXTS, "chunks": CHUNKS, "mentions": MENTIONS, "rejected": REJECTED}
 )
@@ -226,11 +242,12 @@ def rejections_to_table(rejections: Iterable[Rejection]) -> pa.Table:
     return _table(REJECTED, _transposed(REJECTED, [(item.uri, item.reason, item.detail) for item in rejections]))
 
 
-def vectors_to_table(hashes: Sequence[ContentHash], encoder: str, vectors: np.ndarray) -> pa.Table:
+def vectors_to_table(hashes: Sequence[ContentHash], encoder: str, vectors: np.ndarray, made_with: str = "") -> pa.Table:
     """Vectors of one encoder as rows of `vectors_schema`.
 
     Args:
         vectors: Any float type, (n_hashes, dimension), unit rows; stored as float16.
+        made_with: What decided them besides their texts: vectors made otherwise are never mixed with them.
 
     Raises:
         ValueError: The number of vectors is not the number of hashes.
@@ -240,7 +257,25 @@ def vectors_to_table(hashes: Sequence[ContentHash], encoder: str, vectors: np.nd
     halves = np.ascontiguousarray(vectors, dtype=np.float16)
     values = pa.FixedSizeListArray.from_arrays(pa.array(halves.reshape(-1)), vectors.shape[1])
     columns = [pa.array(hashes, pa.string()), pa.array([encoder] * len(hashes), pa.string()), values]
-    return pa.Table.from_arrays(columns, schema=vectors_schema(vectors.shape[1]))
+    return pa.Table.from_arrays(columns, schema=vectors_schema(vectors.shape[1]).with_metadata({MADE_WITH: made_with}))
+
+
+def tokens_to_table(
+    hashes: Sequence[ContentHash], encoder: str, tokens: Sequence[np.ndarray], projection: str
+) -> pa.Table:
+    """Token embeddings of one encoder as rows of `TOKENS`.
+
+    Args:
+        tokens: For each hash int8 (stored tokens, width).
+        projection: The file of the projection that they are under.
+    """
+    columns: list[pa.Array[Any]] = [
+        pa.array(hashes, pa.string()),
+        pa.array([encoder] * len(hashes), pa.string()),
+        pa.array([one.shape[1] for one in tokens], pa.int32()),
+        pa.array([one.tobytes() for one in tokens], pa.large_binary()),
+    ]
+    return pa.Table.from_arrays(columns, schema=TOKENS.with_metadata({PROJECTION: projection}))
 
 
 def _document(row: Mapping[str, Any]) -> Document:

@@ -33,6 +33,8 @@ class DenseFacts(BaseModel):
         codes: Bytes of code per vector.
         refine_factor: Candidates re-scored per result asked for.
         recall: Share of the exact nearest `recall_depth` that was found on the sample; 1 for exact search.
+        made_with: What decided the vectors besides their texts; vectors made otherwise are never mixed with them.
+        token_bytes: Stored for the token embeddings of a content on average; 0 where none are kept.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -44,6 +46,8 @@ class DenseFacts(BaseModel):
     probes: int = 0
     refine_factor: int = 1
     recall: float = 1.0
+    made_with: str = ""
+    token_bytes: float = 0.0
 
 
 class DenseIndex:
@@ -158,7 +162,7 @@ def index_vectors(folder: Path, settings: VectorSettings, *, trained: Trained | 
         for facts in _efforts(approximate, settings, most):
             found = _neighbours(DenseIndex(stored, facts, approximate), sample, settings.recall_depth)
             recall = _recall(found, truth)
-            if recall >= settings.target_recall:
+            if recall >= settings.target_recall + settings.recall_margin:
                 faiss.write_index(approximate, str(folder / FAISS_FILE))
                 return facts.model_copy(update={"recall": recall})
     return exact

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from pipelines.chunking.paper import is_paper
-from pipelines.chunking.paper_json import paper_from_json
 from pipelines.domain.documents import ContentType, Domain
-from pipelines.ingestion import transcripts
+from pipelines.ingestion import papers, transcripts
 
 _CODE = {
     "python": ("py", "pyi", "pyw"),
@@ -91,7 +88,7 @@ _CPP = re.compile(
     r"^\s*(?:class|namespace|template\s*<|using\s+\w|public:|private:|protected:)|\bstd::|^#include <\w+>", re.MULTILINE
 )
 _OBJECTIVE_C = re.compile(r"^\s*(?:@(?:interface|implementation|protocol|import)\b|#import\b)", re.MULTILINE)
-_PAPER_HINT = re.compile(r'"(?:abstract|body_text|sections)"\s*:')
+_LATEX = re.compile(r"\\documentclass\b|\\begin\s*\{document\}")
 _LOOKED_AT = 65_536  # characters: enough to tell the kind of a text, and no more whatever its size
 
 
@@ -156,19 +153,9 @@ def _configuration(lower: str, suffix: str, text: str) -> str | None:
 def _structured(language: str, text: str) -> Kind:
     if language == "json" and transcripts.recognised(text):
         return _CONVERSATION
-    if language == "json" and paper_of(text) is not None:
-        return Kind(ContentType.PAPER, Domain.ACADEMIC, "json")
+    if language == "json" and papers.language_of(text, "a.json"):
+        return Kind(ContentType.PAPER, Domain.ACADEMIC, papers.JSON)
     return Kind(ContentType.CONFIGURATION, Domain.CODE, language)
-
-
-def paper_of(text: str) -> str | None:
-    """A paper in JSON as Markdown; None where the text is something else."""
-    if not _PAPER_HINT.search(text):
-        return None
-    try:
-        return paper_from_json(json.loads(text))
-    except (ValueError, RecursionError):
-        return None
 
 
 def _shebang(text: str) -> str | None:
@@ -192,8 +179,8 @@ _CONVERSATION = Kind(ContentType.CONVERSATION, Domain.HISTORY, None)
 
 
 def _markdown(lower: str, text: str) -> Kind:
-    if (language := is_paper(text, lower)) is not None:
-        return Kind(ContentType.PAPER, Domain.ACADEMIC, language)
+    if papers.language_of(text, "a.md") == "markdown":
+        return Kind(ContentType.PAPER, Domain.ACADEMIC, "markdown")
     return Kind(ContentType.MARKDOWN, _prose_domain(lower), None)
 
 
@@ -201,10 +188,10 @@ def _rst(lower: str, _text: str) -> Kind:
     return Kind(ContentType.RST, _prose_domain(lower), None)
 
 
-def _latex(lower: str, text: str) -> Kind:
+def _latex(_lower: str, text: str) -> Kind:
     """A paper where it is a document of its own; a fragment that others include is prose."""
-    if (language := is_paper(text, lower)) is not None:
-        return Kind(ContentType.PAPER, Domain.ACADEMIC, language)
+    if _LATEX.search(text[:_LOOKED_AT]):
+        return Kind(ContentType.PAPER, Domain.ACADEMIC, "latex")
     return Kind(ContentType.TEXT, Domain.ACADEMIC, None)
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from pipelines.chunking.settings import ChunkingSettings
 from pipelines.chunking.sizes import SizesInForce
 from pipelines.domain.documents import Domain
-from pipelines.domain.errors import SourceError
+from pipelines.domain.errors import ConfigurationError, SourceError
 from pipelines.domain.ids import GenerationId
 from pipelines.embedding.cache import VectorCache
-from pipelines.embedding.models import Model
+from pipelines.embedding.models import Model, find_model
 from pipelines.embedding.precision import resolve_precision
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.extraction.checkpoints import identify
@@ -86,43 +86,63 @@ def units_of(plan: Plan, stored: Path | None = None) -> list[Unit]:
     return list(grouped(_distinct(items), plan.ingest.unit_documents))
 
 
-def reading_of(plan: Plan, model: Model, sizes: SizesInForce, known: KnownDocuments) -> Reading:
+def models_of(plan: Plan) -> list[Model]:
+    """The files of each encoder, in the order of the settings.
+
+    Raises:
+        ModelUnavailableError: A model cannot be found.
+        ConfigurationError: Two encoders have one name.
+    """
+    models = [find_model(settings) for settings in plan.embedding.encoders]
+    names = [model.name for model in models]
+    if len(set(names)) < len(names):
+        raise ConfigurationError(f"embedding.further: expected encoders of different names, found {names}")
+    return models
+
+
+def reading_of(plan: Plan, models: Sequence[Model], sizes: SizesInForce, known: KnownDocuments) -> Reading:
     """How items are read; whatever decides the rows of a document besides itself and its sizes goes into its key."""
     made_with = blob_key(
         cutting_code(),
         *(str(schema) for schema in schemas.TABLES.values()),
-        _arithmetic(plan, model),
-        plan.embedding.strategy,
+        *made_with_of(plan, models),
         json.dumps(_found_with(plan), sort_keys=True),
+        plan.ingest.summary.model_dump_json(include={"max_tokens", "endpoint", "model", "instruction", "characters"}),
     )
     return Reading(plan.ingest, sizes, plan.embedding, plan.domain, made_with, known)
 
 
-def stages_of(plan: Plan, model: Model, reading: Reading, parts: Path, *, cpus: int) -> list[Stage]:
+def stages_of(plan: Plan, models: Sequence[Model], reading: Reading, parts: Path, *, cpus: int) -> list[Stage]:
     """The stages that units pass through, sized for a cluster of `cpus` CPUs; the last one writes parts."""
-    pools = sized(plan.ingest.pools, cpus=cpus, extraction=plan.extraction.enabled)
+    pools = sized(plan.ingest.pools, cpus=cpus, extraction=plan.extraction.enabled, models=len(models))
     threads = {"threads": plan.ingest.pools.threads}
-    embedding = plan.embedding.model_copy(update=threads)
     extraction = plan.extraction.model_copy(update=threads)
     checkpoint = identify(extraction) if extraction.enabled else ""
     finding = (extraction, plan.mentions, plan.extractor, checkpoint)
-    embed = (embedding, model.name, _arithmetic(plan, model), plan.vectors, plan.encoder)
+    each = zip(plan.embedding.encoders, models, made_with_of(plan, models), strict=True)
+    embed = [
+        (settings.model_copy(update=threads), model.name, made_with, plan.vectors, plan.encoder)
+        for settings, model, made_with in each
+    ]
     stages = [
         Stage(ReadAndChunk, (reading,), pools.readers, pools.cpus_each),
         Stage(FindEntities, finding, pools.extractors, pools.cpus_each),
-        Stage(Written, (Embed, embed, parts), pools.encoders, pools.cpus_each),
+        *(Stage(Embed, one, pools.encoders, pools.cpus_each) for one in embed[:-1]),
+        Stage(Written, (Embed, embed[-1], parts), pools.encoders, pools.cpus_each),
     ]
     return [stage for stage in stages if stage.actors]
 
 
-def facts_of(plan: Plan, model: Model, sizes: SizesInForce, *, parent: GenerationId | None) -> dict[str, object]:
+def facts_of(
+    plan: Plan, models: Sequence[Model], sizes: SizesInForce, *, parent: GenerationId | None
+) -> dict[str, object]:
     """What the manifest says about how the generation was made; models and parameters go into its content hash."""
-    window = {"strategy": plan.embedding.strategy, "max_tokens": plan.embedding.max_tokens}
+    roles = ["encoder", *(f"encoder-{order}" for order in range(1, len(models)))]
     return {
         "parent": parent,
         "settings": plan.fingerprint,
-        "models": {"encoder": f"{model.name}@{model.identity}"},
-        "parameters": {"embedding": window, "extraction": _found_with(plan)},
+        "models": {role: f"{model.name}@{model.identity}" for role, model in zip(roles, models, strict=True)},
+        "parameters": {"embedding": made_with_of(plan, models), "extraction": _found_with(plan)},
         "sources": [str(source) for source in plan.sources],
         SIZING: snapshots(sizes),
     }
@@ -147,11 +167,21 @@ def forget(plan: Plan) -> None:
         cache.close()
 
 
-def _arithmetic(plan: Plan, model: Model) -> str:
-    """What decides a vector's bits besides its text."""
-    settings = plan.embedding
-    precision = resolve_precision(settings.precision, model.folder, settings.device)
-    return blob_key(model.identity, precision, str(settings.max_tokens), str(settings.length_step))
+def made_with_of(plan: Plan, models: Sequence[Model]) -> list[str]:
+    """For each encoder, what decides the bits it makes of a text."""
+    return [_made_with(settings, model) for settings, model in zip(plan.embedding.encoders, models, strict=True)]
+
+
+def _made_with(settings: EmbeddingSettings, model: Model) -> str:
+    told = settings.model_dump(mode="json", include={"strategy", "max_tokens", "dimension"})
+    told["precision"] = resolve_precision(settings.precision, model.folder, settings.device)
+    if told["precision"] != "int8":
+        told["length_step"] = settings.length_step
+    if settings.strategy == "levels":
+        told["level_tokens"] = settings.level_tokens
+    if settings.tokens.enabled:
+        told["tokens"] = settings.tokens.model_dump(mode="json")
+    return blob_key(model.identity, json.dumps(told, sort_keys=True))
 
 
 def _distinct(items: Iterable[SourceItem]) -> list[SourceItem]:

@@ -17,6 +17,7 @@ class PoolSettings(BaseModel):
     encoders: int = Field(ge=0)
     threads: int = Field(ge=1)
     chunking_share: float = Field(gt=0.0, le=1.0)
+    few: int = Field(ge=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +30,20 @@ class Pools:
     cpus_each: float
 
 
-def sized(settings: PoolSettings, *, cpus: int, extraction: bool) -> Pools:
-    """Pools for a cluster of `cpus` CPUs.
+def sized(settings: PoolSettings, *, cpus: int, extraction: bool, models: int = 1) -> Pools:
+    """Pools for a cluster of `cpus` CPUs and `models` encoders, each of which gets the same number of actors.
 
     Models take what reading leaves; with extraction, extractors and encoders share it. The CPUs that all actors hold
     together stay below the cluster's, whatever the numbers: so every actor starts, and the stream cannot get stuck.
 
     Examples:
-        >>> settings = PoolSettings(readers=0, extractors=0, encoders=0, threads=1, chunking_share=0.1)
+        >>> settings = PoolSettings(readers=0, extractors=0, encoders=0, threads=1, chunking_share=0.1, few=0)
         >>> sized(settings, cpus=2, extraction=False)
         Pools(readers=1, extractors=0, encoders=2, cpus_each=0.5)
     """
     model_actors = max(1, cpus // settings.threads)
     readers = settings.readers or max(1, round(cpus * settings.chunking_share))
     extractors = (settings.extractors or max(1, model_actors // 2)) if extraction else 0
-    encoders = settings.encoders or max(1, model_actors - extractors)
-    actors = readers + extractors + encoders
+    encoders = settings.encoders or max(1, (model_actors - extractors) // models)
+    actors = readers + extractors + encoders * models
     return Pools(readers, extractors, encoders, min(1.0, cpus / (actors + 1)))

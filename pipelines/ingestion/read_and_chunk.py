@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pipelines.chunking.sizes import ChunkSizes, SizesInForce
 from pipelines.domain.chunks import Chunk
@@ -13,10 +13,12 @@ from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.embedding.tokens import load_token_counter
 from pipelines.indexes import schemas
 from pipelines.indexes.merge import repeated_uri
+from pipelines.ingestion.items import SourceItem, StoredItem
 from pipelines.ingestion.parser import Parser
 from pipelines.ingestion.report import REJECTED
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sources import read_item
+from pipelines.ingestion.summarise import Summariser
 from pipelines.ingestion.unchanged import KnownDocuments, document_key
 from pipelines.ingestion.units import Unit
 from pipelines.ingestion.worker import UnitWorker
@@ -55,7 +57,9 @@ class ReadAndChunk(UnitWorker):
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._limit = load_token_counter(reading.embedding).limit
+        counter = load_token_counter(reading.embedding)
+        self._limit = counter.limit
+        self._summariser = Summariser(reading.ingest.summary, counter)
         self._parser = Parser(reading.ingest.parser, reading.embedding)
 
     def work(self, unit: Unit) -> Unit:
@@ -64,23 +68,25 @@ class ReadAndChunk(UnitWorker):
         rejections = [one for one in found if isinstance(one, Rejection)]
         kept = [one.document for one in found if isinstance(one, _Found) and one.kept]
         wanted = [one for one in found if isinstance(one, _Found) and not one.kept]
-        cut: list[_Found] = []
+        documents: list[Document] = []
+        keys: list[str] = []
         chunks: list[Chunk] = []
         cuts = self._parser.cut([(one.document, one.sizes) for one in wanted])
         for one, (of_document, note) in zip(wanted, cuts, strict=True):
             chunks += of_document
             rejections += [] if note is None else [note]
             if of_document:
-                cut.append(one)
+                documents.append(self._summariser.summed_up(one.document, of_document))
+                keys.append(one.key)
             elif note is None:
                 rejections.append(_blank(one.document))
-        documents = [one.document for one in cut]
         tables = {
-            "documents": schemas.documents_to_table(documents, [one.key for one in cut]),
+            "documents": schemas.documents_to_table(documents, keys),
             "texts": schemas.texts_to_table(documents),
             "chunks": schemas.chunks_to_table(chunks),
         }
-        counts = {"documents": len(documents), "chunks": len(chunks)}
+        written, self._summariser.counts = self._summariser.counts, Counter()
+        counts = {"documents": len(documents), "chunks": len(chunks), **written}
         return _noted(unit.having(tables, counts), kept, rejections)
 
     def unchanged(self, unit: Unit) -> Unit | None:
@@ -112,7 +118,13 @@ class ReadAndChunk(UnitWorker):
                     seen.add(found.uri)
                     sizes = self._sizes_of(found)
                     key = document_key(found, sizes, reading.made_with)
-                    yield _Found(found, sizes, key, key in reading.known)
+                    yield _Found(found, sizes, key, key in reading.known or self._was_summed_up(item, found, sizes))
+
+    def _was_summed_up(self, item: SourceItem, document: Document, sizes: ChunkSizes) -> bool:
+        """Whether a stored document is known without its summary, which was not declared but made of its text."""
+        if not isinstance(item, StoredItem):
+            return False
+        return document_key(replace(document, summary=None), sizes, self._reading.made_with) in self._reading.known
 
     def _sizes_of(self, document: Document) -> ChunkSizes:
         sizes = self._reading.sizes.sizes_of(document)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from pipelines.ingestion.pools import PoolSettings
 
@@ -58,6 +58,41 @@ class GitSettings(BaseModel):
     memory_bytes: int = Field(gt=0)
 
 
+class ParquetSettings(BaseModel):
+    """Names of columns; of those that a file has the first counts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: tuple[str, ...] = Field(min_length=1)
+    id: tuple[str, ...]
+    title: tuple[str, ...]
+    time: tuple[str, ...]
+
+
+class SummarySettings(BaseModel):
+    """Summaries of documents (ING-18).
+
+    Attributes:
+        max_tokens: In the encoder's tokens.
+        endpoint: URL of an OpenAI-compatible chat completion; empty for extracts from the text itself.
+        model, instruction, api_key: What it is asked with.
+        characters: How much of a document it is shown.
+        timeout_s: For one answer.
+        failures_allowed: In a row; then a worker asks no more.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_tokens: int = Field(gt=0)
+    endpoint: str = Field(pattern=r"^(https?://\S+)?$")
+    model: str
+    instruction: str
+    api_key: SecretStr
+    characters: int = Field(gt=0)
+    timeout_s: float = Field(gt=0.0)
+    failures_allowed: int = Field(gt=0)
+
+
 class ParserSettings(BaseModel):
     """What cutting one document may take; beyond it the document is cut into plain line windows (ING-3)."""
 
@@ -83,6 +118,8 @@ class IngestSettings(BaseModel):
     trust: TrustSettings
     declared: DeclaredSettings
     git: GitSettings
+    parquet: ParquetSettings
+    summary: SummarySettings
     parser: ParserSettings
     unit_documents: int = Field(ge=1)
     units_compared: int = Field(ge=1)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from pipelines.domain.entities import Mention
 from pipelines.domain.errors import ModelUnavailableError
+from pipelines.embedding.matryoshka import shortened
 from pipelines.embedding.models import locate
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.extraction.settings import ExtractionSettings
@@ -34,9 +36,22 @@ class WordEncoder:
 
     def __init__(self, settings: EmbeddingSettings) -> None:
         self.name = "words"
+        self._settings = settings
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        return np.array([embed(text) for text in texts], dtype=np.float32)
+        vectors = np.array([embed(text) for text in texts], dtype=np.float32)
+        return shortened(vectors, self._settings.dimension) if self._settings.dimension else vectors
+
+    def encode_tokens(self, texts: Sequence[str], keep: Callable[[np.ndarray], Any]) -> tuple[np.ndarray, list[Any]]:
+        states = [np.array([embed(word) for word in text.split()]) for text in texts]
+        return self.encode(texts), [keep(found) for found in states]
+
+
+class TurnedEncoder(WordEncoder):
+    """Another window turns every vector around."""
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        return super().encode(texts) * (-1.0 if self._settings.max_tokens == 128 else 1.0)
 
 
 class SlowEncoder(WordEncoder):
@@ -129,6 +144,7 @@ def a_plan(source: Path, store: Path, *assignments: str, full: bool = False, **m
     small = (
         "ingest.unit_documents=3",
         "index.rows_per_shard=1",
+        "ingest.pools.few=0",
         "extraction.enabled=false",
         f"embedding.model={a_model(store.parent)}",
     )

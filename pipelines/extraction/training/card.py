@@ -8,7 +8,7 @@ from pathlib import Path
 from string import Template
 
 from pipelines.extraction.training.evaluation import EITHER, MOST_LABELS, Report
-from pipelines.extraction.training.metrics import Tally
+from pipelines.extraction.training.metrics import Tally, micro
 from pipelines.extraction.training.model import LONGEST_NAME, NAME
 
 _TEMPLATE = Path(__file__).with_name("card.md")
@@ -42,6 +42,7 @@ def card(report: Report, facts: Facts) -> str:
         size=f"{facts.size / 1e6:.1f}",
         labels=_labels(report),
         sources=_sources(report.sources),
+        unseen=_sources({**report.unseen, "together": micro(report.unseen)}),
         most=MOST_LABELS,
         default=report.default,
         speed=f"{facts.speed:.0f}",

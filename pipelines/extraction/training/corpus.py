@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
 from pipelines.domain.errors import SourceError
@@ -18,8 +18,8 @@ _NAME_SOURCES = ("re_docred", "wikigold", "crossner_politics")
 _DEMONYMS = ("an", "ish", "ese")  # one source marks "Portuguese" as a place
 
 
-def read_sentences(path: Path) -> dict[str, list[Sentence]]:
-    """Sentences of the sources we train on, by source, in file order.
+def read_sentences(path: Path, sources: Container[str] = SOURCES) -> dict[str, list[Sentence]]:
+    """Sentences of some sources, those we train on unless others are named, by source, in file order.
 
     Raises:
         SourceError: The file cannot be read as gzipped JSON Lines of annotated sentences.
@@ -28,15 +28,15 @@ def read_sentences(path: Path) -> dict[str, list[Sentence]]:
     try:
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             for line in lines:
-                _keep(sentences, json.loads(line))
+                _keep(sentences, json.loads(line), sources)
     except (OSError, ValueError, KeyError) as error:
         raise SourceError(f"{path}: expected gzipped JSON Lines with tokenized_text, ner, source: {error}") from error
     return dict(sentences)
 
 
-def _keep(sentences: defaultdict[str, list[Sentence]], row: Mapping[str, object]) -> None:
+def _keep(sentences: defaultdict[str, list[Sentence]], row: Mapping[str, object], sources: Container[str]) -> None:
     source, words, spans = str(row["source"]), row["tokenized_text"], row["ner"]
-    if source not in SOURCES or not isinstance(words, list) or not isinstance(spans, list):
+    if source not in sources or not isinstance(words, list) or not isinstance(spans, list):
         return
     annotated: list[Span] = [(first, last, label) for first, last, label in spans]
     sentence = resplit(words, annotated, source)

@@ -8,12 +8,22 @@ from typing import Protocol
 
 from pipelines.domain.entities import Mention
 from pipelines.extraction.training.labels import SOFTWARE, SOURCES, TECHNOLOGY, collapse
-from pipelines.extraction.training.metrics import Found, Gold, Judged, Tally, best_thresholds, micro, tally
+from pipelines.extraction.training.metrics import (
+    Found,
+    Gold,
+    Judged,
+    Tally,
+    best_thresholds,
+    micro,
+    precision_points,
+    tally,
+)
 from pipelines.extraction.training.sampling import Sentence, inventory
 
 GRID = tuple(step / 100 for step in range(10, 95, 5))  # thresholds tried
 LOWEST = GRID[0]
 TOLERANCE = 0.01  # of F1, given up for fewer wrong finds
+LEAST_FOUND = 10  # finds that tell a precision
 LEAST_GOLD = 50  # annotated mentions that a label needs for a threshold of its own
 EITHER = f"{SOFTWARE} or {TECHNOLOGY}"
 MOST_LABELS = 25  # of a source, the commonest: a prompt of all 55 labels of one source leaves no room for text
@@ -36,6 +46,8 @@ class Report:
         either: Counts of software and technology as one label.
         sources: Counts by source under the source's own labels at `default`.
         default: The threshold without a choice.
+        confidences: Precision of finds with at least a score, by our label, as points (score, precision).
+        unseen: Counts by source that was not trained on, under the source's own labels at `default`.
     """
 
     thresholds: Mapping[str, float]
@@ -43,24 +55,36 @@ class Report:
     either: Tally
     sources: Mapping[str, Tally]
     default: float
+    confidences: Mapping[str, Sequence[tuple[float, float]]]
+    unseen: Mapping[str, Tally]
 
 
 def measure(
-    recogniser: Recogniser, sentences: Mapping[str, Sequence[Sentence]], labels: Sequence[str], *, default: float
+    recogniser: Recogniser,
+    sentences: Mapping[str, Sequence[Sentence]],
+    labels: Sequence[str],
+    *,
+    default: float,
+    unseen: Mapping[str, Sequence[Sentence]],
 ) -> Report:
-    """Measure on `sentences`, choosing the threshold of each of `labels` on them."""
+    """Measure on `sentences`, choosing the threshold of each of `labels` on them; and on sources never trained on."""
     ours = [
         text for name in sentences if SOURCES[name].collapses for text in _ours(recogniser, sentences[name], labels)
     ]
     thresholds = best_thresholds(ours, GRID, tolerance=TOLERANCE, least_gold=LEAST_GOLD)
     merged = [_merged(text, thresholds, default) for text in ours]
-    sources = {name: micro(tally(_theirs(recogniser, found), {}, default)) for name, found in sentences.items()}
+
+    def by_source(texts: Mapping[str, Sequence[Sentence]]) -> dict[str, Tally]:
+        return {name: micro(tally(_theirs(recogniser, found), {}, default)) for name, found in texts.items()}
+
     return Report(
         thresholds=thresholds,
         labels=tally(ours, thresholds, default),
         either=tally(merged, {}, 0.0).get(EITHER, Tally()),
-        sources=sources,
+        sources=by_source(sentences),
         default=default,
+        confidences=precision_points(ours, GRID, least_found=LEAST_FOUND),
+        unseen=by_source(unseen),
     )
 
 

@@ -103,6 +103,9 @@ SOURCES: Mapping[str, Source] = {
     "anem": _OWN_VIEW,
 }
 
+# Sources whose licence is unclear or excludes commercial use: never trained on, hence a measure of what was not seen.
+UNSEEN = frozenset({"pile_ner", "aptner", "few_tk", "mit_movie", "mit_restaurant"})
+
 # Annotated "mentions" that are no names: two sources mark coreferent pronouns and party roles.
 NOT_NAMES = frozenset({
     "he", "she", "him", "her", "his", "hers", "they", "them", "their", "it", "its", "we", "us", "our", "i", "me", "my",

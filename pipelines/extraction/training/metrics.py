@@ -75,6 +75,25 @@ def micro(counts: Mapping[str, Tally]) -> Tally:
     return sum(counts.values(), Tally())
 
 
+def precision_points(
+    texts: Sequence[Judged], grid: Sequence[float], *, least_found: int
+) -> dict[str, tuple[tuple[float, float], ...]]:
+    """How much of what each label finds with at least a score is right, never less for a higher score.
+
+    Args:
+        texts: Texts with what was found at the lowest threshold of `grid`.
+        grid: Scores to tell it for, ascending, in [0, 1].
+        least_found: Finds below which a share is chance and is left out.
+    """
+    points: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
+    for threshold in grid:
+        for label, count in sorted(tally(texts, {}, threshold).items()):
+            if count.found >= least_found:
+                before = points[label][-1][1] if points[label] else 0.0
+                points[label].append((threshold, max(before, round(count.precision, 2))))
+    return {label: tuple(found) for label, found in points.items()}
+
+
 def best_thresholds(
     texts: Sequence[Judged], grid: Sequence[float], *, tolerance: float, least_gold: int
 ) -> dict[str, float]:

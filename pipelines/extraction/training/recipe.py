@@ -17,6 +17,7 @@ from pipelines.extraction.settings import ExtractionSettings
 from pipelines.extraction.training.card import Facts, card
 from pipelines.extraction.training.corpus import known_names, read_sentences
 from pipelines.extraction.training.evaluation import LOWEST, Report, measure
+from pipelines.extraction.training.labels import UNSEEN
 from pipelines.extraction.training.loop import Progress, Schedule, batches, train
 from pipelines.extraction.training.model import WEIGHTS, build, export, restore, unpack_backbone
 from pipelines.extraction.training.sampling import Packing, Sampler, Sentence
@@ -94,7 +95,13 @@ def assess(run: Run, progress: Progress) -> tuple[Report, Facts]:
         asked = measured.model_copy(update={"labels": tuple(labels), "threshold": LOWEST})
         return EntityExtractor(asked).extract(texts)
 
-    report = measure(recognise, sentences, run.settings.labels, default=run.settings.threshold)
+    report = measure(
+        recognise,
+        sentences,
+        run.settings.labels,
+        default=run.settings.threshold,
+        unseen=read_sentences(run.data / "dev.jsonl.gz", UNSEEN),
+    )
     facts = Facts(
         size=sum(file.stat().st_size for file in run.checkpoint.iterdir() if file.suffix != ".md"),
         speed=speed(EntityExtractor(measured), sentences),

@@ -11,8 +11,9 @@ from pipelines.domain.entities import Mention
 from pipelines.extraction.training.card import Facts, card
 from pipelines.extraction.training.evaluation import measure
 from pipelines.extraction.training.loop import FLOOR, WARM_UP, Progress, Schedule, rate
-from pipelines.extraction.training.metrics import Judged, Tally, best_thresholds, micro, tally
+from pipelines.extraction.training.metrics import Judged, Tally, best_thresholds, micro, precision_points, tally
 from pipelines.extraction.training.sampling import Sentence
+from pipelines.settings import load_settings
 
 PERSON = frozenset({"person"})
 TEXT = Judged(
@@ -44,6 +45,18 @@ def test_a_label_with_too_few_mentions_gets_no_threshold() -> None:
     assert best_thresholds([TEXT], (0.3, 0.5), tolerance=0.0, least_gold=2) == {}
 
 
+def test_a_confidence_is_the_share_of_finds_at_least_so_sure_that_are_right() -> None:
+    """ING-17: "kept from 0.7" keeps the finds of which seven in ten are right, whatever a label's scores are like."""
+    found = ((0, 0, "person", 0.9), (1, 1, "person", 0.5), (2, 2, "person", 0.3))
+    text = Judged(found, frozenset({(0, 0, "person"), (2, 2, "person")}), frozenset({"person"}))
+    points = precision_points([text], (0.2, 0.4, 0.8, 0.95), least_found=1)
+    assert points == {"person": ((0.2, round(2 / 3, 2)), (0.4, round(2 / 3, 2)), (0.8, 1.0))}
+    settings = load_settings(environment={}).extraction.model_copy(update={"confidences": points})
+    assert settings.confidence_of("person", 0.6) == pytest.approx((points["person"][1][1] + 1.0) / 2)
+    assert (settings.confidence_of("person", 0.1), settings.confidence_of("person", 0.9)) == (0.67, 1.0)
+    assert settings.confidence_of("date", 0.4) == 0.4
+
+
 def test_software_found_as_technology_counts_when_either_is_asked() -> None:
     """ING-16: the report says both how they are told apart and how they are found."""
     sentences = {"stackoverflow": [Sentence(("Use", "Redis"), ((1, 1, "software library"),), "stackoverflow")] * 3}
@@ -51,7 +64,7 @@ def test_software_found_as_technology_counts_when_either_is_asked() -> None:
     def recognise(texts: Sequence[str], labels: Sequence[str]) -> list[list[Mention]]:
         return [[Mention(4, 9, "Redis", "technology", 0.8)] for _ in texts]
 
-    report = measure(recognise, sentences, ["software", "technology"], default=0.5)
+    report = measure(recognise, sentences, ["software", "technology"], default=0.5, unseen={"few_tk": []})
     assert report.labels["software"] == Tally(hits=0, found=0, gold=3)
     assert report.either == Tally(hits=3, found=3, gold=3)
     text = card(report, Facts(size=25_000_000, speed=20, threads=2, offered=9, training="Trained.", mentions="Some."))

@@ -108,6 +108,39 @@ def test_files_of_one_folder_share_names_where_their_language_does(tmp_path: Pat
     assert ("calls", "t/main.go main", "t/store/b.go Open", 1.0) in found
 
 
+def test_a_type_that_is_imported_by_its_file_is_meant_itself_and_what_it_inherits_is_found(tmp_path: Path) -> None:
+    """ING-14: Java imports a file as the type in it, and calls what a base type has without saying whose it is."""
+    files = [
+        a_file("t/a/Base.java", {"kind": "preamble"}, "Base", "Base.assist", language="java"),
+        a_file(
+            "t/b/Main.java",
+            {"links": imports("a.Base")},
+            {"symbol": "Main.run", "links": calls("a.Base", "assist")},
+            language="java",
+        ),
+    ]
+    assert {(kind, target) for kind, _, target, _ in crossed(tmp_path, *files)} == {
+        ("imports", "t/a/Base.java Base"), ("calls", "t/a/Base.java Base"), ("calls", "t/a/Base.java Base.assist"),
+    }  # fmt: skip
+
+
+def test_what_a_test_calls_beside_the_thing_it_tests_is_not_tested(tmp_path: Path) -> None:
+    """ING-14: a test tests `load`, not the helpers of tests that it calls on the way."""
+    tested = tuple(Link(LinkKind.TESTS, name, 0.5) for name in ("b.load", "support.a_store", "helper"))
+    files = [
+        a_file(
+            "t/tests/test_b.py",
+            {"links": imports("b", "tests.support")},
+            {"symbol": "test_load", "links": tested},
+            "helper",
+        ),
+        a_file("t/tests/support.py", "a_store"),
+        a_file("t/b.py", "load"),
+    ]
+    found = [target for kind, _, target, _ in crossed(tmp_path, *files) if kind == "tests"]
+    assert found == ["t/b.py load"]
+
+
 def test_links_in_prose_lead_to_documents_and_their_sections(tmp_path: Path) -> None:
     """ING-14: relative paths, anchors, heading names and paths from the root of the tree."""
     prose: list[Link] = [
@@ -124,16 +157,18 @@ def test_links_in_prose_lead_to_documents_and_their_sections(tmp_path: Path) -> 
 
 
 def test_a_citation_finds_the_work_by_title_number_or_key(tmp_path: Path) -> None:
-    """ING-14: papers of the corpus that a paper cites."""
-    cited = ("https://doi.org/10.1000/Abc", "Attention is all you need.", "smith2020")
+    """ING-7, ING-14: papers of the corpus that a paper cites; a number in a list of references names none."""
+    cited = ("https://doi.org/10.1000/Abc", "Attention is all you need.", "smith2020", "arxiv:1706.03762", "12")
     links = tuple(Link(LinkKind.CITES, target) for target in cited)
     files = [
         a_file("t/a.md", {"links": links}, language=None),
         a_file("t/b.md", {"symbol": "b"}, language=None, metadata={"doi": "10.1000/abc"}),
         a_file("t/c.md", {"symbol": "c"}, language=None, title="Attention Is All You Need"),
         a_file("t/d.md", {"symbol": "d"}, language=None, metadata={"key": "Smith2020"}),
+        a_file("t/e.md", {"symbol": "e"}, language=None, metadata={"arxiv_id": "1706.03762"}),
+        a_file("t/f.md", {"symbol": "f", "heading_path": ("12",)}, language=None, metadata={"id": "12"}),
     ]
-    assert crossed(tmp_path, *files) == {("cites", "t/a.md", f"t/{name}.md {name}", 1.0) for name in "bcd"}
+    assert crossed(tmp_path, *files) == {("cites", "t/a.md", f"t/{name}.md {name}", 1.0) for name in "bcde"}
 
 
 def test_a_declared_link_of_a_document_is_kept_whatever_its_confidence(tmp_path: Path) -> None:

@@ -1,0 +1,102 @@
+"""Token embeddings made small, and matching by them: projected, pooled and 8-bit, compared by MaxSim (ING-19, RET-10).
+
+Khattab and Zaharia, ColBERT (SIGIR 2020), score a text by each query token's best match in it; Clavié, Chaffin and
+Adams, Reducing the Footprint of Multi-Vector Retrieval with Token Pooling (2024), pool a text's tokens by Ward's
+clusters. Pure functions: nothing here knows a model or a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.cluster.hierarchy import fcluster, linkage
+
+_LARGEST = 127  # of a stored component; −128 is left out, so that both signs reach as far
+
+
+def trained_projection(sample: np.ndarray, dimension: int) -> np.ndarray:
+    """The projection that keeps most of what cosines between the sampled tokens are made of.
+
+    The leading right singular vectors of the unit rows, not centred: inner products are to be kept, not variance.
+    Each vector's sign makes its largest component positive, so that the result is a function of the sample.
+
+    Args:
+        sample: (tokens, width), at least `dimension` rows.
+
+    Returns:
+        float32 (width, dimension), orthonormal columns.
+    """
+    rows = unit_rows(np.asarray(sample, dtype=np.float64))
+    _, vectors = np.linalg.eigh(rows.T @ rows)
+    leading = vectors[:, ::-1][:, :dimension]
+    signs = np.sign(leading[np.abs(leading).argmax(axis=0), np.arange(leading.shape[1])])
+    return np.asarray(leading * signs, dtype=np.float32)
+
+
+def compressed(states: np.ndarray, projection: np.ndarray, pooling: int) -> np.ndarray:
+    """One text's token embeddings as they are stored.
+
+    Args:
+        states: float32 (tokens, width).
+        projection: (width, dimension).
+        pooling: How many tokens one stored vector stands for, on average; 1 keeps each.
+
+    Returns:
+        int8 (ceil(tokens / pooling), dimension): directions, whose lengths say nothing.
+    """
+    return quantised(ward_pooled(unit_rows(states @ projection), pooling))
+
+
+def ward_pooled(tokens: np.ndarray, pooling: int) -> np.ndarray:
+    """Means of Ward clusters of unit rows, `pooling` rows in a cluster on average, in order of first appearance.
+
+    Examples:
+        >>> rows = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
+        >>> ward_pooled(rows, 2).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+    """
+    wanted = -(-len(tokens) // pooling)
+    if wanted == len(tokens):
+        return tokens
+    squared = np.maximum(0.0, 2.0 - 2.0 * (tokens @ tokens.T).astype(np.float64))
+    apart = np.sqrt(squared[np.triu_indices(len(tokens), 1)])
+    labels = fcluster(linkage(apart, "ward"), wanted, "maxclust")
+    _, first, cluster = np.unique(labels, return_index=True, return_inverse=True)
+    order = np.argsort(np.argsort(first))  # rank of each cluster by its first token
+    means = np.zeros((len(first), tokens.shape[1]), dtype=tokens.dtype)
+    np.add.at(means, order[cluster], tokens)
+    return unit_rows(means)
+
+
+def quantised(tokens: np.ndarray) -> np.ndarray:
+    """Directions in 8 bits: each row scaled so that its largest component is ±127, int8."""
+    largest = np.abs(tokens).max(axis=1, keepdims=True, initial=0.0)
+    return np.rint(tokens * (_LARGEST / np.where(largest > 0.0, largest, 1.0))).astype(np.int8)
+
+
+def max_similarities(query: np.ndarray, stored: Sequence[np.ndarray]) -> np.ndarray:
+    """How well each text answers a query: mean over the query's tokens of the best cosine to a token of the text.
+
+    Args:
+        query: Projected token embeddings of the query, (tokens, dimension), at least one row.
+        stored: For each text, int8 (tokens, dimension) as `compressed` gives it.
+
+    Returns:
+        float32 (texts,), each in [−1, 1]; 0 for a text without tokens.
+    """
+    scores = np.zeros(len(stored), dtype=np.float32)
+    filled = [at for at, tokens in enumerate(stored) if len(tokens)]
+    if not filled:
+        return scores
+    rows = unit_rows(np.concatenate([stored[at] for at in filled]).astype(np.float32))
+    cosines = rows @ unit_rows(query.astype(np.float32)).T
+    starts = np.cumsum([0, *(len(stored[at]) for at in filled[:-1])])
+    scores[filled] = np.maximum.reduceat(cosines, starts, axis=0).mean(axis=1)
+    return scores
+
+
+def unit_rows(rows: np.ndarray) -> np.ndarray:
+    """Rows of length 1; a row of zeros stays one."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0.0, lengths, 1.0), dtype=rows.dtype)

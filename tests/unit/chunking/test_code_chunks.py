@@ -1,0 +1,314 @@
+"""ING-5, ING-12, ING-13, ING-14: source code of every language that has a profile."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+from tree_sitter_language_pack import get_language
+
+from pipelines.chunking import ChunkSizes, chunk_document
+from pipelines.chunking.code_grammar import LAST, ONLY
+from pipelines.chunking.code_grammars import GRAMMARS
+from pipelines.chunking.code_syntax import query_of
+from pipelines.domain.chunks import Chunk
+from pipelines.domain.documents import ContentType, Document, Domain
+from pipelines.domain.links import LinkKind
+from tests.support.code_samples import SAMPLES
+
+SIZES = ChunkSizes(max_tokens=400, target_tokens=100, min_tokens=5, overlap_tokens=10)
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+def chunks_of(language: str, text: str | None = None, sizes: ChunkSizes = SIZES) -> list[Chunk]:
+    document = Document(
+        uri=f"tree/shelf.{language}",
+        content_type=ContentType.CODE,
+        domain=Domain.CODE,
+        text=SAMPLES[language] if text is None else text,
+        language=language,
+        trust_level=100,
+    )
+    return chunk_document(document, sizes, words)
+
+
+def named(chunks: list[Chunk]) -> dict[str, Chunk]:
+    return {chunk.symbol: chunk for chunk in chunks if chunk.symbol}
+
+
+def links_of(chunk: Chunk, kind: LinkKind) -> set[str]:
+    return {link.target for link in chunk.links if link.kind is kind}
+
+
+UNITS = {
+    "go": [
+        *[(0, "preamble", None), (1, "constants", None), (1, "struct", "Shelf"), (2, "interface", "Keeper")],
+        *[(2, "method", "Shelf.Add"), (2, "method", "Shelf.log"), (2, "function", "New")],
+        (2, "function", "TestShelf_Add"),
+    ],
+    "javascript": [
+        *[(0, "preamble", None), (1, "constants", None), (1, "class", "Shelf"), (2, "method", "Shelf.add")],
+        *[(2, "method", "Shelf.open"), (2, "function", "Row"), (2, "method", "Row.width")],
+        *[(2, "function", "Drawing"), (1, "code", None)],
+    ],
+    "typescript": [
+        *[(0, "preamble", None), (1, "constants", None), (2, "interface", "Keeper"), (1, "enum", "Size")],
+        *[(1, "class", "Shelf"), (2, "method", "Shelf.constructor"), (2, "method", "Shelf.add")],
+        *[(2, "fields", None), (2, "function", "Rows.width"), (1, "constants", None), (2, "function", "open")],
+    ],
+    "tsx": [(0, "preamble", None), (1, "constants", None), (2, "function", "Frame"), (2, "function", "Row")],
+    "java": [
+        *[(0, "preamble", None), (1, "class", "Shelf"), (2, "method", "Shelf.Shelf"), (2, "method", "Shelf.add")],
+        *[(2, "enum", "Shelf.Size"), (3, "method", "Shelf.Size.width"), (2, "interface", "Keeper")],
+        *[(1, "class", "ShelfTest"), (2, "method", "ShelfTest.takesABook")],
+    ],
+    "rust": [
+        *[(0, "preamble", None), (1, "constants", None), (1, "struct", "Shelf"), (2, "trait", "Keeper")],
+        *[(3, "method", "Keeper.both"), (2, "method", "Shelf.fmt"), (1, "fields", None), (2, "method", "Shelf.new")],
+        *[(2, "method", "Shelf.width"), (2, "function", "shelf"), (1, "code", None), (2, "function", "tests.opens")],
+    ],
+    "c": [
+        *[(0, "preamble", None), (1, "constants", None), (1, "struct", "shelf"), (1, "enum", "size")],
+        *[(1, "constants", None), (2, "function", "shelf_add")],
+    ],
+    "cpp": [
+        *[(0, "preamble", None), (1, "code", None), (1, "class", "library.rows.Shelf")],
+        *[(2, "method", "library.rows.Shelf.Shelf"), (2, "fields", None), (2, "method", "library.rows.Shelf.width")],
+        *[(2, "fields", None), (2, "fields", None), (2, "method", "library.rows.Shelf.add")],
+        *[(2, "function", "library.rows.operator=="), (1, "enum", "library.rows.Size")],
+        *[(2, "method", "library.rows.Row.count"), (2, "function", "TEST")],
+    ],
+}
+
+
+@pytest.mark.parametrize("language", UNITS)
+def test_the_units_of_a_file_have_their_levels_and_names(language: str) -> None:
+    """ING-5: 0 preamble, 1 types and constants, 2 functions, methods and interfaces, 3 what is deeper."""
+    found = [(chunk.level, chunk.kind, chunk.symbol) for chunk in chunks_of(language)]
+    assert found == UNITS[language]
+
+
+@pytest.mark.parametrize("language", SAMPLES)
+def test_a_clean_file_is_understood_whole(language: str) -> None:
+    """ING-5: `parse_quality` is 1 where nothing is wrong."""
+    assert {chunk.parse_quality for chunk in chunks_of(language)} == {1.0}
+
+
+@pytest.mark.parametrize("language", SAMPLES)
+def test_a_broken_end_leaves_the_units_before_it(language: str) -> None:
+    """ING-5: a file with syntax errors is still cut, and says where it could not be understood."""
+    chunks = chunks_of(language, SAMPLES[language] + "\n\n)) ((( ]] ((\n")
+    symbols = {symbol for _, _, symbol in UNITS.get(language, [])[:-1]}
+    assert symbols <= {chunk.symbol for chunk in chunks}
+    assert min(chunk.parse_quality for chunk in chunks) < 1.0
+
+
+@pytest.mark.parametrize(
+    ("language", "symbol", "start", "end"),
+    [
+        ("go", "Shelf.Add", "// Add puts a book in.\nfunc (s *Shelf) Add(", "return io.Write(book)\n}"),
+        ("javascript", "Drawing", "// Draws a shelf.\nexport const Drawing", "</Frame>;\n};"),
+        ("typescript", "Shelf", "@final\nexport abstract class Shelf", "books: Book[] = [];"),
+        ("java", "Shelf", '/**\n * Holds books.\n */\n@Entity(name = "shelf")\npublic class', "MORE = 4;"),
+        ("rust", "Shelf", "/// Holds books.\n#[derive(Debug)]\npub struct Shelf", "books: Vec<&'a T>,\n}"),
+        ("c", "shelf_add", "// Puts one in.\nstatic inline int *\nshelf_add(", "    return 0;\n}"),
+        ("cpp", "library.rows.Shelf.add", "// Puts one in.\ntemplate <typename T>\nvoid", "new Page(book));\n}"),
+        ("python", "open_shelf", "def open_shelf() -> Shelf:", "return Shelf()"),
+    ],
+)
+def test_a_chunk_holds_its_comments_its_signature_and_its_body(
+    language: str, symbol: str, start: str, end: str
+) -> None:
+    """ING-5: with annotations, attributes and decorators."""
+    text = named(chunks_of(language))[symbol].text
+    assert text.startswith(start)
+    assert end in text
+
+
+@pytest.mark.parametrize(
+    ("language", "method", "shown"),
+    [
+        ("java", "Shelf.add", "public class Shelf<T> extends Base<T> implements Keeper, Closeable {\n  /** Puts"),
+        ("rust", "Shelf.width", "impl<'a, T: Clone> Shelf<'a, T> {\n    fn width"),
+        ("rust", "Shelf.new", "impl<'a, T: Clone> Shelf<'a, T> {\n    /// Opens one.\n    #[inline]"),
+        ("rust", "Shelf.fmt", "impl<'a, T: Clone> fmt::Display for Shelf<'a, T> {\n    /// Shows one."),
+        (
+            "cpp",
+            "library.rows.Shelf.width",
+            "template <typename T> class Shelf : public Base<T>, private library::Hold",
+        ),
+        ("python", "Shelf.add", "class Shelf(Base, Generic[T]):\n    @logged\n    def add"),
+    ],
+)
+def test_members_are_shown_under_their_types_signature(language: str, method: str, shown: str) -> None:
+    """ING-5: once, also where the header of an extension opens its first member."""
+    text = named(chunks_of(language))[method].text
+    assert text.startswith(shown)
+    assert text.count(shown.partition("\n")[0]) == 1
+
+
+@pytest.mark.parametrize(
+    ("language", "kind", "members"),
+    [
+        ("go", "Shelf", {"Shelf.Add", "Shelf.log"}),
+        ("rust", "Shelf", {"Shelf.fmt", "Shelf.new", "Shelf.width"}),
+        ("cpp", "library.rows.Shelf", {f"library.rows.Shelf.{name}" for name in ("Shelf", "width", "add")}),
+        ("java", "Shelf", {"Shelf.Shelf", "Shelf.add", "Shelf.Size"}),
+        ("typescript", "Shelf", {"Shelf.constructor", "Shelf.add"}),
+        ("javascript", "Row", {"Row.width"}),
+        ("python", "Shelf", {"Shelf.add"}),
+    ],
+)
+def test_members_inside_and_outside_a_type_are_its_bundle(language: str, kind: str, members: set[str]) -> None:
+    """ING-5: receivers, `impl` blocks, qualified names and prototypes belong to the type."""
+    chunks = chunks_of(language)
+    head = named(chunks)[kind]
+    assert {chunk.symbol for chunk in chunks if chunk.bundle == head.chunk_id and chunk.symbol} == members
+    assert head.bundle is None
+
+
+def test_a_receiver_above_its_type_belongs_to_it() -> None:
+    """ING-5: whatever the order of a file; of a type in another file nothing is known."""
+    method, kind, foreign = chunks_of("go", "func (a A) F() {\n}\n\ntype A struct{}\n\nfunc (b B) G() {\n}\n")
+    assert method.bundle == kind.chunk_id
+    assert foreign.bundle is None
+
+
+def test_fields_between_methods_are_in_the_bundle_too() -> None:
+    """ING-5: fields and methods of one type are linked."""
+    chunks = chunks_of("cpp")
+    head = named(chunks)["library.rows.Shelf"]
+    assert [chunk.bundle for chunk in chunks if chunk.kind == "fields"] == [head.chunk_id] * 3
+
+
+@pytest.mark.parametrize(
+    ("language", "symbol", "kind", "targets"),
+    [
+        ("go", "Shelf.Add", LinkKind.CALLS, {"len", "fmt.Errorf", "Shelf.log", "example.org.books.io.Write"}),
+        ("go", "Shelf", LinkKind.EXTENDS, {"Base"}),
+        ("go", "TestShelf_Add", LinkKind.TESTS, {"Shelf.Add", "shelf.Add", "New", "Add"}),
+        ("javascript", "Shelf.add", LinkKind.CALLS, {"Shelf.log", "io.write", "books.page"}),
+        ("javascript", "Shelf", LinkKind.EXTENDS, {"Base"}),
+        ("typescript", "Shelf", LinkKind.IMPLEMENTS, {"Keeper", "Other"}),
+        ("typescript", "Keeper", LinkKind.EXTENDS, {"Holder"}),
+        ("tsx", "Frame", LinkKind.CALLS, {"react.useState", "Panel", "setOpen"}),
+        ("java", "Shelf.add", LinkKind.CALLS, {"Shelf.log", "org.example.Books.write"}),
+        ("java", "Shelf", LinkKind.IMPLEMENTS, {"Keeper", "Closeable"}),
+        ("java", "ShelfTest.takesABook", LinkKind.TESTS, {"Shelf", "add"}),
+        ("rust", "Shelf", LinkKind.IMPLEMENTS, {"std.fmt.Display"}),
+        ("rust", "Keeper", LinkKind.EXTENDS, {"Holder"}),
+        ("rust", "Shelf.new", LinkKind.CALLS, {"Shelf.check", "std.io.stdout", "Vec.new"}),
+        ("rust", "tests.opens", LinkKind.TESTS, {"new", "width"}),
+        ("c", "shelf_add", LinkKind.CALLS, {"check", "page_open"}),
+        ("cpp", "library.rows.Shelf", LinkKind.EXTENDS, {"Base", "library.Holder"}),
+        ("cpp", "library.rows.Shelf.add", LinkKind.CALLS, {"page.open", "push_back", "Page"}),
+        ("cpp", "TEST", LinkKind.TESTS, {"open_shelf"}),
+        ("python", "Shelf.add", LinkKind.CALLS, {"Shelf.check", "books.page.write", "io.open"}),
+        ("python", "Shelf", LinkKind.EXTENDS, {"Base", "Generic"}),
+        ("python", "ShelfTest.test_open_shelf", LinkKind.TESTS, {"open_shelf", "Shelf", "add"}),
+    ],
+)
+def test_links_say_what_a_unit_has_to_do_with_others(
+    language: str, symbol: str, kind: LinkKind, targets: set[str]
+) -> None:
+    """ING-14: names are resolved through imports and through the object that a method belongs to."""
+    assert links_of(named(chunks_of(language))[symbol], kind) == targets
+
+
+@pytest.mark.parametrize(
+    ("language", "modules"),
+    [
+        ("go", {"fmt", "example.org/books/io"}),
+        ("javascript", {"./books.js", "io"}),
+        ("java", {"java.util.List", "org.example.Books"}),
+        ("rust", {"std::fmt", "std::fmt::Display", "std::io", "crate::books::*"}),
+        ("c", {"stdio.h", "books/page.h"}),
+        ("python", {"io", "books"}),
+    ],
+)
+def test_imports_are_links_of_the_preamble(language: str, modules: set[str]) -> None:
+    """ING-14: modules as the text names them."""
+    assert links_of(chunks_of(language)[0], LinkKind.IMPORTS) == modules
+
+
+def test_a_name_is_the_surer_the_more_is_known_of_it() -> None:
+    """ING-14: resolved, qualified, bare, a member of something unknown."""
+    text = "import a\n\n\ndef f(x):\n    a.b()\n    C.d()\n    e()\n    x.g()\n"
+    links = {link.target: link.confidence for link in chunks_of("python", text)[1].links}
+    assert links["a.b"] > links["C.d"] > links["e"] > links["g"] > 0.0
+
+
+def test_a_header_comment_is_a_preamble_where_nothing_is_imported() -> None:
+    """ING-5: set apart by a blank line; otherwise it documents what it stands above."""
+    assert [chunk.kind for chunk in chunks_of("c", "/* Licence. */\n\nint f(void)\n{\n}\n")] == ["preamble", "function"]
+    assert [chunk.kind for chunk in chunks_of("c", "/* Does. */\nint f(void)\n{\n}\n")] == ["function"]
+
+
+def test_a_file_wrapped_in_one_call_is_opened() -> None:
+    """ING-5: the functions of a module pattern are units where the whole is long."""
+    inner = "".join(f"  function f{n}(a) {{\n    return a + {n} * a - a;\n  }}\n\n" for n in range(20))
+    chunks = chunks_of("javascript", f"(function (root) {{\n{inner}}})(this);\n")
+    assert [chunk.symbol for chunk in chunks] == [f"f{n}" for n in range(20)]
+
+
+@pytest.mark.parametrize("language", ["go", "javascript", "typescript", "java", "rust", "c", "cpp"])
+def test_a_long_function_is_cut_between_statements_under_its_signature(language: str) -> None:
+    """ING-12: parts keep the parent's id, carry its signature, and hold whole statements."""
+    opening = {
+        "go": "func long(a int) int {",
+        "javascript": "function long(a) {",
+        "typescript": "function long(a: number) {",
+        "java": "class A {\n  int long_(int a) {",
+        "rust": "fn long(a: i32) -> i32 {",
+        "c": "int long_(int a) {",
+        "cpp": "int N::long_(int a) {",
+    }[language]
+    statement = "    call(\n        a, a,\n        a);\n"
+    inner = {"rust": "    if a {\n", "go": "    if a {\n"}.get(language, "    if (a) {\n")
+    text = f"{opening}\n{statement * 60}{inner}{statement * 200}    }}\n}}\n" + ("}\n" if language == "java" else "")
+    head, *parts = [chunk for chunk in chunks_of(language, text) if chunk.kind in {"function", "method", "block"}]
+    assert len(parts) > 5
+    assert {(part.level, part.kind, part.parent_id) for part in parts} == {(3, "block", head.chunk_id)}
+    signature = opening.rpartition("\n")[2].strip()
+    for part in parts:
+        assert signature in part.text
+        assert part.text.count("call(") == part.text.count("        a);")
+        assert part.tokens <= SIZES.target_tokens
+
+
+def test_a_function_inside_one_that_is_too_long_stays_whole() -> None:
+    """ING-12: the hard limit is what splits a function, wherever it stands."""
+    inner = "    def inner(a):\n" + "        call(a, a)\n" * 80 + "\n"
+    text = "def outer(a):\n" + "    call(a, a)\n" * 150 + inner + "    call(a, a)\n" * 150
+    assert any(chunk.text.count("        call(a, a)") == 80 for chunk in chunks_of("python", text))
+
+
+def test_a_body_within_the_limit_is_not_split_for_its_context() -> None:
+    """ING-5: a function that fits is whole; what it is shown under gives way."""
+    method = "    def method(self):\n" + "        call(self)\n" * 195
+    chunks = chunks_of("python", f"class {'A' * 9}(B, C, D, E, F, G, H, I):\n{method}")
+    assert [chunk.completeness for chunk in chunks] == [1.0, 1.0]
+
+
+def test_a_language_without_a_profile_is_cut_at_lines() -> None:
+    """ING-5, ING-12: nothing is lost for want of a grammar."""
+    assert {chunk.kind for chunk in chunks_of("perl", "print 1;\n" * 300)} == {"window"}
+
+
+@pytest.mark.parametrize("language", GRAMMARS)
+def test_every_profile_names_nodes_that_its_grammar_has(language: str) -> None:
+    """ING-5: a name that the grammar does not know would silently match nothing."""
+    grammar = GRAMMARS[language]
+    known = {
+        get_language(language).node_kind_for_id(number) for number in range(get_language(language).node_kind_count)
+    }
+    sets = [
+        getattr(grammar, field.name) for field in fields(grammar) if field.name not in {"selves", "anonymous_owners"}
+    ]
+    used = set().union(*(value for value in sets if isinstance(value, frozenset | dict)))
+    assert used - {ONLY, LAST} <= known
+    assert query_of(language, "facts").capture_count
+    assert query_of(language, "modules").capture_count

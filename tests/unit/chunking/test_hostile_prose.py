@@ -1,0 +1,52 @@
+"""ING-3: prose made to cost time costs in proportion to its length."""
+
+from itertools import pairwise
+
+import pytest
+
+from pipelines.chunking import ChunkSizes, chunk_or_fallback
+from pipelines.domain.documents import ContentType, Document, Domain
+
+SIZES = ChunkSizes(200, 100, 20, 10, list_tokens=100, paragraph_tokens=150)
+BYTES = 16_000  # at which a reader that takes the square of this is told from the others, on a busy machine too
+REPEATED = {
+    (ContentType.MARKDOWN, None): ["[", "$$\n\n", "# \n", "<a ", "{#", "#### a\n##### b\n", "|a|b|\n|-|-|\n"],
+    (ContentType.RST, None): [
+        "`",
+        "a\n==\n",
+        "- - ",
+        "=== ===\na\n",
+        ".. a::\n",
+        ".. _a:\n",
+        " a\n  b\n",
+        "[a]_ ",
+        ":a",
+    ],
+    (ContentType.PAPER, "markdown"): ["[1, ", "A et al. ", "## References\n\n[1] ", "*Proof.* \n\n", "Table 1: a\n\n"],
+    (ContentType.PAPER, "latex"): [
+        *("\\author{", "\\section{", "\\begin{a}", "\\begin{verbatim}", "\\verb|", "$$", "\\cite[", "\\bibitem["),
+        *("\\begin{itemize}\\item", "\\newtheorem{", "\\begin{a}\\begin{b}\\end{a}", "\\title{a}", "%"),
+    ],
+    (ContentType.TEXT, None): [". ", "\n\n", "A. ", "'", "漢。"],
+}
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize(
+    ("content_type", "language", "text"), [(*kind, text) for kind, texts in REPEATED.items() for text in texts]
+)
+def test_repetition_costs_seconds_and_loses_nothing(content_type: ContentType, language: str | None, text: str) -> None:
+    """ING-3: no reader takes the square of what it reads, and none crashes; every byte is in a chunk."""
+    document = Document(
+        uri="a",
+        content_type=content_type,
+        domain=Domain.GENERAL,
+        text=text * (BYTES // len(text)),
+        language=language,
+        trust_level=60,
+    )
+    chunks, note = chunk_or_fallback(document, SIZES, lambda said: len(said.split()))
+    assert note is None
+    assert all(right.start_byte <= left.end_byte for left, right in pairwise(chunks))
+    covered = chunks[-1].end_byte if chunks else 0
+    assert covered == len(document.text.encode()) or not document.text.strip()
