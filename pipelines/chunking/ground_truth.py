@@ -38,6 +38,7 @@ class SyntheticQuestion:
     Attributes:
         chunk_id, content_hash: The chunk that it was taken out of, as chunking the masked document gives it.
         kind: "docstring" or "heading".
+        place: Byte offset in the masked document at which it was taken out.
     """
 
     text: str
@@ -45,6 +46,7 @@ class SyntheticQuestion:
     chunk_id: ChunkId
     content_hash: ContentHash
     kind: str
+    place: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ def masked(
             chunk_id=chunk.chunk_id,
             content_hash=chunk.content_hash,
             kind=kind,
+            place=place,
         )
         for mask, place in zip(masks, places, strict=True)
         if mask.question not in flat and (chunk := _holding(chunks, place)) is not None
