@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from pipelines.domain.documents import ContentType, Domain
-from pipelines.ingestion import transcripts
+from pipelines.ingestion import papers, transcripts
 
 _CODE = {
     "python": ("py", "pyi", "pyw"),
@@ -153,6 +153,8 @@ def _configuration(lower: str, suffix: str, text: str) -> str | None:
 def _structured(language: str, text: str) -> Kind:
     if language == "json" and transcripts.recognised(text):
         return _CONVERSATION
+    if language == "json" and papers.language_of(text, "a.json"):
+        return Kind(ContentType.PAPER, Domain.ACADEMIC, papers.JSON)
     return Kind(ContentType.CONFIGURATION, Domain.CODE, language)
 
 
@@ -176,7 +178,9 @@ def _dialect(language: str, start: str) -> str:
 _CONVERSATION = Kind(ContentType.CONVERSATION, Domain.HISTORY, None)
 
 
-def _markdown(lower: str, _text: str) -> Kind:
+def _markdown(lower: str, text: str) -> Kind:
+    if papers.language_of(text, "a.md") == "markdown":
+        return Kind(ContentType.PAPER, Domain.ACADEMIC, "markdown")
     return Kind(ContentType.MARKDOWN, _prose_domain(lower), None)
 
 
