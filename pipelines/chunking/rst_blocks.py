@@ -35,8 +35,8 @@ _LITERAL = re.compile(
 )
 _SHOWN = frozenset({"parsed-literal", "table", "list-table", "figure"})
 _DESCRIPTION = re.compile(
-    "function|class|method|staticmethod|classmethod|attribute|property|data|exception|decorator|module|describe"
-    "|macro|type|struct|enum|member|var|option|confval|envvar|object|setting"
+    "(?:auto)?(?:function|class|method|staticmethod|classmethod|attribute|property|data|exception|decorator|module|describe"
+    "|macro|type|struct|enum|member|var|option|confval|envvar|object|setting)"
 )
 
 
@@ -258,5 +258,5 @@ class _Reader:
         self.found.anchors += [(self._starts[line], found) for found in described]
         self.found.objects += [(self._starts[line], found) for found in described]
         self._unmark(line, after, b"")
-        block = self._container(line, after, depth, name)
+        block = self._container(line, after, depth, name.removeprefix("auto"))
         return replace(block, special=True, name=signature)

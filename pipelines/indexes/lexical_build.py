@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -69,22 +69,25 @@ def build_shard(task: ShardTask) -> int:
 
 @dataclass(frozen=True, slots=True)
 class MergeShards:
-    """Shards to be merged, in their order, into the one index of a generation."""
+    """Shards that become, in their order, the one index of a generation; one alone is written where it belongs."""
 
-    shards: tuple[Path, ...]
+    shards: tuple[ShardTask, ...]
     folder: Path
     rows: int
     settings: LexicalSettings
 
 
 def build_merged(task: MergeShards) -> None:
-    """Merge shards and check the order of the result; running it again writes an equal index.
+    """Merge shards, or write the only one, and check the order of the result; run again it writes an equal index.
 
     Raises:
         CorruptionError: The merged index is not in row order.
     """
     shutil.rmtree(task.folder, ignore_errors=True)
-    merge_shards(task.shards, task.folder, task.settings)
+    if len(task.shards) == 1:
+        build_shard(replace(task.shards[0], folder=task.folder))
+    else:
+        merge_shards([shard.folder for shard in task.shards], task.folder, task.settings)
     with JAVA, contextlib.closing(java_class(_INDEX + "DirectoryReader").open(directory(task.folder))) as reader:
         check_order(reader, task.folder, task.rows, probes=max(1, task.rows))
 

@@ -49,9 +49,14 @@ def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -
     yield from _sidecar(item, settings, facts)
     for one in facts:
         document = with_declared(document, one)
+    authors = next((one.authors for one in reversed(facts) if one.authors), None)
     stated = any(one.trust is not None for one in facts)
     for found in expanded(document):
-        yield found if stated or isinstance(found, Rejection) else _trusted(found, item, settings)
+        if isinstance(found, Rejection):
+            yield found
+        else:
+            own = replace(found, authors=authors or found.authors)  # a paper names its own
+            yield own if stated else _trusted(own, item, settings)
 
 
 def _front_matter(document: Document, settings: DeclaredSettings, facts: list[Declared]) -> Iterator[Rejection]:

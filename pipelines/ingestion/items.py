@@ -62,7 +62,22 @@ class StoredItem:
     count: int
 
 
-SourceItem = FileItem | RecordsItem | StoredItem
+@dataclass(frozen=True, slots=True)
+class RowsItem:
+    """Neighbouring rows of a Parquet file.
+
+    Attributes:
+        group: The row group.
+        first, count: Rows in it.
+    """
+
+    path: str
+    group: int
+    first: int
+    count: int
+
+
+SourceItem = FileItem | RecordsItem | RowsItem | StoredItem
 """What one task reads."""
 
 

@@ -1,4 +1,4 @@
-"""Sources: a folder tree, a file, a BEIR corpus. Listing is cheap and ordered; each item can be read anywhere."""
+"""Sources: a folder tree, a file, a corpus, a table. Listing is cheap and ordered; each item can be read anywhere."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 
 from pipelines.domain.documents import Document, Domain, Rejection
 from pipelines.domain.errors import SourceError
-from pipelines.ingestion import corpus, tree
+from pipelines.ingestion import corpus, parquet, tree
 from pipelines.ingestion.files import read_file
 from pipelines.ingestion.git_times import Commit, last_commits
-from pipelines.ingestion.items import FileItem, RecordsItem, SourceItem, StoredItem, escaped
+from pipelines.ingestion.items import FileItem, RecordsItem, RowsItem, SourceItem, StoredItem, escaped
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sidecar import SUFFIX, sidecars
 from pipelines.ingestion.stored import read_stored
 
-__all__ = ["FileItem", "RecordsItem", "SourceItem", "list_items", "read_item", "read_source"]
+__all__ = ["FileItem", "RecordsItem", "RowsItem", "SourceItem", "list_items", "read_item", "read_source"]
 
 
 def list_items(path: Path, settings: IngestSettings) -> list[SourceItem]:
@@ -34,6 +34,8 @@ def list_items(path: Path, settings: IngestSettings) -> list[SourceItem]:
             raise SourceError(f"source {path}: expected a folder or a regular file, found none; check the path")
         if path.name.endswith(corpus.SUFFIXES):
             return list(_records(path, settings))
+        if path.name.endswith(parquet.SUFFIX):
+            return list(parquet.list_rows(path, settings))
     except OSError as error:
         raise SourceError(f"source {path}: cannot be read: {error.strerror or error}") from error
     actual = path.resolve()  # the user named it, so it may be a link; nothing below a root may
@@ -50,6 +52,9 @@ def read_item(item: SourceItem, settings: IngestSettings, *, domain: Domain | No
     """
     if isinstance(item, FileItem):
         yield from read_file(item, settings, domain)
+        return
+    if isinstance(item, RowsItem):
+        yield from parquet.read_rows(item, settings, domain)
         return
     if isinstance(item, StoredItem):
         yield from read_stored(item, domain)
