@@ -16,7 +16,7 @@ from pipelines.chunking.chunker import chunk_or_fallback
 from pipelines.chunking.code_grammars import GRAMMARS
 from pipelines.chunking.code_syntax import Space, Tree, definition_of, docstring_of
 from pipelines.chunking.markdown import markdown_outline
-from pipelines.chunking.sections import Block, Heading
+from pipelines.chunking.outline import Block, Heading
 from pipelines.chunking.sizes import ChunkSizes, TokenCounter
 from pipelines.chunking.splitting import decoded, encoded
 from pipelines.domain.chunks import Chunk
