@@ -180,8 +180,5 @@ def test_hostile_repetition_costs_little(said: str) -> None:
     began = time.process_time()
     many = [Turn("Ann" if number % 2 else "Bob", said) for number in range(20_000 // (len(said) + 5))]
     for lines in (many, [Turn("Ann", said * (20_000 // len(said)))]):
-        chunks = chunks_of(
-            list(lines), ChunkSizes(250, 200, 50, 20, topics=TopicRules(0.3, 2, ("by the way",))), by_word
-        )
-        assert chunks
+        assert chunks_of(list(lines), sizes, by_word)
     assert time.process_time() - began < 5
