@@ -18,7 +18,7 @@ from pipelines.chunking.code_grammars import GRAMMARS
 from pipelines.chunking.code_items import items_of
 from pipelines.chunking.code_tree import Tree, docstring_of
 from pipelines.chunking.markdown import markdown_outline
-from pipelines.chunking.sections import Block, Heading
+from pipelines.chunking.outline import Block, Heading
 from pipelines.chunking.sizes import ChunkSizes, TokenCounter
 from pipelines.chunking.splitting import decoded, encoded
 from pipelines.domain.chunks import Chunk
