@@ -67,7 +67,7 @@ class Chunkers:
     def __init__(self) -> None:
         self.tokenizer: Tokenizer = read_tokenizer(locate(SETTINGS.embedding))
         self.count = load_token_counter(SETTINGS.embedding)
-        self.sizes: ChunkSizes = prior_sizes(SETTINGS.chunking, SETTINGS.priors).sizes_of_domain(Domain.CODE)
+        self.sizes: ChunkSizes = prior_sizes(SETTINGS.chunking, SETTINGS.priors).domains[Domain.CODE]
         self.window = self.count.limit
 
     def syntax(self, document: Document) -> list[Piece]:
@@ -125,7 +125,10 @@ def dense(pieces: Sequence[Piece], questions: Sequence[Asked], encoder: Encoder)
 
 def lexical(pieces: Sequence[Piece], questions: Sequence[Asked], folder: Path) -> float:
     settings = SETTINGS.index.lexical
-    documents = ((row, LexicalDocument(code_terms(piece.text), "", piece.symbols)) for row, piece in enumerate(pieces))
+    documents = (
+        (row, LexicalDocument(" ".join([piece.text, *code_terms(piece.text)]), "", piece.symbols))
+        for row, piece in enumerate(pieces)
+    )
     write_shard(folder / "shard", documents, settings)
     merge_shards([folder / "shard"], folder / "merged", settings)
     index = LexicalIndex(folder / "merged", settings, rows=len(pieces))
