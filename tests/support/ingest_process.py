@@ -22,6 +22,9 @@ from pipelines.runtime.stages import HERE, ON_CLUSTER, Executor
 from pipelines.settings import load_settings
 from tests.support.ingestion import SLOW, WORDS, a_plan
 
+NO_WORKERS = ("IDLE", "DashboardAgent", "RuntimeEnvAgent")
+"""Idle processes, and those without which a node is lost, and a driver with it."""
+
 WAYS = ("index.shards=3", "extraction.enabled=true")
 
 
@@ -63,7 +66,7 @@ def busy_workers(process: psutil.Process) -> list[psutil.Process]:
             title = " ".join(child.cmdline())
         except (psutil.NoSuchProcess, psutil.ZombieProcess):
             continue
-        if title.startswith("ray::") and "IDLE" not in title:
+        if title.startswith("ray::") and not any(name in title for name in NO_WORKERS):
             found.append(child)
     return found
 
