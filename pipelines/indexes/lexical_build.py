@@ -95,7 +95,7 @@ def build_merged(task: MergeShards) -> None:
 def lexical_documents(chunks: Path, first: int, stop: int) -> Iterator[tuple[int, LexicalDocument]]:
     """(row, what Lucene is given of it) for rows [first, stop), read group by group."""
     spans = pq.read_table(chunks / "contents.parquet", columns=["first_chunk"])["first_chunk"].to_numpy()[first:stop]
-    documents = pq.read_table(chunks / "documents.parquet", columns=["uri", "title", "content_type"])
+    documents = pq.read_table(chunks / "documents.parquet", columns=["uri", "title", "content_type", "triggers"])
     uris = documents["uri"].combine_chunks()
     for position, batch in _groups(pq.ParquetFile(chunks / "chunks.parquet"), int(spans[0]), int(spans[-1]) + 1):
         lowest, above = np.searchsorted(spans, [position, position + batch.num_rows])
@@ -111,7 +111,7 @@ def _groups(chunks: pq.ParquetFile, start: int, stop: int) -> Iterator[tuple[int
     for group in range(chunks.num_row_groups):
         rows = chunks.metadata.row_group(group).num_rows
         if position < stop and position + rows > start:
-            yield position, chunks.read_row_group(group, columns=["uri", "text", "symbol", "defines"])
+            yield position, chunks.read_row_group(group, columns=["uri", "text", "sequence", "symbol", "defines"])
         position += rows
 
 
@@ -119,13 +119,16 @@ def lexical_document(chunk: Mapping[str, Any], document: Mapping[str, Any]) -> L
     """The text of a content by field, from its first chunk and that chunk's document.
 
     A record is its title and text once, as in published baselines. Code gets the words of its identifiers appended.
-    Every other chunk is its own text, which carries its headings already.
+    Every other chunk is its own text, which carries its headings already. The first chunk of a document also gets the
+    phrases that were declared for it, so that queries which hold one find it.
     """
     title, contents = document["title"] or "", chunk["text"]
     if document["content_type"] == ContentType.RECORD and title and not contents.startswith(title):
         contents = f"{title} {contents}"
     if document["content_type"] in CODE:
         contents = " ".join((contents, *code_terms(contents)))
+    if chunk["sequence"] == 0 and document["triggers"]:
+        contents = " ".join((contents, *document["triggers"]))
     names = (name for name in (chunk["symbol"], *chunk["defines"]) if name)
     return LexicalDocument(contents, title, " ".join(symbol_terms(names)))
 
