@@ -13,7 +13,7 @@ from pipelines.chunking.citations import Reference, links_to
 from pipelines.chunking.equations import with_explanations
 from pipelines.chunking.hierarchy import Positions
 from pipelines.chunking.latex_text import balanced, masked, plain
-from pipelines.chunking.sections import HEADING, LIST, WHOLE, Block, Heading, Outline
+from pipelines.chunking.outline import HEADING, LIST, WHOLE, Block, Heading, Outline
 from pipelines.chunking.splitting import decoded
 from pipelines.domain.links import Link, LinkKind
 

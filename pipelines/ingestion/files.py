@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from pipelines.chunking.paper_json import paper_from_json
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
 from pipelines.ingestion import papers, transcripts, tree
 from pipelines.ingestion.content_types import kind_of
-from pipelines.ingestion.declared import DeclarationError, Declared, as_text, with_declared
+from pipelines.ingestion.declared import DeclarationError, Declared, with_declared
 from pipelines.ingestion.front_matter import front_matter
 from pipelines.ingestion.items import FileItem, escaped
 from pipelines.ingestion.settings import DeclaredSettings, IngestSettings
@@ -52,9 +49,14 @@ def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -
     yield from _sidecar(item, settings, facts)
     for one in facts:
         document = with_declared(document, one)
+    authors = next((one.authors for one in reversed(facts) if one.authors), None)
     stated = any(one.trust is not None for one in facts)
-    for found in expanded(document, domain=domain):
-        yield found if stated or isinstance(found, Rejection) else _trusted(found, item, settings)
+    for found in expanded(document):
+        if isinstance(found, Rejection):
+            yield found
+        else:
+            own = replace(found, authors=authors or found.authors)  # a paper names its own
+            yield own if stated else _trusted(own, item, settings)
 
 
 def _front_matter(document: Document, settings: DeclaredSettings, facts: list[Declared]) -> Iterator[Rejection]:
@@ -95,21 +97,8 @@ def _content(item: FileItem, path: tuple[str, ...], settings: IngestSettings, *,
     return tree.read_bytes(Path(item.root), path, limit=limit, max_depth=settings.max_depth)
 
 
-def expanded(document: Document, *, domain: Domain | None) -> Iterator[Document | Rejection]:
-    """The documents that a file holds: a transcript one per session, most others one, which is the file itself.
-
-    Args:
-        domain: Goes before the one that the content gives.
-    """
-    if (paper := _paper(document)) is not None:
-        yield replace(
-            document,
-            content_type=ContentType.PAPER,
-            language="markdown",
-            domain=domain or Domain.ACADEMIC,
-            text=paper,
-        )
-        return
+def expanded(document: Document) -> Iterator[Document | Rejection]:
+    """The documents that a file holds: a transcript one per session, most others one, which is the file itself."""
     if document.content_type is not ContentType.CONVERSATION:
         yield papers.with_facts(document) if document.content_type is ContentType.PAPER else document
         return
@@ -122,20 +111,6 @@ def expanded(document: Document, *, domain: Domain | None) -> Iterator[Document 
             modified_at=document.modified_at if session.time is None else session.time,
             metadata={**document.metadata, **session.metadata},
         )
-
-
-def _paper(document: Document) -> str | None:
-    """A paper in JSON, written out as Markdown; None where the document is none."""
-    if document.language != "json" or not _PAPER_HINT.search(document.text):
-        return None
-    try:
-        paper = paper_from_json(json.loads(document.text))
-    except (ValueError, RecursionError):
-        return None
-    return None if paper is None else as_text(paper)
-
-
-_PAPER_HINT = re.compile(r'"(?:abstract|body_text|sections)"\s*:')
 
 
 def _text(data: bytes) -> str:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pipelines.chunking.paper import MARKDOWN, is_paper, paper_facts
 from pipelines.chunking.paper_json import paper_from_json
 from pipelines.domain.documents import Document
+from pipelines.ingestion.declared import as_text
 
 JSON = "json"
 _HINT = re.compile(r"\"(?:abstract|body_text|sections)\"\s{0,9}:")
@@ -45,6 +46,7 @@ def _from_json(text: str) -> str | None:
     if not _HINT.search(text):
         return None
     try:
-        return paper_from_json(json.loads(text))
+        paper = paper_from_json(json.loads(text))
     except (ValueError, RecursionError):
         return None
+    return None if paper is None else as_text(paper)

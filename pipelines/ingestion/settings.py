@@ -122,5 +122,6 @@ class IngestSettings(BaseModel):
     summary: SummarySettings
     parser: ParserSettings
     unit_documents: int = Field(ge=1)
+    unit_bytes: int = Field(ge=1)
     units_compared: int = Field(ge=1)
     pools: PoolSettings

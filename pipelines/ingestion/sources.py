@@ -101,6 +101,7 @@ def _described(root: Path, paths: Sequence[tuple[str, ...]], settings: IngestSet
         sidecar_names = set(beside.values())
         for path in together:
             if not path or path[-1] not in sidecar_names:
+                status = _status(root, path)
                 yield FileItem(
                     root=str(root),
                     path=path,
@@ -108,6 +109,7 @@ def _described(root: Path, paths: Sequence[tuple[str, ...]], settings: IngestSet
                     sidecar=beside.get(path[-1]) if path else None,
                     commit=commits.get(os.fsencode("/".join((*folder, path[-1])))) if path else None,
                     as_of=as_of,
+                    size=0 if status is None else status.st_size,
                 )
 
 
