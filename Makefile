@@ -3,6 +3,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+BENCH := .venv-bench
 CONSTRAINTS := infra/python/constraints.txt
 STORE ?= .weft
 
@@ -53,6 +54,18 @@ format: setup ## format and mend what can be mended
 .PHONY: eval
 eval: setup ## measure retrieval on every collection under WEFT_DATA
 	$(BIN)/python -m pytest -m "slow and data" -s tests/evaluation
+
+.PHONY: bench-ingest
+bench-ingest: $(BENCH)/.installed ## measure ingestion beside its own models, Haystack and LlamaIndex, in 20 minutes
+	$(BIN)/python -m pytest -m slow -s tests/bench/test_ingest_throughput.py
+
+# The others' packages come on top of this project's environment, so that all share one torch, and none of it changes.
+$(BENCH)/.installed: $(STAMP) infra/python/bench.txt
+	$(PYTHON) -m venv $(BENCH)
+	$(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))" \
+	  > "$$($(BENCH)/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/project.pth"
+	$(BENCH)/bin/pip install --quiet --disable-pip-version-check --requirement infra/python/bench.txt
+	@touch $@
 
 .PHONY: crash
 crash: setup ## kill the updater at many random points and compare the bits

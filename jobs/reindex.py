@@ -4,10 +4,10 @@
     python -m jobs.reindex --store DIR          the live generation's documents anew, from their stored texts
     ray job submit --working-dir . -- python -m jobs.reindex --source PATH --store DIR
 
-A source is a folder, a file, or a BEIR corpus (`.jsonl`, `.jsonl.gz`); under `ray job submit` give absolute paths.
-Documents that the live generation holds already are taken from it; content that is live already is not published
-again. `--full` makes everything anew: it forgets cached vectors and entities and publishes in any case. A run that
-fails or is killed changes nothing, and can be started again.
+A source is a folder, a file, a BEIR corpus (`.jsonl`, `.jsonl.gz`) or a table (`.parquet`); under `ray job submit`
+give absolute paths. Documents that the live generation holds already are taken from it; content that is live already
+is not published again. `--full` makes everything anew: it forgets cached vectors and entities and publishes in any
+case. A run that fails or is killed changes nothing, and can be started again.
 Exit codes: 0 the content is live, 1 nothing changed, with a reason, 2 wrong usage.
 """
 
@@ -70,7 +70,7 @@ def plan_of(settings: Settings, sources: Sequence[Path], *, domain: Domain | Non
     """
     root = Path(settings.storage.root).absolute()
     if not sources and Catalog(root).pointer().generation is None:
-        raise ConfigurationError("expected at least one --source: a folder, a file or a corpus")
+        raise ConfigurationError("expected at least one --source: a folder, a file, a corpus or a table")
     return Plan(
         sources=[path.absolute() for path in sources],
         store=root,

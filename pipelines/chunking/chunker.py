@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from pipelines.chunking.code import chunk_code
+from pipelines.chunking.configuration import chunk_configuration
 from pipelines.chunking.conversation import chunk_conversation
 from pipelines.chunking.markdown import chunk_markdown
 from pipelines.chunking.paper import chunk_paper
@@ -29,7 +30,7 @@ CHUNKERS: Chunkers = {
     ContentType.RST: chunk_rst,
     ContentType.PAPER: chunk_paper,
     ContentType.CONVERSATION: chunk_conversation,
-    ContentType.CONFIGURATION: chunk_text,
+    ContentType.CONFIGURATION: chunk_configuration,
     ContentType.TEXT: chunk_text,
     ContentType.RECORD: chunk_record,
 }

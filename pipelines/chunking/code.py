@@ -10,14 +10,16 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 from itertools import pairwise
 
 from tree_sitter import Node
 
+from pipelines.chunking.code_definitions import Definition, definition_of, signature_of
 from pipelines.chunking.code_grammars import GRAMMARS
+from pipelines.chunking.code_groups import Group, groups_of, header_end, mark_of, preamble_length
+from pipelines.chunking.code_items import Item, items_of
 from pipelines.chunking.code_links import Owned, facts_of, tested_by_name
-from pipelines.chunking.code_syntax import Definition, Item, Space, Tree, definition_of, signature_of
+from pipelines.chunking.code_tree import Tree
 from pipelines.chunking.hierarchy import Unit, assemble, fitted
 from pipelines.chunking.sizes import ChunkSizes, TokenCounter
 from pipelines.chunking.splitting import Cuts, Meter, decoded, encoded
@@ -76,24 +78,6 @@ class _Scope:
         return ".".join(filter(None, (self.symbol, *names)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """Neighbouring items that make one unit: one definition, or a run of statements.
-
-    Attributes:
-        headed: Whether the header of the items' space opens it, which others are shown under.
-    """
-
-    start: int
-    items: tuple[Item, ...]
-    definition: Definition | None
-    headed: bool = False
-
-    @property
-    def space(self) -> Space:
-        return self.items[0].space
-
-
 @dataclass(slots=True)
 class _Outline:
     """Units of one file, and what was learned on the way.
@@ -114,16 +98,16 @@ class _Outline:
     def file(self) -> list[Unit]:
         """Units of the whole file, which cover it."""
         end = len(self.tree.source)
-        items = list(self.tree.flattened(self.tree.root.children, Space(), self._fits))
-        leading = self._preamble(items)
+        items = list(items_of(self.tree, self.tree.root.children, self._fits))
+        leading = preamble_length(self.tree, items)
         below = self.tree.next_line(items[leading - 1].end, 0) if leading else 0
         while leading < len(items) and items[leading].start < below:
             leading += 1  # it stands on the last line of the preamble
         preamble, rest = items[:leading], items[leading:]
-        groups = self._groups(rest, preamble[-1].end if preamble else self._header(rest))
-        if not preamble and (not groups or groups[0].start == 0 or not self._header(rest)):
+        groups = groups_of(self.tree, rest, preamble[-1].end if preamble else header_end(self.tree, rest))
+        if not preamble and (not groups or groups[0].start == 0 or not header_end(self.tree, rest)):
             if not groups:
-                return [self._head(end)]
+                return self._fitted(self._head(end), [], limit=self.sizes.max_tokens)
             return self._members([replace(groups[0], start=0), *groups[1:]], end, _Scope())
         unit = self._head(groups[0].start if groups else end)
         head = self._fitted(unit, preamble, limit=self.sizes.max_tokens)
@@ -132,43 +116,7 @@ class _Outline:
     def _head(self, end: int) -> Unit:
         return Unit(start=0, end=end, path="preamble", kind="preamble", level=0)
 
-    def _header(self, items: Sequence[Item]) -> int:
-        """End of a comment on the whole file: one at its top that a blank line parts from what follows; else 0."""
-        comment = self.tree.first_comment()
-        if comment is None or not items or items[0].start < comment[1]:
-            return 0
-        after = self.tree.source[comment[1] : comment[1] + 3].replace(b"\r", b"")
-        ended = self.tree.source[comment[1] - 1 : comment[1]] == b"\n"
-        return comment[1] if after.startswith(b"\n\n") or (ended and after.startswith(b"\n")) else 0
-
-    def _preamble(self, items: Sequence[Item]) -> int:
-        """How many items the preamble has: up to the last that imports, names the package or documents the file."""
-        grammar, leading = self.tree.grammar, 0
-        for index, item in enumerate(items):
-            node = item.node
-            if node is None or node.type in grammar.between:
-                if node is not None and definition_of(node, self.tree) is not None:
-                    break
-                if node is not None and node.type == "expression_statement" and index == leading and _directive(node):
-                    leading = index + 1
-            elif self._introduces(node, first=index == 0):
-                leading = index + 1
-            else:
-                break
-        return leading
-
-    def _introduces(self, node: Node, *, first: bool) -> bool:
-        grammar = self.tree.grammar
-        if node.type in grammar.imports or node.type in grammar.packages:
-            return True
-        if first and self.tree.is_docstring(node):
-            return True
-        if node.type in grammar.importing and self.tree.imports(node):
-            return True
-        names = [name for _, name in self.tree.names_bound(node)]
-        return grammar.docstrings and bool(names) and all(name[:2] == name[-2:] == "__" for name in names)
-
-    def _members(self, groups: Sequence[_Group], end: int, scope: _Scope) -> list[Unit]:
+    def _members(self, groups: Sequence[Group], end: int, scope: _Scope) -> list[Unit]:
         units: list[Unit] = []
         for group, stop in zip(groups, [*(group.start for group in groups[1:]), end], strict=False):
             definition = group.definition
@@ -189,7 +137,7 @@ class _Outline:
             return True
         return self.tree.holds_definitions(start, end) and not self._fits_whole(start, end)
 
-    def _unit(self, group: _Group, definition: Definition, stop: int, scope: _Scope) -> Unit:
+    def _unit(self, group: Group, definition: Definition, stop: int, scope: _Scope) -> Unit:
         """The unit of a definition, whole."""
         space, tree = group.space, self.tree
         owner = scope.qualified(*space.names, space.owner or definition.owner)
@@ -226,7 +174,7 @@ class _Outline:
             links=tested,
         )
 
-    def _whole(self, group: _Group, definition: Definition, stop: int, scope: _Scope) -> list[Unit]:
+    def _whole(self, group: Group, definition: Definition, stop: int, scope: _Scope) -> list[Unit]:
         unit = self._roomy(self._unit(group, definition, stop, scope))
         node = definition.node
 
@@ -244,17 +192,17 @@ class _Outline:
             meter=self.meter,
         )
 
-    def _type(self, group: _Group, definition: Definition, stop: int, scope: _Scope) -> list[Unit]:
+    def _type(self, group: Group, definition: Definition, stop: int, scope: _Scope) -> list[Unit]:
         """A type's head with its leading fields, then its members."""
         whole = self._unit(group, definition, stop, scope)
-        items = list(self.tree.flattened(definition.body.children, Space(), self._fits))
+        items = list(items_of(self.tree, definition.body.children, self._fits))
         opening = (
             index
             for index, item in enumerate(items)
             if item.node is None or definition_of(item.node, self.tree) is not None
         )
         fields = next(opening, len(items))
-        groups = self._groups(items[fields:], items[fields - 1].end if fields else self._start(definition))
+        groups = groups_of(self.tree, items[fields:], items[fields - 1].end if fields else self._start(definition))
         groups = [member for member in groups if group.start < member.start < stop]
         unit = replace(whole, end=groups[0].start if groups else stop)
         symbol = whole.symbol or ""
@@ -266,7 +214,7 @@ class _Outline:
         own = self._fitted(self._roomy(unit), items[:fields], limit=self.sizes.max_tokens)
         return [*own, *self._members(groups, stop, inner)]
 
-    def _run(self, group: _Group, stop: int, scope: _Scope) -> list[Unit]:
+    def _run(self, group: Group, stop: int, scope: _Scope) -> list[Unit]:
         tree = self.tree
         nodes = [item.node for item in group.items if item.node is not None]
         bound = [tree.names_bound(node) for node in nodes]
@@ -286,7 +234,7 @@ class _Outline:
         unit = Unit(
             start=group.start,
             end=stop,
-            path=f"{kind}:{'.'.join(filter(None, (owner, names[0] if names else self._mark(group))))}",
+            path=f"{kind}:{'.'.join(filter(None, (owner, names[0] if names else mark_of(tree, group))))}",
             kind=kind,
             level=scope.level,
             parents=scope.parents,
@@ -323,32 +271,6 @@ class _Outline:
 
         # Nothing is repeated where a statement ends, so these are cuts like the others.
         return Cuts.between(unit.start, unit.end, cuts.refined(tree.source, within, limit, self.meter).positions)
-
-    def _groups(self, items: Sequence[Item], previous: int) -> list[_Group]:
-        """Items as units: a header such as `else:` opens the unit of what follows it."""
-        tree = self.tree
-        groups: list[tuple[int, list[Item], Definition | None, bool]] = []
-        floor = tree.next_line(previous, 0) if previous else 0
-        header: int | None = None
-        headed = running = False
-        for item in items:
-            apart = header is not None or item.start >= floor  # else it begins on the line that the one before ends on
-            start = tree.lead(floor, item.start) if apart else floor
-            if item.node is None:
-                if apart and header is None:
-                    header = start
-                headed = headed or item.heads
-                running = False
-            else:
-                definition = definition_of(item.node, tree)
-                same = bool(groups) and groups[-1][1][0].space == item.space
-                if groups and (not apart or (running and definition is None and same)):
-                    groups[-1][1].append(item)
-                else:
-                    groups.append((start if header is None else header, [item], definition, headed))
-                header, headed, running = None, False, definition is None
-            floor = tree.next_line(item.end, floor)
-        return [_Group(start, tuple(joined), definition, heads) for start, joined, definition, heads in groups]
 
     def _roomy(self, unit: Unit) -> Unit:
         """The unit under as much of its context as leaves it whole, where it can be whole."""
@@ -388,18 +310,6 @@ class _Outline:
             return body.children[0].end_byte
         before = body.prev_sibling
         return before.end_byte if before is not None else body.start_byte
-
-    def _mark(self, group: _Group) -> str:
-        """A name for statements that define none: from their first line, so that edits elsewhere do not move it."""
-        first = group.items[0].start
-        end = self.tree.source.find(b"\n", first)
-        line = self.tree.source[first : end if end >= 0 else len(self.tree.source)]
-        return sha256(line.strip()).hexdigest()[:12]
-
-
-def _directive(node: Node) -> bool:
-    """Whether a statement is nothing but a string, such as "use strict"."""
-    return node.named_child_count == 1 and node.named_children[0].type == "string"
 
 
 def _under(context: str, line: str) -> str:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from tree_sitter import QueryCursor
 
-from pipelines.chunking.code_syntax import Tree, dotted, query_of
+from pipelines.chunking.code_names import LONGEST_NAME, dotted
+from pipelines.chunking.code_tree import Tree, query_of
 from pipelines.chunking.hierarchy import Facts, Positions
 from pipelines.domain.links import Link, LinkKind
 
@@ -115,21 +116,21 @@ _CAPTURES = {
 def _captured(tree: Tree, capture: str) -> Iterator[tuple[int, str]]:
     """Names of one kind by place; of a member of what bears no name, that member's after a dot."""
     source, covered = tree.source, 0
-    for node in sorted(tree.found.get(capture, ()), key=lambda node: (node.start_byte, -node.end_byte)):
+    nodes = tree.found.get(capture, [])
+    if capture == "mention":
+        nodes = sorted(nodes, key=lambda node: (node.start_byte, -node.end_byte))
+    for node in nodes:
         start, end = node.start_byte, node.end_byte
         if capture == "mention" and start < covered:
             continue  # a part of the qualified name before it
         covered = end
         if capture == "invoked" and (parent := node.parent) is not None:
             start = parent.start_byte
-        name = dotted(source[max(start, end - _LONGEST) : end])
+        name = dotted(source[max(start, end - LONGEST_NAME) : end])
         if name and source[max(0, start - 2) : start].endswith((b"::", b".", b"->")):
             name = f".{name.removeprefix('.')}"
         if name:
             yield start, name
-
-
-_LONGEST = 200
 
 
 def _implemented(tree: Tree, resolver: _Resolver) -> Iterator[tuple[str, Link]]:

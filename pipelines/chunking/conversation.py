@@ -68,10 +68,10 @@ class _Session:
 def chunk_conversation(
     document: Document, sizes: ChunkSizes, count_tokens: TokenCounter, *, similarity: Similarity | None = None
 ) -> list[Chunk]:
-    """Every exchange of a session, and its topics and the session itself where they fit as a whole.
+    """Every exchange of a session, its topics, and the session itself where it fits as a whole.
 
     A chunk of a topic or a session holds what its exchanges hold once more: a question on one turn finds the exchange,
-    one on the matter finds the topic.
+    one on the matter finds the topic. A topic above the maximum is several chunks of whole exchanges.
 
     Args:
         similarity: Of turns; without it topics end only where the transcript says so.
@@ -110,20 +110,40 @@ def _units(session: _Session, topics: Sequence[Segment]) -> Iterator[Unit]:
         every = tuple(exchange for topic in topics for exchange in topic.exchanges)
         yield Unit(start=0, end=size, path=_SESSION, kind=_SESSION, level=0, attributes=_attributes(session, every))
     for topic in topics:
-        path = _topic_path(session.source, topic)
-        if len(topics) > 1 and len(topic.exchanges) > 1 and session.meter.fits(topic.start, topic.end, most):
-            yield Unit(
-                start=topic.start,
-                end=topic.end,
-                path=path,
-                kind="topic",
-                level=1,
-                parents=(_SESSION,),
-                heading_path=(topic.topic,) if topic.topic else (),
-                attributes=_attributes(session, topic.exchanges),
-            )
-        for exchange in topic.exchanges:
-            yield from _exchange_units(session, topic, exchange, (path, _SESSION))
+        parents: tuple[str, ...] = (_SESSION,)
+        for run in _runs(session, topic):
+            if len(run) > 1 and (run[0].start, run[-1].end) != (0, size):
+                unit = _topic_unit(session, topic, run)
+                yield unit
+                parents = (unit.path, _SESSION)
+            for exchange in run:
+                yield from _exchange_units(session, topic, exchange, parents)
+
+
+def _runs(session: _Session, topic: Segment) -> Iterator[list[Exchange]]:
+    """A topic whole; where it is above the maximum, runs of its exchanges that are not."""
+    run: list[Exchange] = []
+    for exchange in topic.exchanges:
+        if run and not session.meter.fits(run[0].start, exchange.end, session.sizes.max_tokens):
+            yield run
+            run = []
+        run.append(exchange)
+    yield run
+
+
+def _topic_unit(session: _Session, topic: Segment, run: Sequence[Exchange]) -> Unit:
+    named = run[0] is topic.exchanges[0] and topic.topic
+    return Unit(
+        start=run[0].start,
+        end=run[-1].end,
+        path=f"topic:{named or _exchange_path(session.source, run[0])}",
+        kind="topic",
+        level=1,
+        parents=(_SESSION,),
+        share=(run[-1].end - run[0].start) / (topic.end - topic.start),
+        heading_path=(topic.topic,) if topic.topic else (),
+        attributes=_attributes(session, run),
+    )
 
 
 def _exchange_units(session: _Session, topic: Segment, exchange: Exchange, parents: tuple[str, ...]) -> Iterator[Unit]:
@@ -231,10 +251,6 @@ def _exchange_path(source: bytes, exchange: Exchange) -> str:
     """Named by its first turn, so that it stays the same whatever is said elsewhere."""
     first = exchange.places[0] if exchange.places else None
     return f"turn:{_digest(source[first.start : first.end])}" if first else "turns"
-
-
-def _topic_path(source: bytes, topic: Segment) -> str:
-    return f"topic:{topic.topic or _exchange_path(source, topic.exchanges[0])}"
 
 
 def _digest(data: bytes) -> str:

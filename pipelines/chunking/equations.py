@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from pipelines.chunking.sections import PARAGRAPH, Block
+from pipelines.chunking.outline import PARAGRAPH, Block
 from pipelines.chunking.splitting import sentences
 
 Span = tuple[int, int]

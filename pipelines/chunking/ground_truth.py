@@ -13,10 +13,12 @@ from dataclasses import dataclass, replace
 from tree_sitter import Node
 
 from pipelines.chunking.chunker import chunk_or_fallback
+from pipelines.chunking.code_definitions import definition_of
 from pipelines.chunking.code_grammars import GRAMMARS
-from pipelines.chunking.code_syntax import Space, Tree, definition_of, docstring_of
+from pipelines.chunking.code_items import items_of
+from pipelines.chunking.code_tree import Tree, docstring_of
 from pipelines.chunking.markdown import markdown_outline
-from pipelines.chunking.sections import Block, Heading
+from pipelines.chunking.outline import Block, Heading
 from pipelines.chunking.sizes import ChunkSizes, TokenCounter
 from pipelines.chunking.splitting import decoded, encoded
 from pipelines.domain.chunks import Chunk
@@ -38,6 +40,7 @@ class SyntheticQuestion:
     Attributes:
         chunk_id, content_hash: The chunk that it was taken out of, as chunking the masked document gives it.
         kind: "docstring" or "heading".
+        place: Byte offset in the masked document at which it was taken out.
     """
 
     text: str
@@ -45,6 +48,7 @@ class SyntheticQuestion:
     chunk_id: ChunkId
     content_hash: ContentHash
     kind: str
+    place: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,7 @@ def masked(
             chunk_id=chunk.chunk_id,
             content_hash=chunk.content_hash,
             kind=kind,
+            place=place,
         )
         for mask, place in zip(masks, places, strict=True)
         if mask.question not in flat and (chunk := _holding(chunks, place)) is not None
@@ -130,7 +135,7 @@ def _masks(document: Document) -> list[_Mask]:
 
 def _docstrings(tree: Tree, nodes: Sequence[Node]) -> Iterator[Node]:
     """Docstrings of the functions and types that may be units of their own, in source order."""
-    for item in tree.flattened(nodes, Space(), lambda _start, _end: True):
+    for item in items_of(tree, nodes, lambda _start, _end: True):
         definition = definition_of(item.node, tree)
         if definition is None:
             continue

@@ -14,7 +14,8 @@ from markdown_it.token import Token
 
 from pipelines.chunking.equations import fenced_equations, with_explanations
 from pipelines.chunking.hierarchy import Positions
-from pipelines.chunking.sections import ANCHOR, HEADING, LIST, PARAGRAPH, WHOLE, Block, Heading, Outline, chunk_outline
+from pipelines.chunking.outline import ANCHOR, HEADING, LIST, PARAGRAPH, WHOLE, Block, Heading, Outline
+from pipelines.chunking.sections import chunk_outline
 from pipelines.chunking.sizes import ChunkSizes, TokenCounter
 from pipelines.chunking.splitting import encoded
 from pipelines.domain.chunks import Chunk

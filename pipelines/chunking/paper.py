@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from pipelines.chunking.paper_latex import latex_outline
+from pipelines.chunking.paper_latex import latex_names, latex_outline
 from pipelines.chunking.paper_markdown import markdown_paper_outline
 from pipelines.chunking.sections import chunk_outline
 from pipelines.chunking.sizes import ChunkSizes, TokenCounter
@@ -26,6 +28,13 @@ _ABSTRACT = re.compile(
 _REFERENCES = re.compile(
     r"^#{1,4}[ \t]+(?:[0-9IVX]{1,5}\.?[ \t]+)?(?:references|bibliography|works cited|literature)\b[^\n]{0,20}$",
     re.MULTILINE | re.IGNORECASE,
+)
+
+_LONGEST_HEAD = 8000  # characters: what stands before the abstract of a paper
+_TITLE = re.compile(r"^#[ \t]+([^\n]{1,400}?)[ \t#]*$", re.MULTILINE)
+_AUTHORS = re.compile(r"^\**authors?:?\**:?[ \t]+([^\n]{1,4000})$", re.MULTILINE | re.IGNORECASE)
+_NUMBER = re.compile(
+    r"^\**(doi|arxiv)\**[ \t]*[:/][ \t]*(?:https?://doi\.org/)?(\S{1,200})", re.MULTILINE | re.IGNORECASE
 )
 
 
@@ -51,6 +60,38 @@ def is_paper(text: str, name: str) -> str | None:
         return LATEX
     abstract = _ABSTRACT.search(text)
     return MARKDOWN if abstract and _REFERENCES.search(text, abstract.end()) else None
+
+
+@dataclass(frozen=True, slots=True)
+class PaperFacts:
+    """What a paper says of itself: by this others that cite it find it.
+
+    Attributes:
+        numbers: Its DOI and arXiv number, by "doi" and "arxiv".
+    """
+
+    title: str | None
+    authors: tuple[str, ...]
+    numbers: Mapping[str, str]
+
+
+def paper_facts(text: str, language: str) -> PaperFacts:
+    r"""Title, authors and numbers from the head of a paper.
+
+    Examples:
+        >>> head = "# On reeds\n\nAuthors: A. Writer; B. Other\n\nDOI: 10.1000/reeds\n\n## Abstract\n"
+        >>> facts = paper_facts(head, "markdown")
+        >>> facts.title, facts.authors, dict(facts.numbers)
+        ('On reeds', ('A. Writer', 'B. Other'), {'doi': '10.1000/reeds'})
+    """
+    if language == LATEX:
+        return PaperFacts(*latex_names(encoded(text)), {})
+    abstract = _ABSTRACT.search(text)
+    head = text[: min(abstract.start() if abstract else _LONGEST_HEAD, _LONGEST_HEAD)]
+    title, authors = _TITLE.search(head), _AUTHORS.search(head)
+    listed = (name.strip(" *_") for name in authors.group(1).split(";")) if authors else ()
+    numbers = {match.group(1).lower(): match.group(2).rstrip(".,;") for match in _NUMBER.finditer(head)}
+    return PaperFacts(title.group(1).strip() if title else None, tuple(filter(None, listed)), numbers)
 
 
 def chunk_paper(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:

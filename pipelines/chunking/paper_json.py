@@ -51,6 +51,7 @@ def paper_from_json(value: object) -> str | None:
     authors = "; ".join(_names(next((layer["authors"] for layer in layers if layer.get("authors")), None)))
     labels = dict(_labels(sections))
     parts = [f"# {_line(title)}" if title else "", authors and f"Authors: {authors}"]
+    parts += dict.fromkeys(number for layer in layers for number in _identifiers(layer))
     parts += ["## Abstract", *abstract] if abstract else []
     parts += _sections(sections)
     references = next((found for layer in layers if (found := _first(layer, _REFERENCES))), None)

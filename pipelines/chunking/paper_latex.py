@@ -13,7 +13,7 @@ from pipelines.chunking.citations import Reference, links_to
 from pipelines.chunking.equations import with_explanations
 from pipelines.chunking.hierarchy import Positions
 from pipelines.chunking.latex_text import balanced, masked, plain
-from pipelines.chunking.sections import HEADING, LIST, WHOLE, Block, Heading, Outline
+from pipelines.chunking.outline import HEADING, LIST, WHOLE, Block, Heading, Outline
 from pipelines.chunking.splitting import decoded
 from pipelines.domain.links import Link, LinkKind
 
@@ -73,6 +73,19 @@ def latex_outline(source: bytes) -> Outline:
         links=Positions.of([*_references(text), *_citations(cited, bibliography)]),
         notes=Positions.of([*notes, *_authors(text, reader.head)]),
     )
+
+
+def latex_names(source: bytes) -> tuple[str | None, tuple[str, ...]]:
+    r"""Title and authors of a paper.
+
+    Examples:
+        >>> latex_names(rb"\title{On \emph{Reeds}} \author{A. Writer\\ Marsh \and B. Other}")
+        ('On Reeds', ('A. Writer', 'B. Other'))
+    """
+    text = masked(source)
+    title = _TITLE.search(text)
+    said = plain(decoded(text[title.end() : balanced(text, title.end())])) if title else ""
+    return said or None, tuple(_names(text))
 
 
 @dataclass(slots=True)
@@ -283,12 +296,15 @@ def _bibliography(text: bytes) -> Iterator[Reference]:
 
 def _authors(text: bytes, head: int | None) -> Iterator[tuple[int, tuple[str, str]]]:
     """The names of the authors, as a fact of the place where the title stands."""
-    names: list[str] = []
+    names = list(_names(text))
+    if names and head is not None:
+        yield head, ("authors", "; ".join(names))
+
+
+def _names(text: bytes) -> Iterator[str]:
     done = 0
     for match in _AUTHOR.finditer(text):
         if match.start() >= done:  # no list of authors stands in another
             done = balanced(text, match.end())
             listed = (plain(part.partition("\\\\")[0]) for part in _AND.split(decoded(text[match.end() : done])))
-            names += filter(None, listed)
-    if names and head is not None:
-        yield head, ("authors", "; ".join(names))
+            yield from filter(None, listed)

@@ -11,7 +11,7 @@ from operator import itemgetter
 from pipelines.chunking.citations import Bibliography, Reference, entry, links_to
 from pipelines.chunking.hierarchy import Positions
 from pipelines.chunking.markdown import markdown_outline
-from pipelines.chunking.sections import HEADING, LIST, PARAGRAPH, WHOLE, Block, Outline
+from pipelines.chunking.outline import HEADING, LIST, PARAGRAPH, WHOLE, Block, Outline
 from pipelines.chunking.splitting import decoded, encoded
 from pipelines.domain.links import Link
 

@@ -7,8 +7,9 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from pipelines.chunking.hierarchy import Positions
+from pipelines.chunking.outline import Outline
 from pipelines.chunking.rst_blocks import RstBlocks, label_of, rst_blocks
-from pipelines.chunking.sections import Outline, chunk_outline
+from pipelines.chunking.sections import chunk_outline
 from pipelines.chunking.sizes import ChunkSizes, TokenCounter
 from pipelines.chunking.splitting import decoded, encoded
 from pipelines.domain.chunks import Chunk

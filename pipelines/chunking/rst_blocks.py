@@ -9,14 +9,14 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from pipelines.chunking.sections import ANCHOR, HEADING, LIST, PARAGRAPH, WHOLE, Block, Heading
+from pipelines.chunking.outline import ANCHOR, HEADING, LIST, PARAGRAPH, WHOLE, Block, Heading
 from pipelines.chunking.splitting import decoded
 
 _TAB = 8  # columns, as the language defines
 _SHORTEST_RULE = 4  # signs: a shorter line under a longer title is text
 _NOTE_CHARACTERS = 300  # of a reference are kept beside what cites it
 _DEEPEST = 8  # what is nested deeper is not looked into
-_ADORNMENT = re.compile(rb"([!-/:-@\[-`{-~])\1+$")
+_ADORNMENT = re.compile(rb"([!-/:-@\[-`{-~])\1*$")
 _EXPLICIT = re.compile(rb"\.\.(?:\s|$)")
 _DIRECTIVE = re.compile(rb"\.\.\s+(?:\|[^|]{1,200}\|\s+)?([A-Za-z][\w:+.-]{0,60}?)\s?::(?:\s+(.*))?$")
 _LABEL = re.compile(rb"\.\.\s+_(`[^`]{1,200}`|(?:\\.|[^:\\]){1,200}):(?:\s+(.*))?$")
@@ -35,8 +35,8 @@ _LITERAL = re.compile(
 )
 _SHOWN = frozenset({"parsed-literal", "table", "list-table", "figure"})
 _DESCRIPTION = re.compile(
-    "function|class|method|staticmethod|classmethod|attribute|property|data|exception|decorator|module|describe"
-    "|macro|type|struct|enum|member|var|option|confval|envvar|object|setting"
+    "(?:auto)?(?:function|class|method|staticmethod|classmethod|attribute|property|data|exception|decorator|module|describe"
+    "|macro|type|struct|enum|member|var|option|confval|envvar|object|setting)"
 )
 
 
@@ -165,7 +165,13 @@ class _Reader:
     def _title(self, line: int, end: int) -> tuple[Block, int] | None:
         text, *following = self.texts[line : min(end, line + 3)]
         if _ADORNMENT.match(text):
-            if len(following) == 2 and following[1][:1] == text[:1] and _ADORNMENT.match(following[1]) and following[0]:
+            if (
+                len(following) == 2
+                and following[0]
+                and following[1][:1] == text[:1]
+                and len(text) > 1
+                and _ADORNMENT.match(following[1])
+            ):
                 return self._heading(line, following[0], (text[:1], True), line + 3)
             # A line of signs between paragraphs divides them.
             apart = len(text) >= _SHORTEST_RULE and not (following and following[0])
@@ -258,5 +264,5 @@ class _Reader:
         self.found.anchors += [(self._starts[line], found) for found in described]
         self.found.objects += [(self._starts[line], found) for found in described]
         self._unmark(line, after, b"")
-        block = self._container(line, after, depth, name)
+        block = self._container(line, after, depth, name.removeprefix("auto"))
         return replace(block, special=True, name=signature)

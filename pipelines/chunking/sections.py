@@ -2,88 +2,19 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import pairwise, takewhile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from pipelines.chunking.hierarchy import Facts, Positions, Unit, assemble, fitted
+from pipelines.chunking.hierarchy import Facts, Unit, assemble
+from pipelines.chunking.outline import ANCHOR, DEEPEST, PREAMBLE, Block, Heading, Outline
+from pipelines.chunking.runs import parts_of, runs_of
 from pipelines.chunking.sizes import ChunkSizes, TokenCounter
-from pipelines.chunking.splitting import Cuts, Meter, sentences
+from pipelines.chunking.splitting import Meter
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
-from pipelines.domain.links import Link
 
-ANCHOR = "anchor"
-HEADING = "heading"
-LIST = "list"
-PARAGRAPH = "paragraph"
-PREAMBLE = "preamble"
-WHOLE = "whole"  # a fence, a table, a directive: cut at lines alone
 _PATH_SEPARATOR = " > "
-_DEEPEST = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """A heading of a document.
-
-    Attributes:
-        rank: From 1 for the widest sections; 0 for the title of a document that says which its title is.
-        anchor: The identifier that the text gives it.
-    """
-
-    rank: int
-    title: str
-    anchor: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A block of a document: what lies between two of them belongs to the first.
-
-    Attributes:
-        kind: What it is: `PARAGRAPH` and `LIST` have cuts inside, `HEADING` and `ANCHOR` stay with what follows.
-        heading: What a heading that opens a section says.
-        inner: The items of a list, the blocks of a quote: where it is cut when it is too long.
-        uncut: Spans inside it that no cut between sentences falls into, disjoint and in order.
-        special: Whether it is a unit of its own where its section is too long to stay whole.
-        name: What tells it apart from others of its kind.
-    """
-
-    start: int
-    end: int
-    kind: str = PARAGRAPH
-    heading: Heading | None = None
-    inner: tuple[Block, ...] = ()
-    uncut: tuple[tuple[int, int], ...] = ()
-    special: bool = False
-    name: str | None = None
-
-    @property
-    def leads(self) -> bool:
-        """Whether it stays with the block after it."""
-        return self.kind in {HEADING, ANCHOR}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outline:
-    """What a reader finds in a document.
-
-    Attributes:
-        blocks: At the top level, in order, disjoint.
-        front: Length of the front matter in bytes.
-        anchors: Names by which places are referred to.
-        notes: Facts about places, as name and value.
-    """
-
-    blocks: Sequence[Block]
-    front: int = 0
-    anchors: Positions[str] = field(default_factory=Positions)
-    links: Positions[Link] = field(default_factory=Positions)
-    notes: Positions[tuple[str, str]] = field(default_factory=Positions)
 
 
 def chunk_outline(
@@ -98,17 +29,8 @@ def chunk_outline(
     sections = _with_depths(_with_preamble(_sections(outline.blocks), sizes, meter), sizes, meter)
     units: list[Unit] = []
     for section, unit in _units(sections, outline.front, len(source)):
-        for run, blocks in _runs(section, unit, sizes, meter):
-            parts = fitted(
-                run,
-                partial(_cuts, blocks, run, source, sizes, meter),
-                limit=sizes.target_tokens,
-                source=source,
-                sizes=sizes,
-                meter=meter,
-                sentence_cuts=partial(_sentence_cuts, blocks, run, source, sizes, meter),
-            )
-            units += _parts_named(parts, run, blocks)
+        for run, blocks in runs_of(section.blocks, unit, sizes, meter):
+            units += parts_of(run, blocks, source, sizes, meter)
     units = [_annotated(unit, outline) for unit in units]
     return assemble(document, source, units, facts=Facts(links=outline.links), sizes=sizes, count_tokens=count_tokens)
 
@@ -181,7 +103,7 @@ def _with_depths(sections: Sequence[_Section], sizes: ChunkSizes, meter: Meter) 
     index = 0
     while index < len(sections):
         section, end = sections[index], index + 1
-        if section.rank >= _DEEPEST:
+        if section.rank >= DEEPEST:
             while end < len(sections) and sections[end].rank > section.rank:
                 end += 1
             below = [block for inner in sections[index:end] for block in inner.blocks]
@@ -222,7 +144,7 @@ def _units(sections: Sequence[_Section], front: int, size: int) -> Iterator[tupl
                 end=end,
                 path=_path(headings) if headings else PREAMBLE,
                 kind="section" if headings else PREAMBLE,
-                level=0 if whole else min(section.rank or _DEEPEST, _DEEPEST),
+                level=0 if whole else min(section.rank or DEEPEST, DEEPEST),
                 parents=above if headings and section is not title else (),
                 context=_context(headings[: section.own]),
                 part_context=_context(headings),
@@ -238,133 +160,6 @@ def _path(headings: Sequence[Heading]) -> str:
 
 def _context(headings: Sequence[Heading]) -> str:
     return _PATH_SEPARATOR.join(heading.title for heading in headings)
-
-
-def _runs(section: _Section, unit: Unit, sizes: ChunkSizes, meter: Meter) -> Iterator[tuple[Unit, Sequence[Block]]]:
-    """A section's unit; where it is too long, one for each special block and for each run of blocks between them.
-
-    The first stands for the section; the others are its children on level 3.
-    """
-    runs = _apart(section.blocks, unit, sizes, meter)
-    starts = [unit.start, *(blocks[0].start for blocks in runs[1:]), unit.end]
-    times: Counter[str] = Counter()
-    for number, (blocks, (start, end)) in enumerate(zip(runs, pairwise(starts), strict=True)):
-        share = (end - start) / max(1, unit.end - unit.start)
-        if number == 0:
-            yield replace(unit, start=start, end=end, share=share), blocks
-            continue
-        apart = next((block for block in blocks if _is_apart(block, sizes, meter)), None)
-        kind = unit.part_kind if apart is None else apart.kind
-        times[kind] += 1
-        name = apart.name if apart is not None and apart.name else times[kind]
-        yield (
-            replace(
-                unit,
-                start=start,
-                end=end,
-                share=share if apart is None else 1.0,
-                path=f"{unit.path}/{kind}:{name}",
-                kind=kind,
-                level=_DEEPEST,
-                parents=(unit.path, *unit.parents),
-                context=unit.part_context,
-            ),
-            blocks,
-        )
-
-
-def _apart(blocks: Sequence[Block], unit: Unit, sizes: ChunkSizes, meter: Meter) -> list[list[Block]]:
-    """Runs of blocks; what is below the minimum stays with the special block beside it."""
-    room = sizes.target_tokens - meter.of_context(unit.context)
-    whole = meter.fits(unit.start, unit.end, room) and not any(_is_long(block, sizes, meter) for block in blocks)
-    runs: list[list[Block]] = []
-    between: list[Block] = []
-    for block in blocks:
-        if whole or not _is_apart(block, sizes, meter):
-            between.append(block)
-            continue
-        leading = _taken_from_end(between)
-        if between and not _is_short(between, sizes, meter):
-            runs.append(between)
-            between = []
-        runs.append([*between, *leading, block])
-        between = []
-    if between and runs and _is_short(between, sizes, meter):
-        runs[-1] += between
-    elif between or not runs:
-        runs.append(between)
-    return runs
-
-
-def _taken_from_end(blocks: list[Block]) -> list[Block]:
-    """The blocks at the end that stay with what follows, taken off."""
-    count = sum(1 for _ in takewhile(lambda block: block.leads, reversed(blocks)))
-    taken = blocks[len(blocks) - count :]
-    del blocks[len(blocks) - count :]
-    return taken
-
-
-def _is_short(blocks: Sequence[Block], sizes: ChunkSizes, meter: Meter) -> bool:
-    return meter.fits(blocks[0].start, blocks[-1].end, sizes.min_tokens - 1)
-
-
-def _is_apart(block: Block, sizes: ChunkSizes, meter: Meter) -> bool:
-    return (block.special and not _is_short([block], sizes, meter)) or _is_long(block, sizes, meter)
-
-
-def _is_long(block: Block, sizes: ChunkSizes, meter: Meter) -> bool:
-    limit = sizes.paragraph_tokens
-    return block.kind == PARAGRAPH and limit is not None and not meter.fits(block.start, block.end, limit)
-
-
-def _parts_named(parts: Sequence[Unit], run: Unit, blocks: Sequence[Block]) -> Iterator[Unit]:
-    """The parts with their share of the section, and the kind of the one special block that they hold."""
-    for part in parts:
-        first = bisect_right(blocks, part.start, key=lambda block: block.end)
-        last = bisect_left(blocks, part.end, key=lambda block: block.start)
-        held = [block for block in blocks[first:last] if not block.leads]
-        kind = held[0].kind if part.kind == run.part_kind and len(held) == 1 and held[0].special else part.kind
-        yield replace(part, kind=kind, share=part.share if part is run else part.share * run.share)
-
-
-def _cuts(blocks: Sequence[Block], unit: Unit, source: bytes, sizes: ChunkSizes, meter: Meter) -> Cuts:
-    """Cuts before blocks, and inside those that are too long alone."""
-    return Cuts.between(unit.start, unit.end, _between(blocks, source, sizes, meter))
-
-
-def _sentence_cuts(blocks: Sequence[Block], unit: Unit, source: bytes, sizes: ChunkSizes, meter: Meter) -> Cuts:
-    """The same, and cuts between the sentences of every paragraph, however short."""
-    prose = (
-        position
-        for block in blocks
-        if block.kind == PARAGRAPH and not block.inner
-        for position in _outside(block.uncut, sentences(source, block.start, block.end))
-    )
-    return Cuts.between(unit.start, unit.end, [*_between(blocks, source, sizes, meter), *prose])
-
-
-def _between(blocks: Sequence[Block], source: bytes, sizes: ChunkSizes, meter: Meter) -> Iterator[int]:
-    leads = True
-    for block in blocks:
-        if not leads:
-            yield block.start
-        leads = block.leads
-        limit = sizes.max_tokens
-        if block.kind == LIST:
-            limit = sizes.target_tokens if sizes.list_tokens is None else sizes.list_tokens
-        if meter.fits(block.start, block.end, limit):
-            continue
-        if block.inner:
-            yield from _between(block.inner, source, sizes, meter)
-        elif block.kind != WHOLE:
-            yield from _outside(block.uncut, sentences(source, block.start, block.end))
-
-
-def _outside(spans: Sequence[tuple[int, int]], positions: Iterable[int]) -> Iterator[int]:
-    for position in positions:
-        before = bisect_left(spans, position, key=lambda span: span[0])
-        if before == 0 or spans[before - 1][1] <= position:
-            yield position
 
 
 def _annotated(unit: Unit, outline: Outline) -> Unit:

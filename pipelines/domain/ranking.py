@@ -35,11 +35,16 @@ class Signal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose beliefs are read or fed: the leaf of the hierarchy global → domain → model → agent (LRN-5)."""
+    """Whose beliefs are read or fed: the leaf of the hierarchy global → domain → model → agent (LRN-5).
+
+    Attributes:
+        intent: What is asked for; it modifies what is read, and is a column of its own in what is fed.
+    """
 
     domain: Domain
     model: str = ANY
     agent: str = ANY
+    intent: str = ANY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

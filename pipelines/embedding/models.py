@@ -14,7 +14,7 @@ from pathlib import Path
 
 import huggingface_hub
 
-from pipelines.domain.errors import ModelUnavailableError
+from pipelines.domain.errors import ConfigurationError, ModelUnavailableError
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.runtime.files import files_below, sha256_of, sync_tree
 
@@ -80,6 +80,21 @@ def display_name(folder: Path, settings: EmbeddingSettings) -> str:
     plain = _BUNDLED_NAME if settings.model == BUNDLED else name
     named = "".join(letter if letter.isalnum() or letter in ".-" else "-" for letter in plain)
     return f"{named}-{settings.dimension}d" if settings.dimension else named
+
+
+def check_window(settings: EmbeddingSettings, folder: Path, longest: int | None) -> None:
+    """Refuse a window wider than a model reads.
+
+    Args:
+        longest: In tokens, special ones included; None where the model sets no bound.
+
+    Raises:
+        ConfigurationError: It is wider.
+    """
+    if longest is not None and settings.max_tokens > longest:
+        raise ConfigurationError(
+            f"embedding.max_tokens: {folder.name} reads at most {longest} tokens, found {settings.max_tokens}"
+        )
 
 
 def _unpacked(parent: Path) -> Path:

@@ -6,15 +6,15 @@ each text alone, or on several of equal length at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 import torch
 from torch.nn import functional
 
+from pipelines.embedding.bert_files import Bert
 from pipelines.embedding.int8 import Int8Linear, Scratch
 
 
@@ -54,20 +54,22 @@ class _Run:
 class PackedBert:
     """The weights of a BERT, RoBERTa or XLM-RoBERTa, rounded to 8 bits, and its forward pass over packs of texts."""
 
-    def __init__(self, model: Any, pooling: str) -> None:
-        """Take a `transformers` model in evaluation mode, and how its tokens become one vector: "mean" or "cls"."""
-        config, embeddings = model.config, model.embeddings
-        self._pooling = pooling
-        self._heads = int(config.num_attention_heads)
-        self._words = embeddings.word_embeddings.weight.detach().float()
+    def __init__(self, weights: Mapping[str, torch.Tensor], model: Bert) -> None:
+        """Take the weights by the names that transformers gives them."""
+        embeddings = _Named(weights, f"{model.prefix}embeddings")
+        self._pooling = model.pooling
+        self._heads = model.heads
+        self._words = embeddings["word_embeddings.weight"]
         # Texts are never pairs here, so the first token type goes with every position.
-        positions = embeddings.position_embeddings.weight + embeddings.token_type_embeddings.weight[0]
-        self._positions = positions.detach().float()
-        self._first_position = 0 if config.model_type == "bert" else int(config.pad_token_id) + 1
-        self._norm = _norm(embeddings.LayerNorm)
-        self._layers = [_layer(layer) for layer in model.encoder.layer]
+        self._positions = embeddings["position_embeddings.weight"] + embeddings["token_type_embeddings.weight"][0]
+        self._first_position = model.first_position
+        self._norm = _norm(embeddings, model.epsilon)
+        names = {name.removeprefix(f"{model.prefix}encoder.layer.") for name in weights}
+        count = 1 + max(int(name.partition(".")[0]) for name in names if name[:1].isdigit())
+        layers = (_Named(weights, f"{model.prefix}encoder.layer.{number}") for number in range(count))
+        self._layers = [_layer(layer, model.epsilon) for layer in layers]
         self._widest = max(max(one.attend.outputs, one.widen.outputs) for one in self._layers)
-        self.dimension = int(config.hidden_size)
+        self.dimension = self._words.shape[1]
 
     def encode(self, ids: Sequence[Sequence[int]]) -> tuple[np.ndarray, list[np.ndarray]]:
         """Vectors of texts given as token ids, and their tokens' last states; best with equal lengths side by side.
@@ -151,18 +153,35 @@ def _runs(lengths: Sequence[int]) -> Iterator[_Run]:
         start += texts * length
 
 
-def _norm(norm: Any) -> _Norm:
-    return _Norm(norm.weight.detach().float(), norm.bias.detach().float(), float(norm.eps))
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """Some of a model's weights, by the end of their names."""
+
+    weights: Mapping[str, torch.Tensor]
+    start: str
+
+    def __getitem__(self, name: str) -> torch.Tensor:
+        return self.weights[f"{self.start}.{name}"].detach().float()
+
+    def linear(self, *names: str) -> Int8Linear:
+        """Layers that read the same input, as one."""
+        both = [torch.cat([self[f"{name}.{part}"] for name in names]) for part in ("weight", "bias")]
+        return Int8Linear(*both)
+
+    def within(self, name: str) -> _Named:
+        return _Named(self.weights, f"{self.start}.{name}")
 
 
-def _layer(layer: Any) -> _Layer:
-    attention = layer.attention
-    three = (attention.self.query, attention.self.key, attention.self.value)
+def _norm(named: _Named, epsilon: float) -> _Norm:
+    return _Norm(named["LayerNorm.weight"], named["LayerNorm.bias"], epsilon)
+
+
+def _layer(layer: _Named, epsilon: float) -> _Layer:
     return _Layer(
-        attend=Int8Linear(torch.cat([one.weight for one in three]), torch.cat([one.bias for one in three])),
-        attended=Int8Linear(attention.output.dense.weight, attention.output.dense.bias),
-        attention_norm=_norm(attention.output.LayerNorm),
-        widen=Int8Linear(layer.intermediate.dense.weight, layer.intermediate.dense.bias),
-        narrow=Int8Linear(layer.output.dense.weight, layer.output.dense.bias),
-        norm=_norm(layer.output.LayerNorm),
+        attend=layer.linear("attention.self.query", "attention.self.key", "attention.self.value"),
+        attended=layer.linear("attention.output.dense"),
+        attention_norm=_norm(layer.within("attention.output"), epsilon),
+        widen=layer.linear("intermediate.dense"),
+        narrow=layer.linear("output.dense"),
+        norm=_norm(layer.within("output"), epsilon),
     )

@@ -11,6 +11,7 @@ from tokenizers import Tokenizer
 from pipelines.domain.errors import ModelUnavailableError
 from pipelines.embedding.models import locate
 from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.embedding.word_counts import WordCounts, splits_at_words
 
 _WORD_MARKS = "\u2581\u0120"  # what tokenizers of bytes and of sentence pieces put before the first piece of a word
 
@@ -25,6 +26,8 @@ class TokenCounter:
     def __init__(self, folder: Path, max_tokens: int) -> None:
         self._tokenizer = read_tokenizer(folder)
         self.limit = max_tokens - self._tokenizer.num_special_tokens_to_add(is_pair=False)
+        special = [str(token) for token in self._tokenizer.get_added_tokens_decoder().values()]
+        self._words = WordCounts(special, self._exactly) if splits_at_words(self._tokenizer.to_str()) else None
 
     def cut(self, text: str, tokens: int) -> str:
         """The beginning of a text, `tokens` tokens of it at most."""
@@ -37,7 +40,11 @@ class TokenCounter:
 
     def __call__(self, text: str) -> int:
         """Length of a text in tokens; of any text, however long."""
-        return len(self._tokenizer.encode(encodable(text), add_special_tokens=False).ids)
+        known = None if self._words is None else self._words.count(text)
+        return self._exactly(text) if known is None else known
+
+    def _exactly(self, text: str) -> int:
+        return len(self._tokenizer.encode_batch_fast([encodable(text)], add_special_tokens=False)[0].ids)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,18 +81,13 @@ class GenerationBuilder:
             base: The generation that unchanged vectors and trained quantisers are taken from.
         """
         dense = self._dense_tasks(merged, parts, base)
+        built = list(self._map(build_vectors, dense))
+        found = {task.encoder: facts_of for task, facts_of in zip(dense, built, strict=True)}
         shards = self._shard_tasks(merged)
-        built = list(self._map(_run, [*dense, *shards]))
-        text = MergeShards(
-            tuple(task.folder for task in shards),
-            self._staging / LUCENE_FOLDER,
-            merged.counts["contents"],
-            self._settings.lexical,
-        )
-        self._one(build_merged, text)
+        graph, *_ = list(self._map(_run, [GraphTask(self._staging, found, self._settings.graph), *shards]))
+        if len(shards) > 1:
+            self._one(build_merged, self._merged_text(merged, shards))
         shutil.rmtree(self._work)
-        found = {task.encoder: facts_of for task, facts_of in zip(dense, built, strict=False)}
-        graph = self._one(build_graph_of, GraphTask(self._staging, found, self._settings.graph))
         return seal(self._staging, self._manifest(merged, found, facts, graph))
 
     def content_hash(self, merged: Merged, facts: Mapping[str, Any]) -> str:
@@ -129,16 +124,18 @@ class GenerationBuilder:
             for encoder, encoding in merged.encoders.items()
         ]
 
-    def _shard_tasks(self, merged: Merged) -> list[ShardTask]:
+    def _shard_tasks(self, merged: Merged) -> list[ShardTask | MergeShards]:
+        """Writers of the text index: one that writes it as it is, or several whose shards are merged after them."""
+        rows, settings = merged.counts["contents"], self._settings
+        shards = min(settings.shards, -(-rows // settings.rows_per_shard))
+        tables = self._staging / CHUNKS_FOLDER
+        tasks = shard_tasks(tables, self._work, rows=rows, shards=max(1, shards), settings=settings.lexical)
+        return [*tasks] if len(tasks) > 1 else [self._merged_text(merged, tasks)]
+
+    def _merged_text(self, merged: Merged, shards: Sequence[ShardTask | MergeShards]) -> MergeShards:
         rows = merged.counts["contents"]
-        worthwhile = -(-rows // self._settings.rows_per_shard)
-        return shard_tasks(
-            self._staging / CHUNKS_FOLDER,
-            self._work,
-            rows=rows,
-            shards=max(1, min(self._settings.shards, worthwhile)),
-            settings=self._settings.lexical,
-        )
+        tasks = tuple(task for task in shards if isinstance(task, ShardTask))
+        return MergeShards(tasks, self._staging / LUCENE_FOLDER, rows, self._settings.lexical)
 
     def _one(self, run: Callable[[Any], Found], task: Any) -> Found:
         found: list[Found] = list(self._map(run, [task]))
@@ -170,8 +167,10 @@ class GenerationBuilder:
         )
 
 
-def _run(task: DenseTask | ShardTask) -> DenseFacts | int:
-    return build_vectors(task) if isinstance(task, DenseTask) else build_shard(task)
+def _run(task: GraphTask | ShardTask | MergeShards) -> Any:
+    if isinstance(task, GraphTask):
+        return build_graph_of(task)
+    return build_shard(task) if isinstance(task, ShardTask) else build_merged(task)
 
 
 def _new_id(created_at: float, content_hash: str) -> GenerationId:

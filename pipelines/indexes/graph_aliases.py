@@ -27,6 +27,7 @@ _LEGAL_FORMS = frozenset(
     {"inc", "incorporated", "ltd", "limited", "llc", "corp", "corporation", "gmbh", "plc", "co", "ag"}
 )
 _LEADING = frozenset({"apache", "gnu", "the"})  # words before a name that many leave out
+_BLANKS = re.compile(r"(?<!\d) | (?!\d)")  # all but those between numbers: 1.12 is not 11.2
 _COMPACT = 5  # letters from which a name without its blanks is still told apart
 _SMALL_WORDS = frozenset({"of", "the", "and", "for", "in", "on", "de", "la"})
 _SURNAME = 4  # letters of a last name that stands for the whole
@@ -81,8 +82,8 @@ def _bare(key: str) -> str:
     words = key.split()
     while len(words) > 1 and words[-1] in _LEGAL_FORMS:
         words.pop()
-    compact = "".join(words)
-    return compact if len(compact) >= _COMPACT and not compact.isdigit() else " ".join(words)
+    compact = _BLANKS.sub("", " ".join(words))
+    return compact if len(compact) >= _COMPACT else " ".join(words)
 
 
 def _shortened(names: Sequence[Name]) -> Iterator[tuple[Key, Key]]:

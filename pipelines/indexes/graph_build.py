@@ -6,6 +6,7 @@ settings that its manifest holds among its parameters; so the generation's conte
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,8 @@ class GraphTask:
 
 def build_graph_of(task: GraphTask) -> dict[str, int]:
     """Build the graph of a staged generation, whose tables and vectors are there; see `build_graph`."""
+    # Whatever a worker left that died over it.
+    shutil.rmtree(task.staging / GRAPH_FOLDER, ignore_errors=True)
     dense = None
     if task.dense:
         encoder = min(task.dense)

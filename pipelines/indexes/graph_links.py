@@ -41,6 +41,8 @@ from pipelines.indexes.settings import GraphSettings
 
 _HOPS = 2  # packages that pass a name on to their importers, one within the other
 _PACKAGE = "/__init__.py"
+# Paths of tests and of what only tests use, whatever the language; a source's own name, the first part, says nothing.
+_TEST_FILES = r"/(tests?|__tests__|spec)/|(^|/)(test_|conftest\.)[^/]*$|(_test|_spec|\.test|\.spec|Tests?)\.[^/.]+$"
 _SQL = Path(__file__).with_suffix(".sql")
 _WORK_FACTS = ("doi", "arxiv", "arxiv_id", "key", "citation_key", "bibkey", "id")
 
@@ -65,6 +67,7 @@ def resolve_links(connection: Database, tables: Path, settings: GraphSettings) -
     values = {
         "documents": str(tables / "documents.parquet"),
         "chunks": str(tables / "chunks.parquet"),
+        "test_files": _TEST_FILES,
         **settings.model_dump(include={"name_confidence", "least_confidence"}),
     }
 

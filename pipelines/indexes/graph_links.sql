@@ -129,13 +129,13 @@ WITH best AS (
 )
 SELECT *, count(*) OVER (PARTITION BY number) AS bearers FROM near;
 
--- crossed: edges, each once; what is said more closely is not said again as a reference
+-- crossed: edges, each once; tests test no tests, and what is said more closely is not said again as a reference
 CREATE TABLE crossed AS
 WITH weighed AS (
-    SELECT kind, place, unit, declared,
+    SELECT kind, found.place, found.unit, declared,
            (1 - (1 - confidence) * (1 - share)) / bearers AS confidence
-    FROM found JOIN scopes USING (scope, member)
-    WHERE unit <> own
+    FROM found JOIN scopes USING (scope, member) JOIN places t ON t.place = found.unit
+    WHERE found.unit <> own AND (kind <> 'tests' OR declared OR NOT regexp_matches(t.uri, $test_files))
 ), kept AS (
     SELECT kind, place AS source, unit AS target, max(confidence) AS confidence, bool_or(declared) AS declared
     FROM weighed

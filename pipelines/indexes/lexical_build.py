@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -69,22 +69,25 @@ def build_shard(task: ShardTask) -> int:
 
 @dataclass(frozen=True, slots=True)
 class MergeShards:
-    """Shards to be merged, in their order, into the one index of a generation."""
+    """Shards that become, in their order, the one index of a generation; one alone is written where it belongs."""
 
-    shards: tuple[Path, ...]
+    shards: tuple[ShardTask, ...]
     folder: Path
     rows: int
     settings: LexicalSettings
 
 
 def build_merged(task: MergeShards) -> None:
-    """Merge shards and check the order of the result; running it again writes an equal index.
+    """Merge shards, or write the only one, and check the order of the result; run again it writes an equal index.
 
     Raises:
         CorruptionError: The merged index is not in row order.
     """
     shutil.rmtree(task.folder, ignore_errors=True)
-    merge_shards(task.shards, task.folder, task.settings)
+    if len(task.shards) == 1:
+        build_shard(replace(task.shards[0], folder=task.folder))
+    else:
+        merge_shards([shard.folder for shard in task.shards], task.folder, task.settings)
     with JAVA, contextlib.closing(java_class(_INDEX + "DirectoryReader").open(directory(task.folder))) as reader:
         check_order(reader, task.folder, task.rows, probes=max(1, task.rows))
 
@@ -92,7 +95,7 @@ def build_merged(task: MergeShards) -> None:
 def lexical_documents(chunks: Path, first: int, stop: int) -> Iterator[tuple[int, LexicalDocument]]:
     """(row, what Lucene is given of it) for rows [first, stop), read group by group."""
     spans = pq.read_table(chunks / "contents.parquet", columns=["first_chunk"])["first_chunk"].to_numpy()[first:stop]
-    documents = pq.read_table(chunks / "documents.parquet", columns=["uri", "title", "content_type"])
+    documents = pq.read_table(chunks / "documents.parquet", columns=["uri", "title", "content_type", "triggers"])
     uris = documents["uri"].combine_chunks()
     for position, batch in _groups(pq.ParquetFile(chunks / "chunks.parquet"), int(spans[0]), int(spans[-1]) + 1):
         lowest, above = np.searchsorted(spans, [position, position + batch.num_rows])
@@ -108,7 +111,7 @@ def _groups(chunks: pq.ParquetFile, start: int, stop: int) -> Iterator[tuple[int
     for group in range(chunks.num_row_groups):
         rows = chunks.metadata.row_group(group).num_rows
         if position < stop and position + rows > start:
-            yield position, chunks.read_row_group(group, columns=["uri", "text", "symbol", "defines"])
+            yield position, chunks.read_row_group(group, columns=["uri", "text", "sequence", "symbol", "defines"])
         position += rows
 
 
@@ -116,13 +119,16 @@ def lexical_document(chunk: Mapping[str, Any], document: Mapping[str, Any]) -> L
     """The text of a content by field, from its first chunk and that chunk's document.
 
     A record is its title and text once, as in published baselines. Code gets the words of its identifiers appended.
-    Every other chunk is its own text, which carries its headings already.
+    Every other chunk is its own text, which carries its headings already. The first chunk of a document also gets the
+    phrases that were declared for it, so that queries which hold one find it.
     """
     title, contents = document["title"] or "", chunk["text"]
     if document["content_type"] == ContentType.RECORD and title and not contents.startswith(title):
         contents = f"{title} {contents}"
     if document["content_type"] in CODE:
         contents = " ".join((contents, *code_terms(contents)))
+    if chunk["sequence"] == 0 and document["triggers"]:
+        contents = " ".join((contents, *document["triggers"]))
     names = (name for name in (chunk["symbol"], *chunk["defines"]) if name)
     return LexicalDocument(contents, title, " ".join(symbol_terms(names)))
 

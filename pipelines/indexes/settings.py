@@ -16,6 +16,7 @@ class VectorSettings(BaseModel):
     target_recall: float = Field(gt=0.0, le=1.0)
     recall_depth: int = Field(ge=1)
     recall_sample: int = Field(ge=1)
+    recall_margin: float = Field(ge=0.0)
     lists_per_root: float = Field(gt=0.0)
     points_per_list: int = Field(ge=1)
     training_points_per_list: int = Field(ge=1)

@@ -162,7 +162,7 @@ def index_vectors(folder: Path, settings: VectorSettings, *, trained: Trained | 
         for facts in _efforts(approximate, settings, most):
             found = _neighbours(DenseIndex(stored, facts, approximate), sample, settings.recall_depth)
             recall = _recall(found, truth)
-            if recall >= settings.target_recall:
+            if recall >= settings.target_recall + settings.recall_margin:
                 faiss.write_index(approximate, str(folder / FAISS_FILE))
                 return facts.model_copy(update={"recall": recall})
     return exact

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from pipelines.domain.documents import ContentType, Domain
-from pipelines.ingestion import transcripts
+from pipelines.ingestion import papers, transcripts
 
 _CODE = {
     "python": ("py", "pyi", "pyw"),
@@ -85,9 +85,10 @@ _HISTORY = re.compile(r"(?:changelog|changes|history|news|release[-_]?notes)\b",
 _SHEBANG = re.compile(r"#![^\n]*?\b(python|node|deno|ruby|perl|lua|php|(?:ba|da|z|k)?sh)[0-9.]*(?![\w-])")
 _SHEBANG_LANGUAGES = {"node": "javascript", "deno": "typescript"}
 _CPP = re.compile(
-    r"^\s*(?:class|namespace|template\s*<|using\s+\w|public:|private:|protected:)|\bstd::|^#include <\w+>", re.MULTILINE
+    r"^[ \t]*(?:class|namespace|template\s*<|using\s+\w|public:|private:|protected:)|\bstd::|^#include <\w+>",
+    re.MULTILINE,
 )
-_OBJECTIVE_C = re.compile(r"^\s*(?:@(?:interface|implementation|protocol|import)\b|#import\b)", re.MULTILINE)
+_OBJECTIVE_C = re.compile(r"^[ \t]*(?:@(?:interface|implementation|protocol|import)\b|#import\b)", re.MULTILINE)
 _LATEX = re.compile(r"\\documentclass\b|\\begin\s*\{document\}")
 _LOOKED_AT = 65_536  # characters: enough to tell the kind of a text, and no more whatever its size
 
@@ -153,6 +154,8 @@ def _configuration(lower: str, suffix: str, text: str) -> str | None:
 def _structured(language: str, text: str) -> Kind:
     if language == "json" and transcripts.recognised(text):
         return _CONVERSATION
+    if language == "json" and papers.language_of(text, "a.json"):
+        return Kind(ContentType.PAPER, Domain.ACADEMIC, papers.JSON)
     return Kind(ContentType.CONFIGURATION, Domain.CODE, language)
 
 
@@ -176,7 +179,9 @@ def _dialect(language: str, start: str) -> str:
 _CONVERSATION = Kind(ContentType.CONVERSATION, Domain.HISTORY, None)
 
 
-def _markdown(lower: str, _text: str) -> Kind:
+def _markdown(lower: str, text: str) -> Kind:
+    if papers.language_of(text, "a.md") == "markdown":
+        return Kind(ContentType.PAPER, Domain.ACADEMIC, "markdown")
     return Kind(ContentType.MARKDOWN, _prose_domain(lower), None)
 
 

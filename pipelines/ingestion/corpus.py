@@ -97,20 +97,33 @@ def _document(line: bytes, place: str, name: str, trust: int, domain: Domain | N
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
         return Rejection(place, "invalid_record", f"expected a JSON object, found: {error}")
+    return as_document(record, place, name, trust, domain)
+
+
+def as_document(
+    record: Any, place: str, name: str, trust: int, domain: Domain | None, *, modified: float | None = None
+) -> Document | Rejection:
+    """The document of a record of the corpus `name`, or what is wrong with it.
+
+    Facts of its metadata that weft has fields for fill these; all of them stay metadata.
+
+    Args:
+        place: What names it where it is none.
+    """
     if (problem := _problem(record)) is not None:
         return Rejection(place, "invalid_record", problem)
-    stated = {name: value for name, value in (record.get("metadata") or {}).items() if name != "_id"}
-    facts = declared(stated)[0]
+    stated = {key: value for key, value in (record.get("metadata") or {}).items() if key != "_id"}
     document = Document(
         uri=f"{name}:{as_text(str(record['_id']))}",
         content_type=ContentType.RECORD,
         domain=domain or Domain.GENERAL,
         text=as_text(record["text"]),
         title=as_text(record.get("title") or "") or None,
+        modified_at=modified,
         trust_level=trust,
         metadata={"_id": as_text(str(record["_id"])), **as_strings(stated)},
     )
-    return with_declared(document, replace(facts, title=None, metadata={}))
+    return with_declared(document, replace(declared(stated)[0], title=None, metadata={}))
 
 
 def _problem(record: Any) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
@@ -37,8 +38,10 @@ def rules(data: bytes) -> GitIgnoreSpec:
     """
     lines = data.decode("utf-8", "replace").splitlines()
     kept = [line for line in lines if line.strip() and not line.startswith("#")]
-    obeyed = [line for line in kept[:_MOST_RULES] if line.count("**") <= _MOST_FOLDER_WILDCARDS and _is_rule(line)]
-    return GitIgnoreSpec.from_lines(obeyed, _LinearPattern, backend="simple")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of brackets that a later Python may read in another way
+        obeyed = [one for one in kept[:_MOST_RULES] if one.count("**") <= _MOST_FOLDER_WILDCARDS and _is_rule(one)]
+        return GitIgnoreSpec.from_lines(obeyed, _LinearPattern, backend="simple")
 
 
 def _is_rule(line: str) -> bool:

@@ -19,6 +19,7 @@ class FileItem:
         uri: The root's name and the path, always encodable.
         sidecar: Name of the file beside it that declares facts about it.
         commit: The last one that touched it, where the tree is a repository.
+        size: In bytes, when it was listed: how much work it is.
         as_of: The newest change in its source, in seconds since the epoch: what ages are measured from.
     """
 
@@ -28,6 +29,7 @@ class FileItem:
     sidecar: str | None = field(default=None, compare=False)
     commit: Commit | None = field(default=None, compare=False)
     as_of: float | None = field(default=None, compare=False)
+    size: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,22 @@ class StoredItem:
     count: int
 
 
-SourceItem = FileItem | RecordsItem | StoredItem
+@dataclass(frozen=True, slots=True)
+class RowsItem:
+    """Neighbouring rows of a Parquet file.
+
+    Attributes:
+        group: The row group.
+        first, count: Rows in it.
+    """
+
+    path: str
+    group: int
+    first: int
+    count: int
+
+
+SourceItem = FileItem | RecordsItem | RowsItem | StoredItem
 """What one task reads."""
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pipelines.chunking.plain import byte_length, chunk_plainly
 from pipelines.chunking.sizes import ChunkSizes
 from pipelines.domain.documents import Document, Rejection
+from pipelines.domain.errors import WeftError
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.ingestion.parser_process import ChildDiedError, ParserProcess
 from pipelines.ingestion.parser_protocol import TIMEOUT, Confinement, Cut, Request
 from pipelines.ingestion.settings import ParserSettings
+
+_STARTS = 3  # of a child, before its not starting counts as an error of the machine
 
 
 class Parser:
@@ -53,7 +57,7 @@ class Parser:
 
     def _answers(self, requests: Sequence[Request]) -> Iterator[Cut]:
         if not self._running:
-            self._running.append(ParserProcess(self._confinement, self._settings.start_s))
+            self._running.append(self._started())
         finished = False
         try:
             yield from self._running[0].answers(requests)
@@ -61,6 +65,16 @@ class Parser:
         finally:
             if not finished:  # it is gone, or answers are under way that nobody waits for
                 self.close()
+
+    def _started(self) -> ParserProcess:
+        for _ in range(_STARTS - 1):
+            with contextlib.suppress(ChildDiedError):  # killed from outside before it could say anything
+                return ParserProcess(self._confinement, self._settings.start_s)
+        try:
+            return ParserProcess(self._confinement, self._settings.start_s)
+        except ChildDiedError as death:
+            limit = self._settings.start_s
+            raise WeftError(f"expected the parser's child to start within {limit} s, found: {death}") from death
 
     def _answer(self, request: Request) -> Cut:
         (answer,) = self._answers([request])

@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, cast
 
-from pipelines.domain.errors import WeftError
 from pipelines.ingestion.parser_protocol import (
     CRASHED,
     LENGTH,
@@ -52,7 +51,11 @@ class ChildDiedError(Exception):
 
 
 class ParserProcess:
-    """A running child and the pipes to it."""
+    """A running child and the pipes to it.
+
+    Raises:
+        ChildDiedError: It did not come to be ready.
+    """
 
     def __init__(self, confinement: Confinement, start_s: float) -> None:
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  open as long as the child lives
@@ -75,9 +78,9 @@ class ParserProcess:
         self._seen_bytes = 0
         try:
             list(self._exchange([(framed(confinement), start_s)]))
-        except ChildDiedError as death:
+        except ChildDiedError:
             self.end()
-            raise WeftError(f"expected the parser's child to start within {start_s} s, found: {death}") from death
+            raise
 
     def answers(self, requests: Iterable[Request]) -> Iterator[Cut]:
         """Answers to requests, in order.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+
+import pyarrow as pa
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import NothingPublishedError, SourceError, StoreError
@@ -23,7 +26,7 @@ from pipelines.ingestion.stored import stored_tables
 from pipelines.ingestion.unchanged import KnownDocuments
 from pipelines.ingestion.units import Unit, pack, unpack
 from pipelines.runtime.clock import Clock
-from pipelines.runtime.stages import Executor, Stage
+from pipelines.runtime.stages import Executor, Stage, run_through
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +65,7 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
         every = units_of(plan, None if plan.sources else _stored(plan, catalog, parent, scratch))
         units, progress = steps.compare(every, reading, begun, together=plan.ingest.units_compared)
         stages = stages_of(plan, models, reading, parts, cpus=executor.cpus()) if units else []
-        progress = steps.compute(units, stages, progress)
+        progress = steps.compute(units, stages, progress, few=plan.ingest.pools.few)
         if not progress.counts.get("documents", 0) + progress.counts.get("unchanged", 0):
             sources = [str(source) for source in plan.sources]
             raise SourceError(f"nothing to index in {sources}: {progress.rejected or 'no files'}")
@@ -114,11 +117,20 @@ class _Steps:
             self.watch(progress)
         return changed, progress
 
-    def compute(self, units: Sequence[Unit], stages: Sequence[Stage], progress: Progress) -> Progress:
-        """Everything that models and parsers make of units, written to the folder of parts."""
+    def compute(self, units: Sequence[Unit], stages: Sequence[Stage], progress: Progress, *, few: int) -> Progress:
+        """Everything that models and parsers make of units, written to the folder of parts.
+
+        Args:
+            few: Up to so many units go through all stages in one worker.
+        """
         progress = progress.entering("reading and embedding", self.clock())
         self.watch(progress)
-        for row in self.executor.stream([pack(unit) for unit in units], stages):
+        rows = [pack(unit) for unit in units]
+        if 0 < len(rows) <= few:
+            found: Iterable[pa.Table] = chain.from_iterable(self.executor.tasks(run_through, [(rows, stages)]))
+        else:
+            found = self.executor.stream(rows, stages)
+        for row in found:
             progress = progress.after(unpack(row).counts, self.clock())
             self.watch(progress)
         return progress

@@ -83,7 +83,7 @@ def units_of(plan: Plan, stored: Path | None = None) -> list[Unit]:
     items = [item for source in plan.sources for item in list_items(source, plan.ingest)]
     if stored is not None:
         items += list_stored(stored, together=plan.ingest.unit_documents)
-    return list(grouped(_distinct(items), plan.ingest.unit_documents))
+    return list(grouped(_distinct(items), plan.ingest.unit_documents, plan.ingest.unit_bytes))
 
 
 def models_of(plan: Plan) -> list[Model]:

@@ -17,6 +17,7 @@ class PoolSettings(BaseModel):
     encoders: int = Field(ge=0)
     threads: int = Field(ge=1)
     chunking_share: float = Field(gt=0.0, le=1.0)
+    few: int = Field(ge=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ def sized(settings: PoolSettings, *, cpus: int, extraction: bool, models: int = 
     together stay below the cluster's, whatever the numbers: so every actor starts, and the stream cannot get stuck.
 
     Examples:
-        >>> settings = PoolSettings(readers=0, extractors=0, encoders=0, threads=1, chunking_share=0.1)
+        >>> settings = PoolSettings(readers=0, extractors=0, encoders=0, threads=1, chunking_share=0.1, few=0)
         >>> sized(settings, cpus=2, extraction=False)
         Pools(readers=1, extractors=0, encoders=2, cpus_each=0.5)
     """

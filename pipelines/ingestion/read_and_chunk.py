@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pipelines.chunking.sizes import ChunkSizes, SizesInForce
 from pipelines.domain.chunks import Chunk
@@ -13,6 +13,7 @@ from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.embedding.tokens import load_token_counter
 from pipelines.indexes import schemas
 from pipelines.indexes.merge import repeated_uri
+from pipelines.ingestion.items import SourceItem, StoredItem
 from pipelines.ingestion.parser import Parser
 from pipelines.ingestion.report import REJECTED
 from pipelines.ingestion.settings import IngestSettings
@@ -117,7 +118,13 @@ class ReadAndChunk(UnitWorker):
                     seen.add(found.uri)
                     sizes = self._sizes_of(found)
                     key = document_key(found, sizes, reading.made_with)
-                    yield _Found(found, sizes, key, key in reading.known)
+                    yield _Found(found, sizes, key, key in reading.known or self._was_summed_up(item, found, sizes))
+
+    def _was_summed_up(self, item: SourceItem, document: Document, sizes: ChunkSizes) -> bool:
+        """Whether a stored document is known without its summary, which was not declared but made of its text."""
+        if not isinstance(item, StoredItem):
+            return False
+        return document_key(replace(document, summary=None), sizes, self._reading.made_with) in self._reading.known
 
     def _sizes_of(self, document: Document) -> ChunkSizes:
         sizes = self._reading.sizes.sizes_of(document)

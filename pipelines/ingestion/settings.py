@@ -58,6 +58,17 @@ class GitSettings(BaseModel):
     memory_bytes: int = Field(gt=0)
 
 
+class ParquetSettings(BaseModel):
+    """Names of columns; of those that a file has the first counts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: tuple[str, ...] = Field(min_length=1)
+    id: tuple[str, ...]
+    title: tuple[str, ...]
+    time: tuple[str, ...]
+
+
 class SummarySettings(BaseModel):
     """Summaries of documents (ING-18).
 
@@ -107,8 +118,10 @@ class IngestSettings(BaseModel):
     trust: TrustSettings
     declared: DeclaredSettings
     git: GitSettings
+    parquet: ParquetSettings
     summary: SummarySettings
     parser: ParserSettings
     unit_documents: int = Field(ge=1)
+    unit_bytes: int = Field(ge=1)
     units_compared: int = Field(ge=1)
     pools: PoolSettings

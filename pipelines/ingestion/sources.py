@@ -1,4 +1,4 @@
-"""Sources: a folder tree, a file, a BEIR corpus. Listing is cheap and ordered; each item can be read anywhere."""
+"""Sources: a folder tree, a file, a corpus, a table. Listing is cheap and ordered; each item can be read anywhere."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from pathlib import Path
 
 from pipelines.domain.documents import Document, Domain, Rejection
 from pipelines.domain.errors import SourceError
-from pipelines.ingestion import corpus, tree
+from pipelines.ingestion import corpus, parquet, transcripts, tree
 from pipelines.ingestion.files import read_file
 from pipelines.ingestion.git_times import Commit, last_commits
-from pipelines.ingestion.items import FileItem, RecordsItem, SourceItem, StoredItem, escaped
+from pipelines.ingestion.items import FileItem, RecordsItem, RowsItem, SourceItem, StoredItem, escaped
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sidecar import SUFFIX, sidecars
 from pipelines.ingestion.stored import read_stored
 
-__all__ = ["FileItem", "RecordsItem", "SourceItem", "list_items", "read_item", "read_source"]
+__all__ = ["FileItem", "RecordsItem", "RowsItem", "SourceItem", "list_items", "read_item", "read_source"]
+
+_LINE_LOOKED_AT = 65_536  # bytes of a first line that tell turns from records
 
 
 def list_items(path: Path, settings: IngestSettings) -> list[SourceItem]:
@@ -32,8 +34,10 @@ def list_items(path: Path, settings: IngestSettings) -> list[SourceItem]:
             return list(_files(path, settings))
         if not path.is_file():
             raise SourceError(f"source {path}: expected a folder or a regular file, found none; check the path")
-        if path.name.endswith(corpus.SUFFIXES):
+        if path.name.endswith(corpus.SUFFIXES) and not _is_transcript(path):
             return list(_records(path, settings))
+        if path.name.endswith(parquet.SUFFIX):
+            return list(parquet.list_rows(path, settings))
     except OSError as error:
         raise SourceError(f"source {path}: cannot be read: {error.strerror or error}") from error
     actual = path.resolve()  # the user named it, so it may be a link; nothing below a root may
@@ -50,6 +54,9 @@ def read_item(item: SourceItem, settings: IngestSettings, *, domain: Domain | No
     """
     if isinstance(item, FileItem):
         yield from read_file(item, settings, domain)
+        return
+    if isinstance(item, RowsItem):
+        yield from parquet.read_rows(item, settings, domain)
         return
     if isinstance(item, StoredItem):
         yield from read_stored(item, domain)
@@ -96,6 +103,7 @@ def _described(root: Path, paths: Sequence[tuple[str, ...]], settings: IngestSet
         sidecar_names = set(beside.values())
         for path in together:
             if not path or path[-1] not in sidecar_names:
+                status = _status(root, path)
                 yield FileItem(
                     root=str(root),
                     path=path,
@@ -103,6 +111,7 @@ def _described(root: Path, paths: Sequence[tuple[str, ...]], settings: IngestSet
                     sidecar=beside.get(path[-1]) if path else None,
                     commit=commits.get(os.fsencode("/".join((*folder, path[-1])))) if path else None,
                     as_of=as_of,
+                    size=0 if status is None else status.st_size,
                 )
 
 
@@ -120,6 +129,14 @@ def _status(root: Path, path: tuple[str, ...]) -> os.stat_result | None:
         return os.lstat(os.path.join(root, *path))  # noqa: PTH118  for every file of a tree: ten times as fast
     except OSError:
         return None
+
+
+def _is_transcript(path: Path) -> bool:
+    """Whether a file of lines holds turns of a conversation, by its first line."""
+    if path.name.endswith(".gz"):
+        return False
+    with path.open("rb") as file:
+        return transcripts.is_of_turns(file.readline(_LINE_LOOKED_AT).decode("utf-8", "replace"))
 
 
 def _records(path: Path, settings: IngestSettings) -> Iterator[RecordsItem]:

@@ -32,23 +32,27 @@ class Unit:
         return replace(self, tables={**self.tables, **tables}, counts={**self.counts, **counts})
 
 
-def grouped(items: Iterable[SourceItem], size: int) -> Iterator[Unit]:
-    """Units of neighbouring items that hold `size` documents or more, but for the last one.
+def grouped(items: Iterable[SourceItem], size: int, most_bytes: int) -> Iterator[Unit]:
+    """Units of neighbouring items that hold `size` documents or `most_bytes` of files or more, but for the last one.
 
     Examples:
         >>> from pipelines.ingestion.sources import FileItem
         >>> items = [FileItem("/r", (name,), f"r/{name}") for name in "abc"]
-        >>> [len(unit.items) for unit in grouped(items, 2)]
+        >>> [len(unit.items) for unit in grouped(items, 2, 1000)]
+        [2, 1]
+        >>> large = [FileItem("/r", (name,), f"r/{name}", size=600) for name in "abc"]
+        >>> [len(unit.items) for unit in grouped(large, 9, 1000)]
         [2, 1]
     """
     group: list[SourceItem] = []
-    number = documents = 0
+    number = documents = total = 0
     for item in items:
         group.append(item)
         documents += 1 if isinstance(item, FileItem) else item.count
-        if documents >= size:
+        total += item.size if isinstance(item, FileItem) else 0
+        if documents >= size or total >= most_bytes:
             yield Unit(number, tuple(group))
-            number, documents, group = number + 1, 0, []
+            number, documents, total, group = number + 1, 0, 0, []
     if group:
         yield Unit(number, tuple(group))
 

@@ -41,7 +41,7 @@ class Beliefs:
         self._agreement = agreement
         self._usage = usage
         self.reported = reported
-        self._known: dict[tuple[Node, frozenset[Signal]], Mapping[Signal, WeightBelief]] = {}
+        self._known: dict[tuple[Node, str, frozenset[Signal]], Mapping[Signal, WeightBelief]] = {}
 
     @property
     def trust_multiplier(self) -> float:
@@ -51,16 +51,17 @@ class Beliefs:
     def weights(self, scope: Scope, active: Collection[Signal]) -> Mapping[Signal, WeightBelief]:
         """Belief about the weight of each active signal: shares >= 0 that sum to 1.
 
-        A scope that was never observed reads the belief of the nearest level that was.
+        A scope that was never observed reads the belief of the nearest level that was; an intent never observed in
+        its domain changes nothing.
 
         Raises:
             ValueError: No signal is active.
         """
-        key = (self._agreement.node(scope), frozenset(active))
+        key = (self._agreement.node(scope), self._agreement.intent(scope), frozenset(active))
         known = self._known.get(key)
         if known is None:
-            posterior = self._agreement.posterior(key[0])
-            known = MappingProxyType(believed_weights(posterior, key[1], self._priors.interval))
+            posterior = self._agreement.posterior(*key[:2])
+            known = MappingProxyType(believed_weights(posterior, key[2], self._priors.interval))
             self._known[key] = known
         return known
 
@@ -68,7 +69,8 @@ class Beliefs:
         self, scope: Scope, active: Collection[Signal], rng: np.random.Generator
     ) -> Mapping[Signal, float]:
         """One draw of the weights from their posterior (Thompson): shares >= 0 that sum to 1."""
-        return sampled_shares(self._agreement.posterior(self._agreement.node(scope)), frozenset(active), rng)
+        posterior = self._agreement.posterior(self._agreement.node(scope), self._agreement.intent(scope))
+        return sampled_shares(posterior, frozenset(active), rng)
 
     def usage(self, hashes: Sequence[ContentHash]) -> Floats:
         """Belief that each content's next outcome is good, float64 (n,) in (0, 1); the prior's mean if never used."""

@@ -41,10 +41,15 @@ class BetaEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Beta:
-    """Beta(a, b) over a rate in (0, 1): a prior from `conf/`, or a belief computed from one."""
+    """Beta(a, b) over a rate in (0, 1): a prior from `conf/`, or a belief computed from one.
+
+    Attributes:
+        observations: Behind the belief, beyond the prior.
+    """
 
     a: float
     b: float
+    observations: float = 0.0
 
     def __post_init__(self) -> None:
         if not (self.a > 0.0 and self.b > 0.0):
@@ -88,7 +93,12 @@ class Beta:
             >>> Beta(1, 1).given(BetaEvidence.of(1.0) + BetaEvidence.of(0.0, weight=0.5)).mean
             0.571...
         """
-        return Beta(self.a + recency * evidence.hits / MICRO, self.b + recency * evidence.misses / MICRO)
+        hits, misses = (recency * side / MICRO for side in (evidence.hits, evidence.misses))
+        return Beta(self.a + hits, self.b + misses, self.observations + hits + misses)
+
+    def confidence(self, halfway: float) -> float:
+        """How settled the belief is, in [0, 1); see `confidence`."""
+        return confidence(self.observations, halfway=halfway)
 
 
 def confidence(n_effective: float, *, halfway: float) -> float:

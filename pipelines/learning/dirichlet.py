@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv
 
-from pipelines.learning.beta import Beta
+from pipelines.learning.beta import Beta, confidence
 from pipelines.learning.evidence import MICRO
 
 Floats = NDArray[np.float64]
@@ -44,9 +43,14 @@ class DirichletEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Dirichlet:
-    """Dirichlet(α) over the shares of categories: a prior from `conf/`, or a belief computed from one."""
+    """Dirichlet(α) over the shares of categories: a prior from `conf/`, or a belief computed from one.
+
+    Attributes:
+        observations: Behind the belief, beyond the prior.
+    """
 
     alpha: tuple[float, ...]
+    observations: float = 0.0
 
     def __post_init__(self) -> None:
         if len(self.alpha) < 2 or not all(0.0 < each < math.inf for each in self.alpha):
@@ -85,10 +89,13 @@ class Dirichlet:
             >>> Dirichlet((3.0, 1.0)).given(DirichletEvidence.of(1, 2, weight=4.0)).mean
             (0.375, 0.625)
         """
-        return Dirichlet(self._plus([recency * max(mass, 0) / MICRO for mass in evidence.masses]))
+        counts = [recency * max(mass, 0) / MICRO for mass in evidence.masses]
+        alpha = tuple(a + count for a, count in zip(self.alpha, counts, strict=True))
+        return Dirichlet(alpha, self.observations + math.fsum(counts))
 
-    def _plus(self, counts: Sequence[float]) -> tuple[float, ...]:
-        return tuple(a + count for a, count in zip(self.alpha, counts, strict=True))
+    def confidence(self, halfway: float) -> float:
+        """How settled the belief is, in [0, 1)."""
+        return confidence(self.observations, halfway=halfway)
 
     def _shares(self) -> list[Beta]:
         total = math.fsum(self.alpha)

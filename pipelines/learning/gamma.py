@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaincinv
 
+from pipelines.learning.beta import confidence
 from pipelines.learning.evidence import MICRO
 
 SCALE = 1_000.0
@@ -79,10 +80,15 @@ class GammaEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Gamma:
-    """Gamma(shape, rate) over a size > 0: a prior from `conf/`, or a belief computed from one."""
+    """Gamma(shape, rate) over a size > 0: a prior from `conf/`, or a belief computed from one.
+
+    Attributes:
+        observations: Behind the belief, beyond the prior.
+    """
 
     shape: float
     rate: float
+    observations: float = 0.0
 
     def __post_init__(self) -> None:
         if not (0.0 < self.shape < math.inf and 0.0 < self.rate < math.inf):
@@ -129,4 +135,9 @@ class Gamma:
             >>> Gamma(30.0, 0.1).given(GammaEvidence.of(100.0, weight=10.0)).mean
             200.0
         """
-        return Gamma(self.shape + recency * evidence.observations, self.rate + recency * evidence.inverses)
+        seen = recency * evidence.observations
+        return Gamma(self.shape + seen, self.rate + recency * evidence.inverses, self.observations + seen)
+
+    def confidence(self, halfway: float) -> float:
+        """How settled the belief is, in [0, 1)."""
+        return confidence(self.observations, halfway=halfway)

@@ -6,6 +6,7 @@ Beta(κ·m, κ·(1 − m)) with m the parent's posterior mean, and κ estimated 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from scipy import sparse
 from scipy.special import expit, logit
 
 from pipelines.learning.priors import PoolingPrior
+from pipelines.learning.robustness import capped_share
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -75,10 +77,15 @@ class Pooled:
         return self.a / (self.kappa + self.n)
 
 
-def pool(root: Pooled, levels: Sequence[Level], pooling: PoolingPrior) -> list[Pooled]:
+def pool(
+    root: Pooled, levels: Sequence[Level], pooling: PoolingPrior, *, effective_cap: float = math.inf
+) -> list[Pooled]:
     """Beliefs of every node of every level, `root` (one node) first.
 
     Time is linear in the number of nodes.
+
+    Args:
+        effective_cap: At most so many observations of a node stand against its prior (LRN-3).
     """
     hits = _summed_up(levels, [level.hits for level in levels])
     misses = _summed_up(levels, [level.misses for level in levels])
@@ -92,7 +99,8 @@ def pool(root: Pooled, levels: Sequence[Level], pooling: PoolingPrior) -> list[P
         if level.strength_factor is not None:
             # A Beta's variance is m(1 − m)/(κ + 1): a factor on it divides κ + 1.
             kappa = np.maximum((kappa + 1.0) / level.strength_factor[:, None] - 1.0, pooling.minimum)
-        pooled.append(Pooled(prior_mean, kappa, level_hits, level_misses))
+        share = capped_share(level_hits + level_misses, effective_cap)
+        pooled.append(Pooled(prior_mean, kappa, level_hits * share, level_misses * share))
     return pooled
 
 

@@ -165,6 +165,22 @@ class SizingPrior(_Section):
         return Dirichlet(tuple(stated[strategy] for strategy in Overflow))
 
 
+class RobustnessPrior(_Section):
+    """How far evidence may carry a belief (LRN-3), in observations of one parameter at one node.
+
+    Attributes:
+        daily_cap: At most so many count of one day.
+        effective_cap: At most so many stand against the prior.
+        outlier_z: A day further from the others than so many standard deviations counts less.
+        outlier_evidence: Observations on other days from which on that is judged.
+    """
+
+    daily_cap: Positive
+    effective_cap: Positive
+    outlier_z: Positive
+    outlier_evidence: Positive
+
+
 class ConfidencePrior(_Section):
     """After how many observations a belief is half settled (LRN-4)."""
 
@@ -244,6 +260,7 @@ class Priors(_Section):
     signals: AgreementPrior
     pooling: PoolingPrior
     recency: RecencyPrior
+    robustness: RobustnessPrior
     decay: DecayPrior
     usage: UsagePrior
     sizing: SizingPrior

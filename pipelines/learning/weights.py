@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from pipelines.domain.ranking import Signal, WeightBelief
-from pipelines.learning.agreement import SIGNALS, AgreementPosterior
+from pipelines.learning.agreement import AgreementPosterior
+from pipelines.learning.gathering import SIGNALS
 from pipelines.learning.priors import IntervalSettings
 
 Floats = NDArray[np.float64]

@@ -52,7 +52,7 @@ def believed_weights(query: Query, beliefs: ReadableBeliefs, active: Collection[
 
     @cache
     def of_domain(domain: Domain) -> Mapping[Signal, SignalWeight]:
-        scope = Scope(domain, query.model, query.agent)
+        scope = Scope(domain, query.model, query.agent, query.intent)
         believed = beliefs.weights(scope, active)
         if not query.explore:
             return {signal: SignalWeight(belief.mean, belief) for signal, belief in believed.items()}

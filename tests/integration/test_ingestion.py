@@ -167,3 +167,14 @@ def test_nothing_to_index_publishes_nothing(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="binary"):
         _run(a_plan(tmp_path / "tree", tmp_path / "store"))
     assert Catalog(tmp_path / "store").pointer().generation is None
+
+
+def test_a_few_units_go_through_one_worker(
+    cluster: None, source: Path, reference: tuple[Path, Outcome], tmp_path: Path
+) -> None:
+    """ING-24, ING-25: a small change starts no actors, comes out the same, and a killed worker is replaced too."""
+    plan = a_plan(source, tmp_path / "store", "ingest.pools.few=100", encoder=KILLED_ONCE)
+    outcome = _run(plan, ON_CLUSTER)
+    assert (tmp_path / "killed").exists()
+    assert outcome.content_hash == reference[1].content_hash
+    assert _found(tmp_path / "store") == _found(reference[0])

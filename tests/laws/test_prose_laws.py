@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 from pipelines.chunking import ChunkSizes, chunk_document
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
+from pipelines.settings import load_settings
 from tests.support.papers import LATEX, MARKDOWN
 
 SMALL = ChunkSizes(max_tokens=40, target_tokens=24, min_tokens=5, overlap_tokens=6, list_tokens=12, paragraph_tokens=20)
@@ -205,6 +206,20 @@ def test_neighbouring_windows_of_text_share_the_overlap(sentences: int, length: 
         shared = left.text[left.text.index(right.text.split(" ", 1)[0]) :]
         assert 64 - length < words(shared) <= 64
         assert 512 - length < left.tokens <= 512
+
+
+@pytest.mark.parametrize("domain", Domain)
+@given(length=st.integers(1, 14), lines=st.integers(200, 400))
+def test_lines_of_what_cannot_be_cut_otherwise_overlap(domain: Domain, length: int, lines: int) -> None:
+    """ING-12: at last at lines, with 50 to 100 tokens that both parts hold."""
+    overlap = load_settings(environment={}).chunking.overlap_tokens[domain]
+    sizes = ChunkSizes(max_tokens=8192, target_tokens=512, min_tokens=50, overlap_tokens=overlap).capped(254)
+    fence = "".join(f"line{number}" + " word" * (length - 1) + "\n" for number in range(lines))
+    chunks = chunk_document(a_document(f"# T\n\n```\n{fence}```\n", ContentType.MARKDOWN), sizes, words)
+    for left, right in pairwise(chunks[:-1]):
+        shared = left.text[left.text.rindex(right.text.split("\n")[1].split(" ")[0] + (" " if length > 1 else "\n")) :]
+        assert 50 <= words(shared) <= 100
+        assert right.text.startswith("T\n")
 
 
 @pytest.fixture(scope="module")

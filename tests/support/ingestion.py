@@ -144,6 +144,7 @@ def a_plan(source: Path, store: Path, *assignments: str, full: bool = False, **m
     small = (
         "ingest.unit_documents=3",
         "index.rows_per_shard=1",
+        "ingest.pools.few=0",
         "extraction.enabled=false",
         f"embedding.model={a_model(store.parent)}",
     )

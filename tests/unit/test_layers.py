@@ -25,7 +25,7 @@ def test_only_one_module_talks_to_each_engine() -> None:
         "pyserini": {"indexes/jvm.py"},
         "kafka": {"runtime/kafka.py"},
         "mlflow": {"runtime/tracking.py"},
-        "sentence_transformers": {"embedding/encoder.py"},
+        "sentence_transformers": {"embedding/sentence_encoder.py"},
         "sqlite3": {"runtime/blobs.py", "feedback/ledger.py", "feedback/state.py"},
     }
     package = ROOT / "pipelines"

@@ -175,3 +175,10 @@ def test_what_only_looks_like_structure_is_text(text: str) -> None:
     """ING-6: initials are no list, two dots no underline."""
     (chunk,) = chunks_of(text)
     assert (chunk.kind, chunk.heading_path) == ("preamble", ())
+
+
+def test_what_is_described_by_its_source_refers_to_it() -> None:
+    """ING-14: `autoclass` and its kin name the code whose words stand there."""
+    (chunk,) = chunks_of("Title\n=====\n\n.. autoclass:: pkg.Shelf\n   :members:\n")
+    assert chunk.links == (Link(LinkKind.REFERENCES, "pkg.Shelf"),)
+    assert chunk.attributes["anchors"] == "title pkg.Shelf"

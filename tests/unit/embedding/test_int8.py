@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
+from pipelines.embedding.bert_files import Bert
 from pipelines.embedding.int8 import Int8Linear, Scratch
 from pipelines.embedding.packed import PackedBert, packs
 
@@ -68,7 +69,10 @@ def test_the_packed_pass_is_the_models_own(kind: str, pooling: str) -> None:
     model = a_model(kind)
     noise = torch.Generator().manual_seed(11)
     ids = [torch.randint(5, 90, (length,), generator=noise).tolist() for length in (30, 17, 17, 5, 2, 1)]
-    vectors, states = PackedBert(model, pooling).encode(ids)
+    config = model.config
+    first = 0 if kind == "bert" else config.pad_token_id + 1
+    bert = Bert(pooling, "", config.num_attention_heads, config.layer_norm_eps, first, config.pad_token_id, 60)
+    vectors, states = PackedBert(model.state_dict(), bert).encode(ids)
     with torch.inference_mode():
         own = [model(input_ids=torch.tensor([item])).last_hidden_state[0] for item in ids]
     expected = torch.stack([states[0] if pooling == "cls" else states.mean(0) for states in own])

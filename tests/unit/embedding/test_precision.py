@@ -6,10 +6,17 @@ from typing import Any
 
 import pytest
 
-from pipelines.embedding.precision import pooling_of, resolve_precision
+from pipelines.embedding.bert_files import read_bert
+from pipelines.embedding.precision import resolve_precision
 
 MEAN = {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}
-BERT = {"model_type": "bert", "hidden_act": "gelu"}
+BERT = {
+    "model_type": "bert",
+    "hidden_act": "gelu",
+    "num_attention_heads": 4,
+    "layer_norm_eps": 1e-12,
+    "max_position_embeddings": 512,
+}
 
 
 def a_folder(folder: Path, config: dict[str, Any] = BERT, pooling: dict[str, Any] = MEAN, *more_modules: str) -> Path:
@@ -22,7 +29,14 @@ def a_folder(folder: Path, config: dict[str, Any] = BERT, pooling: dict[str, Any
     (folder / "modules.json").write_text(json.dumps(modules))
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    header = json.dumps({"bert.embeddings.word_embeddings.weight": {}}).encode()
+    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
     return folder
+
+
+def pooling_of(folder: Path) -> str | None:
+    found = read_bert(folder)
+    return None if found is None else found.pooling
 
 
 def facts(folder: Path, flags: str) -> Path:
@@ -80,3 +94,17 @@ def test_models_of_another_build_are_left_to_the_general_encoder(tmp_path: Path)
         assert pooling_of(a_folder(tmp_path / str(at), {**BERT, **change})) is None
     assert pooling_of(a_folder(tmp_path / "dense", BERT, MEAN, "models.Dense")) is None
     assert pooling_of(a_folder(tmp_path / "normal", BERT, MEAN, "models.Normalize")) == "mean"
+
+
+def test_what_the_files_say_is_read_without_loading_the_model(tmp_path: Path) -> None:
+    """ING-19: names, positions and the window come from the files, as the model's own library reads them."""
+    folder = a_folder(tmp_path / "model", {**BERT, "model_type": "xlm-roberta", "pad_token_id": 1})
+    found = read_bert(folder)
+    assert found is not None
+    assert (found.prefix, found.first_position, found.pad, found.longest) == ("bert.", 2, 1, 510)
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 128}')
+    found = read_bert(folder)
+    assert found is not None
+    assert found.longest == 128
+    (folder / "model.safetensors").write_bytes(b"damaged")
+    assert read_bert(folder) is None

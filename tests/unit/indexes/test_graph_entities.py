@@ -61,7 +61,9 @@ def test_initials_need_like_surroundings_and_one_meaning() -> None:
 
 def test_versions_and_languages_with_signs_stay_apart() -> None:
     """ING-17: numbers and signs mean something."""
+    versions = [("software", entity_key(f"library {number}")) for number in ("1.12", "11.2", "1.1.2")]
     names = [("software", text) for text in ("python 2", "python 3", "c", "c++", "c#", "java", "javascript")]
+    assert together(*versions, cosine=1.0) == set()
     assert together(*names, cosine=1.0) == set()
 
 

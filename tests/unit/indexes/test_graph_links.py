@@ -124,6 +124,23 @@ def test_a_type_that_is_imported_by_its_file_is_meant_itself_and_what_it_inherit
     }  # fmt: skip
 
 
+def test_what_a_test_calls_beside_the_thing_it_tests_is_not_tested(tmp_path: Path) -> None:
+    """ING-14: a test tests `load`, not the helpers of tests that it calls on the way."""
+    tested = tuple(Link(LinkKind.TESTS, name, 0.5) for name in ("b.load", "support.a_store", "helper"))
+    files = [
+        a_file(
+            "t/tests/test_b.py",
+            {"links": imports("b", "tests.support")},
+            {"symbol": "test_load", "links": tested},
+            "helper",
+        ),
+        a_file("t/tests/support.py", "a_store"),
+        a_file("t/b.py", "load"),
+    ]
+    found = [target for kind, _, target, _ in crossed(tmp_path, *files) if kind == "tests"]
+    assert found == ["t/b.py load"]
+
+
 def test_links_in_prose_lead_to_documents_and_their_sections(tmp_path: Path) -> None:
     """ING-14: relative paths, anchors, heading names and paths from the root of the tree."""
     prose: list[Link] = [
@@ -137,6 +154,13 @@ def test_links_in_prose_lead_to_documents_and_their_sections(tmp_path: Path) -> 
     assert {target for _, _, target, _ in crossed(tmp_path, *files)} == {
         "t/d/b.md", "t/d/b.md owner", "t/x/c.md", "t/d/a.md top",
     }  # fmt: skip
+
+
+def test_a_path_leads_to_another_source_where_only_one_document_ends_so(tmp_path: Path) -> None:
+    """ING-14: a page and the folder that it links to may have been indexed as two sources."""
+    links = (Link(LinkKind.REFERENCES, "docs/b.md"), Link(LinkKind.REFERENCES, "https://example.org/docs/b.md"))
+    files = [a_file("tree/README.md", {"links": links}, language=None), a_file("docs/b.md", {}, language=None)]
+    assert {target for _, _, target, _ in crossed(tmp_path, *files)} == {"docs/b.md"}
 
 
 def test_a_citation_finds_the_work_by_title_number_or_key(tmp_path: Path) -> None:

@@ -186,3 +186,14 @@ def test_hostile_front_matter_leaves_a_note_and_the_document(tmp_path: Path, set
     documents, rejected = read(tmp_path, settings)
     assert list(documents) == ["a.md"]
     assert rejected["a.md"].reason == "bad_front_matter"
+
+
+def test_what_is_declared_of_a_paper_goes_before_what_it_says(tmp_path: Path, settings: IngestSettings) -> None:
+    """ING-4, ING-7: its title page may name others."""
+    (tmp_path / "a.json").write_text('{"title": "On Reeds", "authors": ["Ann"], "abstract": "Tall \\ud800 grass."}')
+    (tmp_path / "a.json.meta.json").write_text('{"title": "Ours", "authors": ["Bob"], "trust": 5}')
+    documents, rejected = read(tmp_path, settings)
+    paper = documents["a.json"]
+    assert rejected == {}
+    assert (paper.title, paper.authors, paper.trust_level) == ("Ours", ("Bob",), 5)
+    assert "Tall \ufffd" in paper.text

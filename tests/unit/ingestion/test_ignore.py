@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -19,7 +20,7 @@ def test_rules_hold_as_git_reads_them(lines: list[str], name: str) -> None:
     bounded = rules("\n".join(lines).encode())
     try:
         plain = GitIgnoreSpec.from_lines(lines)
-    except ValueError:
+    except (ValueError, re.error):  # such a line must stop nothing
         return
     if any(line.count("**") > 3 for line in lines):
         return

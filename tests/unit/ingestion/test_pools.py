@@ -20,7 +20,7 @@ def test_all_actors_fit_on_the_cluster_with_room_to_spare(
     """ING-24: whatever is asked for, every actor starts and something is left, so that the stream cannot get stuck."""
     readers, extractors, encoders = asked
     settings = PoolSettings(
-        readers=readers, extractors=extractors, encoders=encoders, threads=threads, chunking_share=0.1
+        readers=readers, extractors=extractors, encoders=encoders, threads=threads, chunking_share=0.1, few=0
     )
     pools = sized(settings, cpus=cpus, extraction=extraction)
     actors = pools.readers + pools.extractors + pools.encoders
@@ -31,7 +31,7 @@ def test_all_actors_fit_on_the_cluster_with_room_to_spare(
 
 def test_models_do_not_run_more_threads_than_there_are_cpus() -> None:
     """ING-21: on two CPUs an extractor and an encoder take one each."""
-    settings = PoolSettings(readers=0, extractors=0, encoders=0, threads=1, chunking_share=0.1)
+    settings = PoolSettings(readers=0, extractors=0, encoders=0, threads=1, chunking_share=0.1, few=0)
     pools = sized(settings, cpus=2, extraction=True)
     assert (pools.extractors, pools.encoders) == (1, 1)
     assert sized(settings, cpus=16, extraction=True).encoders == 8

@@ -217,3 +217,20 @@ def test_batches_of_a_corpus_are_the_corpus(data_root: Path) -> None:
         changed = ingest.model_copy(update=changes)
         found = list(read_source(path, changed, domain=None))
         assert [item.uri for item in found] == expected
+
+
+PAPER = {"title": "On Reeds", "abstract": "Tall grass.", "sections": [{"heading": "Water", "text": "Wet."}]}
+
+
+def test_a_paper_in_json_is_read_as_markdown(tree: Path, settings: IngestSettings) -> None:
+    """ING-1, ING-7: by its content; other JSON is configuration, and a broken file is what it was."""
+    write(tree / "paper.json", json.dumps(PAPER))
+    write(tree / "other.json", json.dumps({"sections": {"a": 1}}))
+    write(tree / "broken.json", '{"abstract": "x", ')
+    documents, rejected = read(tree, settings)
+    assert rejected == {}
+    kinds = {uri.removeprefix("tree/"): (d.content_type, d.language, d.domain) for uri, d in documents.items()}
+    assert kinds["paper.json"] == (ContentType.PAPER, "markdown", Domain.ACADEMIC)
+    assert documents["tree/paper.json"].text.startswith("# On Reeds\n")
+    assert documents["tree/paper.json"].trust_level == settings.trust.academic
+    assert {kind for name, (kind, _, _) in kinds.items() if name != "paper.json"} == {ContentType.CONFIGURATION}

@@ -15,7 +15,7 @@ from pipelines.settings import load_settings
 
 def a_question(text: str) -> SyntheticQuestion:
     return SyntheticQuestion(
-        text=text, uri="a.py", chunk_id=ChunkId("c"), content_hash=content_hash(text), kind="docstring"
+        text=text, uri="a.py", chunk_id=ChunkId("c"), content_hash=content_hash(text), kind="docstring", place=0
     )
 
 

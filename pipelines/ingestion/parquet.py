@@ -1,0 +1,136 @@
+"""Parquet files with a text column: a row is a record, its other columns are facts about it (ING-1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.domain.documents import Document, Domain, Rejection
+from pipelines.ingestion.corpus import as_document
+from pipelines.ingestion.items import RowsItem
+from pipelines.ingestion.settings import IngestSettings, ParquetSettings
+
+SUFFIX = ".parquet"
+_BATCH_ROWS = 64  # decoded at a time: bounds memory where rows are long
+_MOST_SECONDS = 1e11  # a number above it counts milliseconds: in seconds it would be the year 5138
+_DAMAGED = (pa.ArrowException, OSError)
+
+
+def list_rows(path: Path, settings: IngestSettings) -> Iterator[RowsItem]:
+    """Items of neighbouring rows, none of which reaches into another row group.
+
+    Raises:
+        OSError: It is no Parquet file.
+    """
+    try:
+        metadata = pq.read_metadata(path)
+    except pa.ArrowException as error:
+        raise OSError(f"expected a Parquet file, found: {error}") from error
+    # Each item reads its row group up to its own rows, so there are not too many of them.
+    stride = max(settings.records_per_item, -(-metadata.num_rows // settings.items_per_compressed_corpus))
+    for group in range(metadata.num_row_groups):
+        rows = metadata.row_group(group).num_rows
+        for first in range(0, rows, stride):
+            yield RowsItem(str(path.resolve()), group, first, min(stride, rows - first))
+
+
+def read_rows(item: RowsItem, settings: IngestSettings, domain: Domain | None) -> Iterator[Document | Rejection]:
+    """Documents of the rows of one item; a row that is no record is a rejection that names it."""
+    path = Path(item.path)
+    name = path.name.removesuffix(SUFFIX)
+    place = f"{name}:group {item.group}"
+    try:
+        with pq.ParquetFile(path) as file:
+            columns = _Columns(file.schema_arrow, settings.parquet)
+            if columns.text is None:
+                found = ", ".join(file.schema_arrow.names)[:200]
+                expected = ", ".join(settings.parquet.text)
+                yield Rejection(
+                    place, "no_text_column", f"expected a column of texts, one of {expected}; found {found}"
+                )
+                return
+            for number, row in _rows(file, item, columns.read):
+                at = f"{place} row {number}"
+                if len(row[columns.text] or "") > settings.max_file_bytes:
+                    detail = f"expected a text of at most {settings.max_file_bytes} characters, found more"
+                    yield Rejection(at, "too_large", detail)
+                else:
+                    record = columns.record(row, otherwise=f"{item.group}-{number}")
+                    yield as_document(record, at, name, settings.trust.corpus, domain, modified=columns.time(row))
+    except _DAMAGED as error:
+        yield Rejection(place, "undecodable", f"damaged Parquet file: {' '.join(str(error).split())[:200]}")
+
+
+def _rows(file: pq.ParquetFile, item: RowsItem, columns: Sequence[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    at = 0
+    batches = file.iter_batches(batch_size=_BATCH_ROWS, row_groups=[item.group], columns=list(columns))
+    for batch in batches:
+        begin, end = max(at, item.first), min(at + batch.num_rows, item.first + item.count)
+        if begin < end:
+            yield from zip(range(begin, end), batch.slice(begin - at, end - begin).to_pylist(), strict=True)
+        at += batch.num_rows
+        if at >= item.first + item.count:
+            return
+
+
+class _Columns:
+    """Which column of a file holds what."""
+
+    def __init__(self, schema: pa.Schema, settings: ParquetSettings) -> None:
+        texts = [field.name for field in schema if _is_text(field.type)]
+        scalars = [field.name for field in schema if _is_scalar(field.type)]
+        self.text = next((name for name in settings.text if name in texts), None)
+        self._id = next((name for name in settings.id if name in scalars), None)
+        self._title = next((name for name in settings.title if name in texts), None)
+        self._time = next((name for name in settings.time if name in scalars), None)
+        self._facts = [field.name for field in schema if _is_fact(field.type)]
+        self.read = list(dict.fromkeys(name for name in (self.text, *self._facts) if name))
+
+    def record(self, row: Mapping[str, Any], *, otherwise: str) -> dict[str, Any]:
+        """A row as a record of a corpus; `otherwise` is its identity where it has none of its own."""
+        own = row.get(self._id) if self._id else None
+        used = {self.text, self._id, self._title}
+        return {
+            "_id": otherwise if own is None or own == "" else str(own),
+            "title": row.get(self._title) if self._title else None,
+            "text": row[self.text] if self.text else None,
+            "metadata": {name: row[name] for name in self._facts if name not in used},
+        }
+
+    def time(self, row: Mapping[str, Any]) -> float | None:
+        """When the row was changed last, in seconds since the epoch, as far as it says so in a way understood."""
+        value = row.get(self._time) if self._time else None
+        if isinstance(value, str):
+            try:
+                value = datetime.fromisoformat(value)
+            except ValueError:
+                return None
+        if isinstance(value, datetime):
+            return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+        if isinstance(value, date):
+            return datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return value / 1000 if abs(value) > _MOST_SECONDS else float(value)
+        return None
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _is_scalar(kind: pa.DataType) -> bool:
+    numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    return bool(_is_text(kind) or numbers or pa.types.is_temporal(kind) or pa.types.is_decimal(kind))
+
+
+def _is_fact(kind: pa.DataType) -> bool:
+    """Whether a column may be kept as metadata: no bytes, and no lists of numbers, which are vectors."""
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _is_text(kind.value_type)
+    return _is_scalar(kind)

@@ -1,0 +1,242 @@
+"""ING-9: files, keys, nested objects, and the units of known schemas. ING-14: what configuration points to."""
+
+import json
+import time
+
+import pytest
+
+from pipelines.chunking import ChunkSizes, chunk_document
+from pipelines.chunking.configuration_schemas import SCANNERS
+from pipelines.domain.chunks import Chunk
+from pipelines.domain.documents import ContentType, Document, Domain
+
+SIZES = ChunkSizes(max_tokens=400, target_tokens=60, min_tokens=4, overlap_tokens=6, whole_tokens=12, nested_tokens=10)
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+def chunks_of(text: str, language: str, name: str = "a", sizes: ChunkSizes = SIZES) -> list[Chunk]:
+    document = Document(
+        uri=f"tree/{name}",
+        content_type=ContentType.CONFIGURATION,
+        domain=Domain.CODE,
+        text=text,
+        language=language,
+        trust_level=100,
+    )
+    return chunk_document(document, sizes, words)
+
+
+def symbols(chunks: list[Chunk], kind: str) -> list[str | None]:
+    return [chunk.symbol for chunk in chunks if chunk.kind == kind]
+
+
+def links(chunks: list[Chunk], kind: str) -> set[str]:
+    return {link.target for chunk in chunks for link in chunk.links if link.kind == kind}
+
+
+LONG = " ".join(["word"] * 12)
+
+
+def test_a_short_file_stays_whole() -> None:
+    """ING-9: below the limit, on level 0."""
+    (chunk,) = chunks_of('{"a": 1, "b": {"c": 2}}', "json")
+    assert (chunk.level, chunk.kind, chunk.defines) == (0, "file", ("a", "b"))
+
+
+def test_keys_and_long_objects_in_json() -> None:
+    """ING-9: short keys together, a long object apart under the path of its keys, comments with the key below."""
+    text = f"""{{
+  // Who.
+  "name": "x", "version": 1,
+  // How.
+  "tool": {{
+    "short": true,
+    // Deep.
+    "long": {{"text": "{LONG}"}},
+    "last": 0
+  }}
+}}
+"""
+    chunks = chunks_of(text, "json")
+    assert [(chunk.level, chunk.kind, chunk.symbol) for chunk in chunks] == [
+        (0, "file", None),
+        (1, "keys", None),
+        (1, "key", "tool"),
+        (2, "key", "tool.long"),
+        (2, "keys", "tool"),
+    ]
+    file, short, tool, deep, _ = chunks
+    assert file.text.startswith("name, version, tool\n")
+    assert short.text.lstrip().startswith("// Who.")
+    assert tool.text.startswith("tool: short, long, last\n  // How.")
+    assert deep.text.startswith("tool\n    // Deep.")
+    assert deep.heading_path == ("tool", "long")
+    assert deep.parent_id == tool.chunk_id
+    assert tool.parent_id == file.chunk_id
+
+
+def test_package_json_has_units_for_scripts_and_dependencies() -> None:
+    """ING-9, ING-14: each is a chunk however short, and dependencies are imports."""
+    value = {"name": "x", "scripts": {"b": "tsc ./a/b.ts"}, "dependencies": {"react": "1"}, "files": LONG.split()}
+    chunks = chunks_of(json.dumps(value, indent=1), "json", "package.json")
+    assert {"scripts", "dependencies"} <= set(symbols(chunks, "key"))
+    assert links(chunks, "imports") == {"react"}
+    assert "a/b.ts" in links(chunks, "references")
+    assert chunks[0].attributes == {"schema": "package"}
+
+
+def test_yaml_by_indentation() -> None:
+    """ING-9: lists at the key's own indentation, blocks of text, quoted and bracketed values over lines."""
+    text = f"""# First.
+one:
+- name: a
+- name: b
+two: |
+  three: {LONG}
+  # no comment
+four: "x
+  five: y"
+six: {{a: 1,
+seven: 2}}
+"""
+    chunks = chunks_of(text, "yaml")
+    assert [name for chunk in chunks for name in chunk.defines if chunk.level] == ["one", "two", "four", "six"]
+    two = next(chunk for chunk in chunks if chunk.symbol == "two")
+    assert two.text.endswith("# no comment")
+
+
+def test_compose_services_are_units() -> None:
+    """ING-9, ING-14: each service with the comment above it; images and files are references."""
+    text = f"""services:
+  # The web.
+  web:
+    image: nginx:1.25
+    volumes: ["./site/index.html:/x"]
+  db:
+    image: postgres
+x-note: {LONG}
+"""
+    chunks = chunks_of(text, "yaml", "docker-compose.yml")
+    assert symbols(chunks, "key") == ["services", "services.web", "services.db", "x-note"]
+    web = next(chunk for chunk in chunks if chunk.symbol == "services.web")
+    assert web.text.startswith("services\n  # The web.\n")
+    assert web.level == 2
+    assert links([web], "references") == {"nginx:1.25", "site/index.html"}
+
+
+def test_kubernetes_documents_are_units() -> None:
+    """ING-9: named by kind and name; a rule in a block of text ends no document."""
+    text = f"""# The web.
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  labels: {{a: b}}
+  name: web
+spec: {{template: {{image: a/b:1}}}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {{x: y}}
+data:
+  z: |
+    ---
+    {LONG}
+"""
+    chunks = chunks_of(text, "yaml")
+    assert symbols(chunks, "resource") == ["Deployment/web", "ConfigMap"]
+    assert chunks[1].attributes == {"schema": "kubernetes"}
+
+
+def test_dockerfile_stages_are_units() -> None:
+    """ING-9, ING-14: a command over lines and a here-document begin no stage; images and copied files are linked."""
+    text = f"""ARG V=1
+# Build.
+FROM golang:1.22 AS build
+COPY go.mod src/ ./
+RUN a && \\
+FROM-like
+RUN <<EOF
+FROM not
+EOF
+FROM build AS test
+RUN {LONG}
+FROM alpine
+COPY --from=build /a /b
+"""
+    chunks = chunks_of(text, "dockerfile", "Dockerfile")
+    assert symbols(chunks, "stage") == ["build", "test", "alpine"]
+    assert next(chunk for chunk in chunks if chunk.symbol == "build").text.startswith("# Build.\nFROM")
+    assert links(chunks, "references") == {"golang:1.22", "alpine", "go.mod", "src/"}
+
+
+def test_go_modules_and_requirements() -> None:
+    """ING-9, ING-14: blocks of directives; requirements are imports."""
+    text = f"module example.com/a\n\nrequire (\n\tx.org/b v1\n\tx.org/c v2 // {LONG}\n)\n// Ours.\nreplace x => ../x\n"
+    chunks = chunks_of(text, "gomod", "go.mod")
+    assert symbols(chunks, "block") == ["require"]
+    assert links(chunks, "imports") == {"x.org/b", "x.org/c"}
+    pins = "".join(f"package-{number}==1.{number}  # why\n" for number in range(8))
+    assert links(chunks_of(pins, "requirements"), "imports") == {f"package-{number}" for number in range(8)}
+
+
+def test_pyproject_tables_are_units() -> None:
+    """ING-9, ING-14: brackets inside values begin no table; dependencies are imports."""
+    text = f'''[project]
+name = "x"
+dependencies = [
+  "numpy>=2",
+  "ray[default]",
+]
+# How.
+[tool.ruff]
+a = """
+[not.one]
+{LONG}
+"""
+[[tool.mypy.overrides]]
+module = "m"
+'''
+    chunks = chunks_of(text, "toml", "pyproject.toml")
+    assert symbols(chunks, "table") == ["project", "tool.ruff", "tool.mypy.overrides"]
+    assert links(chunks, "imports") == {"numpy", "ray"}
+    assert next(chunk for chunk in chunks if chunk.symbol == "tool.ruff").text.startswith("# How.")
+
+
+def test_sections_of_ini_files() -> None:
+    """ING-9: sections with the comments above them."""
+    chunks = chunks_of(f"; top\nx = 1\n[a]\nk: v\n\n# on b\n[b]\nl = {LONG}\n", "ini")
+    assert [name for chunk in chunks for name in chunk.defines if chunk.level] == ["x", "a", "b"]
+
+
+@pytest.mark.parametrize("language", sorted(SCANNERS))
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "[",
+        "{",
+        '{"a":',
+        "a: ",
+        "- ",
+        "&a [*a, *a]\n",
+        '"',
+        "'",
+        "a:\n",
+        "x = [\n",
+        "[a]\n",
+        "(",
+        "<<A\n",
+        "\\\n",
+        "a: |\n",
+        "#\n",
+    ],
+)
+def test_hostile_repetition_costs_little(language: str, unit: str) -> None:
+    """ING-3, ING-9: brackets without end, aliases, open quotes: no recursion, no expansion, linear time."""
+    text = unit * (60_000 // len(unit))
+    began = time.process_time()
+    chunks = chunks_of(text, language, sizes=ChunkSizes(400, 300, 30, 20, whole_tokens=200, nested_tokens=100))
+    assert chunks[-1].end_byte == len(text)
+    assert time.process_time() - began < 5

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.domain.documents import ContentType, Document, Rejection
+from pipelines.domain.errors import SourceError
+from pipelines.ingestion.settings import IngestSettings
+from pipelines.ingestion.sources import list_items, read_source
+from pipelines.settings import load_settings
+
+MOMENT = datetime(2024, 5, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def settings() -> IngestSettings:
+    small = ["ingest.records_per_item=10", "ingest.max_file_bytes=1000"]
+    return load_settings([], small, environment={}).ingest
+
+
+def read(path: Path, settings: IngestSettings) -> tuple[list[Document], dict[str, str]]:
+    found = list(read_source(path, settings, domain=None))
+    return [one for one in found if isinstance(one, Document)], {
+        one.uri: one.reason for one in found if isinstance(one, Rejection)
+    }
+
+
+def test_rows_are_records_and_columns_are_facts(tmp_path: Path, settings: IngestSettings) -> None:
+    """ING-1, ING-2: text, title, identity and time by the names of columns; vectors and bytes are left out."""
+    table = pa.table(
+        {
+            "doc_id": pa.array([7, 8]),
+            "title": ["One", None],
+            "content": pa.array(["First text.", "Second text."]).dictionary_encode(),
+            "updated_at": pa.array([MOMENT, None], pa.timestamp("ms", "UTC")),
+            "citations": [3, None],
+            "tags": [["a", "b"], []],
+            "vector": pa.array([[0.5] * 4] * 2, pa.list_(pa.float32(), 4)),
+            "raw": [b"\x00", b"\x01"],
+        }
+    )
+    pq.write_table(table, tmp_path / "notes.parquet")
+    documents, rejected = read(tmp_path / "notes.parquet", settings)
+    assert rejected == {}
+    assert [(one.uri, one.title, one.text) for one in documents] == [
+        ("notes:7", "One", "First text."),
+        ("notes:8", None, "Second text."),
+    ]
+    first, second = documents
+    assert (first.modified_at, first.citations) == (MOMENT.timestamp(), 3)
+    assert (second.modified_at, second.citations) == (None, None)
+    assert first.metadata["tags"] == '["a", "b"]'
+    assert {"vector", "raw", "content"}.isdisjoint(first.metadata)
+    assert {one.content_type for one in documents} == {ContentType.RECORD}
+    assert {one.trust_level for one in documents} == {settings.trust.corpus}
+
+
+def test_row_groups_are_cut_into_items_and_none_is_lost(tmp_path: Path, settings: IngestSettings) -> None:
+    """ING-1, ARC-9: however the file is divided, its rows come out once, in order; rows without an id get a place."""
+    texts = [f"text {number}" for number in range(95)]
+    pq.write_table(pa.table({"text": texts}), tmp_path / "rows.parquet", row_group_size=40)
+    items = list_items(tmp_path / "rows.parquet", settings)
+    assert [(item.group, item.first, item.count) for item in items] == [
+        *((group, first, 10) for group in (0, 1) for first in (0, 10, 20, 30)),
+        (2, 0, 10),
+        (2, 10, 5),
+    ]
+    documents, _ = read(tmp_path / "rows.parquet", settings)
+    assert [one.text for one in documents] == texts
+    assert len({one.uri for one in documents}) == 95
+    assert documents[-1].uri == "rows:2-14"
+
+
+def test_bad_rows_are_named(tmp_path: Path, settings: IngestSettings) -> None:
+    """ING-3: rows without a text, or with one too long."""
+    pq.write_table(pa.table({"id": ["a", "b", "c"], "text": ["ok", None, "x" * 1001]}), tmp_path / "rows.parquet")
+    documents, rejected = read(tmp_path / "rows.parquet", settings)
+    assert [one.uri for one in documents] == ["rows:a"]
+    assert rejected == {"rows:group 0 row 1": "invalid_record", "rows:group 0 row 2": "too_large"}
+
+
+def test_files_without_texts_and_damaged_files_are_told(tmp_path: Path, settings: IngestSettings) -> None:
+    """ING-3: a file that is no Parquet is an error of the source; what breaks inside one is told by its group."""
+    pq.write_table(pa.table({"number": [1, 2]}), tmp_path / "numbers.parquet")
+    assert read(tmp_path / "numbers.parquet", settings) == ([], {"numbers:group 0": "no_text_column"})
+    (tmp_path / "none.parquet").write_bytes(b"PAR1 and nothing else")
+    with pytest.raises(SourceError, match="Parquet"):
+        list_items(tmp_path / "none.parquet", settings)
+    whole = tmp_path / "whole.parquet"
+    pq.write_table(pa.table({"text": [f"text {n}" for n in range(50)]}), whole, compression="zstd")
+    data = bytearray(whole.read_bytes())
+    data[10:200] = bytes(190)
+    whole.write_bytes(bytes(data))
+    documents, rejected = read(whole, settings)
+    assert documents == []
+    assert set(rejected.values()) == {"undecodable"}

@@ -1,0 +1,161 @@
+"""ING-1, ING-8: transcripts in several notations become one document per session, losing nothing that was said."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.chunking.dialogue import Turn, turns_of, written
+from pipelines.domain.documents import ContentType, Document, Domain
+from pipelines.ingestion.sources import read_source
+from pipelines.ingestion.transcripts import Transcript, sessions
+from pipelines.settings import load_settings
+
+MAY_8_2023_13_56 = 1683554160.0
+TURNS = [{"speaker": "Ann", "text": "Why?"}, {"speaker": "Bob", "text": "So."}]
+
+
+def said(transcript: Transcript) -> list[tuple[str, str]]:
+    return [(line.speaker, line.text) for line in turns_of(transcript.text) if isinstance(line, Turn)]
+
+
+def test_locomo_gives_a_document_per_session() -> None:
+    """ING-1: sessions with their time, turns with their ids, pictures by what they show."""
+    value = [
+        {
+            "sample_id": "conv-1",
+            "qa": [],
+            "conversation": {
+                "speaker_a": "Ann",
+                "session_2": [{"speaker": "Ann", "dia_id": "D2:1", "text": "Hi.", "blip_caption": "a cat"}],
+                "session_1_date_time": "1:56 pm on 8 May, 2023",
+                "session_1": [{"speaker": "Ann", "dia_id": "D1:1", "text": "Hey!"}, TURNS[1] | {"dia_id": "D1:2"}],
+                "session_3_date_time": "noon",
+            },
+        }
+    ]
+    first, second = sessions(json.dumps(value), "chats/locomo.json")
+    assert first.uri == "chats/locomo.json#conv-1:session_1"
+    assert first.time == MAY_8_2023_13_56
+    assert first.metadata["turns"] == "D1:1 D1:2"
+    assert (first.metadata["speakers"], first.metadata["conversation"]) == ("Ann, Bob", "conv-1")
+    assert said(first) == [("Ann", "Hey!"), ("Bob", "So.")]
+    assert said(second) == [("Ann", "Hi. [shares image: a cat]")]
+    assert second.time is None
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (json.dumps({"sessions": [{"id": "a", "turns": TURNS}, {"id": "b", "turns": TURNS}]}), ["a", "b"]),
+        (json.dumps({"sessions": [TURNS, {"turns": TURNS}]}), ["1", "2"]),
+        (json.dumps({"sessions": [{"id": "a", "turns": TURNS}, {"id": "a", "turns": TURNS}]}), ["a", "a~2"]),
+        (json.dumps({"messages": [{"role": "user", "content": "Why?"}, {"role": "bot", "content": "So."}]}), ["1"]),
+        (json.dumps([{"from": "human", "value": "Why?"}, {"from": "gpt", "value": "So."}]), ["1"]),
+        ("\n".join(json.dumps(turn) for turn in TURNS), ["1"]),
+        ("\n".join(json.dumps(turn | {"session": name}) for name in "xy" for turn in TURNS), ["x", "y"]),
+        ("\n".join(json.dumps({"messages": TURNS, "id": name}) for name in "xy"), ["x", "y"]),
+    ],
+)
+def test_plain_notations(text: str, names: list[str]) -> None:
+    """ING-1: sessions of turns, bare lists, a turn or a session a line."""
+    found = list(sessions(text, "f"))
+    assert [each.uri for each in found] == [f"f#{name}" for name in names]
+    assert all([words for _, words in said(each)] == ["Why?", "So."] for each in found)
+
+
+def test_parts_of_a_message_and_times_of_turns() -> None:
+    """ING-1: texts in parts are joined; a session begins with its first turn where it does not say when."""
+    turns = [
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": "a"}, {"type": "image"}, "b"],
+            "timestamp": 1683554160000,
+        },
+        {"role": "assistant", "content": None, "tool_calls": []},
+    ]
+    assert list(sessions(json.dumps(turns), "f")) == []
+    (found,) = sessions(json.dumps([turns[0], turns[1] | {"content": "c"}]), "f")
+    assert found.time == MAY_8_2023_13_56
+    assert found.text == "user (2023-05-08 13:56:00): a\n\n  b\nassistant: c\n"
+
+
+def test_a_chat_log_keeps_code_and_topics() -> None:
+    """ING-1, ING-8: a name in a fence of code begins no turn; a rule or a heading begins a topic."""
+    text = "Ann: Look:\n```yaml\nBob: 1\n```\nBob: Fine.\n\n# Lunch\nAnn: Where?\nBob (10:31): There.\n"
+    (found,) = sessions(text, "f")
+    assert list(turns_of(found.text)) == [
+        Turn("Ann", "Look:\n```yaml\nBob: 1\n```"),
+        Turn("Bob", "Fine."),
+        "Lunch",
+        Turn("Ann", "Where?"),
+        Turn("Bob", "There.", "10:31"),
+    ]
+
+
+WORDS = st.text(alphabet=st.characters(blacklist_categories=["Cs"], blacklist_characters="\r"), max_size=40)
+LINES = st.one_of(
+    st.builds(Turn, st.sampled_from(["Ann", "Bo B", "user", "Zoë", "C"]), WORDS),
+    st.sampled_from(["Lunch", "A longer topic", "x: y"]),
+    st.just(""),
+)
+TRICKY = st.sampled_from(
+    ["Bob: x", "# Topic", "---", "  Bob: x", "", " ", "```\nAnn: y\n```", "a\n\n\n b", "Bob (1): x"]
+)
+
+
+@given(st.lists(st.one_of(LINES, st.builds(Turn, st.just("Ann"), TRICKY)), max_size=8))
+def test_what_was_said_can_be_read_back(lines: list[Turn | str]) -> None:
+    """ING-8: the canonical text is unambiguous, whatever a turn says."""
+    assert list(turns_of(written(lines))) == lines
+
+
+@pytest.mark.parametrize("speaker", ["# a", "a: b", "a (b)", "---", "\n", "x" * 300, "é" * 70, "a\u2028b"])
+def test_no_name_of_a_speaker_breaks_the_text(speaker: str) -> None:
+    """ING-8: names are made plain, and what was said stays."""
+    (turn, other) = turns_of(written([Turn(speaker, "said: so"), Turn("Bob", "yes")]))
+    assert isinstance(turn, Turn)
+    assert turn.text == "said: so"
+    assert other == Turn("Bob", "yes")
+
+
+def test_a_transcript_in_a_tree_is_read_by_session(tmp_path: Path) -> None:
+    """ING-1, ING-2: URIs, titles, times and facts of sessions in a folder."""
+    value = {"id": "talk", "sessions": [{"id": "s1", "time": "2023-05-08T13:56:00Z", "turns": TURNS}]}
+    (tmp_path / "chat.json").write_text(json.dumps(value))
+    (found,) = read_source(tmp_path, load_settings(environment={}).ingest, domain=None)
+    assert isinstance(found, Document)
+    assert found.uri == f"{tmp_path.name}/chat.json#s1"
+    assert (found.content_type, found.domain) == (ContentType.CONVERSATION, Domain.HISTORY)
+    assert found.modified_at == MAY_8_2023_13_56
+    assert found.metadata["conversation"] == "talk"
+    assert found.metadata["folder"] == tmp_path.name
+
+
+def test_a_file_of_turns_is_no_corpus(tmp_path: Path) -> None:
+    """ING-1: a transcript and a corpus may bear the same suffix."""
+    settings = load_settings(environment={}).ingest
+    (tmp_path / "chat.jsonl").write_text("\n".join(json.dumps(turn) for turn in TURNS))
+    (tmp_path / "corpus.jsonl").write_text(json.dumps({"_id": "1", "text": "x", "metadata": {"speaker": "Ann"}}))
+    (chat,) = read_source(tmp_path / "chat.jsonl", settings, domain=None)
+    (record,) = read_source(tmp_path / "corpus.jsonl", settings, domain=None)
+    assert isinstance(chat, Document)
+    assert isinstance(record, Document)
+    assert (chat.content_type, record.content_type) == (ContentType.CONVERSATION, ContentType.RECORD)
+
+
+def test_every_turn_of_locomo_is_kept(data_root: Path) -> None:
+    """ING-1: the six conversations as published, against the corpus made from them."""
+    text = gzip.decompress((data_root / "locomo" / "locomo_conv1-6.json.gz").read_bytes()).decode()
+    with gzip.open(data_root / "locomo" / "corpus.jsonl.gz", "rt") as file:
+        records = [json.loads(line) for line in file]
+    expected = {record["_id"]: (record["title"], record["text"].strip()) for record in records}
+    found = {}
+    for session in sessions(text, "locomo.json"):
+        ids = session.metadata["turns"].split()
+        for turn_id, (speaker, words) in zip(ids, said(session), strict=True):
+            found[f"{session.metadata['conversation']}:{turn_id}"] = (speaker, words.strip())
+    assert found == expected
