@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 _TURN = re.compile(rb"(?P<speaker>[^\s:()#][^:()\n]{0,79}?)(?: \((?P<time>[^()\n]{1,40})\))?:(?=[ \r\n]|\Z)")
-_TOPIC = re.compile(rb"(?:#{1,6} (?P<name>[^\n]*?)|-{3,})[ \t\r]*(?:\n|\Z)")
+_TOPIC = re.compile(rb"(?:#{1,6} (?P<name>[^\n]*)|-{3,}[ \t\r]*)(?:\n|\Z)")
 _INDENT = "  "
 _LONGEST_SPEAKER = 80
 _LONGEST_TIME = 40

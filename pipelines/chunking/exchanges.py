@@ -13,7 +13,7 @@ from pipelines.chunking.topics import TopicRules
 _ASKING_ROLES = frozenset({"user", "human", "customer", "interviewer", "question", "q"})
 _QUESTION_MARKS = ("?", "？", "؟")
 _SENTENCE = re.compile(r"(?<=[.!?？؟])\s+|\n+")
-_PICTURE = re.compile(r"\s*\[shares image: [^\]\n]*\]\s*\Z")
+_PICTURE = "[shares image: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +78,15 @@ def question_of(text: str) -> str:
         >>> question_of("I ran. How are you? And the dog? Tell me.")
         'And the dog?'
     """
-    sentences = _SENTENCE.split(_PICTURE.sub("", text))
+    sentences = _SENTENCE.split(_words(text))
     return next(
         (sentence.strip() for sentence in reversed(sentences) if sentence.rstrip().endswith(_QUESTION_MARKS)), ""
     )
+
+
+def _words(text: str) -> str:
+    """A text without the picture that ends it."""
+    return text[: text.rfind(_PICTURE)] if _PICTURE in text and text.rstrip().endswith("]") else text
 
 
 def _stretches(source: bytes, places: Sequence[Place], phrases: Sequence[str]) -> list[_Stretch]:

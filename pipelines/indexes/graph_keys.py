@@ -109,7 +109,7 @@ def document_keys(uri: str) -> Iterator[str]:
     """Keys that a document is listed under by its path: whole, and by its ends."""
     yield key("document", "", uri)
     folders = uri.split("/")
-    for first in range(max(1, len(folders) - _MOST_SUFFIXES), len(folders)):
+    for first in range(max(0, len(folders) - _MOST_SUFFIXES), len(folders)):
         yield key("path", "", "/".join(folders[first:]))
 
 

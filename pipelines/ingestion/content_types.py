@@ -85,9 +85,10 @@ _HISTORY = re.compile(r"(?:changelog|changes|history|news|release[-_]?notes)\b",
 _SHEBANG = re.compile(r"#![^\n]*?\b(python|node|deno|ruby|perl|lua|php|(?:ba|da|z|k)?sh)[0-9.]*(?![\w-])")
 _SHEBANG_LANGUAGES = {"node": "javascript", "deno": "typescript"}
 _CPP = re.compile(
-    r"^\s*(?:class|namespace|template\s*<|using\s+\w|public:|private:|protected:)|\bstd::|^#include <\w+>", re.MULTILINE
+    r"^[ \t]*(?:class|namespace|template\s*<|using\s+\w|public:|private:|protected:)|\bstd::|^#include <\w+>",
+    re.MULTILINE,
 )
-_OBJECTIVE_C = re.compile(r"^\s*(?:@(?:interface|implementation|protocol|import)\b|#import\b)", re.MULTILINE)
+_OBJECTIVE_C = re.compile(r"^[ \t]*(?:@(?:interface|implementation|protocol|import)\b|#import\b)", re.MULTILINE)
 _LATEX = re.compile(r"\\documentclass\b|\\begin\s*\{document\}")
 _LOOKED_AT = 65_536  # characters: enough to tell the kind of a text, and no more whatever its size
 

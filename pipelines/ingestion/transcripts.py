@@ -25,6 +25,7 @@ _TIMES = ("time", "timestamp", "created_at", "date", "date_time", "ts", "create_
 _TURN_LISTS = ("turns", "messages", "conversation", "dialogue", "conversations", "utterances")
 _SESSION_IDS = ("id", "session_id", "session", "conversation_id")
 _MOST_MILLISECONDS = 1e11  # an epoch time above it counts milliseconds: in seconds it would be the year 5138
+_BLANK_LONGEST = 1_000  # characters in which a structure begins
 _LOCOMO_TIME = "%I:%M %p on %d %B, %Y"
 
 
@@ -69,7 +70,18 @@ def recognised(text: str) -> bool:
         >>> recognised("Ann: Shall we?\nBob: Yes.\nAnn: When?\nBob: Now.\n"), recognised("Name: x\nVersion: 2\n")
         (True, False)
     """
-    return next(_sessions(text), None) is not None
+    value = _structured(text)
+    return chat_log.is_log(text) if value is None else next(_of_structure(value), None) is not None
+
+
+def is_of_turns(line: str) -> bool:
+    """Whether a line of a JSONL file is a turn or a session, rather than a record of a corpus.
+
+    Examples:
+        >>> is_of_turns('{"role": "user", "content": "Why?"}'), is_of_turns('{"_id": "1", "text": "Because."}')
+        (True, False)
+    """
+    return recognised(f"[{line}]")
 
 
 def sessions(text: str, uri: str) -> Iterator[Transcript]:
@@ -87,11 +99,20 @@ def sessions(text: str, uri: str) -> Iterator[Transcript]:
 
 
 def _sessions(text: str) -> Iterator[Session]:
-    structured = text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}
-    value = _parsed(text) if structured and _HINT.search(text) else None
-    if value is None:  # a chat log may begin with a time in brackets
-        lines = chat_log.lines_of(text)
-        return iter([Session("1", tuple(lines))] if lines else [])
+    value = _structured(text)
+    if value is not None:
+        return _of_structure(value)
+    lines = chat_log.lines_of(text)
+    return iter([Session("1", tuple(lines))] if lines else [])
+
+
+def _structured(text: str) -> Any:
+    """The JSON value of a text that may tell who spoke; None elsewhere: a chat log may begin with a bracket too."""
+    begins = text[:_BLANK_LONGEST].lstrip("\ufeff \t\r\n")[:1] in {"{", "["}
+    return _parsed(text) if begins and _HINT.search(text) else None
+
+
+def _of_structure(value: Any) -> Iterator[Session]:
     return (session for session in _of_value(value) if any(isinstance(line, Turn) for line in session.lines))
 
 

@@ -156,6 +156,13 @@ def test_links_in_prose_lead_to_documents_and_their_sections(tmp_path: Path) -> 
     }  # fmt: skip
 
 
+def test_a_path_leads_to_another_source_where_only_one_document_ends_so(tmp_path: Path) -> None:
+    """ING-14: a page and the folder that it links to may have been indexed as two sources."""
+    links = (Link(LinkKind.REFERENCES, "docs/b.md"), Link(LinkKind.REFERENCES, "https://example.org/docs/b.md"))
+    files = [a_file("tree/README.md", {"links": links}, language=None), a_file("docs/b.md", {}, language=None)]
+    assert {target for _, _, target, _ in crossed(tmp_path, *files)} == {"docs/b.md"}
+
+
 def test_a_citation_finds_the_work_by_title_number_or_key(tmp_path: Path) -> None:
     """ING-7, ING-14: papers of the corpus that a paper cites; a number in a list of references names none."""
     cited = ("https://doi.org/10.1000/Abc", "Attention is all you need.", "smith2020", "arxiv:1706.03762", "12")

@@ -98,8 +98,8 @@ def test_a_chat_log_keeps_code_and_topics() -> None:
 
 WORDS = st.text(alphabet=st.characters(blacklist_categories=["Cs"], blacklist_characters="\r"), max_size=40)
 LINES = st.one_of(
-    st.builds(Turn, st.from_regex(r"[A-Z][a-z]{0,8}( [A-Z])?", fullmatch=True), WORDS),
-    st.from_regex(r"[A-Z][a-z ]{0,8}[a-z]", fullmatch=True),
+    st.builds(Turn, st.sampled_from(["Ann", "Bo B", "user", "Zoë", "C"]), WORDS),
+    st.sampled_from(["Lunch", "A longer topic", "x: y"]),
     st.just(""),
 )
 TRICKY = st.sampled_from(
@@ -133,6 +133,18 @@ def test_a_transcript_in_a_tree_is_read_by_session(tmp_path: Path) -> None:
     assert found.modified_at == MAY_8_2023_13_56
     assert found.metadata["conversation"] == "talk"
     assert found.metadata["folder"] == tmp_path.name
+
+
+def test_a_file_of_turns_is_no_corpus(tmp_path: Path) -> None:
+    """ING-1: a transcript and a corpus may bear the same suffix."""
+    settings = load_settings(environment={}).ingest
+    (tmp_path / "chat.jsonl").write_text("\n".join(json.dumps(turn) for turn in TURNS))
+    (tmp_path / "corpus.jsonl").write_text(json.dumps({"_id": "1", "text": "x", "metadata": {"speaker": "Ann"}}))
+    (chat,) = read_source(tmp_path / "chat.jsonl", settings, domain=None)
+    (record,) = read_source(tmp_path / "corpus.jsonl", settings, domain=None)
+    assert isinstance(chat, Document)
+    assert isinstance(record, Document)
+    assert (chat.content_type, record.content_type) == (ContentType.CONVERSATION, ContentType.RECORD)
 
 
 def test_every_turn_of_locomo_is_kept(data_root: Path) -> None:
