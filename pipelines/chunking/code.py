@@ -107,7 +107,7 @@ class _Outline:
         groups = groups_of(self.tree, rest, preamble[-1].end if preamble else header_end(self.tree, rest))
         if not preamble and (not groups or groups[0].start == 0 or not header_end(self.tree, rest)):
             if not groups:
-                return [self._head(end)]
+                return self._fitted(self._head(end), [], limit=self.sizes.max_tokens)
             return self._members([replace(groups[0], start=0), *groups[1:]], end, _Scope())
         unit = self._head(groups[0].start if groups else end)
         head = self._fitted(unit, preamble, limit=self.sizes.max_tokens)

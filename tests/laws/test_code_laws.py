@@ -203,6 +203,29 @@ def test_the_laws_hold_on_whole_trees() -> None:
     check_real_files(100_000)
 
 
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("python", "x" + ".a()" * 60_000),
+        ("javascript", "x" + ".a()" * 60_000),
+        ("java", "f(" * 60_000 + ")" * 60_000),
+        ("c", "(" * 1_000_000),
+        ("python", "# Words.\n" * 5_000),
+        ("cpp", "#if A\n" + "#elif B\nint f();\n" * 5_000 + "#endif\n"),
+        ("cpp", "namespace a{" * 5_000 + "int f(){}" + "}" * 5_000),
+        ("typescript", "function f(){" * 5_000 + "}" * 5_000),
+        ("rust", "fn f(){" + "match a {_=>" * 5_000),
+        ("go", "func f(){" + "if a {" * 5_000 + "}" * 5_000 + "}"),
+    ],
+)
+def test_nothing_is_too_deep_or_too_long(language: str, text: str) -> None:
+    """ING-3, ING-12: whatever is nested costs seconds, exhausts no stack, and no chunk is above the limit."""
+    sizes = LARGE.capped(254)
+    document = a_file(text, language)
+    check(document, chunk_document(document, sizes, len), sizes, len)
+
+
 def test_functions_that_fit_stay_whole() -> None:
     """ING-5: at least 99 in 100 of the functions of real files, as the interpreter's own parser sees them."""
     whole = fitting = 0
