@@ -71,6 +71,10 @@ $(BENCH)/.installed: $(STAMP) infra/python/bench.txt
 crash: setup ## kill the updater at many random points and compare the bits
 	$(BIN)/python -m pytest -m "slow and crash" -s tests/crash
 
+.PHONY: bench-feedback
+bench-feedback: setup ## measure an updater beside a bare poll loop over the same topic
+	$(BIN)/python -m pytest -m slow -s tests/bench/test_updater_throughput.py
+
 .PHONY: schema
 schema: setup ## write the JSON Schema of feedback events anew
 	$(BIN)/python -c "import json; from pipelines.feedback.codec import json_schema; print(json.dumps(json_schema(), indent=2))" \

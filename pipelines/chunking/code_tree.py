@@ -48,6 +48,8 @@ class Tree:
         for node in _understood(self.root):
             for name, nodes in cursor.captures(node).items():
                 self.found.setdefault(name, []).extend(nodes)
+        for nodes in self.found.values():
+            nodes.sort(key=lambda node: (node.start_byte, -node.end_byte, node.type))  # they come in any order
         comments = [node for node in self.found.get("comment", ()) if node.end_byte > node.start_byte]
         self._comments = sorted((node.start_byte, node.end_byte) for node in comments)
         self._functions = sorted(node.start_byte for node in self.found.get("function", ()))

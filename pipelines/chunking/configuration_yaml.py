@@ -61,14 +61,14 @@ class _Reader:
     def __init__(self, source: bytes) -> None:
         self._source = source
         self._open: list[tuple[int, Open]] = []
-        self._pending: int | None = None  # where comments and blank lines since the last entry begin
+        self._pending: list[tuple[int, int]] = []  # place and column of the comments since the last entry
         self._block: int | None = None  # indentation of the key whose block of text is being read
         self._closing: list[bytes] = []  # what ends the value that goes on over lines
         self._lines = 0
 
     def reset(self, at: int) -> None:
         self._open.clear()
-        self._pending, self._block, self._closing = at, None, []
+        self._pending, self._block, self._closing = [(at, 0)], None, []
 
     def outside(self, at: int) -> bool:
         """Whether no quoted value is open; a document may end anywhere else."""
@@ -80,7 +80,7 @@ class _Reader:
         if self._continues(data, text):
             return
         if not text or text.startswith((b"#", b"%")):
-            self._pending = start if self._pending is None else self._pending
+            self._pending.append((start, len(data) - len(data.lstrip(b" ")) if text else 0))
             return
         found = _KEY.match(data)
         dash = _DASH.match(data) if found is None or found["dashes"] else None
@@ -88,7 +88,7 @@ class _Reader:
             self._add(top, start, 2 * len(dash["indent"]) + 1, None)
         elif found is not None:
             self._add(top, start, 2 * len(found["indent"]), decoded(found["key"].strip(b"\"'")))
-        self._pending = None
+        self._pending.clear()
         value = (found["value"] if found is not None else dash["value"] if dash is not None else b"").strip()
         self._note(value, len(data) - len(data.lstrip(b" ")), len(found["dashes"]) if found is not None else 0)
 
@@ -118,7 +118,10 @@ class _Reader:
         if self._open:
             self._open[-1][1].container = True
         name = key if key is not None else self._item(start, len(siblings))
-        entry = Open(start if self._pending is None else self._pending, start, name)
+        column = indent // 2
+        # A comment further to the right goes on about what stands above it.
+        above = next((place for place, at in self._pending if at <= column), start)
+        entry = Open(above, start, name)
         siblings.append(entry)
         self._open.append((indent, entry))
 

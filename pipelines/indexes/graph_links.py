@@ -68,6 +68,7 @@ def resolve_links(connection: Database, tables: Path, settings: GraphSettings) -
         "documents": str(tables / "documents.parquet"),
         "chunks": str(tables / "chunks.parquet"),
         "test_files": _TEST_FILES,
+        "most": int(1 / settings.least_confidence) + 1,
         **settings.model_dump(include={"name_confidence", "least_confidence"}),
     }
 
@@ -78,7 +79,7 @@ def resolve_links(connection: Database, tables: Path, settings: GraphSettings) -
         run(name)
     _bearers(connection, tables)
     _wants(connection, settings)
-    for name in ("reached", "imported", "types", "taken", *["passed_on"] * _HOPS, "met", "found"):
+    for name in ("reached", "imported", "types", "taken", *["passed_on"] * _HOPS, "few", "met", "found"):
         run(name)
     shares = pa.Table.from_pylist(
         [

@@ -88,10 +88,14 @@ LEFT JOIN (SELECT DISTINCT key FROM bearers WHERE starts_with(key, 'file')) own
 LEFT JOIN imported behind
     ON own.key IS NULL AND i.rest <> '' AND behind.source = i.uri AND behind.bound = i.rest;
 
+-- few: of bearers of one key no more than tell that they are too many; a name that thousands bear must not be joined
+CREATE TABLE few AS
+SELECT * FROM bearers QUALIFY row_number() OVER (PARTITION BY key, split_part(uri, '/', 1) ORDER BY unit) <= $most;
+
 -- met: whatever bears one of the keys that a link is looked for under
 CREATE TABLE met AS
 SELECT w.number, w.rank, w.scope, w.member, b.unit, b.uri
-FROM wanted w JOIN bearers b USING (key)
+FROM wanted w JOIN few b USING (key)
 WHERE w.scope NOT IN ('import', 'imported')
 UNION ALL
 SELECT w.number, w.rank, w.scope, w.member, b.unit, b.uri

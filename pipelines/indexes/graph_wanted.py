@@ -225,7 +225,7 @@ def _path_wanted(path: str, uri: str) -> list[Wanted]:
     found += [Wanted(Scope.PATH, key("stem", "", one)) for one in _paths(path, uri)]
     ending = unquote(path).strip("/")
     if "." in posixpath.basename(ending):
-        found.append(Wanted(Scope.CORPUS, key("path", "", posixpath.normpath(ending).lstrip("./"))))
+        found.append(Wanted(Scope.CORPUS, key("path", "", re.sub(r"^(\.\./)+", "", posixpath.normpath(ending)))))
     return found
 
 

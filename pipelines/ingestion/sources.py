@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pipelines.domain.documents import Document, Domain, Rejection
 from pipelines.domain.errors import SourceError
-from pipelines.ingestion import corpus, parquet, tree
+from pipelines.ingestion import corpus, parquet, transcripts, tree
 from pipelines.ingestion.files import read_file
 from pipelines.ingestion.git_times import Commit, last_commits
 from pipelines.ingestion.items import FileItem, RecordsItem, RowsItem, SourceItem, StoredItem, escaped
@@ -19,6 +19,8 @@ from pipelines.ingestion.sidecar import SUFFIX, sidecars
 from pipelines.ingestion.stored import read_stored
 
 __all__ = ["FileItem", "RecordsItem", "RowsItem", "SourceItem", "list_items", "read_item", "read_source"]
+
+_LINE_LOOKED_AT = 65_536  # bytes of a first line that tell turns from records
 
 
 def list_items(path: Path, settings: IngestSettings) -> list[SourceItem]:
@@ -32,7 +34,7 @@ def list_items(path: Path, settings: IngestSettings) -> list[SourceItem]:
             return list(_files(path, settings))
         if not path.is_file():
             raise SourceError(f"source {path}: expected a folder or a regular file, found none; check the path")
-        if path.name.endswith(corpus.SUFFIXES):
+        if path.name.endswith(corpus.SUFFIXES) and not _is_transcript(path):
             return list(_records(path, settings))
         if path.name.endswith(parquet.SUFFIX):
             return list(parquet.list_rows(path, settings))
@@ -127,6 +129,14 @@ def _status(root: Path, path: tuple[str, ...]) -> os.stat_result | None:
         return os.lstat(os.path.join(root, *path))  # noqa: PTH118  for every file of a tree: ten times as fast
     except OSError:
         return None
+
+
+def _is_transcript(path: Path) -> bool:
+    """Whether a file of lines holds turns of a conversation, by its first line."""
+    if path.name.endswith(".gz"):
+        return False
+    with path.open("rb") as file:
+        return transcripts.is_of_turns(file.readline(_LINE_LOOKED_AT).decode("utf-8", "replace"))
 
 
 def _records(path: Path, settings: IngestSettings) -> Iterator[RecordsItem]:

@@ -74,6 +74,16 @@ def recognised(text: str) -> bool:
     return chat_log.is_log(text) if value is None else next(_of_structure(value), None) is not None
 
 
+def is_of_turns(line: str) -> bool:
+    """Whether a line of a JSONL file is a turn or a session, rather than a record of a corpus.
+
+    Examples:
+        >>> is_of_turns('{"role": "user", "content": "Why?"}'), is_of_turns('{"_id": "1", "text": "Because."}')
+        (True, False)
+    """
+    return recognised(f"[{line}]")
+
+
 def sessions(text: str, uri: str) -> Iterator[Transcript]:
     """Every session of a transcript that holds a turn, in order; none where the text is no transcript.
 

@@ -66,6 +66,7 @@ class Agreement:
     ) -> None:
         self._prior = prior
         self._pooled = pooled
+        self._honest = [level.honest for level in pooled]
         self._parents = parents
         self._models = models
         self._agents = agents
@@ -90,10 +91,9 @@ class Agreement:
         An intent multiplies the odds of agreement, and leaves the strength of the belief as it is.
         """
         path = self._path(node)
-        here = self._pooled[node.depth]
         pairs = (len(SIGNALS), 2)
         domain = DOMAINS[path[1]]
-        a, b = here.a[node.place], here.b[node.place]
+        a, b = self._honest[node.depth][0][node.place], self._honest[node.depth][1][node.place]
         if intent != ANY:
             mean = expit(logit(a / (a + b)) + self._intents.shift(domain, intent))
             a, b = (a + b) * mean, (a + b) * (1.0 - mean)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,9 @@ from pipelines.learning.robustness import capped_share
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+_VAGUEST = 1.0  # no belief is worth less than one observation: below, a Beta is hardly a belief about a rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +53,14 @@ class Pooled:
         prior_mean: What the parent says.
         kappa: Pseudo-observations of the prior.
         hits, misses: Observations at the node and below it.
+        variance: Of the rate, with what is not known of the parent's mean and of κ; None where both are certain.
     """
 
     prior_mean: Floats
     kappa: Floats
     hits: Floats
     misses: Floats
+    variance: Floats | None = None
 
     @property
     def a(self) -> Floats:
@@ -76,6 +82,19 @@ class Pooled:
         """Posterior means."""
         return self.a / (self.kappa + self.n)
 
+    @property
+    def honest(self) -> tuple[Floats, Floats]:
+        """Parameters of Betas of the same means and of `variance`: for intervals and draws.
+
+        Plugging in estimates of the parent's mean and of κ as if they were certain makes intervals too short (Kass and
+        Steffey, Approximate Bayesian inference in conditionally independent hierarchical models, JASA 1989).
+        """
+        if self.variance is None:
+            return self.a, self.b
+        mean = self.mean
+        strength = np.clip(mean * (1.0 - mean) / self.variance - 1.0, _VAGUEST, self.kappa + self.n)
+        return strength * mean, strength * (1.0 - mean)
+
 
 def pool(
     root: Pooled, levels: Sequence[Level], pooling: PoolingPrior, *, effective_cap: float = math.inf
@@ -92,31 +111,62 @@ def pool(
     pooled = [root]
     for level, level_hits, level_misses in zip(levels, hits, misses, strict=True):
         prior_mean = _prior_means(level, pooled[-1].mean)
-        rho, freedom = intraclass_correlation(
+        found = intraclass_correlation(
             level.parent, len(pooled[-1].hits), prior_mean=prior_mean, hits=level_hits, misses=level_misses
         )
-        kappa = np.broadcast_to(_kappa(rho, freedom, pooling), level_hits.shape)
-        if level.strength_factor is not None:
-            # A Beta's variance is m(1 − m)/(κ + 1): a factor on it divides κ + 1.
-            kappa = np.maximum((kappa + 1.0) / level.strength_factor[:, None] - 1.0, pooling.minimum)
         share = capped_share(level_hits + level_misses, effective_cap)
-        pooled.append(Pooled(prior_mean, kappa, level_hits * share, level_misses * share))
+        counted = level_hits * share, level_misses * share
+        # The middle one is the estimate; all three stand for what is not known of it.
+        low, here, high = (
+            Pooled(prior_mean, _kappas(level, rho, level_hits.shape, pooling), *counted)
+            for rho in _quadrature(found, pooling)
+        )
+        pooled.append(replace(here, variance=_variance((low, here, high), level, pooled[-1])))
     return pooled
+
+
+def _variance(points: Sequence[Pooled], level: Level, above: Pooled) -> Floats:
+    """Within and between the points of κ, and what the parent's own doubt adds.
+
+    A level with stated priors of its own is as sure of them as they say.
+    """
+    here = points[len(points) // 2]
+    if level.offset is not None:
+        return _conditional_variance(here)
+    within = np.mean([_conditional_variance(point) for point in points], axis=0)
+    between = np.mean([(point.mean - here.mean) ** 2 for point in points], axis=0)
+    above_variance = _conditional_variance(above) if above.variance is None else above.variance
+    inherited = (here.kappa / (here.kappa + here.n)) ** 2 * above_variance[level.parent]
+    return np.asarray(within + between + inherited)
+
+
+def _conditional_variance(level: Pooled) -> Floats:
+    return np.asarray(level.mean * (1.0 - level.mean) / (level.kappa + level.n + 1.0))
+
+
+class Correlation(NamedTuple):
+    """How much siblings differ beyond chance, arrays (parameters,).
+
+    Attributes:
+        rho: ρ = 1 / (κ + 1), not bounded, and 0 where undefined.
+        freedom: Siblings with evidence less one, summed over families; 0 where undefined.
+        deviation: Standard deviation of the estimate, were the counts normal.
+    """
+
+    rho: Floats
+    freedom: Floats
+    deviation: Floats
 
 
 def intraclass_correlation(
     parent: Ints, parents: int, *, prior_mean: Floats, hits: Floats, misses: Floats
-) -> tuple[Floats, Floats]:
+) -> Correlation:
     """How much siblings differ beyond chance, ρ = 1 / (κ + 1), by the method of moments per parameter.
 
     With p_i the rate of child i, n_i its observations, w_i its share of the N its parent has, and m their joint rate,
     E Σ n_i·(p_i − m)² = m(1 − m)·[(1 − ρ)·Σ(1 − w_i) + ρ·Σ n_i·(1 − w_i)] (Kleinman, JASA 1973, for beta-binomial
     counts); the ratio is taken over the sums of all families. Differences that the children's own priors announce
     are taken out first. Fractional observations vary less than counts do, so that ρ errs towards pooling.
-
-    Returns:
-        ρ (parameters,), not bounded and 0 where undefined; and the degrees of freedom behind it, Σ over families of
-        siblings with evidence less one.
     """
     n = hits + misses
     seen = n > 0.0
@@ -133,7 +183,11 @@ def intraclass_correlation(
     defined = denominator > 0.0
     numerator = np.sum(spread - chance * freedom, axis=0)
     rho = np.where(defined, numerator / np.where(defined, denominator, 1.0), 0.0)
-    return rho, np.where(defined, np.sum(freedom, axis=0), 0.0)
+    degrees = np.where(defined, np.sum(freedom, axis=0), 0.0)
+    surplus = np.sum(size - freedom, axis=0)
+    chance_share = np.where(surplus > 0.0, degrees / np.where(surplus > 0.0, surplus, 1.0), 0.0)
+    deviation = np.sqrt(2.0 / np.maximum(degrees, 1.0)) * (chance_share + np.maximum(rho, 0.0))
+    return Correlation(rho, degrees, np.where(defined, deviation, 0.0))
 
 
 def _summed_up(levels: Sequence[Level], direct: list[Floats]) -> list[Floats]:
@@ -151,12 +205,25 @@ def _prior_means(level: Level, parent_mean: Floats) -> Floats:
     return moved
 
 
-def _kappa(rho: Floats, freedom: Floats, pooling: PoolingPrior) -> Floats:
-    start = 1.0 / (pooling.initial + 1.0)
-    blended = (pooling.initial_siblings * start + freedom * rho) / (pooling.initial_siblings + freedom)
-    bounded = np.clip(blended, 1.0 / (pooling.maximum + 1.0), 1.0 / (pooling.minimum + 1.0))
-    kappa: Floats = 1.0 / bounded - 1.0
-    return kappa
+def _quadrature(found: Correlation, pooling: PoolingPrior) -> tuple[Floats, Floats, Floats]:
+    """ρ blended with its start, and a point below and above it of the same weight: together of its deviation.
+
+    The start is stated, so that all doubt is about what was found.
+    """
+    start, weight = 1.0 / (pooling.initial + 1.0), pooling.initial_siblings
+    total = weight + found.freedom
+    rho = (weight * start + found.freedom * found.rho) / total
+    reach = math.sqrt(1.5) * found.freedom * found.deviation / total
+    return rho - reach, rho, rho + reach
+
+
+def _kappas(level: Level, rho: Floats, shape: tuple[int, ...], pooling: PoolingPrior) -> Floats:
+    bounded = np.clip(rho, 1.0 / (pooling.maximum + 1.0), 1.0 / (pooling.minimum + 1.0))
+    kappa = np.broadcast_to(1.0 / bounded - 1.0, shape)
+    if level.strength_factor is None:
+        return kappa
+    # A Beta's variance is m(1 − m)/(κ + 1): a factor on it divides κ + 1.
+    return np.maximum((kappa + 1.0) / level.strength_factor[:, None] - 1.0, pooling.minimum)
 
 
 def _by_parent(parent: Ints, parents: int, values: Floats) -> Floats:

@@ -44,7 +44,7 @@ def mapped(error: Exception, doing: str) -> WeftError:
 
 
 @contextlib.contextmanager
-def mapping(doing: str) -> Iterator[None]:
+def _mapping(doing: str) -> Iterator[None]:
     """Errors of kafka-python inside the block become weft's own."""
     try:
         yield
@@ -52,7 +52,7 @@ def mapping(doing: str) -> Iterator[None]:
         raise mapped(error, doing) from error
 
 
-def connection(settings: KafkaSettings) -> dict[str, Any]:
+def _connection(settings: KafkaSettings) -> dict[str, Any]:
     """How kafka-python is told to reach the brokers."""
     password = settings.sasl_password
     return {
@@ -80,7 +80,7 @@ def create_topic(settings: KafkaSettings, topic: str, *, partitions: int, replic
         }
     }
     doing = f"making topic {topic} at {settings.bootstrap}"
-    with mapping(doing), contextlib.closing(KafkaAdminClient(**connection(settings))) as admin:
+    with _mapping(doing), contextlib.closing(KafkaAdminClient(**_connection(settings))) as admin:
         (described,) = admin.describe_topics([topic])
         if not described["error_code"]:
             return
@@ -89,16 +89,30 @@ def create_topic(settings: KafkaSettings, topic: str, *, partitions: int, replic
         admin.wait_for_topics([topic], timeout_ms=settings.connect_timeout_ms)
 
 
-def log_facts(admin: KafkaAdminClient, topic: str) -> LogFacts:
-    """Which topic answers under a name now.
+class KafkaTopics:
+    """What the brokers know about topics.
 
     Raises:
-        KafkaError: No broker answers, or there is no such topic.
+        BrokerUnavailableError: From every method, and on opening: no broker answers, or there is no such topic.
     """
-    (described,) = admin.describe_topics([topic])
-    if described["error_code"]:
-        raise kafka_errors.for_code(described["error_code"])(f"topic {topic}")
-    return LogFacts(topic, str(described["topic_id"]), len(described["partitions"]))
+
+    def __init__(self, settings: KafkaSettings, doing: str) -> None:
+        self._doing = doing
+        with _mapping(doing):
+            self._admin = KafkaAdminClient(**_connection(settings))
+
+    def facts(self, topic: str) -> LogFacts:
+        """Which topic answers under a name now."""
+        with _mapping(self._doing):
+            (described,) = self._admin.describe_topics([topic])
+            if described["error_code"]:
+                raise kafka_errors.for_code(described["error_code"])(f"topic {topic}")
+        return LogFacts(topic, str(described["topic_id"]), len(described["partitions"]))
+
+    def close(self) -> None:
+        """Give the connection back; a broker that is gone is no reason to fail."""
+        with contextlib.suppress(kafka_errors.KafkaError, OSError):
+            self._admin.close()
 
 
 class KafkaPublisher:
@@ -113,9 +127,9 @@ class KafkaPublisher:
         self._doing = f"writing {topic} at {settings.bootstrap}"
         self._timeout_s = settings.delivery_timeout_ms / 1000
         self.failed = 0
-        with mapping(self._doing):
+        with _mapping(self._doing):
             self._producer = KafkaProducer(
-                **connection(settings),
+                **_connection(settings),
                 acks="all",
                 enable_idempotence=settings.idempotent,
                 allow_auto_create_topics=False,
@@ -131,7 +145,7 @@ class KafkaPublisher:
         Raises:
             BrokerUnavailableError: No broker took it within the time a caller may be blocked.
         """
-        with mapping(self._doing):
+        with _mapping(self._doing):
             sent = self._producer.send(self._topic, value=value, key=key)
         sent.add_errback(self._give_up)
 
@@ -142,7 +156,7 @@ class KafkaPublisher:
             BrokerUnavailableError: Something was given up since the last flush.
         """
         failed_before, self.failed = self.failed, 0
-        with mapping(self._doing):
+        with _mapping(self._doing):
             self._producer.flush(timeout=self._timeout_s)
         if lost := failed_before + self.failed:
             self.failed = 0
@@ -150,7 +164,7 @@ class KafkaPublisher:
 
     def close(self) -> None:
         """Send what is left and give the connection back."""
-        with mapping(self._doing):
+        with _mapping(self._doing):
             self._producer.close(timeout=self._timeout_s)
 
     def _give_up(self, error: Exception) -> None:

@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
-from kafka import KafkaAdminClient
 
 from pipelines.domain.errors import BrokerUnavailableError, ConfigurationError, WeftError, WrongLogError
-from pipelines.runtime.kafka import connection, log_facts, mapping
+from pipelines.runtime.kafka import KafkaTopics
 from pipelines.runtime.log import Batches, LogFacts, Record
 from pipelines.runtime.settings import KafkaSettings
 
@@ -56,8 +55,7 @@ class KafkaSource:
         self._doing = f"reading {topic} at {settings.bootstrap}"
         self._patience_s = settings.request_timeout_ms / 1000
         self._sought: set[int] = set()
-        with mapping(self._doing):
-            self._admin = KafkaAdminClient(**connection(settings))
+        self._topics = KafkaTopics(settings, self._doing)
         with self._errors():
             self._consumer = Consumer(_consumer(settings, max_poll_records), logger=_log)
 
@@ -91,8 +89,7 @@ class KafkaSource:
 
     def facts(self) -> LogFacts:
         """Which topic answers under the name now."""
-        with mapping(self._doing):
-            return log_facts(self._admin, self._topic)
+        return self._topics.facts(self._topic)
 
     def log_start(self, partition: int) -> int:
         """Offset of the oldest record still there."""
@@ -110,8 +107,7 @@ class KafkaSource:
         """Give both connections back; a broker that is gone is no reason to fail."""
         with contextlib.suppress(WeftError), self._errors():
             self._consumer.close()
-        with contextlib.suppress(WeftError), mapping(self._doing):
-            self._admin.close()
+        self._topics.close()
 
     def _record(self, message: Message) -> Record:
         if (error := message.error()) is not None:

@@ -10,6 +10,7 @@ import json
 import multiprocessing
 import os
 import random
+import secrets
 import signal
 import subprocess
 import sys
@@ -184,4 +185,7 @@ def test_a_node_killed_in_the_middle_changes_nothing(
 
 def _process(kind: str, source: Path, store: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tests.support.ingest_process", kind, str(source), str(store), *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+    # Read when Ray is imported: a cluster of several nodes is started with a token, as any cluster is.
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)} if kind == "nodes" else {}
+    environment = {**os.environ, **token}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=300)

@@ -169,3 +169,20 @@ def test_a_digest_says_what_is_said_most_in_its_own_order() -> None:
     said = digest(text, 0, len(text), 9, Meter(text, words))
     assert said.split("\n") == ["Locks guard queues.", "Threads wait for threads."]
     assert digest(b"0 1 2 3 4 5 6 7 8 9", 0, 19, 5, Meter(b"0 1 2 3 4 5 6 7 8 9", words)) == "0 1 2"
+
+
+@pytest.mark.parametrize("language", ["latex", "markdown"])
+def test_no_sentence_cut_falls_into_an_equation(language: str) -> None:
+    """ING-7, ING-11: sentences are the default of papers, and equations stay whole under them."""
+    equation = {
+        "latex": "\\begin{equation}\na = b. C = d. E = f.\n\\end{equation}",
+        "markdown": "$$\na = b. C = d. E = f.\n$$",
+    }[language]
+    heading = {"latex": "\\section{Method}\n\n", "markdown": "# Method\n\n"}[language]
+    text = heading + f"Some words here. More words there.\n\n{equation}\n\nIt says so. It is so.\n\n" * 6
+    document = Document(
+        uri="tree/p", content_type=ContentType.PAPER, domain=Domain.ACADEMIC, language=language, text=text,
+        trust_level=60,
+    )  # fmt: skip
+    chunks = chunk_document(document, ChunkSizes(40, 24, 5, 6, overflow=Overflow.SENTENCE), words)
+    assert sum(chunk.text.count(equation) for chunk in chunks) == 6

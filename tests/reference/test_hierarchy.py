@@ -5,6 +5,7 @@ import time
 
 import numpy as np
 import pytest
+from scipy.special import betaincinv
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Scope, Signal
@@ -44,7 +45,7 @@ def _population(seed: int, shape: tuple[int, int, int], kappa: float, most: int)
 
 
 @pytest.mark.parametrize("kappa", [5.0, 30.0, 150.0], ids="siblings that differ by kappa {}".format)
-@pytest.mark.parametrize("most", [8, 120], ids="up to {} observations".format)
+@pytest.mark.parametrize("most", [5, 8, 30, 120, 600], ids="up to {} observations".format)
 def test_partial_pooling_beats_no_pooling_and_complete_pooling(kappa: float, most: int) -> None:
     """LRN-5: smaller mean squared error against the true rates of 400 agents in 20 populations."""
     errors = {"partial": [], "none": [], "complete": []}
@@ -62,6 +63,21 @@ def test_partial_pooling_beats_no_pooling_and_complete_pooling(kappa: float, mos
     assert mean["partial"] < mean["complete"]
 
 
+@pytest.mark.parametrize("kappa", [10.0, 30.0, 100.0], ids="siblings that differ by kappa {}".format)
+@pytest.mark.parametrize("most", [8, 20, 60, 400], ids="up to {} observations".format)
+def test_intervals_hold_the_truth_as_often_as_they_say(most: int, kappa: float) -> None:
+    """LRN-5: coverage of 90 % intervals of the rates of 400 agents in 20 populations."""
+    held = []
+    for seed in range(20):
+        levels, truth = _population(seed, (4, 4, 25), kappa, most)
+        totals = levels[2].hits.sum(axis=0, keepdims=True), levels[2].misses.sum(axis=0, keepdims=True)
+        pooled = pool(_root(*totals), levels, POOLING)[3]
+        a, b = pooled.honest
+        low, high = (betaincinv(a[:, 0], b[:, 0], tail) for tail in (0.05, 0.95))
+        held.append(np.mean((low <= truth) & (truth <= high)))
+    assert 0.85 <= np.mean(held) <= 0.95
+
+
 @pytest.mark.parametrize("kappa", [4.0, 20.0, 80.0])
 def test_kappa_is_found_from_how_much_siblings_differ(kappa: float) -> None:
     """LRN-5: the method of moments recovers the simulated ρ = 1 / (κ + 1) from 2,000 siblings."""
@@ -69,7 +85,7 @@ def test_kappa_is_found_from_how_much_siblings_differ(kappa: float) -> None:
     truth = _beta(rng, np.full(2000, 0.7), kappa)
     n = rng.integers(5, 60, 2000)
     hits = rng.binomial(n, truth)
-    rho, freedom = intraclass_correlation(
+    rho, freedom, _ = intraclass_correlation(
         np.repeat(np.arange(4), 500),
         4,
         prior_mean=np.full((2000, 1), 0.5),
@@ -225,3 +241,26 @@ def test_420_leaves_are_pooled_in_20_ms_and_cost_is_linear() -> None:
 
     assert best_ms(21) < 20.0
     assert best_ms(2100) < 100 * 20.0
+
+
+@pytest.mark.slow
+def test_a_million_leaves_are_read_in_ten_seconds() -> None:
+    """LRN-13: from the evidence table to the pooled beliefs of 250,000 agents of two rates each, for and against."""
+    counts = {
+        EvidenceKey(100, domain.value, f"m{agent % 50}", f"a{agent}", "*", "signal.usage.good", bin_): MICRO + agent
+        for domain in Domain
+        for agent in range(62_500)
+        for bin_ in ("for", "against")
+    } | {
+        EvidenceKey(100, domain.value, f"m{agent % 50}", f"a{agent}", "*", "signal.trust.bad", bin_): MICRO + agent
+        for domain in Domain
+        for agent in range(62_500)
+        for bin_ in ("for", "against")
+    }
+    evidence = Evidence(counts)
+    assert len(evidence.counts) == 1_000_000
+    start = time.process_time()  # one thread works; other processes on the machine do not count
+    beliefs = read_beliefs(PRIORS, evidence, now=100 * 86_400.0)
+    seconds = time.process_time() - start
+    assert beliefs.weights(Scope(Domain.CODE, "m1", "a1"), list(Signal))[Signal.USAGE].n_effective > 0.0
+    assert seconds < 10.0

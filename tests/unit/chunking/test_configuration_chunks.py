@@ -108,6 +108,14 @@ seven: 2}}
     assert two.text.endswith("# no comment")
 
 
+def test_a_comment_that_goes_on_belongs_to_the_key_above() -> None:
+    """ING-9: by its column; one in the key's own column belongs to the key below."""
+    text = f"one: {LONG}  # says\n       # more\n# on two\ntwo: {LONG}\n"
+    one, two = (chunk for chunk in chunks_of(text, "yaml") if chunk.level == 1)
+    assert one.text.endswith("# more")
+    assert two.text.startswith("# on two")
+
+
 def test_compose_services_are_units() -> None:
     """ING-9, ING-14: each service with the comment above it; images and files are references."""
     text = f"""services:

@@ -77,6 +77,13 @@ def test_confidence_falls_with_the_number_that_bear_a_name(tmp_path: Path, beare
     assert [edge[3] for edge in found] == [pytest.approx(confidence)] * len(kept)
 
 
+def test_a_name_that_very_many_bear_leads_nowhere(tmp_path: Path) -> None:
+    """ING-14: its confidence is below the least, however many ask for it."""
+    callers = [{"symbol": f"f{number}", "links": (Link(LinkKind.CALLS, "forward", 0.3),)} for number in range(1_000)]
+    files = [a_file("t/a.py", *callers), a_file("t/b.py", *(f"T{number}.forward" for number in range(1_000)))]
+    assert crossed(tmp_path, *files) == set()
+
+
 def test_built_in_names_and_other_languages_are_not_meant(tmp_path: Path) -> None:
     """ING-14: `open()` and `x.append()` of Python are the language's own, and Go's functions are not called by it."""
     here = a_file("t/a.py", {"symbol": "main", "links": calls("open", "x.append", "y.unfold")})

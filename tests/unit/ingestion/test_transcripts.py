@@ -135,6 +135,18 @@ def test_a_transcript_in_a_tree_is_read_by_session(tmp_path: Path) -> None:
     assert found.metadata["folder"] == tmp_path.name
 
 
+def test_a_file_of_turns_is_no_corpus(tmp_path: Path) -> None:
+    """ING-1: a transcript and a corpus may bear the same suffix."""
+    settings = load_settings(environment={}).ingest
+    (tmp_path / "chat.jsonl").write_text("\n".join(json.dumps(turn) for turn in TURNS))
+    (tmp_path / "corpus.jsonl").write_text(json.dumps({"_id": "1", "text": "x", "metadata": {"speaker": "Ann"}}))
+    (chat,) = read_source(tmp_path / "chat.jsonl", settings, domain=None)
+    (record,) = read_source(tmp_path / "corpus.jsonl", settings, domain=None)
+    assert isinstance(chat, Document)
+    assert isinstance(record, Document)
+    assert (chat.content_type, record.content_type) == (ContentType.CONVERSATION, ContentType.RECORD)
+
+
 def test_every_turn_of_locomo_is_kept(data_root: Path) -> None:
     """ING-1: the six conversations as published, against the corpus made from them."""
     text = gzip.decompress((data_root / "locomo" / "locomo_conv1-6.json.gz").read_bytes()).decode()

@@ -64,10 +64,12 @@ def test_a_flood_spread_over_days_counts_up_to_the_effective_cap() -> None:
     assert shares.tolist() == [1.0, 1.0, 0.25]
     days = Evidence.sum(usage(1.0, BOUNDS.daily_cap, day=day, agent="one") for day in range(DAY - 20, DAY + 1))
     agreement = read_agreement(PRIORS, days, DAY)
-    posterior = agreement.posterior(agreement.node(Scope(Domain.CODE, agent="one")))
-    place = SIGNALS.index(Signal.USAGE)
-    strength = float(posterior.a[place, 0] + posterior.b[place, 0])
-    assert BOUNDS.effective_cap <= strength <= BOUNDS.effective_cap + PRIORS.pooling.maximum
+    for scope in (Scope(Domain.CODE), Scope(Domain.CODE, agent="one")):
+        posterior = agreement.posterior(agreement.node(scope))
+        place = SIGNALS.index(Signal.USAGE)
+        strength = float(posterior.a[place, 0] + posterior.b[place, 0])
+        assert strength <= BOUNDS.effective_cap + PRIORS.pooling.maximum
+    assert float(posterior.n_effective[place]) >= BOUNDS.effective_cap
 
 
 def test_a_day_out_of_character_counts_less_and_is_not_lost() -> None:
