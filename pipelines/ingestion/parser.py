@@ -21,8 +21,8 @@ _STARTS = 3  # of a child, before its not starting counts as an error of the mac
 class Parser:
     """Cuts documents into chunks in one child process, which is started anew only when it died.
 
-    A document that takes the child down is tried once more in a fresh one, in what is left of its time: the child may
-    have been killed from outside. If that fails too it is cut into plain line windows, and its note tells why.
+    A document that takes the child down early is tried once more in a fresh one: the child may have been killed from
+    outside. If that fails too it is cut into plain line windows, and its note tells why.
 
     Args:
         embedding: Of the tokenizer that chunking measures with.
@@ -39,7 +39,7 @@ class Parser:
         Raises:
             WeftError: No child can be started.
         """
-        requests = [Request(document, sizes, self._settings.wall_s) for document, sizes in documents]
+        requests = [Request(document, sizes, *self._limits(self._settings.cpu_s)) for document, sizes in documents]
         done = 0
         while done < len(requests):
             try:
@@ -81,15 +81,19 @@ class Parser:
         return answer
 
     def _mended(self, request: Request, death: ChildDiedError) -> Cut:
-        left = request.seconds - death.elapsed_s
-        if death.reason != TIMEOUT and left > request.seconds / 2:
+        if death.reason != TIMEOUT and death.elapsed_s < request.cpu_s / 2:
             try:
-                return self._answer(replace(request, seconds=left))
+                return self._answer(request)
             except ChildDiedError as again:
                 death = again
         note = Rejection(request.document.uri, death.reason, str(death))
         try:
-            chunks, _ = self._answer(replace(request, seconds=self._settings.windows_s, plainly=True))
+            cpu_s, wall_s = self._limits(self._settings.windows_s)
+            chunks, _ = self._answer(replace(request, cpu_s=cpu_s, wall_s=wall_s, plainly=True))
         except ChildDiedError:
             chunks = chunk_plainly(request.document, request.sizes, byte_length)  # cannot fail, and takes no time
         return chunks, note
+
+    def _limits(self, cpu_s: float) -> tuple[float, float]:
+        """Processor time and time."""
+        return cpu_s, cpu_s * self._settings.wall_per_cpu

@@ -1,8 +1,8 @@
 """The process that cuts documents into chunks: it may hang, eat memory or crash, and is then killed (ING-3).
 
 It reads requests from its standard input and answers them in order, until that ends. The kernel holds it to its
-limits, even when the process that started it is gone: an alarm ends it at a document's wall limit, and memory above
-its limit is refused. It imports chunking and the tokenizer, no model.
+limits, even when the process that started it is gone: an alarm ends it when a document has cost too much computing
+or too much time, and memory above its limit is refused. It imports chunking and the tokenizer, no model.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ def _when_needed(settings: EmbeddingSettings) -> Similarity:
 
 def _serve(requests: BinaryIO, answers: BinaryIO, count: TokenCounter, chunkers: Chunkers, answer_bytes: int) -> None:
     while (request := _received(requests)) is not None:
-        signal.setitimer(signal.ITIMER_REAL, request.seconds)
+        _allow(request.cpu_s, request.wall_s)
         answer = pickle.dumps(cut(request, count, chunkers), pickle.HIGHEST_PROTOCOL)
         if len(answer) > answer_bytes:
             raise MemoryError
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        _allow(0.0, 0.0)
         _send(answers, answer)
 
 
@@ -102,6 +102,12 @@ def bounded(count: TokenCounter) -> TokenCounter:
         return max(total + count(text[start:] if start else text), len(text) // _CHARACTERS_PER_TOKEN)
 
     return counted
+
+
+def _allow(cpu_s: float, wall_s: float) -> None:
+    """Be ended by the kernel after so much computing, or so much time; 0 lifts both limits."""
+    signal.setitimer(signal.ITIMER_PROF, cpu_s)
+    signal.setitimer(signal.ITIMER_REAL, wall_s)
 
 
 def _confine(memory_bytes: int) -> None:

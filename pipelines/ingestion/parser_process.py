@@ -88,7 +88,7 @@ class ParserProcess:
         Raises:
             ChildDiedError: It is gone; it worked on the first request that has no answer.
         """
-        for answer in self._exchange((framed(request), request.seconds) for request in requests):
+        for answer in self._exchange((framed(request), request.wall_s) for request in requests):
             cut: Cut = pickle.loads(answer)  # noqa: S301  written by a process of this same code
             yield cut
 
@@ -150,8 +150,8 @@ class ParserProcess:
         status = self._process.wait()
         self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - _LAST_WORDS_BYTES))
         words = self._errors.read().decode("utf-8", "replace").strip()
-        if status == -signal.SIGALRM:
-            detail = f"expected chunks within the wall limit, found none after {elapsed_s:.1f} s"
+        if status in {-signal.SIGPROF, -signal.SIGALRM}:
+            detail = f"expected chunks within the limit of time, found none after {elapsed_s:.1f} s"
             return ChildDiedError(TIMEOUT, detail, elapsed_s)
         # Native code that is refused memory often crashes on the null pointer, at a doubling that was one too many.
         refused = any(words_of_refusal in words for words_of_refusal in _REFUSED)

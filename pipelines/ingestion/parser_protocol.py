@@ -42,13 +42,16 @@ class Request:
     """One document to cut.
 
     Attributes:
-        seconds: Wall time for it.
+        cpu_s: Processor time for it: the same on a busy machine as on an idle one, so that a generation does not depend
+            on what else ran (ARC-9).
+        wall_s: Time for it, whatever it waits for.
         plainly: Into plain line windows, without its own chunker.
     """
 
     document: Document
     sizes: ChunkSizes
-    seconds: float
+    cpu_s: float
+    wall_s: float
     plainly: bool = False
 
 

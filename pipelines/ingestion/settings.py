@@ -98,8 +98,9 @@ class ParserSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    wall_s: float = Field(gt=0.0)
+    cpu_s: float = Field(gt=0.0)
     windows_s: float = Field(gt=0.0)
+    wall_per_cpu: float = Field(ge=1.0)
     memory_bytes: int = Field(gt=0)
     answer_bytes: int = Field(gt=0)
     start_s: float = Field(gt=0.0)

@@ -63,7 +63,7 @@ def test_the_child_cuts_as_this_process_would(parser: Parser) -> None:
 
 def test_a_document_that_takes_too_long_is_cut_plainly_and_the_next_one_properly() -> None:
     """ING-3: the wall limit ends the child, not the run; the reason is noted."""
-    parser = a_parser(wall_s=0.5)
+    parser = a_parser(cpu_s=0.5)
     endless, fine = a_document(ENDLESS), a_document("def f():\n    return 1\n", "fine.py")
     begun = time.monotonic()
     (chunks, note), (after, none) = parser.cut([(endless, SIZES), (fine, SIZES)])
@@ -78,7 +78,7 @@ def test_a_document_that_takes_too_long_is_cut_plainly_and_the_next_one_properly
 
 def test_a_document_that_takes_too_much_memory_is_cut_plainly() -> None:
     """ING-3: address space is refused above the limit, whoever asks for it."""
-    parser = a_parser(memory_bytes=200_000_000, wall_s=30.0)
+    parser = a_parser(memory_bytes=200_000_000, cpu_s=30.0)
     document = a_document("x = [\n" + "(1), " * 300_000 + "]\n")
     ((chunks, note),) = parser.cut([(document, SIZES)])
     parser.close()
@@ -90,7 +90,7 @@ def test_a_document_that_takes_too_much_memory_is_cut_plainly() -> None:
 @pytest.mark.parametrize("last", [signal.SIGSEGV, signal.SIGKILL])
 def test_a_child_that_always_dies_leaves_windows_and_its_signal(last: signal.Signals) -> None:
     """ING-3: a crash in native code is tried once more, and then noted with the signal that ended it."""
-    parser = a_parser(wall_s=20.0)
+    parser = a_parser(cpu_s=20.0)
     endless = a_document(ENDLESS)
     with _Killing(last, times=2, above=_idle(parser)):
         ((chunks, note),) = parser.cut([(endless, SIZES)])
@@ -103,7 +103,7 @@ def test_a_child_that_always_dies_leaves_windows_and_its_signal(last: signal.Sig
 
 def test_a_child_killed_from_outside_changes_nothing() -> None:
     """ING-3, ING-24: the document in hand is cut again, by its own chunker, and nothing is noted."""
-    parser = a_parser(wall_s=60.0)
+    parser = a_parser(cpu_s=60.0)
     large = a_document("def f():\n    return [1, 2, 3]\n\n\n" * 15_000)
     with _Killing(signal.SIGKILL, times=1, above=_idle(parser)) as killed:
         ((chunks, note),) = parser.cut([(large, SIZES)])
@@ -117,7 +117,7 @@ def test_a_child_does_not_outlive_its_limit_when_its_parent_is_killed(tmp_path: 
     """ING-26: SIGKILL of the reading process in the middle of a document leaves nothing behind."""
     script = (
         "from tests.integration.test_parser import *; print('ready', flush=True); "
-        "list(a_parser(wall_s=2.0).cut([(a_document(ENDLESS), SIZES)]))"
+        "list(a_parser(cpu_s=2.0).cut([(a_document(ENDLESS), SIZES)]))"
     )
     parent = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE)
     child = _awaited(lambda: next(iter(children_of(parent.pid)), None))
