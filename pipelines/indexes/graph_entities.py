@@ -123,13 +123,4 @@ def similar_contents(dense: DenseIndex, settings: GraphSettings) -> Iterator[tup
     """(row, row, cosine) of contents that say nearly the same: the nearest of each, at least as near as asked for."""
     if len(dense) > settings.similar_contents or not settings.similar_neighbours:
         return
-    for start in range(0, len(dense), _BLOCK):
-        rows = np.arange(start, min(len(dense), start + _BLOCK))
-        found, near = dense.search(dense.vectors(rows), settings.similar_neighbours + 1)
-        for row, others, similarities in zip(rows.tolist(), found.tolist(), near.tolist(), strict=True):
-            for other, cosine in zip(others, similarities, strict=True):
-                if other not in {row, -1} and cosine >= settings.similar_from:
-                    yield row, other, cosine
-
-
-_BLOCK = 512  # contents searched at once
+    yield from dense.alike(settings.similar_neighbours, settings.similar_from)

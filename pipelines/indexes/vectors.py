@@ -87,6 +87,26 @@ class DenseIndex:
             rows[at, : len(found)], cosines[at, : len(found)] = found, scores
         return rows, cosines
 
+    def alike(self, k: int, least: float) -> Iterator[tuple[int, int, float]]:
+        """(row, other row, cosine) of contents whose cosine is at least `least`: of each row the k nearest others.
+
+        Compares everything with everything, but looks closer at what is near only, which is little.
+        """
+        unit = _unit(np.asarray(self._stored)) if self._exact is None else self._exact
+        for start in range(0, len(unit), _ROW_BLOCK):
+            block = unit[start : start + _ROW_BLOCK]
+            own, others = np.nonzero(block @ unit.T >= np.float32(least) - _ROUNDING)
+            bounds = np.searchsorted(own, np.arange(len(block) + 1))
+            for at in np.flatnonzero(np.diff(bounds) > 1).tolist():
+                near = others[bounds[at] : bounds[at + 1]]
+                row = start + at
+                found, cosines = self._refined(unit[row], near[near != row], k)
+                yield from (
+                    (row, other, cosine)
+                    for other, cosine in zip(found.tolist(), cosines.tolist(), strict=True)
+                    if cosine >= least
+                )
+
     def vectors(self, rows: Sequence[int] | np.ndarray) -> np.ndarray:
         """Stored vectors of some rows: float32 (n_rows, dimension), unit rows."""
         return _unit(np.asarray(self._stored[np.asarray(rows, dtype=np.int64)]))
@@ -120,6 +140,7 @@ class DenseIndex:
         return rows[order], cosines[order]
 
 
+_ROW_BLOCK = 512  # rows compared with all others at once: bounds memory, changes nothing else
 _QUERY_BLOCK = 64  # queries multiplied at once: bounds memory, changes nothing else
 _ROUNDING = np.float32(1e-5)  # bounds single-precision rounding of a cosine: 384 products of at most 2^-24 each
 

@@ -168,3 +168,24 @@ def test_files_that_do_not_fit_the_manifest_are_refused(built: tuple[Path, Dense
     (tmp_path / "index.faiss").write_bytes((folder / "index.faiss").read_bytes()[:1000])
     with pytest.raises(CorruptionError, match="expected readable vectors"):
         open_dense(tmp_path, facts)
+
+
+def test_what_is_alike_is_what_a_search_finds_near() -> None:
+    """ING-14: the k nearest others of every row above a cosine, by comparing everything; rows ascending, best first."""
+    rng = np.random.default_rng(7)
+    centres = rng.normal(size=(60, 32))
+    stored = (centres[rng.integers(0, 60, 700)] + 0.35 * rng.normal(size=(700, 32))).astype(np.float16)
+    index = DenseIndex(stored, DenseFacts(dimension=32, kind="exact"))
+    rows, cosines = index.search(index.vectors(range(700)), 700)
+    expected = []
+    for row in range(700):
+        near = [
+            (row, int(other), float(cosine))
+            for other, cosine in zip(rows[row], cosines[row], strict=True)
+            if other != row and cosine >= 0.8
+        ]
+        expected += near[:4]
+    assert 500 < len(expected) < 2_800
+    found = list(index.alike(4, 0.8))
+    assert [pair[:2] for pair in found] == [pair[:2] for pair in expected]
+    assert [pair[2] for pair in found] == pytest.approx([pair[2] for pair in expected], abs=1e-6)
