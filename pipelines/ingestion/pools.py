@@ -33,8 +33,9 @@ class Pools:
 def sized(settings: PoolSettings, *, cpus: int, extraction: bool, models: int = 1) -> Pools:
     """Pools for a cluster of `cpus` CPUs and `models` encoders, each of which gets the same number of actors.
 
-    Models take what reading leaves; with extraction, extractors and encoders share it. The CPUs that all actors hold
-    together stay below the cluster's, whatever the numbers: so every actor starts, and the stream cannot get stuck.
+    There are as many encoders as CPUs; with extraction, which takes several times the work of embedding, there are as
+    many extractors, and half as many encoders beside them. The CPUs that all actors hold together stay below the
+    cluster's, whatever the numbers: so every actor starts, and the stream cannot get stuck.
 
     Examples:
         >>> settings = PoolSettings(readers=0, extractors=0, encoders=0, threads=1, chunking_share=0.1, few=0)

@@ -29,9 +29,10 @@ def test_all_actors_fit_on_the_cluster_with_room_to_spare(
     assert (pools.extractors >= 1) == extraction
 
 
-def test_models_do_not_run_more_threads_than_there_are_cpus() -> None:
-    """ING-21: on two CPUs an extractor and an encoder take one each."""
+def test_extraction_gets_every_processor_and_encoders_follow() -> None:
+    """ING-21: finding entities costs several times what embedding costs, so that it decides how fast all goes."""
     settings = PoolSettings(readers=0, extractors=0, encoders=0, threads=1, chunking_share=0.1, few=0)
     pools = sized(settings, cpus=2, extraction=True)
-    assert (pools.extractors, pools.encoders) == (1, 1)
+    assert (pools.extractors, pools.encoders) == (2, 1)
     assert sized(settings, cpus=16, extraction=True).encoders == 8
+    assert sized(settings, cpus=16, extraction=False).encoders == 16
