@@ -44,7 +44,7 @@ def sized(settings: PoolSettings, *, cpus: int, extraction: bool, models: int = 
     """
     model_actors = max(1, cpus // settings.threads)
     readers = settings.readers or max(1, round(cpus * settings.chunking_share))
-    extractors = (settings.extractors or max(1, model_actors // 2)) if extraction else 0
-    encoders = settings.encoders or max(1, (model_actors - extractors) // models)
+    extractors = (settings.extractors or model_actors) if extraction else 0
+    encoders = settings.encoders or max(1, (model_actors // 2 if extraction else model_actors) // models)
     actors = readers + extractors + encoders * models
     return Pools(readers, extractors, encoders, min(1.0, cpus / (actors + 1)))
