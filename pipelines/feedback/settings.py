@@ -78,6 +78,8 @@ class FeedbackSettings(BaseModel):
     retry_s: float = Field(gt=0.0)
     unreachable_s: float = Field(gt=0.0)
     lock_timeout_s: float = Field(gt=0.0)
+    watch_every_s: float = Field(gt=0.0)
+    hole_refetches: int = Field(ge=0)
     credit: CreditSettings
     time: TimeSettings
     limits: LimitSettings

@@ -11,11 +11,13 @@ from typing import Self
 from pipelines.domain.errors import BrokerUnavailableError
 from pipelines.feedback.dead_letters import republish
 from pipelines.feedback.pipeline import advance
+from pipelines.feedback.positions import Positions
 from pipelines.feedback.producer import Publisher
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.snapshot import publish_snapshot
 from pipelines.feedback.source import FeedbackSource
 from pipelines.feedback.state import PartitionReport, PartitionState
+from pipelines.feedback.watch import LogWatch
 
 _log = logging.getLogger(__name__)
 
@@ -45,6 +47,7 @@ class Updater:
         self,
         source: FeedbackSource,
         states: Mapping[int, PartitionState],
+        offsets: Mapping[int, int],
         rules: FeedbackSettings,
         bins: int,
         *,
@@ -55,6 +58,8 @@ class Updater:
         self._rules = rules
         self._bins = bins
         self._dead_letters = dead_letters
+        self._positions = Positions(offsets, hole_refetches=rules.hole_refetches)
+        self._watch = LogWatch(every_s=rules.watch_every_s)
         self._published: dict[int, int] = {}
         self._publish_at = float("-inf")
 
@@ -76,17 +81,19 @@ class Updater:
             BrokerUnavailableError: The broker does not answer.
         """
         states: dict[int, PartitionState] = {}
+        offsets: dict[int, int] = {}
         try:
             facts = source.facts()
             source.assign(partitions)
             for partition in partitions:
                 states[partition] = PartitionState(partition_folder(store, partition), partition, rules)
-                source.seek(partition, states[partition].claim(facts, log_start=source.log_start(partition)))
+                offsets[partition] = states[partition].claim(facts, log_start=source.log_start(partition))
+                source.seek(partition, offsets[partition])
         except BaseException:
             for state in states.values():
                 state.close()
             raise
-        return cls(source, states, rules, bins, dead_letters=dead_letters)
+        return cls(source, states, offsets, rules, bins, dead_letters=dead_letters)
 
     def step(self, now: float) -> int:
         """Consume one poll's worth, and publish what changed once `publish_every_s` has passed.
@@ -95,18 +102,19 @@ class Updater:
             now: Seconds of a monotonic clock.
 
         Returns:
-            How many records were consumed.
+            How many records the log delivered; 0 says that it holds no more for now.
 
         Raises:
             BrokerUnavailableError: Ask again later; nothing was lost.
             FencedError: Another updater owns one of the partitions.
             WrongLogError: The log is not the one that the stores belong to.
         """
-        consumed = advance(self._source, self._states, self._rules, self._bins)
+        delivered = advance(self._source, self._states, self._positions, self._rules, self._bins)
+        self._watch.look(self._source, self._states, self._positions, now)
         if now >= self._publish_at:
             self.publish()
             self._publish_at = now + self._rules.publish_every_s
-        return consumed
+        return delivered
 
     def publish(self) -> None:
         """Publish a snapshot of every partition that moved since its last one."""
@@ -141,7 +149,7 @@ class Updater:
 
     def _lag(self, partition: int) -> int | None:
         highwater = self._source.highwater(partition)
-        return None if highwater is None else max(0, highwater - self._states[partition].report().next_offset)
+        return None if highwater is None else max(0, highwater - self._positions[partition])
 
 
 def partition_folder(store: Path, partition: int) -> Path:
