@@ -29,6 +29,9 @@ class TimeSettings(BaseModel):
     lead_s: float = Field(ge=0.0)
     clock_step_s: float = Field(gt=0.0)
     window_s: float = Field(gt=0.0)
+    session_idle_s: float = Field(gt=0.0)
+    session_suspended_s: float = Field(gt=0.0)
+    session_kept_s: float = Field(gt=0.0)
 
     @cached_property
     def lead_ms(self) -> int:
@@ -44,6 +47,21 @@ class TimeSettings(BaseModel):
     def window_ms(self) -> int:
         """`window_s` in milliseconds."""
         return round(self.window_s * MS)
+
+    @cached_property
+    def session_idle_ms(self) -> int:
+        """`session_idle_s` in milliseconds."""
+        return round(self.session_idle_s * MS)
+
+    @cached_property
+    def session_suspended_ms(self) -> int:
+        """`session_suspended_s` in milliseconds."""
+        return round(self.session_suspended_s * MS)
+
+    @cached_property
+    def session_kept_ms(self) -> int:
+        """`session_kept_s` in milliseconds."""
+        return round(self.session_kept_s * MS)
 
 
 class LimitSettings(BaseModel):

@@ -38,6 +38,10 @@ class PartitionReport:
         waiting: Feedback whose impression has not come yet; it counts as applied.
         unjoined: Feedback that waited in vain, or turned out to be about a result that was not shown.
         holes: Offsets that the log skipped.
+        dropped: Feedback that came to nothing because its session was abandoned, expired or was unlearned; it counts
+            as applied.
+        version: Of the shared evidence: moves by one whenever a session is merged into it, or unlearned.
+        open_sessions: Sessions that learn by themselves for now.
         republished: Dead letters before this offset were republished.
         reasons: Dead letters by reason.
     """
@@ -57,8 +61,11 @@ class PartitionReport:
     late: int
     holes: int
     unjoined: int
+    dropped: int
+    version: int
     republished: int
     waiting: int
+    open_sessions: int
     reasons: Mapping[str, int]
 
     @property
@@ -310,10 +317,14 @@ def require_within(report: PartitionReport, highwater: int | None) -> None:
 def _report(connection: sqlite3.Connection) -> PartitionReport:
     cursor = connection.execute(
         "select partition, topic, topic_id, partitions, epoch, first_offset, next_offset, clock_ms, consumed, applied,"
-        " duplicate, dead_lettered, late, holes, unjoined, republished from progress"
+        " duplicate, dead_lettered, late, holes, unjoined, dropped, version, republished from progress"
     )
     names = [description[0] for description in cursor.description]
     row = cursor.fetchone()
     (waiting,) = connection.execute("select count(*) from waiting").fetchone()
+    (open_sessions,) = connection.execute(
+        "select count(*) from sessions where phase in ('active', 'suspended')"
+    ).fetchone()
     reasons = dict(connection.execute("select reason, count from dead_letter_reasons order by reason").fetchall())
-    return PartitionReport(**dict(zip(names, row, strict=True)), waiting=waiting, reasons=reasons)
+    counts = {"waiting": waiting, "open_sessions": open_sessions}
+    return PartitionReport(**dict(zip(names, row, strict=True)), **counts, reasons=reasons)

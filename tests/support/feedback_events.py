@@ -60,7 +60,7 @@ def selection(rank: int, *, query_id: str = "q1", event_id: str | None = None, *
     return Selection(**facts, query_id=query_id, content_hash=HASHES[rank], rank=rank)
 
 
-def session(phase: str = "start", *, event_id: str = "session", **changes: Any) -> SessionPhase:
+def session(phase: str = "suspend", *, event_id: str = "session", **changes: Any) -> SessionPhase:
     return SessionPhase(**stamp(event_id, **changes), phase=phase)
 
 
