@@ -139,10 +139,10 @@ def counterfactual(support: Floats) -> Floats:
 
 
 def sentences_of(text: str, *, most: int) -> list[str]:
-    """The first sentences of a text, by its full stops, question and exclamation marks and line ends.
+    r"""The first sentences of a text, by its full stops, question and exclamation marks and line ends.
 
     Examples:
-        >>> sentences_of("Use a lock. It is held\\nbriefly! Is it?", most=3)
+        >>> sentences_of("Use a lock. It is held\nbriefly! Is it?", most=3)
         ['Use a lock.', 'It is held', 'briefly!']
     """
     return [part for part in _SENTENCE_END.split(text.strip()) if part][:most]

@@ -30,9 +30,9 @@ def credits_of(
     """What one piece of feedback says about the results of its impression.
 
     A verdict with a content hash is about that result; one without is shared by all results that were included, as
-    its attribution says, or equally. A selection speaks for the chosen result, and against each result ranked above it that was passed over
-    (skip-above: Joachims et al., Accurately interpreting clickthrough data as implicit feedback, SIGIR 2005). A
-    result is passed over once and chosen once, however often its answer is clicked.
+    its attribution says, or equally. A selection speaks for the chosen result, and against each result ranked above
+    it that was passed over (skip-above: Joachims et al., Accurately interpreting clickthrough data as implicit
+    feedback, SIGIR 2005). A result is passed over once and chosen once, however often its answer is clicked.
 
     Args:
         feedback: The event.

@@ -35,8 +35,8 @@ def _jaccard(left: set[str], right: set[str]) -> float:
 def test_a_response_is_attributed_to_what_would_be_missed() -> None:
     """FBK-9: .5 counterfactual + .3 attention + .2 semantic.
 
-    Words shared: "take the lock" with LOCK 3 of 4, with DISK 1 of 6; "the disk is full" with LOCK 1 of 7, with DISK all;
-    the response with LOCK 3 of 7, with DISK 4 of 6.
+    Words shared: "take the lock" with LOCK 3 of 4, with DISK 1 of 6; "the disk is full" with LOCK 1 of 7, with DISK
+    all; the response with LOCK 3 of 7, with DISK 4 of 6.
     """
     found = Attributor(RULES, SharedWords()).attribution(TEXTS, RESPONSE, {DISK: 0.5})
     assert found is not None
