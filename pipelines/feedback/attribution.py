@@ -135,7 +135,7 @@ def counterfactual(support: Floats) -> Floats:
     without = clipped.copy()
     without[rows, best] = 0.0
     lost = clipped[rows, best] - without.max(axis=1)
-    return np.bincount(best, weights=lost, minlength=contents) / sentences
+    return np.asarray(np.bincount(best, weights=lost, minlength=contents) / sentences)
 
 
 def sentences_of(text: str, *, most: int) -> list[str]:

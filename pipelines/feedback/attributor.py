@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -72,7 +73,7 @@ class Attributor:
         if found.method is Method.EQUAL or not hashes:
             return None
         shares = {each: float(share) for each, share in zip(hashes, found.values, strict=True)}
-        return Attribution(method=found.method.value, shares=shares)
+        return msgspec.convert({"method": found.method.value, "shares": shares}, Attribution)
 
     def _compared(self, texts: Sequence[str | None], response: str) -> tuple[Floats | None, Floats | None]:
         """Similarity to the whole response (n,), and to its sentences (sentences, n) where all texts are known."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 MS = 1_000
+_COMPARING = {"counterfactual", "attention", "semantic"}
 
 
 class CreditSettings(BaseModel):
@@ -54,18 +55,18 @@ class AttributionSettings(BaseModel):
 
     encoder: bool
     sentences: int = Field(gt=0)
-    mixes: Mapping[Literal["counterfactual", "attention", "semantic"], MixSettings]
+    mixes: Mapping[str, MixSettings]
     equal_confidence: float = Field(ge=0.0, le=1.0)
 
     @model_validator(mode="after")
     def _covers_every_method(self) -> Self:
-        if missing := {"counterfactual", "attention", "semantic"} - self.mixes.keys():
-            raise ValueError(f"feedback.attribution.mixes: expected every method, missing {sorted(missing)}")
+        if self.mixes.keys() != _COMPARING:
+            raise ValueError(f"feedback.attribution.mixes: expected {sorted(_COMPARING)}, found {sorted(self.mixes)}")
         return self
 
     def confidence(self, method: str) -> float:
         """How far to rely on a method by name; equal shares are the one without a mix."""
-        mix = next((mix for name, mix in self.mixes.items() if name == method), None)
+        mix = self.mixes.get(method)
         return self.equal_confidence if mix is None else mix.confidence
 
 
