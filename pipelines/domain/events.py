@@ -109,7 +109,7 @@ class Selection(Event, kw_only=True, frozen=True, tag="selection"):
 class SessionPhase(Event, kw_only=True, frozen=True, tag="session"):
     """The session's lifecycle moved on."""
 
-    phase: Literal["start", "suspend", "resume", "complete", "abandon"]
+    phase: Literal["start", "suspend", "resume", "complete", "abandon", "unlearn"]
 
 
 AnyEvent = Impression | Explicit | Selection | SessionPhase

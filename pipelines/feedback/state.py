@@ -20,7 +20,9 @@ from typing import NamedTuple
 
 from pipelines.domain.errors import CorruptionError, FencedError, StoreError, WrongLogError
 from pipelines.feedback import ledger
+from pipelines.feedback.overlays import life_of, overlay_in, select_lives
 from pipelines.feedback.seen import SeenIndex
+from pipelines.feedback.sessions import Life
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.updates import Arrival, Change, Known
 from pipelines.learning.evidence import Evidence
@@ -202,6 +204,23 @@ class PartitionState:
         """All evidence of the partition; readable by anyone."""
         with self._errors():
             return ledger.evidence_in(self._connection)
+
+    def sessions(self) -> list[Life]:
+        """Every session that the partition remembers, the one heard of longest ago first; readable by anyone."""
+        with self._errors():
+            return [life_of(row) for row in self._connection.execute(select_lives("order by heard"))]
+
+    def session(self, session_id: str) -> Life | None:
+        """A session, None where the partition does not remember it; readable by anyone."""
+        with self._errors():
+            row = self._connection.execute(select_lives("where session = ?"), (session_id,)).fetchone()
+        return None if row is None else life_of(row)
+
+    def overlay(self, session_id: str, kind: int) -> Evidence:
+        """What a session has `PENDING`, or `SETTLED`: nothing where it is not remembered; readable by anyone."""
+        life = self.session(session_id)
+        with self._errors():
+            return Evidence() if life is None else overlay_in(self._connection, life, kind)
 
     def dead_letters(self, *, from_offset: int, at_most: int) -> list[KeptDeadLetter]:
         """The oldest dead letters from an offset on; readable by anyone."""
