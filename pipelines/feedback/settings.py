@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from functools import cached_property
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 MS = 1_000
+_COMPARING = {"counterfactual", "attention", "semantic"}
 
 
 class CreditSettings(BaseModel):
@@ -19,6 +23,53 @@ class CreditSettings(BaseModel):
     skipped: float = Field(ge=0.0)
 
 
+class MixSettings(BaseModel):
+    """What each view weighs in one method of attribution, and how far to rely on the method (FBK-9)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    counterfactual: float = Field(ge=0.0)
+    attention: float = Field(ge=0.0)
+    semantic: float = Field(ge=0.0)
+    confidence: float = Field(ge=0.0, le=1.0)
+
+    @model_validator(mode="after")
+    def _weights_are_shares(self) -> Self:
+        total = self.counterfactual + self.attention + self.semantic
+        if not math.isclose(total, 1.0, abs_tol=1e-9):
+            raise ValueError(f"feedback.attribution: expected the weights of a method to sum to 1, found {total}")
+        return self
+
+
+class AttributionSettings(BaseModel):
+    """How an outcome is shared among the contents a response was made from (FBK-9).
+
+    Attributes:
+        encoder: Whether producers load the encoder to compare responses with contents.
+        sentences: How many sentences of a response are looked at.
+        mixes: By method, those that compare something.
+        equal_confidence: How far to rely on equal shares, which compare nothing.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    encoder: bool
+    sentences: int = Field(gt=0)
+    mixes: Mapping[str, MixSettings]
+    equal_confidence: float = Field(ge=0.0, le=1.0)
+
+    @model_validator(mode="after")
+    def _covers_every_method(self) -> Self:
+        if self.mixes.keys() != _COMPARING:
+            raise ValueError(f"feedback.attribution.mixes: expected {sorted(_COMPARING)}, found {sorted(self.mixes)}")
+        return self
+
+    def confidence(self, method: str) -> float:
+        """How far to rely on a method by name; equal shares are the one without a mix."""
+        mix = self.mixes.get(method)
+        return self.equal_confidence if mix is None else mix.confidence
+
+
 class TimeSettings(BaseModel):
     """Which event times are believed, and how long an event is waited for."""
 
@@ -29,6 +80,9 @@ class TimeSettings(BaseModel):
     lead_s: float = Field(ge=0.0)
     clock_step_s: float = Field(gt=0.0)
     window_s: float = Field(gt=0.0)
+    session_idle_s: float = Field(gt=0.0)
+    session_suspended_s: float = Field(gt=0.0)
+    session_kept_s: float = Field(gt=0.0)
 
     @cached_property
     def lead_ms(self) -> int:
@@ -44,6 +98,21 @@ class TimeSettings(BaseModel):
     def window_ms(self) -> int:
         """`window_s` in milliseconds."""
         return round(self.window_s * MS)
+
+    @cached_property
+    def session_idle_ms(self) -> int:
+        """`session_idle_s` in milliseconds."""
+        return round(self.session_idle_s * MS)
+
+    @cached_property
+    def session_suspended_ms(self) -> int:
+        """`session_suspended_s` in milliseconds."""
+        return round(self.session_suspended_s * MS)
+
+    @cached_property
+    def session_kept_ms(self) -> int:
+        """`session_kept_s` in milliseconds."""
+        return round(self.session_kept_s * MS)
 
 
 class LimitSettings(BaseModel):
@@ -81,5 +150,6 @@ class FeedbackSettings(BaseModel):
     watch_every_s: float = Field(gt=0.0)
     hole_refetches: int = Field(ge=0)
     credit: CreditSettings
+    attribution: AttributionSettings
     time: TimeSettings
     limits: LimitSettings

@@ -20,7 +20,9 @@ from typing import NamedTuple
 
 from pipelines.domain.errors import CorruptionError, FencedError, StoreError, WrongLogError
 from pipelines.feedback import ledger
+from pipelines.feedback.overlays import life_of, overlay_in, select_lives
 from pipelines.feedback.seen import SeenIndex
+from pipelines.feedback.sessions import Life
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.updates import Arrival, Change, Known
 from pipelines.learning.evidence import Evidence
@@ -38,6 +40,10 @@ class PartitionReport:
         waiting: Feedback whose impression has not come yet; it counts as applied.
         unjoined: Feedback that waited in vain, or turned out to be about a result that was not shown.
         holes: Offsets that the log skipped.
+        dropped: Feedback that came to nothing because its session was abandoned, expired or was unlearned; it counts
+            as applied.
+        version: Of the shared evidence: moves by one whenever a session is merged into it, or unlearned.
+        open_sessions: Sessions that learn by themselves for now.
         republished: Dead letters before this offset were republished.
         reasons: Dead letters by reason.
     """
@@ -57,8 +63,11 @@ class PartitionReport:
     late: int
     holes: int
     unjoined: int
+    dropped: int
+    version: int
     republished: int
     waiting: int
+    open_sessions: int
     reasons: Mapping[str, int]
 
     @property
@@ -196,6 +205,23 @@ class PartitionState:
         with self._errors():
             return ledger.evidence_in(self._connection)
 
+    def sessions(self) -> list[Life]:
+        """Every session that the partition remembers, the one heard of longest ago first; readable by anyone."""
+        with self._errors():
+            return [life_of(row) for row in self._connection.execute(select_lives("order by heard"))]
+
+    def session(self, session_id: str) -> Life | None:
+        """A session, None where the partition does not remember it; readable by anyone."""
+        with self._errors():
+            row = self._connection.execute(select_lives("where session = ?"), (session_id,)).fetchone()
+        return None if row is None else life_of(row)
+
+    def overlay(self, session_id: str, kind: int) -> Evidence:
+        """What a session has `PENDING`, or `SETTLED`: nothing where it is not remembered; readable by anyone."""
+        life = self.session(session_id)
+        with self._errors():
+            return Evidence() if life is None else overlay_in(self._connection, life, kind)
+
     def dead_letters(self, *, from_offset: int, at_most: int) -> list[KeptDeadLetter]:
         """The oldest dead letters from an offset on; readable by anyone."""
         with self._errors():
@@ -310,10 +336,14 @@ def require_within(report: PartitionReport, highwater: int | None) -> None:
 def _report(connection: sqlite3.Connection) -> PartitionReport:
     cursor = connection.execute(
         "select partition, topic, topic_id, partitions, epoch, first_offset, next_offset, clock_ms, consumed, applied,"
-        " duplicate, dead_lettered, late, holes, unjoined, republished from progress"
+        " duplicate, dead_lettered, late, holes, unjoined, dropped, version, republished from progress"
     )
     names = [description[0] for description in cursor.description]
     row = cursor.fetchone()
     (waiting,) = connection.execute("select count(*) from waiting").fetchone()
+    (open_sessions,) = connection.execute(
+        "select count(*) from sessions where phase in ('active', 'suspended')"
+    ).fetchone()
     reasons = dict(connection.execute("select reason, count from dead_letter_reasons order by reason").fetchall())
-    return PartitionReport(**dict(zip(names, row, strict=True)), waiting=waiting, reasons=reasons)
+    counts = {"waiting": waiting, "open_sessions": open_sessions}
+    return PartitionReport(**dict(zip(names, row, strict=True)), **counts, reasons=reasons)

@@ -18,6 +18,7 @@ from msgspec import Struct
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import AnyEvent, Impression, Selection, SessionPhase
 from pipelines.feedback.credit import Feedback, chosen_rank, credits_of, tally_credits
+from pipelines.feedback.sessions import Life, Sessions
 from pipelines.feedback.settings import MS, FeedbackSettings
 from pipelines.feedback.timing import advance, effective_ms
 from pipelines.learning.evidence import day_of
@@ -89,6 +90,7 @@ class Known:
         seen: Event ids by fingerprint.
         shown: Impressions by query fingerprint.
         waiting: Feedback without impression by query fingerprint, in the order of its offsets.
+        lives: Sessions by id.
     """
 
     clock_ms: int
@@ -96,6 +98,7 @@ class Known:
     seen: dict[bytes, Moment] = field(default_factory=dict)
     shown: dict[bytes, Shown] = field(default_factory=dict)
     waiting: dict[bytes, list[Waiting]] = field(default_factory=dict)
+    lives: dict[str, Life] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -103,6 +106,7 @@ class Change:
     """What a batch adds to a partition's state; all of it is committed in one transaction, or none.
 
     Attributes:
+        sessions: Those the batch mentions; evidence of isolated ones is in here, not in `tally`.
         holes: Offsets that the log skipped: transaction markers, compaction, or records lost by a broker.
         unjoined: Feedback that was waiting and turned out to answer nothing.
         joined: Offsets of feedback that waits no longer.
@@ -110,6 +114,7 @@ class Change:
 
     clock_ms: int
     next_offset: int
+    sessions: Sessions
     consumed: int = 0
     holes: int = 0
     unjoined: int = 0
@@ -119,8 +124,18 @@ class Change:
     shown: dict[bytes, Shown] = field(default_factory=dict)
     waiting: dict[int, tuple[bytes, Waiting]] = field(default_factory=dict)
     joined: list[int] = field(default_factory=list)
-    sessions: dict[str, tuple[Moment, SessionPhase]] = field(default_factory=dict)
     dead_letters: list[DeadLetter] = field(default_factory=list)
+
+    def tally_of(self, session_id: str) -> Tally:
+        """Where the evidence of one piece of feedback goes; every credit goes through here, once per piece.
+
+        The shared tally; or, where the session is isolated, its overlay; or nowhere, where it has ended without
+        completing (LRN-14, LRN-15).
+
+        Args:
+            session_id: Of the event that is being consumed.
+        """
+        return self.sessions.tally_of(session_id, self.tally)
 
 
 def event_fingerprint(event_id: str) -> bytes:
@@ -164,7 +179,7 @@ class _Batch:
 
     def __init__(self, known: Known, rules: FeedbackSettings, bins: int) -> None:
         self.known = known
-        self.change = Change(known.clock_ms, known.next_offset)
+        self.change = Change(known.clock_ms, known.next_offset, Sessions(rules, known.lives))
         self._rules = rules
         self._bins = bins
         self._window_ms = rules.time.window_ms
@@ -199,13 +214,23 @@ class _Batch:
         return fate
 
     def _apply(self, event: AnyEvent, query: bytes, moment: Moment) -> Fate:
+        self.change.sessions.hear(event.session_id, moment.offset, self.change.clock_ms)
         if isinstance(event, SessionPhase):
-            self.change.sessions[event.session_id] = (moment, event)
+            self._turn(event, moment)
             return Fate.APPLIED
         if isinstance(event, Impression):
             self._show(query, event, moment)
             return Fate.APPLIED
         return self._answer(query, event, moment)
+
+    def _turn(self, event: SessionPhase, moment: Moment) -> None:
+        self.change.sessions.turn(
+            event.session_id,
+            event.phase,
+            principal=event.principal,
+            offset=moment.offset,
+            clock_ms=self.change.clock_ms,
+        )
 
     def _show(self, query: bytes, impression: Impression, moment: Moment) -> None:
         before = self.known.shown.get(query)
@@ -243,9 +268,11 @@ class _Batch:
 
     def _credit(self, query: bytes, feedback: Feedback, moment: Moment) -> None:
         shown = self.known.shown[query]
-        found = credits_of(feedback, shown.impression, chosen=shown.chosen, rules=self._rules.credit)
+        found = credits_of(feedback, shown.impression, chosen=shown.chosen, rules=self._rules)
         day = day_of(moment.at_ms / MS)
-        tally_credits(self.change.tally, found, shown.impression, day=day, bins=self._bins)
+        tally_credits(
+            self.change.tally_of(shown.impression.session_id), found, shown.impression, day=day, bins=self._bins
+        )
         if found and isinstance(feedback, Selection):
             self._keep(query, shown._replace(chosen=(*shown.chosen, chosen_rank(feedback, shown.impression))))
 

@@ -27,11 +27,42 @@ DAY_MS = 86_400_000
 
 
 @dataclass
-class Folded:
-    """What a log comes to: integer masses by key, and how many records met which fate."""
+class Overlay:
+    """What an isolated session learned: integer masses by key."""
 
     counts: dict[tuple[Any, ...], int] = field(default_factory=lambda: defaultdict(int))
     usage: dict[tuple[Any, ...], int] = field(default_factory=lambda: defaultdict(int))
+
+    def add_to(self, other: Overlay) -> None:
+        for into, masses in ((other.counts, self.counts), (other.usage, self.usage)):
+            for key, mass in masses.items():
+                into[key] += mass
+
+
+@dataclass
+class Life:
+    """One session that said that it starts."""
+
+    heard: int
+    phase: str = "active"
+    overlay: Overlay = field(default_factory=Overlay)
+
+    @property
+    def isolated(self) -> bool:
+        return self.phase in {"active", "suspended"}
+
+    @property
+    def patience(self) -> str:
+        return "session_suspended_s" if self.phase == "suspended" else "session_idle_s"
+
+    def end(self, phase: str) -> None:
+        self.phase, self.overlay = phase, Overlay()
+
+
+@dataclass
+class Folded(Overlay):
+    """What a log comes to, and how many records met which fate."""
+
     fates: Counter[str] = field(default_factory=Counter)
 
     def digest(self) -> str:
@@ -105,9 +136,14 @@ class _Clock:
     def horizon(self, windows: int = 1) -> float:
         return self.now - windows * self.times["window_s"] * 1000
 
+    def older(self, heard: int, patience: str) -> bool:
+        return self.now - heard > self.times[patience] * 1000
+
 
 class _Timeless:
     """Stands for the clock of a log whose times are all plausible."""
+
+    now = 0
 
     def advance(self, number: int) -> None: ...
 
@@ -116,6 +152,9 @@ class _Timeless:
 
     def horizon(self, windows: int = 1) -> float:
         return float("-inf")
+
+    def older(self, heard: int, patience: str) -> bool:
+        return False
 
 
 class _Reader:
@@ -127,6 +166,7 @@ class _Reader:
         self.seen: dict[str, int] = {}
         self.shown: dict[tuple[str, str], dict[str, Any]] = {}
         self.early: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+        self.lives: dict[str, Life] = {}
 
     def read(self, values: Sequence[bytes | None]) -> None:
         for number, value in enumerate(values):
@@ -147,7 +187,9 @@ class _Reader:
         return fate
 
     def apply(self, event: dict[str, Any]) -> str:
+        self.hear(event["session_id"])
         if event["type"] == "session":
+            self.turn(event["session_id"], event["phase"])
             return "applied"
         query = (event["session_id"], event["query_id"])
         shown = self.shown.get(query)
@@ -165,6 +207,36 @@ class _Reader:
         else:
             self.credit(event, shown)
         return "applied"
+
+    def hear(self, session: str) -> None:
+        life = self.lives.get(session)
+        if life is None:
+            return
+        if self.clock.older(life.heard, "session_kept_s"):
+            del self.lives[session]
+        elif life.isolated and self.clock.older(life.heard, life.patience):
+            life.end("expired")
+        life.heard = self.clock.now
+
+    def turn(self, session: str, phase: str) -> None:
+        life = self.lives.get(session)
+        if phase in {"start", "resume"}:
+            life = self.lives.setdefault(session, Life(self.clock.now))
+            life.phase = "active"
+        elif life is not None and life.isolated:
+            if phase == "suspend":
+                life.phase = "suspended"
+                return
+            if phase == "complete":
+                life.overlay.add_to(self.folded)
+            life.end(phase)
+
+    def place(self, session: str) -> Overlay:
+        """Where a session's evidence goes: shared, its own, or nowhere."""
+        life = self.lives.get(session)
+        if life is None or life.phase == "complete":
+            return self.folded
+        return life.overlay if life.isolated else Overlay()
 
     def credit(self, event: dict[str, Any], impression: dict[str, Any]) -> None:
         named = [result for result in impression["results"] if result["content_hash"] == event.get("content_hash")]
@@ -194,13 +266,14 @@ class _Reader:
     ) -> None:
         day, kind, bins = event["at"] // DAY_MS, "good" if good else "bad", self.bins
         leaf = (day, result["domain"], impression["model"], impression["agent"], "*")
-        mass, counts = round(weight * MICRO), self.folded.counts
+        place = self.place(event["session_id"])
+        mass, counts = round(weight * MICRO), place.counts
         for name, value in result["signals"].items():
             agreed = round(weight * (value if good else 1.0 - value) * MICRO)
             counts[*leaf, f"signal.{name}.{kind}", "for"] += agreed
             counts[*leaf, f"signal.{name}.{kind}", "against"] += mass - agreed
         counts[*leaf, "relevance", f"{min(int(result['score'] * bins), bins - 1):02d}/{bins}.{kind}"] += mass
-        self.folded.usage[day, result["content_hash"], "positive" if good else "negative"] += mass
+        place.usage[day, result["content_hash"], "positive" if good else "negative"] += mass
 
 
 def _event(value: bytes | None) -> dict[str, Any] | None:

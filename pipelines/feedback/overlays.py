@@ -1,0 +1,160 @@
+"""The tables of sessions: overlays beside the shared evidence, and how one becomes part of it or leaves it again.
+
+Always inside the caller's transaction. Moving evidence between overlay and shared tables is integer addition, so
+that merging sessions in any order, and taking one out again, is exact to the bit (ARC-1).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+
+from pipelines.feedback.sessions import OPEN, Life, Phase, Sessions, Work, silence_ms
+from pipelines.feedback.settings import FeedbackSettings
+from pipelines.learning.evidence import Evidence, EvidenceKey, UsageKey
+
+PENDING, SETTLED = 0, 1
+"""Whose rows of an overlay are: the session's alone, or a part of the shared evidence."""
+
+_TABLES = (("evidence", EvidenceKey._fields), ("usage", UsageKey._fields))
+_LIFE = ", ".join(Life._fields)
+
+
+def life_of(row: tuple[object, ...]) -> Life:
+    """A session from the columns that `select_lives` names."""
+    life = Life(*row)  # type: ignore[arg-type]  # the table's columns are the fields
+    return life._replace(phase=Phase(life.phase))
+
+
+def select_lives(condition: str) -> str:
+    """The statement that reads sessions."""
+    return f"select {_LIFE} from sessions {condition}"  # noqa: S608 - names of ours
+
+
+def add_evidence(connection: sqlite3.Connection, evidence: Evidence) -> None:
+    """Add to what all share."""
+    for (table, fields), masses in zip(_TABLES, (evidence.counts, evidence.usage), strict=True):
+        places = ", ".join("?" * (len(fields) + 1))
+        connection.executemany(
+            f"insert into {table} ({', '.join(fields)}, micro) values ({places})"  # noqa: S608
+            " on conflict do update set micro = micro + excluded.micro",
+            [(*key, micro) for key, micro in masses.items()],
+        )
+
+
+def write_sessions(connection: sqlite3.Connection, sessions: Sessions) -> None:
+    """Everything a batch did to sessions."""
+    for work in sessions.forgotten:
+        _write_work(connection, work)
+        _delete(connection, work.life)
+    for work in sessions.works.values():
+        _write_work(connection, work)
+    connection.executemany(
+        f"insert or replace into sessions ({_LIFE}) values ({', '.join('?' * len(Life._fields))})",  # noqa: S608
+        [work.life for work in sessions.works.values()],
+    )
+
+
+def forget_sessions(connection: sqlite3.Connection, *, next_offset: int, clock_ms: int, rules: FeedbackSettings) -> int:
+    """Delete sessions that are forgotten, and end those that fell silent; how many pieces of feedback that drops."""
+    dropped = 0
+    forgotten = "where heard < ? or heard_ms < ? order by heard"
+    horizon = (next_offset - rules.limits.session_records, clock_ms - rules.time.session_kept_ms)
+    for life in _lives(connection, forgotten, horizon):
+        dropped += life.pending
+        _delete(connection, life)
+    for phase in OPEN:
+        silent = "where phase = ? and heard_ms < ? order by heard"
+        for life in _lives(connection, silent, (phase, clock_ms - silence_ms(phase, rules))):
+            dropped += life.pending
+            _drop_rows(connection, life, PENDING)
+            expired = "update sessions set phase = ?, pending = 0 where offset = ?"
+            connection.execute(expired, (Phase.EXPIRED, life.offset))
+    return dropped
+
+
+def overlay_in(connection: sqlite3.Connection, life: Life, kind: int) -> Evidence:
+    """What a session has pending, or settled."""
+    counts, usage = (
+        connection.execute(
+            f"select {', '.join(fields)}, micro from overlay_{table} where session = ? and settled = ?",  # noqa: S608
+            (life.offset, kind),
+        )
+        for table, fields in _TABLES
+    )
+    return Evidence(
+        {EvidenceKey(*key): micro for *key, micro in counts}, {UsageKey(*key): micro for *key, micro in usage}
+    )
+
+
+def _write_work(connection: sqlite3.Connection, work: Work) -> None:
+    life = work.life
+    if work.unlearn:
+        _move_into_shared(connection, life, SETTLED, sign=-1)
+        _drop_rows(connection, life, SETTLED)
+    if work.settle:
+        _move_into_shared(connection, life, PENDING, sign=1)
+        _settle_rows(connection, life)
+    if work.settle or work.drop:
+        _drop_rows(connection, life, PENDING)
+    settled = work.settled_evidence()
+    add_evidence(connection, settled)
+    _add_rows(connection, life, SETTLED, settled)
+    _add_rows(connection, life, PENDING, work.pending.freeze())
+
+
+def _move_into_shared(connection: sqlite3.Connection, life: Life, kind: int, *, sign: int) -> None:
+    for table, fields in _TABLES:
+        names = ", ".join(fields)
+        connection.execute(
+            f"insert into {table} ({names}, micro)"  # noqa: S608
+            f" select {names}, ? * micro from overlay_{table} where session = ? and settled = ?"
+            " on conflict do update set micro = micro + excluded.micro",
+            (sign, life.offset, kind),
+        )
+        # Evidence that was never there leaves no row behind.
+        if sign < 0:
+            connection.execute(
+                f"delete from {table} where micro = 0 and ({names}) in"  # noqa: S608
+                f" (select {names} from overlay_{table} where session = ? and settled = ?)",
+                (life.offset, kind),
+            )
+
+
+def _settle_rows(connection: sqlite3.Connection, life: Life) -> None:
+    for table, fields in _TABLES:
+        names = ", ".join(fields)
+        connection.execute(
+            f"insert into overlay_{table} (session, settled, {names}, micro)"  # noqa: S608
+            f" select session, {SETTLED}, {names}, micro from overlay_{table} where session = ? and settled = {PENDING}"
+            " on conflict do update set micro = micro + excluded.micro",
+            (life.offset,),
+        )
+
+
+def _add_rows(connection: sqlite3.Connection, life: Life, kind: int, evidence: Evidence) -> None:
+    for (table, fields), masses in zip(_TABLES, (evidence.counts, evidence.usage), strict=True):
+        places = ", ".join("?" * (len(fields) + 3))
+        connection.executemany(
+            f"insert into overlay_{table} (session, settled, {', '.join(fields)}, micro) values ({places})"  # noqa: S608
+            " on conflict do update set micro = micro + excluded.micro",
+            [(life.offset, kind, *key, micro) for key, micro in masses.items()],
+        )
+
+
+def _drop_rows(connection: sqlite3.Connection, life: Life, kind: int) -> None:
+    for table, _ in _TABLES:
+        connection.execute(
+            f"delete from overlay_{table} where session = ? and settled = ?",  # noqa: S608
+            (life.offset, kind),
+        )
+
+
+def _delete(connection: sqlite3.Connection, life: Life) -> None:
+    _drop_rows(connection, life, PENDING)
+    _drop_rows(connection, life, SETTLED)
+    connection.execute("delete from sessions where offset = ?", (life.offset,))
+
+
+def _lives(connection: sqlite3.Connection, condition: str, values: Iterable[object]) -> list[Life]:
+    return [life_of(row) for row in connection.execute(select_lives(condition), tuple(values))]
