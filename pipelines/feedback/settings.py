@@ -149,6 +149,8 @@ class FeedbackSettings(BaseModel):
     lock_timeout_s: float = Field(gt=0.0)
     watch_every_s: float = Field(gt=0.0)
     hole_refetches: int = Field(ge=0)
+    checkpoint_every_s: float = Field(gt=0.0)
+    checkpoints: int = Field(gt=0)
     credit: CreditSettings
     attribution: AttributionSettings
     time: TimeSettings

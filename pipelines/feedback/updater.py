@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from pipelines.domain.errors import BrokerUnavailableError
+from pipelines.domain.errors import BrokerUnavailableError, CorruptionError, WeftError
+from pipelines.feedback.checkpoints import alone, checkpoints_in, is_lost, restore, write_checkpoint
 from pipelines.feedback.dead_letters import republish
 from pipelines.feedback.pipeline import advance
 from pipelines.feedback.positions import Positions
@@ -18,6 +19,7 @@ from pipelines.feedback.snapshot import publish_snapshot
 from pipelines.feedback.source import FeedbackSource
 from pipelines.feedback.state import PartitionReport, PartitionState
 from pipelines.feedback.watch import LogWatch
+from pipelines.runtime.log import LogFacts
 
 _log = logging.getLogger(__name__)
 
@@ -62,6 +64,7 @@ class Updater:
         self._watch = LogWatch(every_s=rules.watch_every_s)
         self._published: dict[int, int] = {}
         self._publish_at = float("-inf")
+        self._checkpoint_at = float("-inf")
 
     @classmethod
     def open(
@@ -86,8 +89,9 @@ class Updater:
             facts = source.facts()
             source.assign(partitions)
             for partition in partitions:
-                states[partition] = PartitionState(partition_folder(store, partition), partition, rules)
-                offsets[partition] = states[partition].claim(facts, log_start=source.log_start(partition))
+                folder = partition_folder(store, partition)
+                states[partition] = claimed(folder, partition, rules, facts, log_start=source.log_start(partition))
+                offsets[partition] = states[partition].report().next_offset
                 source.seek(partition, offsets[partition])
         except BaseException:
             for state in states.values():
@@ -113,6 +117,7 @@ class Updater:
         self._watch.look(self._source, self._states, self._positions, now)
         if now >= self._publish_at:
             self.publish()
+            self._keep_checkpoints(now)
             self._publish_at = now + self._rules.publish_every_s
         return delivered
 
@@ -124,6 +129,14 @@ class Updater:
                 publish_snapshot(state)
                 self._tell_dead_letters(state)
                 self._published[partition] = offset
+
+    def _keep_checkpoints(self, now: float) -> None:
+        if now < self._checkpoint_at:
+            return
+        if self._checkpoint_at > float("-inf"):
+            for state in self._states.values():
+                write_checkpoint(state, keep=self._rules.checkpoints)
+        self._checkpoint_at = now + self._rules.checkpoint_every_s
 
     def progress(self) -> list[Progress]:
         """Where every owned partition stands, by partition."""
@@ -137,6 +150,10 @@ class Updater:
     def close(self) -> None:
         """Release stores and connections; what was consumed is durable already."""
         for state in self._states.values():
+            try:
+                write_checkpoint(state, keep=self._rules.checkpoints)
+            except (WeftError, OSError) as error:
+                _log.warning("partition %d: no checkpoint at the end: %s", state.partition, error)
             state.close()
         self._source.close()
         if self._dead_letters is not None:
@@ -150,6 +167,37 @@ class Updater:
     def _lag(self, partition: int) -> int | None:
         highwater = self._source.highwater(partition)
         return None if highwater is None else max(0, highwater - self._positions[partition])
+
+
+def claimed(
+    folder: Path, partition: int, rules: FeedbackSettings, facts: LogFacts, *, log_start: int
+) -> PartitionState:
+    """A partition's state, owned; a damaged one is restored from its newest intact checkpoint, or from the log.
+
+    Raises:
+        WrongLogError: The state belongs to another log, or the log no longer holds what it needs.
+        CorruptionError: The state is damaged, and there is no way back.
+    """
+    with alone(folder):
+        if is_lost(folder):
+            restore(folder, "there is none", log_start=log_start)
+        try:
+            return _claimed(folder, partition, rules, facts, log_start)
+        except CorruptionError as error:
+            restore(folder, str(error), log_start=log_start)
+        return _claimed(folder, partition, rules, facts, log_start)
+
+
+def _claimed(folder: Path, partition: int, rules: FeedbackSettings, facts: LogFacts, log_start: int) -> PartitionState:
+    state = PartitionState(folder, partition, rules)
+    try:
+        state.claim(facts, log_start=log_start)
+        if not checkpoints_in(folder):
+            write_checkpoint(state, keep=rules.checkpoints)
+    except BaseException:
+        state.close()
+        raise
+    return state
 
 
 def partition_folder(store: Path, partition: int) -> Path:

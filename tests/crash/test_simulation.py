@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.feedback_fold import digest_of_stores
-from tests.support.feedback_simulation import PARTITIONS, Simulation, folders_of
+from tests.support.feedback_simulation import MEMORY, PARTITIONS, Simulation, folders_of
 
 IN_MEMORY = Path("/dev/shm")
 
@@ -46,7 +46,7 @@ def chosen(seeds: range) -> Iterable[int] | range:
 def simulate(seeds: Iterable[int]) -> Counter[str]:
     happened: Counter[str] = Counter()
     for seed in seeds:
-        with tempfile.TemporaryDirectory(dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as folder:
+        with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
             world = Simulation(seed, Path(folder))
             world.run()
             require_the_logs_state(world)

@@ -35,6 +35,9 @@ POLLS = (1, 2, 3, 7, 50, 5_000)
 HOUR_MS = 3_600_000
 LIVES = 40
 
+MEMORY = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
+"""Where small stores that come and go by the hundred lie: what a crash leaves of a file is simulated."""
+
 _connect = sqlite3.connect
 
 

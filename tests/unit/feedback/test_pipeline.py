@@ -326,12 +326,3 @@ def test_a_broker_that_is_away_costs_nothing(tmp_path: Path) -> None:
     log.available = True
     updater.step(0.0)
     assert updater.progress()[0].report.applied == 2
-
-
-def test_a_damaged_store_says_what_to_do(tmp_path: Path) -> None:
-    """ARC-3: the log can be replayed into a new one."""
-    folder = tmp_path / "updaters/0"
-    folder.mkdir(parents=True)
-    (folder / "state.sqlite").write_bytes(b"not a database, but long enough to be looked at" * 100)
-    with pytest.raises(StoreError, match="delete the folder to replay"):
-        opened(tmp_path, FakeLog.of(THREE))
