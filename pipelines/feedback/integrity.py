@@ -35,14 +35,17 @@ def row_hash(*values: object) -> int:
 def protect(connection: sqlite3.Connection) -> None:
     """Have the sums of every table kept from now on; inside a transaction."""
     connection.execute(_SCHEMA)
+    kept = {name for (name,) in connection.execute("select name from checks")}
     for table in _tables(connection):
+        if table in kept:
+            continue
         columns = _columns(connection, table)
         new, old = (f"row_hash({', '.join(f'{side}.{column}' for column in columns)})" for side in ("new", "old"))
         for event, rows, hashes in (("insert", 1, new), ("update", 0, f"{new} - {old}"), ("delete", -1, f"-{old}")):
             keep = f"update checks set rows = rows + {rows}, hashes = hashes + ({hashes}) where name = '{table}'"  # noqa: S608
             name = f"check_{event}_{table}"
-            connection.execute(f"create trigger if not exists {name} after {event} on {table} begin {keep}; end")
-        connection.execute("insert or ignore into checks values (?, ?, ?)", (table, *_sums(connection, table)))
+            connection.execute(f"create trigger {name} after {event} on {table} begin {keep}; end")
+        connection.execute("insert into checks values (?, ?, ?)", (table, *_sums(connection, table)))
 
 
 def verify(connection: sqlite3.Connection) -> None:
