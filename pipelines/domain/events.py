@@ -48,6 +48,8 @@ class ShownResult(Struct, kw_only=True, frozen=True):
         signals: Value in [0, 1] of every signal by name.
         propensity: Probability of showing it at this rank under the policy in force; 1 without exploration.
         included: Whether it was handed to the user or into the context.
+        examination: Probability that its rank is looked at, by the beliefs it was ranked with: implicit feedback is
+            weighed by it (FBK-10).
         made: Its size and the learned sizes behind it, so that feedback on it is evidence about them (LRN-9).
     """
 
@@ -58,7 +60,20 @@ class ShownResult(Struct, kw_only=True, frozen=True):
     signals: dict[str, Share]
     included: bool = True
     propensity: Share = 1.0
+    examination: Share = 1.0
     made: MadeBy | None = None
+
+
+class Attribution(Struct, kw_only=True, frozen=True):
+    """How much of a response rests on each result it was given, by whoever held both texts (FBK-9).
+
+    Attributes:
+        method: What it was made from; the updater relies on it as far as its own settings say.
+        shares: By content hash; of results left out, 0.
+    """
+
+    method: Literal["counterfactual", "attention", "semantic"]
+    shares: Annotated[dict[Hash, Share], Meta(max_length=200)]
 
 
 class Impression(Event, kw_only=True, frozen=True, tag="impression"):
@@ -71,11 +86,16 @@ class Impression(Event, kw_only=True, frozen=True, tag="impression"):
 
 
 class Explicit(Event, kw_only=True, frozen=True, tag="explicit"):
-    """A verdict: thumbs up (1) to thumbs down (−1), on one result, or on the answer as a whole."""
+    """A verdict: thumbs up (1) to thumbs down (−1), on one result, or on the answer as a whole.
+
+    Attributes:
+        attribution: Of a verdict on the whole, how it is shared among results; without one, equally.
+    """
 
     query_id: Identifier
     signal: Satisfaction
     content_hash: Hash | None = None
+    attribution: Attribution | None = None
 
 
 class Selection(Event, kw_only=True, frozen=True, tag="selection"):

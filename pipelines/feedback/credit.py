@@ -7,8 +7,9 @@ from collections.abc import Collection, Sequence
 from msgspec import Struct
 
 from pipelines.domain.errors import InvalidEventError
-from pipelines.domain.events import Explicit, Impression, Selection, ShownResult
-from pipelines.feedback.settings import CreditSettings
+from pipelines.domain.events import Attribution, Explicit, Impression, Selection, ShownResult
+from pipelines.feedback.attribution import Method
+from pipelines.feedback.settings import FeedbackSettings
 from pipelines.learning.observations import Leaf, Tally
 
 Feedback = Explicit | Selection
@@ -24,20 +25,20 @@ class Credit(Struct, frozen=True, gc=False):
 
 
 def credits_of(
-    feedback: Feedback, impression: Impression, *, chosen: Collection[int], rules: CreditSettings
+    feedback: Feedback, impression: Impression, *, chosen: Collection[int], rules: FeedbackSettings
 ) -> list[Credit]:
     """What one piece of feedback says about the results of its impression.
 
-    A verdict with a content hash is about that result; one without is shared equally by all results that were
-    included. A selection speaks for the chosen result, and against each result ranked above it that was passed over
-    (skip-above: Joachims et al., Accurately interpreting clickthrough data as implicit feedback, SIGIR 2005). A
-    result is passed over once and chosen once, however often its answer is clicked.
+    A verdict with a content hash is about that result; one without is shared by all results that were included, as
+    its attribution says, or equally. A selection speaks for the chosen result, and against each result ranked above
+    it that was passed over (skip-above: Joachims et al., Accurately interpreting clickthrough data as implicit
+    feedback, SIGIR 2005). A result is passed over once and chosen once, however often its answer is clicked.
 
     Args:
         feedback: The event.
         impression: What it answers.
         chosen: Ranks that earlier selections of this impression chose.
-        rules: Weights in observations.
+        rules: Weights in observations, and how far to rely on attributions.
 
     Raises:
         InvalidEventError: "unknown_result": it is about something that was never shown.
@@ -69,21 +70,50 @@ def chosen_rank(selection: Selection, impression: Impression) -> int:
     return _shown(selection.content_hash, impression).rank
 
 
-def _verdict(verdict: Explicit, impression: Impression, rules: CreditSettings) -> list[Credit]:
-    weight = abs(verdict.signal) * rules.explicit
-    if weight == 0.0:
-        return []
-    good = verdict.signal > 0.0
-    if verdict.content_hash is not None:
-        return [Credit(_shown(verdict.content_hash, impression), good, weight)]
+def shared_credits(
+    signal: float, attribution: Attribution | None, impression: Impression, rules: FeedbackSettings, *, scale: float
+) -> list[Credit]:
+    """An outcome of the whole answer, shared by all results that were included.
+
+    Each weighs |signal| · scale · confidence of the method · its share. No share exceeds 1, and how far a
+    method is relied on is the updater's to say: a producer cannot make itself heard more loudly.
+
+    Args:
+        signal: The outcome, in [−1, 1].
+        attribution: What the producer found the response to rest on; None shares equally.
+        impression: What was shown.
+        rules: Confidence of each method.
+        scale: Weight of an outcome of this kind, in observations.
+
+    Raises:
+        InvalidEventError: "unknown_result": nothing was included.
+    """
     included = [result for result in impression.results if result.included]
     if not included:
         raise InvalidEventError("unknown_result", f"query {impression.query_id!r} was answered with no results")
-    return [Credit(result, good, weight / len(included)) for result in included]
+    weight = abs(signal) * scale * rules.attribution.confidence(_method(attribution))
+    if attribution is None:
+        found = [Credit(result, signal > 0.0, weight / len(included)) for result in included]
+    else:
+        shares = attribution.shares
+        found = [Credit(each, signal > 0.0, weight * shares.get(each.content_hash, 0.0)) for each in included]
+    return [credit for credit in found if credit.weight > 0.0]
+
+
+def _method(attribution: Attribution | None) -> str:
+    return Method.EQUAL if attribution is None else attribution.method
+
+
+def _verdict(verdict: Explicit, impression: Impression, rules: FeedbackSettings) -> list[Credit]:
+    if verdict.content_hash is None:
+        return shared_credits(verdict.signal, verdict.attribution, impression, rules, scale=rules.credit.explicit)
+    weight = abs(verdict.signal) * rules.credit.explicit
+    shown = _shown(verdict.content_hash, impression)
+    return [Credit(shown, verdict.signal > 0.0, weight)] if weight > 0.0 else []
 
 
 def _selection(
-    selection: Selection, impression: Impression, chosen: Collection[int], rules: CreditSettings
+    selection: Selection, impression: Impression, chosen: Collection[int], rules: FeedbackSettings
 ) -> list[Credit]:
     result = _shown(selection.content_hash, impression)
     if result.rank in chosen:
@@ -91,7 +121,10 @@ def _selection(
     # Everything above the lowest earlier choice was passed over then, and has been counted.
     looked_at = max(chosen, default=0)
     passed_over = [other for other in impression.results if looked_at < other.rank < result.rank]
-    return [Credit(result, True, rules.selected), *(Credit(other, False, rules.skipped) for other in passed_over)]
+    return [
+        Credit(result, True, rules.credit.selected),
+        *(Credit(other, False, rules.credit.skipped) for other in passed_over),
+    ]
 
 
 def _shown(content_hash: str, impression: Impression) -> ShownResult:

@@ -243,7 +243,7 @@ class _Batch:
 
     def _credit(self, query: bytes, feedback: Feedback, moment: Moment) -> None:
         shown = self.known.shown[query]
-        found = credits_of(feedback, shown.impression, chosen=shown.chosen, rules=self._rules.credit)
+        found = credits_of(feedback, shown.impression, chosen=shown.chosen, rules=self._rules)
         day = day_of(moment.at_ms / MS)
         tally_credits(self.change.tally, found, shown.impression, day=day, bins=self._bins)
         if found and isinstance(feedback, Selection):
