@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.errors import BrokerUnavailableError, FencedError, StoreError, WrongLogError
+from pipelines.domain.errors import BrokerUnavailableError, FencedError, WrongLogError
 from pipelines.domain.events import AnyEvent
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.snapshot import publish_snapshot
