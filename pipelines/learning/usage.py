@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pipelines.domain.ids import ContentHash
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observations import POSITIVE
+from pipelines.learning.observations import NEGATIVE, POSITIVE
 from pipelines.learning.priors import UsagePrior
 from pipelines.learning.recency import Discount
 
@@ -33,9 +33,10 @@ def read_usage(prior: UsagePrior, evidence: Evidence, today: int) -> Usage:
     discount = Discount(today, prior.half_life_days)
     good: dict[str, int] = {}
     bad: dict[str, int] = {}
+    sides = {POSITIVE: good, NEGATIVE: bad}
     for (day, content_hash, bin_), micro in evidence.usage.items():
-        masses = good if bin_ == POSITIVE else bad
-        masses[content_hash] = masses.get(content_hash, 0) + discount(micro, day)
+        if (masses := sides.get(bin_)) is not None:
+            masses[content_hash] = masses.get(content_hash, 0) + discount(micro, day)
     means = {}
     for content_hash in good.keys() | bad.keys():
         a = prior.positive + max(good.get(content_hash, 0), 0) / MICRO

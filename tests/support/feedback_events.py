@@ -10,15 +10,17 @@ from pipelines.domain.events import AnyEvent, Explicit, Impression, Selection, S
 from pipelines.domain.ids import content_hash
 from pipelines.feedback.codec import encode
 from pipelines.feedback.settings import FeedbackSettings
+from pipelines.learning.binning import bins_of
 from pipelines.runtime.log import Record
 from pipelines.settings import load_settings
 
 NOON = 1_790_000_000_000 // 86_400_000 * 86_400_000 + 43_200_000
 """Noon UTC of some day, in milliseconds: minutes around it stay within the day."""
 
-BINS = 20
 HASHES = [content_hash(f"content {number}") for number in range(10)]
-RULES: FeedbackSettings = load_settings(environment={}).feedback
+SETTINGS = load_settings(environment={})
+RULES: FeedbackSettings = SETTINGS.feedback
+BINS = bins_of(SETTINGS.learning, SETTINGS.priors.quality)
 
 
 def rules(**changes: Any) -> FeedbackSettings:
