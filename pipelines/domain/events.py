@@ -14,8 +14,8 @@ SCHEMA_VERSION = 2
 """The newest event schema; older ones keep working.
 
     1   impression, explicit, selection, session
-    2   retrieval, inclusion, reference, success, review, accuracy, model_quality, trust, lesson_outcome; `response` and
-        `attention` of a verdict; results without a score
+    2   retrieval, inclusion, reference, success, review, accuracy, model_quality, trust, lesson_outcome; attributions;
+        examination of results, and results without a score
 """
 
 Identifier = Annotated[str, Meta(min_length=1, max_length=128)]
@@ -28,7 +28,6 @@ Rank = Annotated[int, Meta(ge=1, le=10_000)]
 Turn = Annotated[int, Meta(ge=1, le=1_000_000)]
 Hours = Annotated[float, Meta(ge=0.0, le=10_000_000.0)]  # a thousand years: what is older is a wrong unit
 Contents = Annotated[tuple[Hash, ...], Meta(min_length=1, max_length=200)]
-Attention = Annotated[dict[Hash, Share], Meta(max_length=200)]
 
 
 class Event(Struct, kw_only=True, frozen=True, tag_field="type", rename=None):
@@ -59,6 +58,8 @@ class ShownResult(Struct, kw_only=True, frozen=True):
         signals: Value in [0, 1] of every signal by name.
         propensity: Probability of showing it at this rank under the policy in force; 1 without exploration.
         included: Whether it was handed to the user or into the context.
+        examination: Probability that its rank is looked at, by the beliefs it was ranked with: implicit feedback is
+            weighed by it (FBK-10).
         made: Its size and the learned sizes behind it, so that feedback on it is evidence about them (LRN-9).
     """
 
@@ -69,7 +70,20 @@ class ShownResult(Struct, kw_only=True, frozen=True):
     signals: dict[str, Share]
     included: bool = True
     propensity: Share = 1.0
+    examination: Share = 1.0
     made: MadeBy | None = None
+
+
+class Attribution(Struct, kw_only=True, frozen=True):
+    """How much of a response rests on each result it was given, by whoever held both texts (FBK-9).
+
+    Attributes:
+        method: What it was made from; the updater relies on it as far as its own settings say.
+        shares: By content hash; of results left out, 0.
+    """
+
+    method: Literal["counterfactual", "attention", "semantic"]
+    shares: Annotated[dict[Hash, Share], Meta(max_length=200)]
 
 
 class Impression(Event, kw_only=True, frozen=True, tag="impression"):
@@ -99,46 +113,45 @@ class Reference(Event, kw_only=True, frozen=True, tag="reference"):
     """The answer made use of results: of those it names, or of those that its text is found to rest on.
 
     Attributes:
-        match: How sure it is that the named results were used.
-        attention: How much of the answer's maker's attention each content had, where that is known.
+        match: How sure it is that they were used.
+        response: The answer's text; without an attribution it speaks for all that was included, equally.
     """
 
     query_id: Identifier
     content_hashes: Contents | None = None
     match: Share = 1.0
     response: Text | None = None
-    attention: Attention | None = None
+    attribution: Attribution | None = None
 
     def __post_init__(self) -> None:
-        if self.content_hashes is None and self.response is None:
-            raise ValueError("expected `content_hashes` or `response`, found neither")
+        if self.content_hashes is None and self.response is None and self.attribution is None:
+            raise ValueError("expected `content_hashes`, `response` or `attribution`, found none of them")
 
 
 class Success(Event, kw_only=True, frozen=True, tag="success"):
-    """The answer served its purpose: nobody had to ask again. Attributed to what was included.
+    """The answer served its purpose: nobody had to ask again.
 
     Attributes:
-        attention: As in a reference.
+        response: The answer's text.
+        attribution: How the success is shared among results; without one, equally.
     """
 
     query_id: Identifier
     response: Text | None = None
-    attention: Attention | None = None
+    attribution: Attribution | None = None
 
 
 class Explicit(Event, kw_only=True, frozen=True, tag="explicit"):
     """A verdict: thumbs up (1) to thumbs down (−1), on one result, or on the answer as a whole.
 
     Attributes:
-        response: The answer that a verdict on the whole is about; it is attributed to what the answer rests on.
-        attention: As in a reference.
+        attribution: Of a verdict on the whole, how it is shared among results; without one, equally.
     """
 
     query_id: Identifier
     signal: Satisfaction
     content_hash: Hash | None = None
-    response: Text | None = None
-    attention: Attention | None = None
+    attribution: Attribution | None = None
 
 
 class Selection(Event, kw_only=True, frozen=True, tag="selection"):

@@ -30,7 +30,7 @@ _SAID_IN_CODE = {
     "Reference": {
         "anyOf": [
             {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
-            for name in ("content_hashes", "response")
+            for name in ("content_hashes", "response", "attribution")
         ]
     }
 }

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import (
+    Attribution,
     Explicit,
     Feedback,
     Impression,
@@ -20,7 +21,8 @@ from pipelines.domain.events import (
     ShownResult,
     Success,
 )
-from pipelines.feedback.settings import CreditSettings
+from pipelines.feedback.attribution import Method
+from pipelines.feedback.settings import FeedbackSettings
 from pipelines.learning.observations import INCLUSION, REFERENCE, RETRIEVAL, Leaf, Tally
 
 
@@ -40,22 +42,22 @@ class Credit(Struct, frozen=True, gc=False):
 
 
 def credits_of(
-    feedback: Feedback, impression: Impression, *, chosen: Collection[int], rules: CreditSettings
+    feedback: Feedback, impression: Impression, *, chosen: Collection[int], rules: FeedbackSettings
 ) -> list[Credit]:
     """What one piece of feedback says about the results of its impression.
 
-    A verdict with a content hash is about that result; one without is shared equally by all results that were
-    included, as success is. Retrieval, inclusion and reference are about the results they name; a reference that names
-    none is shared like success. What was retrieved and left out is weakly bad: being found is never good by itself
-    (FBK-12). A selection speaks for the chosen result, and against each result ranked above it that was passed over
-    (skip-above: Joachims et al., Accurately interpreting clickthrough data as implicit feedback, SIGIR 2005). A
-    result is passed over once and chosen once, however often its answer is clicked.
+    A verdict with a content hash is about that result; one without is shared by all results that were included, as
+    its attribution says, or equally; so is success. Retrieval, inclusion and reference are about the results they
+    name; a reference that names none is shared. What was retrieved and left out is weakly bad: being found is never
+    good by itself (FBK-12). A selection speaks for the chosen result, and against each result ranked above
+    it that was passed over (skip-above: Joachims et al., Accurately interpreting clickthrough data as implicit
+    feedback, SIGIR 2005). A result is passed over once and chosen once, however often its answer is clicked.
 
     Args:
         feedback: The event.
         impression: What it answers.
         chosen: Ranks that earlier selections of this impression chose.
-        rules: Weights in observations.
+        rules: Weights in observations, and how far to rely on attributions.
 
     Raises:
         InvalidEventError: "unknown_result": it is about something that was never shown.
@@ -89,54 +91,73 @@ def chosen_rank(selection: Selection, impression: Impression) -> int:
     return _shown(selection.content_hash, impression).rank
 
 
-def _verdict(verdict: Explicit, impression: Impression, rules: CreditSettings) -> list[Credit]:
-    weight = abs(verdict.signal) * rules.explicit
-    if weight == 0.0:
-        return []
-    good = verdict.signal > 0.0
-    if verdict.content_hash is not None:
-        return [Credit(_shown(verdict.content_hash, impression), good, weight)]
-    return _shared(impression, good, weight)
+def shared_credits(
+    signal: float, attribution: Attribution | None, impression: Impression, rules: FeedbackSettings, *, scale: float
+) -> list[Credit]:
+    """An outcome of the whole answer, shared by all results that were included.
 
+    Each weighs |signal| · scale · confidence of the method · its share. No share exceeds 1, and how far a
+    method is relied on is the updater's to say: a producer cannot make itself heard more loudly.
 
-def _success(success: Success, impression: Impression, rules: CreditSettings) -> list[Credit]:
-    return _shared(impression, True, rules.success)
+    Args:
+        signal: The outcome, in [−1, 1].
+        attribution: What the producer found the response to rest on; None shares equally.
+        impression: What was shown.
+        rules: Confidence of each method.
+        scale: Weight of an outcome of this kind, in observations.
 
-
-def _retrieval(retrieval: Retrieval, impression: Impression, rules: CreditSettings) -> list[Credit]:
-    left_out = _all_shown(retrieval.content_hashes, impression)
-    return [Credit(result, False, rules.retrieved, RETRIEVAL) for result in left_out]
-
-
-def _inclusion(inclusion: Inclusion, impression: Impression, rules: CreditSettings) -> list[Credit]:
-    put_in = _all_shown(inclusion.content_hashes, impression)
-    return [Credit(result, True, rules.included, INCLUSION) for result in put_in]
-
-
-def _reference(reference: Reference, impression: Impression, rules: CreditSettings) -> list[Credit]:
-    match = reference.match
-    if reference.content_hashes is None:
-        named, match = _included(impression), match / len(_included(impression))
-    else:
-        named = _all_shown(reference.content_hashes, impression)
-    return [Credit(result, True, match * rules.referenced, REFERENCE, match) for result in named]
-
-
-def _shared(impression: Impression, good: bool, weight: float) -> list[Credit]:
-    included = _included(impression)
-    return [Credit(result, good, weight / len(included)) for result in included]
-
-
-def _included(impression: Impression) -> list[ShownResult]:
-    """At least one result."""
+    Raises:
+        InvalidEventError: "unknown_result": nothing was included.
+    """
     included = [result for result in impression.results if result.included]
     if not included:
         raise InvalidEventError("unknown_result", f"query {impression.query_id!r} was answered with no results")
-    return included
+    weight = abs(signal) * scale * rules.attribution.confidence(_method(attribution))
+    if attribution is None:
+        found = [Credit(result, signal > 0.0, weight / len(included)) for result in included]
+    else:
+        shares = attribution.shares
+        found = [Credit(each, signal > 0.0, weight * shares.get(each.content_hash, 0.0)) for each in included]
+    return [credit for credit in found if credit.weight > 0.0]
+
+
+def _method(attribution: Attribution | None) -> str:
+    return Method.EQUAL if attribution is None else attribution.method
+
+
+def _verdict(verdict: Explicit, impression: Impression, rules: FeedbackSettings) -> list[Credit]:
+    if verdict.content_hash is None:
+        return shared_credits(verdict.signal, verdict.attribution, impression, rules, scale=rules.credit.explicit)
+    weight = abs(verdict.signal) * rules.credit.explicit
+    shown = _shown(verdict.content_hash, impression)
+    return [Credit(shown, verdict.signal > 0.0, weight)] if weight > 0.0 else []
+
+
+def _success(success: Success, impression: Impression, rules: FeedbackSettings) -> list[Credit]:
+    return shared_credits(1.0, success.attribution, impression, rules, scale=rules.credit.success)
+
+
+def _retrieval(retrieval: Retrieval, impression: Impression, rules: FeedbackSettings) -> list[Credit]:
+    left_out = _all_shown(retrieval.content_hashes, impression)
+    return [Credit(result, False, rules.credit.retrieved, RETRIEVAL) for result in left_out]
+
+
+def _inclusion(inclusion: Inclusion, impression: Impression, rules: FeedbackSettings) -> list[Credit]:
+    put_in = _all_shown(inclusion.content_hashes, impression)
+    return [Credit(result, True, rules.credit.included, INCLUSION) for result in put_in]
+
+
+def _reference(reference: Reference, impression: Impression, rules: FeedbackSettings) -> list[Credit]:
+    match, weight = reference.match, rules.credit.referenced
+    if reference.content_hashes is not None:
+        named = _all_shown(reference.content_hashes, impression)
+        return [Credit(result, True, match * weight, REFERENCE, match) for result in named]
+    shared = shared_credits(match, reference.attribution, impression, rules, scale=1.0)
+    return [Credit(each.result, True, each.weight * weight, REFERENCE, each.weight) for each in shared]
 
 
 def _selection(
-    selection: Selection, impression: Impression, chosen: Collection[int], rules: CreditSettings
+    selection: Selection, impression: Impression, chosen: Collection[int], rules: FeedbackSettings
 ) -> list[Credit]:
     result = _shown(selection.content_hash, impression)
     if result.rank in chosen:
@@ -144,7 +165,10 @@ def _selection(
     # Everything above the lowest earlier choice was passed over then, and has been counted.
     looked_at = max(chosen, default=0)
     passed_over = [other for other in impression.results if looked_at < other.rank < result.rank]
-    return [Credit(result, True, rules.selected), *(Credit(other, False, rules.skipped) for other in passed_over)]
+    return [
+        Credit(result, True, rules.credit.selected),
+        *(Credit(other, False, rules.credit.skipped) for other in passed_over),
+    ]
 
 
 def _all_shown(content_hashes: Iterable[str], impression: Impression) -> list[ShownResult]:
@@ -163,12 +187,6 @@ def _shown(content_hash: str, impression: Impression) -> ShownResult:
     raise InvalidEventError("unknown_result", f"{content_hash[:12]}… was not shown for {impression.query_id!r}")
 
 
-_RULES: Mapping[type[Feedback], Callable[[Any, Impression, CreditSettings], list[Credit]]] = MappingProxyType(
-    {
-        Retrieval: _retrieval,
-        Inclusion: _inclusion,
-        Reference: _reference,
-        Success: _success,
-        Explicit: _verdict,
-    }
+_RULES: Mapping[type[Feedback], Callable[[Any, Impression, FeedbackSettings], list[Credit]]] = MappingProxyType(
+    {Retrieval: _retrieval, Inclusion: _inclusion, Reference: _reference, Success: _success, Explicit: _verdict}
 )

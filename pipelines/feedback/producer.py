@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import WeftError
-from pipelines.domain.events import AnyEvent, Explicit, Impression, Selection, SessionPhase, ShownResult
+from pipelines.domain.events import AnyEvent, Attribution, Explicit, Impression, Selection, SessionPhase, ShownResult
 from pipelines.domain.ranking import Answer, Query, RankedResult
 from pipelines.feedback.codec import encode
 from pipelines.feedback.settings import MS, FeedbackSettings
@@ -73,11 +73,17 @@ class FeedbackProducer:
         return self._send(impression_of(answer, **self._stamp(session_of(answer.query), answer.query.principal)))
 
     def explicit(
-        self, query: Query, signal: float, *, content_hash: str | None = None, principal: str | None = None
+        self,
+        query: Query,
+        signal: float,
+        *,
+        content_hash: str | None = None,
+        attribution: Attribution | None = None,
+        principal: str | None = None,
     ) -> str:
-        """A verdict in [−1, 1], on one result or on the answer as a whole."""
+        """A verdict in [−1, 1], on one result or on the answer as a whole, and what the answer rests on (FBK-9)."""
         facts = self._answering(query, principal)
-        return self._send(Explicit(**facts, signal=signal, content_hash=content_hash))
+        return self._send(Explicit(**facts, signal=signal, content_hash=content_hash, attribution=attribution))
 
     def selection(self, query: Query, content_hash: str, rank: int, *, principal: str | None = None) -> str:
         """A result was opened or chosen."""

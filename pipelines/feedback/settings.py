@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from functools import cached_property
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 MS = 1_000
+_COMPARING = {"counterfactual", "attention", "semantic"}
 
 
 class CreditSettings(BaseModel):
@@ -21,6 +25,53 @@ class CreditSettings(BaseModel):
     explicit: float = Field(ge=0.0)
     selected: float = Field(ge=0.0)
     skipped: float = Field(ge=0.0)
+
+
+class MixSettings(BaseModel):
+    """What each view weighs in one method of attribution, and how far to rely on the method (FBK-9)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    counterfactual: float = Field(ge=0.0)
+    attention: float = Field(ge=0.0)
+    semantic: float = Field(ge=0.0)
+    confidence: float = Field(ge=0.0, le=1.0)
+
+    @model_validator(mode="after")
+    def _weights_are_shares(self) -> Self:
+        total = self.counterfactual + self.attention + self.semantic
+        if not math.isclose(total, 1.0, abs_tol=1e-9):
+            raise ValueError(f"feedback.attribution: expected the weights of a method to sum to 1, found {total}")
+        return self
+
+
+class AttributionSettings(BaseModel):
+    """How an outcome is shared among the contents a response was made from (FBK-9).
+
+    Attributes:
+        encoder: Whether producers load the encoder to compare responses with contents.
+        sentences: How many sentences of a response are looked at.
+        mixes: By method, those that compare something.
+        equal_confidence: How far to rely on equal shares, which compare nothing.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    encoder: bool
+    sentences: int = Field(gt=0)
+    mixes: Mapping[str, MixSettings]
+    equal_confidence: float = Field(ge=0.0, le=1.0)
+
+    @model_validator(mode="after")
+    def _covers_every_method(self) -> Self:
+        if self.mixes.keys() != _COMPARING:
+            raise ValueError(f"feedback.attribution.mixes: expected {sorted(_COMPARING)}, found {sorted(self.mixes)}")
+        return self
+
+    def confidence(self, method: str) -> float:
+        """How far to rely on a method by name; equal shares are the one without a mix."""
+        mix = self.mixes.get(method)
+        return self.equal_confidence if mix is None else mix.confidence
 
 
 class TimeSettings(BaseModel):
@@ -83,5 +134,6 @@ class FeedbackSettings(BaseModel):
     unreachable_s: float = Field(gt=0.0)
     lock_timeout_s: float = Field(gt=0.0)
     credit: CreditSettings
+    attribution: AttributionSettings
     time: TimeSettings
     limits: LimitSettings

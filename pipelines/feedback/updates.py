@@ -16,7 +16,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from pipelines.domain.errors import InvalidEventError
-from pipelines.domain.events import AnyEvent, Feedback, Impression, Report, Selection, SessionPhase
+from pipelines.domain.events import AnyEvent, Feedback, Impression, Selection, SessionPhase
 from pipelines.feedback.credit import chosen_rank, credits_of, tally_credits
 from pipelines.feedback.reports import report_evidence
 from pipelines.feedback.settings import MS, FeedbackSettings
@@ -249,7 +249,7 @@ class _Batch:
 
     def _credit(self, query: bytes, feedback: Feedback, moment: Moment) -> None:
         shown = self.known.shown[query]
-        found = credits_of(feedback, shown.impression, chosen=shown.chosen, rules=self._rules.credit)
+        found = credits_of(feedback, shown.impression, chosen=shown.chosen, rules=self._rules)
         day = day_of(moment.at_ms / MS)
         tally_credits(self.change.tally, found, shown.impression, day=day, bins=self._bins.relevance)
         if found and isinstance(feedback, Selection):

@@ -54,7 +54,9 @@ def explicit(
     signal: float = 1.0, rank: int | None = 1, *, query_id: str = "q1", event_id: str = "explicit", **changes: Any
 ) -> Explicit:
     of = None if rank is None else HASHES[rank]
-    return Explicit(**stamp(event_id, **changes), query_id=query_id, signal=signal, content_hash=of)
+    attribution = changes.pop("attribution", None)
+    facts = stamp(event_id, **changes)
+    return Explicit(**facts, query_id=query_id, signal=signal, content_hash=of, attribution=attribution)
 
 
 def selection(rank: int, *, query_id: str = "q1", event_id: str | None = None, **changes: Any) -> Selection:

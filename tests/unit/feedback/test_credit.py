@@ -3,12 +3,11 @@
 import pytest
 
 from pipelines.domain.errors import InvalidEventError
-from pipelines.domain.events import Explicit, Selection
+from pipelines.domain.events import Attribution, Explicit, Selection
 from pipelines.feedback.credit import credits_of
-from pipelines.feedback.settings import CreditSettings
-from tests.support.feedback_events import explicit, impression, selection, shown
+from tests.support.feedback_events import HASHES, explicit, impression, rules, selection, shown
 
-RULES = CreditSettings(explicit=2.0, selected=0.5, skipped=0.25)
+RULES = rules(credit__explicit=2.0, credit__selected=0.5, credit__skipped=0.25)
 
 
 def credited(feedback: Explicit | Selection, *, chosen: tuple[int, ...] = (), **changes: object) -> list[tuple]:
@@ -26,6 +25,16 @@ def test_a_verdict_on_the_answer_is_shared_by_what_was_included() -> None:
     """FBK-1: weight = |signal| · explicit / included."""
     results = [shown(1), shown(2, included=False), shown(3)]
     assert credited(explicit(1.0, None), results=results) == [(1, True, 2.0 / 2), (3, True, 2.0 / 2)]
+
+
+@pytest.mark.parametrize(("method", "confidence"), [("counterfactual", 0.9), ("attention", 0.7), ("semantic", 0.5)])
+def test_an_attributed_verdict_is_shared_as_its_attribution_says(method: str, confidence: float) -> None:
+    """FBK-9, LRN-4: weight = |signal| · explicit · confidence of the method · share; none for what has no share."""
+    shares = {HASHES[1]: 0.25, HASHES[3]: 1.0, HASHES[4]: 1.0, HASHES[9]: 1.0}  # 4 was left out, 9 not even shown
+    results = [shown(1), shown(2), shown(3), shown(4, included=False)]
+    verdict = explicit(-0.5, None, attribution=Attribution(method=method, shares=shares))
+    expected = [(rank, False, 0.5 * 2.0 * confidence * share) for rank, share in ((1, 0.25), (3, 1.0))]
+    assert credited(verdict, results=results) == expected
 
 
 def test_indifference_says_nothing() -> None:
