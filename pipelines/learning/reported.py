@@ -92,6 +92,8 @@ class Reported:
     def trust_multiplier(self, source: str, model: str = ANY) -> float:
         """Factor on the trust level of such a source: as far above the stated one as its share above the prior's."""
         prior = self._priors.trust
+        if not self._trust:
+            return prior.multiplier
         stated = prior.verified / (prior.verified + prior.refuted)
         return min(prior.multiplier * self.trust(source, model).mean / stated, prior.multiplier * prior.highest)
 
