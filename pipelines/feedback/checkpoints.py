@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.events import SCHEMA_VERSION
+from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.state import STATE_FILE, PartitionState
 from pipelines.runtime.files import sync_folder, sync_tree
 from pipelines.runtime.sealed import hashes_to_seal, read_manifest, verify_files, write_manifest
@@ -54,6 +55,20 @@ def write_checkpoint(state: PartitionState, *, keep: int) -> Path:
 def checkpoints_in(folder: Path) -> list[Path]:
     """Checkpoints of a partition, newest first; whether they are intact is not looked at."""
     return sorted((path for path in (folder / _FOLDER).glob("[0-9]*") if path.is_dir()), reverse=True)
+
+
+def is_due(folder: Path, offset: int, rules: FeedbackSettings, *, now: float) -> bool:
+    """Whether a partition that stands at `offset` should be copied again, since the log must reach back to its copy.
+
+    Args:
+        now: Seconds since the epoch; it paces the copies and never reaches the state.
+    """
+    newest = next(iter(checkpoints_in(folder)), None)
+    if newest is None:
+        return True
+    behind = offset - int(newest.name)
+    old = now - newest.stat().st_mtime >= rules.checkpoint_every_s
+    return behind >= rules.checkpoint_records or (behind > 0 and old)
 
 
 @contextlib.contextmanager

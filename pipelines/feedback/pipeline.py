@@ -11,6 +11,7 @@ from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.source import FeedbackSource
 from pipelines.feedback.state import PartitionState
 from pipelines.feedback.updates import Arrival, arrived, fold
+from pipelines.learning.binning import Bins
 from pipelines.runtime.log import LogFacts, Record
 
 
@@ -19,7 +20,7 @@ def advance(
     states: Mapping[int, PartitionState],
     positions: Positions,
     rules: FeedbackSettings,
-    bins: int,
+    bins: Bins,
 ) -> int:
     """Consume what the log holds next, at most one poll of it.
 
@@ -31,7 +32,7 @@ def advance(
         states: Claimed, by partition.
         positions: Where each of them is read on from.
         rules: Sizes, times and weights.
-        bins: Of the score, for calibration.
+        bins: How finely evidence is kept.
 
     Returns:
         How many records the log delivered.
@@ -55,7 +56,7 @@ def advance(
 
 
 def consume(
-    records: Sequence[Record], facts: LogFacts, state: PartitionState, rules: FeedbackSettings, bins: int
+    records: Sequence[Record], facts: LogFacts, state: PartitionState, rules: FeedbackSettings, bins: Bins
 ) -> None:
     """Apply one batch of one partition: all of it, or, when anything fails, nothing."""
     arrivals = [_arrived(record, rules.limits.event_bytes) for record in records]

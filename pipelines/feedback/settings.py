@@ -18,6 +18,10 @@ class CreditSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    retrieved: float = Field(ge=0.0)
+    included: float = Field(ge=0.0)
+    referenced: float = Field(ge=0.0)
+    success: float = Field(ge=0.0)
     explicit: float = Field(ge=0.0)
     selected: float = Field(ge=0.0)
     skipped: float = Field(ge=0.0)
@@ -150,6 +154,7 @@ class FeedbackSettings(BaseModel):
     watch_every_s: float = Field(gt=0.0)
     hole_refetches: int = Field(ge=0)
     checkpoint_every_s: float = Field(gt=0.0)
+    checkpoint_records: int = Field(gt=0)
     checkpoints: int = Field(gt=0)
     credit: CreditSettings
     attribution: AttributionSettings

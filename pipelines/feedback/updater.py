@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from pipelines.domain.errors import BrokerUnavailableError, CorruptionError, WeftError
-from pipelines.feedback.checkpoints import alone, checkpoints_in, is_lost, restore, write_checkpoint
+from pipelines.domain.errors import BrokerUnavailableError, CorruptionError
+from pipelines.feedback.checkpoints import alone, checkpoints_in, is_due, is_lost, restore, write_checkpoint
 from pipelines.feedback.dead_letters import republish
 from pipelines.feedback.pipeline import advance
 from pipelines.feedback.positions import Positions
@@ -19,6 +19,8 @@ from pipelines.feedback.snapshot import publish_snapshot
 from pipelines.feedback.source import FeedbackSource
 from pipelines.feedback.state import PartitionReport, PartitionState
 from pipelines.feedback.watch import LogWatch
+from pipelines.learning.binning import Bins
+from pipelines.runtime.clock import system_clock
 from pipelines.runtime.log import LogFacts
 
 _log = logging.getLogger(__name__)
@@ -51,7 +53,7 @@ class Updater:
         states: Mapping[int, PartitionState],
         offsets: Mapping[int, int],
         rules: FeedbackSettings,
-        bins: int,
+        bins: Bins,
         *,
         dead_letters: Publisher | None = None,
     ) -> None:
@@ -64,7 +66,6 @@ class Updater:
         self._watch = LogWatch(every_s=rules.watch_every_s)
         self._published: dict[int, int] = {}
         self._publish_at = float("-inf")
-        self._checkpoint_at = float("-inf")
 
     @classmethod
     def open(
@@ -73,7 +74,7 @@ class Updater:
         store: Path,
         partitions: Sequence[int],
         rules: FeedbackSettings,
-        bins: int,
+        bins: Bins,
         *,
         dead_letters: Publisher | None = None,
     ) -> Self:
@@ -117,7 +118,7 @@ class Updater:
         self._watch.look(self._source, self._states, self._positions, now)
         if now >= self._publish_at:
             self.publish()
-            self._keep_checkpoints(now)
+            self._keep_checkpoints()
             self._publish_at = now + self._rules.publish_every_s
         return delivered
 
@@ -130,13 +131,10 @@ class Updater:
                 self._tell_dead_letters(state)
                 self._published[partition] = offset
 
-    def _keep_checkpoints(self, now: float) -> None:
-        if now < self._checkpoint_at:
-            return
-        if self._checkpoint_at > float("-inf"):
-            for state in self._states.values():
+    def _keep_checkpoints(self) -> None:
+        for partition, state in self._states.items():
+            if is_due(state.folder, self._positions[partition], self._rules, now=system_clock()):
                 write_checkpoint(state, keep=self._rules.checkpoints)
-        self._checkpoint_at = now + self._rules.checkpoint_every_s
 
     def progress(self) -> list[Progress]:
         """Where every owned partition stands, by partition."""
@@ -150,10 +148,6 @@ class Updater:
     def close(self) -> None:
         """Release stores and connections; what was consumed is durable already."""
         for state in self._states.values():
-            try:
-                write_checkpoint(state, keep=self._rules.checkpoints)
-            except (WeftError, OSError) as error:
-                _log.warning("partition %d: no checkpoint at the end: %s", state.partition, error)
             state.close()
         self._source.close()
         if self._dead_letters is not None:

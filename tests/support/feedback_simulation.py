@@ -86,7 +86,7 @@ class Simulation:
         settings = rules()
         return fold_log(
             [[record.value for record in records] for records in self.records],
-            bins=BINS,
+            bins=BINS.relevance,
             weights=settings.credit.model_dump(),
             times=settings.time.model_dump(),
             timestamps=[[record.timestamp for record in records] for records in self.records],
