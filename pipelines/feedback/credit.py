@@ -9,7 +9,8 @@ from msgspec import Struct
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import Attribution, Explicit, Impression, Selection, ShownResult
 from pipelines.feedback.attribution import Method
-from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.settings import CreditSettings, FeedbackSettings
+from pipelines.learning.examination import cell_of
 from pipelines.learning.observations import Leaf, Tally
 
 Feedback = Explicit | Selection
@@ -32,7 +33,8 @@ def credits_of(
     A verdict with a content hash is about that result; one without is shared by all results that were included, as
     its attribution says, or equally. A selection speaks for the chosen result, and against each result ranked above
     it that was passed over (skip-above: Joachims et al., Accurately interpreting clickthrough data as implicit
-    feedback, SIGIR 2005). A result is passed over once and chosen once, however often its answer is clicked.
+    feedback, SIGIR 2005), each weighed by how often its rank is looked at. A result is passed over once and chosen
+    once, however often its answer is clicked.
 
     Args:
         feedback: The event.
@@ -63,6 +65,22 @@ def tally_credits(tally: Tally, found: Sequence[Credit], impression: Impression,
             content_hash=result.content_hash,
             made=result.made,
         )
+
+
+def tally_shown(tally: Tally, impression: Impression, rules: CreditSettings, *, day: int) -> None:
+    """Count what was shown where: the ground that clicks are counted on (FBK-10)."""
+    model, agent = impression.model, impression.agent
+    for result in impression.results:
+        if result.rank <= rules.ranks:
+            tally.note_shown(cell_of(result, day, model=model, agent=agent, bins=rules.score_bins), result.score)
+
+
+def tally_click(tally: Tally, selection: Selection, impression: Impression, rules: CreditSettings, *, day: int) -> None:
+    """Count a click that its impression knows nothing of yet."""
+    result = _shown(selection.content_hash, impression)
+    if result.rank <= rules.ranks:
+        cell = cell_of(result, day, model=impression.model, agent=impression.agent, bins=rules.score_bins)
+        tally.note_clicked(cell)
 
 
 def chosen_rank(selection: Selection, impression: Impression) -> int:
@@ -121,10 +139,22 @@ def _selection(
     # Everything above the lowest earlier choice was passed over then, and has been counted.
     looked_at = max(chosen, default=0)
     passed_over = [other for other in impression.results if looked_at < other.rank < result.rank]
+    credit = rules.credit
     return [
-        Credit(result, True, rules.credit.selected),
-        *(Credit(other, False, rules.credit.skipped) for other in passed_over),
+        Credit(result, True, credit.selected * inverse_examination(result, credit.inverse_clip)),
+        *(Credit(each, False, credit.skipped * inverse_examination(each, credit.inverse_clip)) for each in passed_over),
     ]
+
+
+def inverse_examination(result: ShownResult, clip: float) -> float:
+    """What implicit feedback on a result weighs: 1 / P(its rank is looked at), at most `clip` (FBK-10).
+
+    Clicks and skips happen only where one looks; weighed inversely to how often that is, they count as if all ranks
+    were looked at alike (Joachims, Swaminathan and Schnabel, Unbiased learning-to-rank with biased feedback, WSDM
+    2017).
+    The probability is the one the impression was stamped with, so that a replay gives the same bits.
+    """
+    return clip if result.examination * clip <= 1.0 else 1.0 / result.examination
 
 
 def _shown(content_hash: str, impression: Impression) -> ShownResult:

@@ -57,7 +57,7 @@ class Pipeline:
             reranked = UNITS[self.settings.unit](fused, self.settings)
         with watch.stage("assembly"):
             scored = score_and_cut(reranked, plan.query.k, beliefs, weights, self.settings.fusion, now=now)
-            shown = results(scored, weights, self.snapshot.calibration)
+            shown = results(scored, weights, beliefs, self.snapshot.calibration)
         return Answer(
             query=plan.query,
             results=shown,
