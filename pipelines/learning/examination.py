@@ -204,8 +204,8 @@ def _examination(prior: ExaminationPrior, sources: Iterable[Mapping[str, int]]) 
     seen = sorted((place, cell) for (place, cell) in _rows(cells) if cell[0] > 0)
     table = np.array([row for _, row in seen], dtype=np.float64).reshape(-1, 3) / MICRO
     shown, score, clicked = table.T
-    rank = np.array([place[0] for place, _ in seen], dtype=np.int64)
-    return Examination(prior, rank, score / np.maximum(shown, 1.0 / MICRO), shown, np.minimum(clicked, shown))
+    places = np.array([place for (place, _), _ in seen], dtype=np.int64)
+    return Examination(prior, places, score / np.maximum(shown, 1.0 / MICRO), shown, np.minimum(clicked, shown))
 
 
 def _rows(cells: Mapping[tuple[int, str], Mapping[str, int]]) -> Iterator[tuple[tuple[int, str], tuple[int, ...]]]:
