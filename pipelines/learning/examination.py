@@ -57,8 +57,10 @@ class Cell(NamedTuple):
     bins: int
 
 
-def cell_of(result: ShownResult, day: int, *, model: str, agent: str, bins: int) -> Cell:
-    """Where a shown result is counted."""
+def cell_of(result: ShownResult, day: int, *, model: str, agent: str, bins: int) -> Cell | None:
+    """Where a shown result is counted; nowhere, where another engine ranked it and its score is unknown."""
+    if result.score is None:
+        return None
     score_bin = min(int(result.score * bins), bins - 1)
     return Cell(day, result.domain.value, model, agent, result.rank, score_bin, bins)
 

@@ -224,6 +224,13 @@ class ExaminationPrior(_Section):
         return float(min(rank, self.ranks) ** -self.exponent)
 
 
+class LessonPrior(_Section):
+    """Beta(success, failure) over a lesson's share of good outcomes (LRN-4)."""
+
+    success: Positive
+    failure: Positive
+
+
 class ThresholdPrior(_Section):
     """From which confidence on to act (LRN-7).
 
@@ -289,6 +296,7 @@ class Priors(_Section):
     confidence: ConfidencePrior
     trust: TrustPrior
     examination: ExaminationPrior
+    lessons: LessonPrior
     thresholds: ThresholdPrior
     quality: QualityPrior
     interval: IntervalSettings
