@@ -58,7 +58,7 @@ class Pipeline:
         with watch.stage("assembly"):
             query, mode = plan.query, self.settings.fusion
             scored = score_and_cut(reranked, query.k, beliefs, weights, mode, model=query.model, now=now)
-            shown = results(scored, weights, self.snapshot.calibration)
+            shown = results(scored, weights, beliefs, self.snapshot.calibration)
         return Answer(
             query=plan.query,
             results=shown,
