@@ -20,7 +20,17 @@ from typing import NamedTuple
 
 from pipelines.domain.errors import CorruptionError, FencedError, StoreError, WrongLogError
 from pipelines.feedback import ledger
-from pipelines.feedback.overlays import life_of, overlay_in, select_lives
+from pipelines.feedback.overlays import (
+    Fork,
+    HeldSession,
+    forks_in,
+    has_forks,
+    held_sessions,
+    life_of,
+    overlay_in,
+    select_lives,
+    write_forks,
+)
 from pipelines.feedback.seen import SeenIndex
 from pipelines.feedback.sessions import Life
 from pipelines.feedback.settings import FeedbackSettings
@@ -80,6 +90,14 @@ class PartitionReport:
         )
 
 
+class Held(NamedTuple):
+    """A partition's state as far as searches read it."""
+
+    report: PartitionReport
+    evidence: Evidence
+    sessions: Sequence[HeldSession]
+
+
 class KeptDeadLetter(NamedTuple):
     """A dead letter as the store keeps it: `size` and `sha256` are of all its bytes, `original` is their head."""
 
@@ -117,7 +135,7 @@ class PartitionState:
     def __init__(self, folder: Path, partition: int, rules: FeedbackSettings) -> None:
         self.partition = partition
         self.folder = folder
-        self._rules = rules
+        self.rules = rules
         self._epoch = 0
         self._seen = SeenIndex()
         folder.mkdir(parents=True, exist_ok=True)
@@ -178,13 +196,13 @@ class PartitionState:
                 raise WrongLogError(
                     f"{self._path}: expected records from offset {report.next_offset} on, found {first_offset}"
                 )
-            batch = Batch(ledger.known_to(connection, self._seen, arrivals), connection, self._rules)
+            batch = Batch(ledger.known_to(connection, self._seen, arrivals), connection, self.rules)
             yield batch
         if batch.written is not None:
             self._remember(batch.written)
 
     @contextlib.contextmanager
-    def owned(self) -> Iterator[tuple[PartitionReport, Evidence]]:
+    def owned(self) -> Iterator[Held]:
         """The whole state, held still until the block is left: no other updater can commit or claim meanwhile.
 
         Raises:
@@ -193,7 +211,29 @@ class PartitionState:
         with self._errors(), self._transaction() as connection:
             report = _report(connection)
             self._require_ownership(report)
-            yield report, ledger.evidence_in(connection)
+            yield Held(report, ledger.evidence_in(connection), held_sessions(connection))
+
+    def has_forks(self) -> bool:
+        """Whether a session is open, or was when the last snapshot was published."""
+        with self._errors():
+            return has_forks(self._connection)
+
+    def forks(self) -> list[Fork]:
+        """Every open session, and every one that has a base."""
+        with self._errors():
+            return forks_in(self._connection)
+
+    def note_forks(self, forks: Sequence[Fork]) -> None:
+        """Keep what changed about forks; durable when this returns.
+
+        Raises:
+            FencedError: Another updater owns the partition.
+        """
+        if not forks:
+            return
+        with self._errors(), self._transaction() as connection:
+            self._require_ownership(_report(connection))
+            write_forks(connection, forks)
 
     def report(self) -> PartitionReport:
         """What the partition has been through; readable by anyone."""
@@ -249,7 +289,7 @@ class PartitionState:
     def _remember(self, change: Change) -> None:
         """Follow the table in the index, now that the change is durable."""
         self._seen.add(list(change.seen), [moment.offset for moment in change.seen.values()])
-        self._seen.forget_before(change.next_offset - self._rules.limits.event_id_records)
+        self._seen.forget_before(change.next_offset - self.rules.limits.event_id_records)
 
     def _require_ownership(self, report: PartitionReport) -> None:
         if report.epoch != self._epoch:
