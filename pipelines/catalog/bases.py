@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import shutil
+import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -71,6 +72,7 @@ class BaseStore:
         self._pointer = pointer
         self._live = live
         self._staging = StagingArea(self._folder)
+        self._lock = threading.Lock()
         self._held: OrderedDict[BaseId, SessionBase] = OrderedDict()
 
     @contextlib.contextmanager
@@ -118,11 +120,14 @@ class BaseStore:
             StoreError: There is no such base.
             CorruptionError: A file of it is not what was written.
         """
-        found = self._held.get(base) or self._read(base)
-        self._held[base] = found
-        self._held.move_to_end(base)
-        while len(self._held) > _HELD:
-            self._held.popitem(last=False)
+        with self._lock:
+            found = self._held.get(base)
+        found = found or self._read(base)
+        with self._lock:
+            self._held[base] = found
+            self._held.move_to_end(base)
+            while len(self._held) > _HELD:
+                self._held.popitem(last=False)
         return found
 
     def prune(self, in_use: Collection[BaseId]) -> list[Path]:

@@ -213,6 +213,16 @@ class PartitionState:
             self._require_ownership(report)
             yield Held(report, ledger.evidence_in(connection), held_sessions(connection))
 
+    def merge_report(self, session_id: str) -> str | None:
+        """What the last merge of a session met, as JSON; None where nobody said. Readable by anyone."""
+        with self._errors():
+            row = self._connection.execute(
+                "select report from session_forks join sessions on sessions.offset = session_forks.session"
+                " where sessions.session = ?",
+                (session_id,),
+            ).fetchone()
+        return row[0] if row else None
+
     def has_forks(self) -> bool:
         """Whether a session is open, or was when the last snapshot was published."""
         with self._errors():

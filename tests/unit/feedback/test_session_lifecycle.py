@@ -2,73 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from pipelines.domain.events import AnyEvent
-from pipelines.feedback.overlays import PENDING, SETTLED
-from pipelines.feedback.pipeline import consume
+from pipelines.feedback.overlays import SETTLED
 from pipelines.feedback.sessions import Phase
-from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.state import PartitionReport, PartitionState
-from pipelines.learning.evidence import Evidence
-from pipelines.runtime.log import LogFacts
-from tests.support.feedback_events import BINS, NOON, RULES, explicit, impression, records, rules, session
+from tests.support.feedback_events import NOON, RULES, impression, rules
+from tests.support.session_store import Partition, alone, judged, phase
 
-FACTS = LogFacts("weft.feedback", "one", 1)
 IDLE_MS, SUSPENDED_MS = RULES.time.session_idle_ms, RULES.time.session_suspended_ms
 LEAPS = rules(time__clock_step_s=10.0**9)  # a record's time moves the clock at once, however far it is
-
-
-class Partition:
-    """A partition's store, fed event by event."""
-
-    def __init__(self, folder: Path, settings: FeedbackSettings = RULES) -> None:
-        self.settings = settings
-        self.state = PartitionState(folder, 0, settings)
-        self.state.claim(FACTS, log_start=0)
-
-    def feed(self, events: Sequence[AnyEvent], *, cuts: bool = True) -> None:
-        """One transaction per event, or one for all."""
-        first = self.report.next_offset
-        lain = [record._replace(offset=first + record.offset) for record in records(events)]
-        for batch in [[record] for record in lain] if cuts else [lain]:
-            consume(batch, FACTS, self.state, self.settings, BINS)
-
-    @property
-    def report(self) -> PartitionReport:
-        return self.state.report()
-
-    @property
-    def shared(self) -> Evidence:
-        return self.state.evidence()
-
-    def overlay(self, session_id: str, kind: int = PENDING) -> Evidence:
-        return self.state.overlay(session_id, kind)
-
-
-def phase(name: str, session_id: str = "s1", **changes: object) -> AnyEvent:
-    return session(name, **{"event_id": f"{session_id}-{name}", "session_id": session_id, **changes})
-
-
-def judged(
-    session_id: str = "s1", signal: float = 1.0, rank: int = 1, query: str = "q1", **changes: object
-) -> list[AnyEvent]:
-    """An answer, and a verdict on it."""
-    shared = {"session_id": session_id, **changes}
-    return [
-        impression(query, event_id=f"{session_id}-{query}-shown", **shared),
-        explicit(signal, rank, query_id=query, event_id=f"{session_id}-{query}-judged", **shared),
-    ]
-
-
-def alone(folder: Path, events: Sequence[AnyEvent]) -> Evidence:
-    """What the events come to in a partition that saw nothing else."""
-    partition = Partition(folder)
-    partition.feed(events)
-    return partition.shared
 
 
 @pytest.fixture
