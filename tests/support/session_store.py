@@ -18,6 +18,8 @@ from pipelines.learning.evidence import Evidence
 from pipelines.runtime.log import LogFacts
 from tests.support.feedback_events import BINS, RULES, explicit, impression, records, session
 
+FACTS = LogFacts("weft.feedback", "one", 1)
+
 
 class Partition:
     """A partition's store, fed event by event, as an updater that can be killed would."""
