@@ -2,7 +2,8 @@
 
 Usage: python -m jobs.train_ner --data FOLDER --out FOLDER [--minutes N] [--words N] [--seed N] [--threads N]
 
-A run that was stopped goes on with --resume, or is exported as it stands with --export-only. On a shared machine
+A run that was stopped goes on with --resume, or is exported as it stands with --export-only; --start trains the
+weights of an earlier run's state further, on a schedule of its own. On a shared machine
 set OMP_WAIT_POLICY=PASSIVE and GOMP_SPINCOUNT=0. Exit codes: 0 done, 1 the data or a model is missing, 2 wrong usage.
 """
 
@@ -36,6 +37,7 @@ def train_ner(
     log_every: Annotated[int, typer.Option(help="Steps between progress lines.")] = 50,
     bf16: Annotated[bool, typer.Option(help="Multiply in bfloat16.")] = True,
     resume: Annotated[bool, typer.Option(help="Go on from the saved state.")] = False,
+    start: Annotated[Path | None, typer.Option(help="State of an earlier run to begin with its weights.")] = None,
     export_only: Annotated[bool, typer.Option(help="Export and measure the saved state, without training.")] = False,
     conf: _job.Conf = [],
     assignments: _job.Assignments = [],
@@ -45,7 +47,7 @@ def train_ner(
     out.mkdir(parents=True, exist_ok=True)
     schedule = Schedule(words, minutes, batch_words, encoder_rate, head_rate, bf16, save_minutes, log_every)
     settings = _job.settings_of(conf, assignments, None).extraction
-    run = recipe.Run(data, out, seed, threads, schedule, settings)
+    run = recipe.Run(data, out, seed, threads, schedule, settings, start)
     progress = recipe.export_saved(run) if export_only else recipe.fit(run, resume=resume)
     report, facts = recipe.assess(run, progress)
     summary = {"checkpoint": str(run.checkpoint), "words": progress.words, "bytes": facts.size, "speed": facts.speed}

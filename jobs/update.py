@@ -26,6 +26,7 @@ from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.feedback.actors import Task, run_updaters
 from pipelines.feedback.updater import Progress
+from pipelines.learning.binning import bins_of
 from pipelines.runtime.clock import system_clock
 from pipelines.settings import Settings
 
@@ -90,7 +91,7 @@ def run(
         store=Path(settings.storage.root).absolute(),
         kafka=settings.kafka,
         feedback=settings.feedback,
-        bins=settings.learning.relevance_bins,
+        bins=bins_of(settings.learning, settings.priors.quality),
         unreachable_s=patience,
     )
     return run_updaters(

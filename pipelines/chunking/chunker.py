@@ -10,6 +10,7 @@ from pipelines.chunking.configuration import chunk_configuration
 from pipelines.chunking.conversation import chunk_conversation
 from pipelines.chunking.markdown import chunk_markdown
 from pipelines.chunking.paper import chunk_paper
+from pipelines.chunking.plain import chunk_plainly
 from pipelines.chunking.record import chunk_record
 from pipelines.chunking.rst import chunk_rst
 from pipelines.chunking.sizes import ChunkSizes, TokenCounter
@@ -55,14 +56,26 @@ def chunkers_with(similarity: Similarity) -> Chunkers:
 
 
 def chunk_or_fallback(
-    document: Document, sizes: ChunkSizes, count_tokens: TokenCounter
+    document: Document,
+    sizes: ChunkSizes,
+    count_tokens: TokenCounter,
+    chunkers: Chunkers = CHUNKERS,
 ) -> tuple[list[Chunk], Rejection | None]:
-    """Chunks of a document; plain windows and a note where its own chunker crashes (ING-3)."""
-    try:
-        return chunk_document(document, sizes, count_tokens), None
-    except Exception as error:  # noqa: BLE001  hostile input may raise anything inside a parser, and must not stop a run
-        note = Rejection(document.uri, "parser_crashed", f"{type(error).__name__}: {error}"[:_DETAIL_CHARACTERS])
-    return chunk_text(document, sizes, count_tokens), note
+    """Chunks of a document; plain windows and a note where its own chunker raises (ING-3).
 
+    Raises:
+        MemoryError: There is not enough for either.
+    """
+    try:
+        return chunk_document(document, sizes, count_tokens, chunkers), None
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  hostile input may raise anything inside a parser, and must not stop a run
+        note = Rejection(document.uri, CRASHED, f"{type(error).__name__}: {error}"[:_DETAIL_CHARACTERS])
+    return chunk_plainly(document, sizes, count_tokens), note
+
+
+CRASHED = "parser_crashed"
+"""The reason noted for a document whose own chunker failed."""
 
 _DETAIL_CHARACTERS = 500

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from pipelines.domain.events import Explicit, Impression, Selection
+from pipelines.domain.events import Feedback, Impression
 from pipelines.feedback.overlays import add_evidence, forget_sessions, life_of, select_lives, write_sessions
 from pipelines.feedback.seen import SeenIndex
 from pipelines.feedback.settings import FeedbackSettings
@@ -31,7 +31,7 @@ _VARIABLES = 30_000  # SQLite takes 32,766 in one statement
 
 _encoder = msgspec.json.Encoder()
 _impressions = msgspec.json.Decoder(Impression)
-_feedback: msgspec.json.Decoder[Explicit | Selection] = msgspec.json.Decoder(Explicit | Selection)
+_feedback: msgspec.json.Decoder[Feedback] = msgspec.json.Decoder(Feedback)
 
 
 def index_of_seen(connection: sqlite3.Connection) -> SeenIndex:

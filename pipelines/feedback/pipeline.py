@@ -10,10 +10,11 @@ from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.source import FeedbackSource
 from pipelines.feedback.state import PartitionState, require_within
 from pipelines.feedback.updates import Arrival, arrived, fold
+from pipelines.learning.binning import Bins
 from pipelines.runtime.log import LogFacts, Record
 
 
-def advance(source: FeedbackSource, states: dict[int, PartitionState], rules: FeedbackSettings, bins: int) -> int:
+def advance(source: FeedbackSource, states: dict[int, PartitionState], rules: FeedbackSettings, bins: Bins) -> int:
     """Consume what the log holds next, at most one poll of it.
 
     The log is identified after its records were read and before any is applied: a topic re-created in between
@@ -23,7 +24,7 @@ def advance(source: FeedbackSource, states: dict[int, PartitionState], rules: Fe
         source: Assigned to the partitions in `states`, and sought to their offsets.
         states: Claimed, by partition.
         rules: Sizes, times and weights.
-        bins: Of the score, for calibration.
+        bins: How finely evidence is kept.
 
     Returns:
         How many records were consumed.
@@ -39,7 +40,7 @@ def advance(source: FeedbackSource, states: dict[int, PartitionState], rules: Fe
 
 
 def consume(
-    records: Sequence[Record], facts: LogFacts, state: PartitionState, rules: FeedbackSettings, bins: int
+    records: Sequence[Record], facts: LogFacts, state: PartitionState, rules: FeedbackSettings, bins: Bins
 ) -> None:
     """Apply one batch of one partition: all of it, or, when anything fails, nothing."""
     arrivals = [_arrived(record, rules.limits.event_bytes) for record in records]

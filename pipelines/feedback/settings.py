@@ -18,6 +18,10 @@ class CreditSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    retrieved: float = Field(ge=0.0)
+    included: float = Field(ge=0.0)
+    referenced: float = Field(ge=0.0)
+    success: float = Field(ge=0.0)
     explicit: float = Field(ge=0.0)
     selected: float = Field(ge=0.0)
     skipped: float = Field(ge=0.0)

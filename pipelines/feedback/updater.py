@@ -16,6 +16,7 @@ from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.snapshot import publish_snapshot
 from pipelines.feedback.source import FeedbackSource
 from pipelines.feedback.state import PartitionReport, PartitionState
+from pipelines.learning.binning import Bins
 
 _log = logging.getLogger(__name__)
 
@@ -46,7 +47,7 @@ class Updater:
         source: FeedbackSource,
         states: Mapping[int, PartitionState],
         rules: FeedbackSettings,
-        bins: int,
+        bins: Bins,
         *,
         dead_letters: Publisher | None = None,
     ) -> None:
@@ -65,7 +66,7 @@ class Updater:
         store: Path,
         partitions: Sequence[int],
         rules: FeedbackSettings,
-        bins: int,
+        bins: Bins,
         *,
         dead_letters: Publisher | None = None,
     ) -> Self:

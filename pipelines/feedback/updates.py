@@ -16,14 +16,18 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from pipelines.domain.errors import InvalidEventError
-from pipelines.domain.events import AnyEvent, Impression, Selection, SessionPhase
-from pipelines.feedback.credit import Feedback, chosen_rank, credits_of, tally_credits
+from pipelines.domain.events import AnyEvent, Feedback, Impression, Selection, SessionPhase
+from pipelines.feedback.credit import chosen_rank, credits_of, tally_credits
+from pipelines.feedback.reports import report_evidence
 from pipelines.feedback.sessions import Life, Sessions
 from pipelines.feedback.settings import MS, FeedbackSettings
 from pipelines.feedback.timing import advance, effective_ms
+from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import day_of
 from pipelines.learning.observations import Tally
 from pipelines.runtime.log import Record
+
+_AboutAQuery = Feedback | Impression
 
 
 class Arrival(Struct, frozen=True, gc=False):
@@ -154,19 +158,19 @@ def arrived(record: Record, event: AnyEvent | InvalidEventError) -> Arrival:
     if isinstance(event, InvalidEventError):
         return Arrival(record, event)
     fingerprint = event_fingerprint(event.event_id)
-    if isinstance(event, SessionPhase):
-        return Arrival(record, event, fingerprint)
-    return Arrival(record, event, fingerprint, query_fingerprint(event.session_id, event.query_id))
+    if isinstance(event, _AboutAQuery):
+        return Arrival(record, event, fingerprint, query_fingerprint(event.session_id, event.query_id))
+    return Arrival(record, event, fingerprint)
 
 
-def fold(known: Known, arrivals: Sequence[Arrival], rules: FeedbackSettings, bins: int) -> Change:
+def fold(known: Known, arrivals: Sequence[Arrival], rules: FeedbackSettings, bins: Bins) -> Change:
     """What a batch changes.
 
     Args:
         known: The state as far as the batch mentions it; it is used up.
         arrivals: The batch, in the order of its offsets, none of them consumed before.
         rules: Times, limits and weights.
-        bins: Of the score, for calibration.
+        bins: How finely evidence is kept.
     """
     batch = _Batch(known, rules, bins)
     for arrival in arrivals:
@@ -177,7 +181,7 @@ def fold(known: Known, arrivals: Sequence[Arrival], rules: FeedbackSettings, bin
 class _Batch:
     """One pass over a batch: `known` is read and kept current, `change` collects what is to be written."""
 
-    def __init__(self, known: Known, rules: FeedbackSettings, bins: int) -> None:
+    def __init__(self, known: Known, rules: FeedbackSettings, bins: Bins) -> None:
         self.known = known
         self.change = Change(known.clock_ms, known.next_offset, Sessions(rules, known.lives))
         self._rules = rules
@@ -215,13 +219,16 @@ class _Batch:
 
     def _apply(self, event: AnyEvent, query: bytes, moment: Moment) -> Fate:
         self.change.sessions.hear(event.session_id, moment.offset, self.change.clock_ms)
-        if isinstance(event, SessionPhase):
-            self._turn(event, moment)
-            return Fate.APPLIED
+        if isinstance(event, Feedback):
+            return self._answer(query, event, moment)
         if isinstance(event, Impression):
             self._show(query, event, moment)
-            return Fate.APPLIED
-        return self._answer(query, event, moment)
+        elif isinstance(event, SessionPhase):
+            self._turn(event, moment)
+        else:
+            found = report_evidence(event, day=day_of(moment.at_ms / MS), bins=self._bins)
+            self.change.tally_of(event.session_id).note_report(found)
+        return Fate.APPLIED
 
     def _turn(self, event: SessionPhase, moment: Moment) -> None:
         self.change.sessions.turn(
@@ -270,9 +277,8 @@ class _Batch:
         shown = self.known.shown[query]
         found = credits_of(feedback, shown.impression, chosen=shown.chosen, rules=self._rules)
         day = day_of(moment.at_ms / MS)
-        tally_credits(
-            self.change.tally_of(shown.impression.session_id), found, shown.impression, day=day, bins=self._bins
-        )
+        tally = self.change.tally_of(shown.impression.session_id)
+        tally_credits(tally, found, shown.impression, day=day, bins=self._bins.relevance)
         if found and isinstance(feedback, Selection):
             self._keep(query, shown._replace(chosen=(*shown.chosen, chosen_rank(feedback, shown.impression))))
 

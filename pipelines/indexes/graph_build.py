@@ -18,9 +18,10 @@ from pipelines.indexes.generation import CHUNKS_FOLDER, VECTORS_FOLDER, encoder_
 from pipelines.indexes.graph_entities import find_entities, similar_contents
 from pipelines.indexes.graph_links import resolve_links
 from pipelines.indexes.graph_schemas import EDGES, GRAPH_FOLDER, NODES, EdgeKind
-from pipelines.indexes.graph_tables import Database, create, database, insert
+from pipelines.indexes.graph_tables import create, database, insert
 from pipelines.indexes.settings import GraphSettings
 from pipelines.indexes.vectors import DenseFacts, DenseIndex, open_dense
+from pipelines.runtime.tables import Database
 
 _NEAR = {"row": "BIGINT", "other": "BIGINT", "cosine": "DOUBLE"}
 _ROWS = 100_000  # rows written at once

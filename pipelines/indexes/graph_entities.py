@@ -9,9 +9,10 @@ import numpy as np
 
 from pipelines.indexes.graph_aliases import Key, Name, cosines, entity_key, merged
 from pipelines.indexes.graph_schemas import SYMBOL_LABEL
-from pipelines.indexes.graph_tables import Database, create, insert, rows_of
+from pipelines.indexes.graph_tables import create, insert, rows_of
 from pipelines.indexes.settings import GraphSettings
 from pipelines.indexes.vectors import DenseIndex
+from pipelines.runtime.tables import Database
 
 _SPELLED = {"text": "VARCHAR", "spelling": "VARCHAR", "key": "VARCHAR"}
 _STANDS = {"label": "VARCHAR", "key": "VARCHAR", "root": "VARCHAR"}

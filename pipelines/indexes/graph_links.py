@@ -35,9 +35,10 @@ from pipelines.indexes.graph_keys import (
     symbol_keys,
     work_keys,
 )
-from pipelines.indexes.graph_tables import Database, create, insert, rows_of
+from pipelines.indexes.graph_tables import create, insert, rows_of
 from pipelines.indexes.graph_wanted import import_wanted, reference_wanted, symbol_wanted, work_wanted
 from pipelines.indexes.settings import GraphSettings
+from pipelines.runtime.tables import Database
 
 _HOPS = 2  # packages that pass a name on to their importers, one within the other
 _PACKAGE = "/__init__.py"

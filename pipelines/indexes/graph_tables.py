@@ -1,4 +1,4 @@
-"""Rows between Python and the joins of the graph, a batch at a time; the one module that opens DuckDB."""
+"""Rows between Python and the joins of the graph, a batch at a time."""
 
 from __future__ import annotations
 
@@ -9,24 +9,18 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
+
+from pipelines.runtime.tables import Database, opened
 
 _BATCH = 20_000  # rows that pass through Python at once
 _TYPES = {"VARCHAR": pa.string(), "BIGINT": pa.int64(), "DOUBLE": pa.float64(), "BOOLEAN": pa.bool_()}
-
-Database = duckdb.DuckDBPyConnection
 
 
 @contextmanager
 def database(scratch: Path, *, memory_mb: int, threads: int) -> Iterator[Database]:
     """A database in memory that moves to the folder `scratch` what its bound does not hold."""
-    limits: dict[str, str | bool | int | float | list[str]] = {
-        "memory_limit": f"{memory_mb}MB",
-        "threads": threads,
-        "temp_directory": str(scratch),
-    }
-    connection = duckdb.connect(":memory:", config=limits)
+    connection = opened(scratch, memory_mb=memory_mb, threads=threads)
     try:
         yield connection
     finally:

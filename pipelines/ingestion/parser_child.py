@@ -17,17 +17,15 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from pipelines.chunking.chunker import CHUNKERS, Chunkers, chunk_document, chunkers_with
+from pipelines.chunking.chunker import CHUNKERS, Chunkers, chunk_or_fallback, chunkers_with
 from pipelines.chunking.plain import chunk_plainly
 from pipelines.chunking.sizes import TokenCounter
 from pipelines.chunking.topics import Similarity
-from pipelines.domain.documents import Rejection
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.embedding.tokens import load_token_counter
 from pipelines.embedding.word_vectors import load_word_vectors
-from pipelines.ingestion.parser_protocol import CRASHED, LENGTH, OUT_OF_MEMORY, Confinement, Cut, Request
+from pipelines.ingestion.parser_protocol import LENGTH, OUT_OF_MEMORY, Confinement, Cut, Request
 
-_DETAIL_CHARACTERS = 500
 _CHARACTERS_PER_TOKEN = 64  # at most
 _PIECE = 1 << 16  # characters: longer texts are counted piece by piece, since an encoding takes 300 bytes a token
 
@@ -76,13 +74,7 @@ def cut(request: Request, count: TokenCounter, chunkers: Chunkers = CHUNKERS) ->
     document, sizes = request.document, request.sizes
     if request.plainly:
         return chunk_plainly(document, sizes, count), None
-    try:
-        return chunk_document(document, sizes, count, chunkers), None
-    except MemoryError:
-        raise
-    except Exception as error:  # noqa: BLE001  hostile input may raise anything inside a parser, and must not stop a run
-        note = Rejection(document.uri, CRASHED, f"{type(error).__name__}: {error}"[:_DETAIL_CHARACTERS])
-    return chunk_plainly(document, sizes, count), note
+    return chunk_or_fallback(document, sizes, count, chunkers)
 
 
 def bounded(count: TokenCounter) -> TokenCounter:

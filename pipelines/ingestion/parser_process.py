@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, cast
 
+from pipelines.chunking.chunker import CRASHED
 from pipelines.ingestion.parser_protocol import (
-    CRASHED,
     LENGTH,
     MEMORY,
     OUT_OF_MEMORY,

@@ -18,7 +18,6 @@ LENGTH = struct.Struct(">Q")
 OUT_OF_MEMORY = 77
 """Exit status after Python itself was refused memory."""
 
-CRASHED = "parser_crashed"
 TIMEOUT = "parser_timeout"
 MEMORY = "parser_memory"
 

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import Scope, Signal, WeightBelief
+from pipelines.domain.ranking import ANY, Scope, Signal, WeightBelief
 from pipelines.learning.agreement import Agreement, Node, read_agreement
 from pipelines.learning.decay import freshness, freshness_of_ages
 from pipelines.learning.evidence import Evidence, day_of
 from pipelines.learning.priors import Priors
 from pipelines.learning.reported import Reported
-from pipelines.learning.usage import Usage, read_usage
+from pipelines.learning.usage import ContentSignals, Usage, read_usage
 from pipelines.learning.weights import believed_weights, sampled_shares
 
 Floats = NDArray[np.float64]
@@ -43,10 +43,9 @@ class Beliefs:
         self.reported = reported
         self._known: dict[tuple[Node, str, frozenset[Signal]], Mapping[Signal, WeightBelief]] = {}
 
-    @property
-    def trust_multiplier(self) -> float:
-        """Factor on the trust level of a source."""
-        return self._priors.trust.multiplier
+    def trust_multiplier(self, source: str, model: str = ANY) -> float:
+        """Factor on the trust level of a source of that type, as that model uses it (LRN-10)."""
+        return self.reported.trust_multiplier(source, model)
 
     def weights(self, scope: Scope, active: Collection[Signal]) -> Mapping[Signal, WeightBelief]:
         """Belief about the weight of each active signal: shares >= 0 that sum to 1.
@@ -75,6 +74,10 @@ class Beliefs:
     def usage(self, hashes: Sequence[ContentHash]) -> Floats:
         """Belief that each content's next outcome is good, float64 (n,) in (0, 1); the prior's mean if never used."""
         return self._usage.means(hashes)
+
+    def content_signals(self, hashes: Sequence[ContentHash]) -> ContentSignals:
+        """Everything that is known of contents by what became of them, a row each (FBK-6)."""
+        return self._usage.signals(hashes)
 
     def freshness(self, domain: Domain, age_hours: float | None) -> float:
         """Belief that an item of that age still holds, in (0, 1]; `unknown_age` of the priors where age is None."""

@@ -38,7 +38,12 @@ class EvidenceKey(NamedTuple):
 
 
 class UsageKey(NamedTuple):
-    """Where mass about the use of one content is kept; `bin` is "positive" or "negative" (FBK-6)."""
+    """Where mass about the use of one content is kept (FBK-6).
+
+    Attributes:
+        bin: "positive" or "negative" for outcomes; "retrieval", "inclusion" or "reference" for uses, whatever came of
+            them.
+    """
 
     day: int
     content_hash: str

@@ -20,6 +20,7 @@ RELEVANCE = "relevance"
 
 FOR, AGAINST = "for", "against"
 POSITIVE, NEGATIVE = "positive", "negative"
+RETRIEVAL, INCLUSION, REFERENCE = "retrieval", "inclusion", "reference"
 
 
 _SIGNALS = tuple(Signal)
@@ -47,11 +48,12 @@ class Tally:
     `observe_outcome` states, so that the sums are the same integers.
     """
 
-    __slots__ = ("_content", "_outcomes", "_sizes")
+    __slots__ = ("_content", "_outcomes", "_reported", "_sizes")
 
     def __init__(self) -> None:
         self._outcomes: list[tuple[Leaf, Mapping[str, float], float, float]] = []
-        self._content: dict[tuple[int, str, bool], int] = {}
+        self._content: dict[tuple[int, str, str], int] = {}
+        self._reported: dict[EvidenceKey, int] = {}
         self._sizes: dict[tuple[int, str, str, str, str], list[int]] = {}
 
     def note(
@@ -59,22 +61,32 @@ class Tally:
         leaf: Leaf,
         signals: Mapping[str, float],
         *,
-        score: float,
+        score: float | None,
         weight: float,
         content_hash: str,
         made: MadeBy | None,
     ) -> None:
         """Note one outcome whose values are known to be in their ranges; see `observe_outcome`."""
-        self._outcomes.append((leaf, signals, score, weight))
-        content = (leaf.day, content_hash, leaf.good)
+        self._outcomes.append((leaf, signals, math.nan if score is None else score, weight))
+        content = (leaf.day, content_hash, POSITIVE if leaf.good else NEGATIVE)
         self._content[content] = self._content.get(content, 0) + round(weight * MICRO)
         if made is not None:
             sizes = self._sizes.setdefault(leaf[:5], [0] * len(CELLS))
             observe_sizes(sizes, made, good=leaf.good, weight=weight)
 
+    def note_use(self, day: int, content_hash: str, bin_: str, weight: float) -> None:
+        """Note that a content was used in some way, `weight` >= 0 times."""
+        content = (day, content_hash, bin_)
+        self._content[content] = self._content.get(content, 0) + round(weight * MICRO)
+
+    def note_report(self, evidence: Evidence) -> None:
+        """Note what was reported outright."""
+        for key, micro in evidence.counts.items():
+            self._reported[key] = self._reported.get(key, 0) + micro
+
     def freeze(self) -> Evidence:
         """What was noted so far, as a value."""
-        counts: dict[EvidenceKey, int] = {}
+        counts = dict(self._reported)
         for leaf, masses in self._masses():
             for place in np.flatnonzero(masses).tolist():
                 key = _key(leaf, place)
@@ -83,11 +95,7 @@ class Tally:
             for (parameter, bin_), mass in zip(CELLS, sizes, strict=True):
                 if mass:
                     counts[EvidenceKey(*scope, parameter, bin_)] = mass
-        usage = {
-            UsageKey(day, content, POSITIVE if good else NEGATIVE): mass
-            for (day, content, good), mass in self._content.items()
-        }
-        return Evidence(counts, usage)
+        return Evidence(counts, {UsageKey(*content): mass for content, mass in self._content.items()})
 
     def _masses(self) -> Iterator[tuple[Leaf, np.ndarray]]:
         """Masses of every leaf: for and against by signal, then relevance by bin; int64."""
@@ -100,7 +108,9 @@ class Tally:
         scores = np.array([score for _, _, score, _ in self._outcomes])
         mass = np.rint(weights * MICRO).astype(np.int64)
         masses = np.zeros((len(leaves), _FIRST_BIN + int(bins.max())), dtype=np.int64)
-        np.add.at(masses, (rows, _FIRST_BIN + np.minimum((scores * bins).astype(np.int64), bins - 1)), mass)
+        told = np.flatnonzero(~np.isnan(scores))
+        places = np.minimum((scores[told] * bins[told]).astype(np.int64), bins[told] - 1)
+        np.add.at(masses, (rows[told], _FIRST_BIN + places), mass[told])
         good = np.array([leaf.good for leaf in leaves])[rows]
         for places, some, values in self._by_shape():
             agreed = weights[some, None] * np.where(good[some, None], values, 1.0 - values) * MICRO
@@ -128,7 +138,7 @@ def observe_outcome(
     scope: Scope,
     intent: str,
     signals: Mapping[str, float],
-    score: float,
+    score: float | None,
     content_hash: ContentHash,
     good: bool,
     weight: float,
@@ -144,7 +154,7 @@ def observe_outcome(
     Args:
         day: Bucket of the event's own time.
         signals: Value in [0, 1] of each signal as it was shown; names that are no `Signal` are passed over.
-        score: The ranking score in [0, 1] it was shown with.
+        score: The ranking score in [0, 1] it was shown with; None where it is not known, and no bin gets the mass.
         weight: |satisfaction| times the confidence of attribution, >= 0.
         bins: How many bins of equal width the score falls in.
         made: The size of the chunk and what made it so, where that is known: evidence about sizes (LRN-9).
@@ -163,7 +173,7 @@ def outcome_evidence(
     scope: Scope,
     intent: str,
     signals: Mapping[str, float],
-    score: float,
+    score: float | None,
     content_hash: ContentHash,
     good: bool,
     weight: float,
@@ -220,8 +230,8 @@ def _key(leaf: Leaf, place: int) -> EvidenceKey:
     return EvidenceKey(*leaf[:5], parameter, AGAINST if place % 2 else FOR)
 
 
-def _check(signals: Mapping[str, float], score: float, weight: float) -> None:
-    if not 0.0 <= score <= 1.0 or not 0.0 <= weight < math.inf:
+def _check(signals: Mapping[str, float], score: float | None, weight: float) -> None:
+    if (score is not None and not 0.0 <= score <= 1.0) or not 0.0 <= weight < math.inf:
         raise ValueError(f"expected a score in [0, 1] and a finite weight >= 0, got {score}, {weight}")
     for name, value in signals.items():
         if not 0.0 <= value <= 1.0:

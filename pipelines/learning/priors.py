@@ -202,6 +202,13 @@ class TrustPrior(_Section):
     highest: Annotated[float, Field(ge=1.0, allow_inf_nan=False)]
 
 
+class LessonPrior(_Section):
+    """Beta(success, failure) over a lesson's share of good outcomes (LRN-4)."""
+
+    success: Positive
+    failure: Positive
+
+
 class ThresholdPrior(_Section):
     """From which confidence on to act (LRN-7).
 
@@ -266,6 +273,7 @@ class Priors(_Section):
     sizing: SizingPrior
     confidence: ConfidencePrior
     trust: TrustPrior
+    lessons: LessonPrior
     thresholds: ThresholdPrior
     quality: QualityPrior
     interval: IntervalSettings

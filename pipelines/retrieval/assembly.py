@@ -21,6 +21,7 @@ def score_and_cut(
     weights: SignalWeights,
     mode: FusionMode,
     *,
+    model: str,
     now: float,
 ) -> list[Candidate]:
     """The best k by final score, with all their signals.
@@ -29,10 +30,10 @@ def score_and_cut(
     signals are told for the sake of the explanation and of feedback.
     """
     if mode is not FusionMode.LEARNED:
-        return with_quality(best_first(candidates)[:k], beliefs, now=now)
+        return with_quality(best_first(candidates)[:k], beliefs, model=model, now=now)
     return best_first(
         candidate.plus(weighted(_uncounted(candidate), weights(candidate.domain)))
-        for candidate in with_quality(candidates, beliefs, now=now)
+        for candidate in with_quality(candidates, beliefs, model=model, now=now)
     )[:k]
 
 

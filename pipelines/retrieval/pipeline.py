@@ -57,7 +57,8 @@ class Pipeline:
         with watch.stage("rerank"):
             reranked = UNITS[self.settings.unit](fused, self.settings)
         with watch.stage("assembly"):
-            scored = score_and_cut(reranked, plan.query.k, beliefs, weights, self.settings.fusion, now=now)
+            query, mode = plan.query, self.settings.fusion
+            scored = score_and_cut(reranked, query.k, beliefs, weights, mode, model=query.model, now=now)
             shown = results(scored, weights, reading.calibration)
         return Answer(
             query=plan.query,

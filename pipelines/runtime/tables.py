@@ -12,6 +12,14 @@ import pyarrow as pa
 
 from pipelines.domain.errors import StoreError
 
+Database = duckdb.DuckDBPyConnection
+"""A connection, for those whose queries are more than one at a time."""
+
+
+def opened(spill: Path, *, memory_mb: int, threads: int) -> Database:
+    """A database in memory that moves to the folder `spill` what its bound does not hold."""
+    return duckdb.connect(config={"memory_limit": f"{memory_mb}MB", "threads": threads, "temp_directory": str(spill)})
+
 
 class TableQueries:
     """SQL over Parquet files within a memory limit; what does not fit is spilled to a folder and removed at the end.
@@ -23,9 +31,7 @@ class TableQueries:
     """
 
     def __init__(self, spill: Path, *, memory_mb: int, threads: int) -> None:
-        self._connection = duckdb.connect(
-            config={"memory_limit": f"{memory_mb}MB", "threads": threads, "temp_directory": str(spill)}
-        )
+        self._connection = opened(spill, memory_mb=memory_mb, threads=threads)
 
     def __enter__(self) -> TableQueries:
         return self

@@ -39,8 +39,9 @@ CORES = os.cpu_count() or 1
 SAMPLE = 192  # texts in one round of the encoders
 ROUNDS = 3
 FILES = 260  # modules of the standard library: some 15,000 chunks, beside which ten seconds of starting count little
-FILES_WITH_ENTITIES = 12  # entities cost ten times as much as vectors
-RECORDS = 1_200
+FILES_WITH_ENTITIES = 120  # entities cost twice as much as vectors
+UNCHANGED = 0.05  # of the first run's time is what a run may take that finds nothing new
+RECORDS = 3_000  # two minutes of the slower ones: beside them, seconds of starting count little
 MEMORY_RECORDS = 2_000
 TENFOLD = 10
 
@@ -84,7 +85,7 @@ def test_the_encoder_beside_plain_pytorch(line: Line, abstracts: list[dict[str, 
 
 @pytest.mark.usefixtures("cluster_of_all_cores")
 def test_the_pipeline_beside_the_bare_encoder(line: Line, tmp_path: Path) -> None:
-    """ING-21, ING-27: read, chunk, embed, index and publish, beside encoding the same texts and nothing else."""
+    """ING-21, ING-25, ING-27: read to published, beside encoding the same texts and nothing else."""
     settings = settings_with(f"storage.root={tmp_path / 'store'}", "extraction.enabled=false")
     outcome, seconds = ingested(settings, a_tree(tmp_path, FILES))
     texts = texts_in(settings)
@@ -98,7 +99,13 @@ def test_the_pipeline_beside_the_bare_encoder(line: Line, tmp_path: Path) -> Non
     line(
         "unchanged again / the first time", f"{again_s:.1f} s, {again.embedded} embedded", again_s / seconds, "<= 0.05"
     )
-    assert bare_s / seconds >= 0.5
+    assert (again.embedded, again_s / seconds <= UNCHANGED) == (0, True)
+    share = edited(tmp_path / "tree")
+    changed, changed_s = ingested(settings, tmp_path / "tree")
+    measured = f"{changed_s:.1f} s, {changed.embedded} texts embedded, {share:.1%} of all text in edited files"
+    line("one file in a hundred changed / the first time", measured, changed_s / seconds, f"<= {UNCHANGED + share:.3f}")
+    assert changed_s / seconds <= UNCHANGED + share
+    assert bare_s / seconds >= 0.85
 
 
 @pytest.mark.usefixtures("cluster_of_all_cores")
@@ -113,7 +120,7 @@ def test_the_pipeline_with_entities_beside_its_models(line: Line, tmp_path: Path
     both = encoding_s + extracting_s
     measured = f"{len(texts)} texts: {encoding_s:.1f} s + {extracting_s:.1f} s alone, {seconds:.1f} s together"
     line("pipeline with entities / the two models", measured, both / seconds, ">= 0.80")
-    assert both / seconds >= 0.5
+    assert both / seconds >= 0.80
 
 
 @pytest.mark.usefixtures("cluster_of_all_cores")
@@ -129,7 +136,7 @@ def test_documents_per_second_beside_others(line: Line, tmp_path: Path, abstract
         found = told(RIVAL_PYTHON, RIVALS / f"{name}_ingest.py", str(locate(settings.embedding)), str(corpus))
         measured = f"{RECORDS} records: {RECORDS / found['seconds']:.1f}/s, ours {RECORDS / seconds:.1f}/s"
         line(f"documents per second / {name}", measured, found["seconds"] / seconds, ">= 2")
-        assert found["seconds"] / seconds >= 1.5
+        assert found["seconds"] / seconds >= 2.0
 
 
 def test_memory_does_not_grow_with_the_corpus(line: Line, tmp_path: Path) -> None:
@@ -151,6 +158,8 @@ def cluster_of_all_cores() -> Iterator[None]:
     """A local cluster that knows how many cores there are."""
     from pipelines.runtime.cluster import connect, disconnect
 
+    # Ray gives its workers less of a busy machine than other processes get; beside those it is compared with, as much.
+    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112  Ray's own spelling
     connect(settings_with("cluster.address=local").cluster)
     yield
     disconnect()
@@ -182,6 +191,16 @@ def a_tree(folder: Path, files: int) -> Path:
         target.parent.mkdir(exist_ok=True)
         shutil.copy(path, target)
     return tree
+
+
+def edited(tree: Path) -> float:
+    """Changes every hundredth file by a comment at its head; the share of all text that these files hold."""
+    files = sorted(tree.rglob("*.py"))
+    some = files[::100]
+    share = sum(path.stat().st_size for path in some) / sum(path.stat().st_size for path in files)
+    for path in some:
+        path.write_bytes(b"# edited\n" + path.read_bytes())
+    return share
 
 
 def ingested(settings: Settings, source: Path) -> tuple[Outcome, float]:

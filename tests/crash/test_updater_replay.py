@@ -23,7 +23,7 @@ RECORDS = [
     Record(0, offset, NOON + offset, key, value)
     for offset, (key, value) in enumerate(traffic(random.Random(5), 60, start_ms=NOON, duplicates=0.1, garbage=0.1))
 ]
-EXPECTED = fold_log([[record.value for record in RECORDS]], bins=BINS, weights=RULES.credit.model_dump())
+EXPECTED = fold_log([[record.value for record in RECORDS]], bins=BINS.relevance, weights=RULES.credit.model_dump())
 SETTINGS = rules(poll_records=7)
 
 

@@ -48,6 +48,10 @@ def test_a_run_makes_a_checkpoint_that_loads_and_goes_on_where_it_stopped(
     settings = load_settings(environment={}).extraction
     model = settings.model_copy(update={"model": str(out / "checkpoint"), "onnx_file": "model.onnx"})
     assert EntityExtractor(model).extract(["Nothing is learned yet."]) is not None
+    further = [*arguments[:3], str(tmp_path / "further"), *arguments[4:]]
+    assert main([*further, "--words", "150", "--start", str(out / "state.pt")]) == 0
+    card = (tmp_path / "further" / "checkpoint" / "README.md").read_text(encoding="utf-8")
+    assert f"From the weights of a run of {second['words']:,} words" in card
 
 
 def test_data_that_is_missing_ends_the_job_with_its_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,7 +25,7 @@ def test_only_one_module_talks_to_each_engine() -> None:
         "pyserini": {"indexes/jvm.py"},
         "kafka": {"runtime/kafka.py"},
         "confluent_kafka": {"runtime/kafka_log.py"},
-        "duckdb": {"runtime/tables.py", "indexes/graph_tables.py"},
+        "duckdb": {"runtime/tables.py"},
         "mlflow": {"runtime/tracking.py"},
         "sentence_transformers": {"embedding/sentence_encoder.py"},
         "sqlite3": {"runtime/blobs.py", "feedback/ledger.py", "feedback/state.py"},

@@ -68,6 +68,11 @@ def restore(model: Any, state: Path) -> Progress:
     return Progress(**values["progress"])
 
 
+def reached(state: Path) -> Progress:
+    """How far the training of a saved state was."""
+    return Progress(**torch.load(state, map_location="cpu", weights_only=True)["progress"])
+
+
 def export(model: Any, folder: Path) -> Path:
     """Write an int8 ONNX checkpoint that `GLiNER.from_pretrained(folder, load_onnx_model=True)` loads.
 

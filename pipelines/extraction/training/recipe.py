@@ -19,7 +19,7 @@ from pipelines.extraction.training.corpus import known_names, read_sentences
 from pipelines.extraction.training.evaluation import LOWEST, Report, measure
 from pipelines.extraction.training.labels import UNSEEN
 from pipelines.extraction.training.loop import Progress, Schedule, batches, train
-from pipelines.extraction.training.model import WEIGHTS, build, export, restore, unpack_backbone
+from pipelines.extraction.training.model import WEIGHTS, build, export, reached, restore, unpack_backbone
 from pipelines.extraction.training.sampling import Packing, Sampler, Sentence
 from pipelines.extraction.training.templates import templated
 
@@ -41,6 +41,7 @@ class Run:
         threads: Threads of the training and of the measured speed.
         schedule: Budget and rates.
         settings: Labels, windows and the threshold to measure with.
+        start: State of an earlier run whose weights this one begins with, on a schedule of its own.
     """
 
     data: Path
@@ -49,6 +50,7 @@ class Run:
     threads: int
     schedule: Schedule
     settings: ExtractionSettings
+    start: Path | None = None
 
     @property
     def checkpoint(self) -> Path:
@@ -65,6 +67,8 @@ def fit(run: Run, *, resume: bool) -> Progress:
     sentences["templates"] = templated(known_names(sentences), TEMPLATED, rng)
     stream = batches(Sampler(sentences, Packing(), rng), run.schedule.batch_words)
     model = build(unpack_backbone(run.out / "backbone"))
+    if run.start is not None:
+        restore(model, run.start)
     progress = train(model, stream, run.schedule, run.out / STATE, resume=resume)
     export(model, run.checkpoint)
     return progress
@@ -126,8 +130,9 @@ def speed(extractor: EntityExtractor, sentences: Mapping[str, Sequence[Sentence]
 
 def _training(run: Run, progress: Progress) -> str:
     schedule = run.schedule
+    earlier = "" if run.start is None else f"From the weights of a run of {reached(run.start).words:,} words: "
     return (
-        f"{progress.words:,} words in {progress.steps:,} steps and {progress.seconds / 60:.0f} minutes on "
+        f"{earlier}{progress.words:,} words in {progress.steps:,} steps and {progress.seconds / 60:.0f} minutes on "
         f"{run.threads} CPU threads{' in bfloat16' if schedule.bf16 else ''}; AdamW, peak rate "
         f"{schedule.encoder_rate:g} for the encoder and {schedule.head_rate:g} for the rest, 5 % warm-up, cosine, "
         f"about {schedule.batch_words} words a batch, gradient norm at most 10, binary cross-entropy with weight 0.75 "

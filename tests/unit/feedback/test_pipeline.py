@@ -24,10 +24,15 @@ from tests.support.feedback_events import (
     RULES,
     explicit,
     impression,
+    inclusion,
+    one_of_each,
     records,
+    reference,
+    retrieval,
     rules,
     selection,
     session,
+    success,
 )
 from tests.support.feedback_source import FakeLog, FakeSource
 
@@ -87,6 +92,34 @@ def test_showing_alone_is_no_evidence(tmp_path: Path) -> None:
     """FBK-12: nothing was said about it."""
     _, evidence = after(tmp_path, [session(), impression()])
     assert evidence.is_empty
+
+
+def test_every_type_of_event_is_applied(tmp_path: Path) -> None:
+    """FBK-1: reports need no impression."""
+    report, evidence = after(tmp_path, one_of_each())
+    assert fates(report) == (13, 0, 0, 0)
+    assert {key.parameter.partition(".")[0] for key in evidence.counts} == {
+        *("signal", "relevance", "decay", "threshold", "quality", "trust", "lesson")
+    }
+    assert {key.bin for key in evidence.usage} == {"positive", "negative", "retrieval", "inclusion", "reference"}
+
+
+def test_being_retrieved_is_never_evidence_of_being_good(tmp_path: Path) -> None:
+    """FBK-12: what was found and left out is weakly bad, and nothing else."""
+    _, evidence = after(tmp_path, [impression(), retrieval(4)])
+    assert {(key.content_hash, key.bin): mass for key, mass in evidence.usage.items()} == {
+        (HASHES[4], "negative"): round(RULES.credit.retrieved * 1_000_000),
+        (HASHES[4], "retrieval"): 1_000_000,
+    }
+    assert not [key for key in evidence.counts if key.parameter.endswith(".good") or key.bin.endswith(".good")]
+
+
+def test_feedback_of_any_type_waits_for_its_impression(tmp_path: Path) -> None:
+    """FBK-4: across transactions, with all that it says."""
+    early = [retrieval(3), inclusion(1), reference(1, match=0.5), success(), explicit(), selection(2)]
+    _, in_order = after(tmp_path / "in order", [impression(), *early])
+    report, evidence = after(tmp_path / "early", [*early, impression()], rules(poll_records=1))
+    assert (report.waiting, evidence) == (0, in_order)
 
 
 def test_a_repeated_event_id_is_dropped(tmp_path: Path) -> None:
