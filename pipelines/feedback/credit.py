@@ -22,7 +22,8 @@ from pipelines.domain.events import (
     Success,
 )
 from pipelines.feedback.attribution import Method
-from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.settings import CreditSettings, FeedbackSettings
+from pipelines.learning.examination import cell_of
 from pipelines.learning.observations import INCLUSION, REFERENCE, RETRIEVAL, Leaf, Tally
 
 
@@ -51,7 +52,8 @@ def credits_of(
     name; a reference that names none is shared. What was retrieved and left out is weakly bad: being found is never
     good by itself (FBK-12). A selection speaks for the chosen result, and against each result ranked above
     it that was passed over (skip-above: Joachims et al., Accurately interpreting clickthrough data as implicit
-    feedback, SIGIR 2005). A result is passed over once and chosen once, however often its answer is clicked.
+    feedback, SIGIR 2005), each weighed by how often its rank is looked at. A result is passed over once and chosen
+    once, however often its answer is clicked.
 
     Args:
         feedback: The event.
@@ -84,6 +86,23 @@ def tally_credits(tally: Tally, found: Sequence[Credit], impression: Impression,
         )
         if credit.use:
             tally.note_use(day, result.content_hash, credit.use, credit.used)
+
+
+def tally_shown(tally: Tally, impression: Impression, rules: CreditSettings, *, day: int) -> None:
+    """Count what was shown where: the ground that clicks are counted on (FBK-10)."""
+    model, agent = impression.model, impression.agent
+    for result in impression.results:
+        cell = cell_of(result, day, model=model, agent=agent, bins=rules.score_bins)
+        if cell is not None and result.score is not None and result.rank <= rules.ranks:
+            tally.note_shown(cell, result.score)
+
+
+def tally_click(tally: Tally, selection: Selection, impression: Impression, rules: CreditSettings, *, day: int) -> None:
+    """Count a click that its impression knows nothing of yet."""
+    result = _shown(selection.content_hash, impression)
+    cell = cell_of(result, day, model=impression.model, agent=impression.agent, bins=rules.score_bins)
+    if cell is not None and result.rank <= rules.ranks:
+        tally.note_clicked(cell)
 
 
 def chosen_rank(selection: Selection, impression: Impression) -> int:
@@ -165,10 +184,22 @@ def _selection(
     # Everything above the lowest earlier choice was passed over then, and has been counted.
     looked_at = max(chosen, default=0)
     passed_over = [other for other in impression.results if looked_at < other.rank < result.rank]
+    credit = rules.credit
     return [
-        Credit(result, True, rules.credit.selected),
-        *(Credit(other, False, rules.credit.skipped) for other in passed_over),
+        Credit(result, True, credit.selected * inverse_examination(result, credit.inverse_clip)),
+        *(Credit(each, False, credit.skipped * inverse_examination(each, credit.inverse_clip)) for each in passed_over),
     ]
+
+
+def inverse_examination(result: ShownResult, clip: float) -> float:
+    """What implicit feedback on a result weighs: 1 / P(its rank is looked at), at most `clip` (FBK-10).
+
+    Clicks and skips happen only where one looks; weighed inversely to how often that is, they count as if all ranks
+    were looked at alike (Joachims, Swaminathan and Schnabel, Unbiased learning-to-rank with biased feedback, WSDM
+    2017).
+    The probability is the one the impression was stamped with, so that a replay gives the same bits.
+    """
+    return clip if result.examination * clip <= 1.0 else 1.0 / result.examination
 
 
 def _all_shown(content_hashes: Iterable[str], impression: Impression) -> list[ShownResult]:

@@ -14,7 +14,13 @@ _COMPARING = {"counterfactual", "attention", "semantic"}
 
 
 class CreditSettings(BaseModel):
-    """How much one piece of feedback weighs, in observations."""
+    """How much one piece of feedback weighs, in observations.
+
+    Attributes:
+        inverse_clip: Implicit feedback is weighed by 1 / P(its rank is looked at), at most so much (FBK-10).
+        ranks: Down to which shown and clicked results are counted, to learn that probability.
+        score_bins: Of equal width, by which they are counted; each knows the mean of its scores.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -25,6 +31,9 @@ class CreditSettings(BaseModel):
     explicit: float = Field(ge=0.0)
     selected: float = Field(ge=0.0)
     skipped: float = Field(ge=0.0)
+    inverse_clip: float = Field(ge=1.0)
+    ranks: int = Field(ge=1, le=99)
+    score_bins: int = Field(ge=2, le=99)
 
 
 class MixSettings(BaseModel):

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import AnyEvent, Feedback, Impression, Selection, SessionPhase
-from pipelines.feedback.credit import chosen_rank, credits_of, tally_credits
+from pipelines.feedback.credit import chosen_rank, credits_of, tally_click, tally_credits, tally_shown
 from pipelines.feedback.reports import report_evidence
 from pipelines.feedback.sessions import Life, Sessions
 from pipelines.feedback.settings import MS, FeedbackSettings
@@ -245,6 +245,8 @@ class _Batch:
             # The first one stands: whoever answers later may not change what was shown.
             raise InvalidEventError("repeated_impression", f"query {impression.query_id!r} was shown before")
         self._keep(query, Shown(moment, impression))
+        day = day_of(moment.at_ms / MS)
+        tally_shown(self.change.tally, impression, self._rules.credit, day=day)
         for waiting in self.known.waiting.pop(query, ()):
             self._join_waiting(query, waiting)
 
@@ -280,6 +282,9 @@ class _Batch:
         tally = self.change.tally_of(shown.impression.session_id)
         tally_credits(tally, found, shown.impression, day=day, bins=self._bins.relevance)
         if found and isinstance(feedback, Selection):
+            # Counted on the day it was shown, as the results it stands among are.
+            shown_on = day_of(shown.moment.at_ms / MS)
+            tally_click(self.change.tally, feedback, shown.impression, self._rules.credit, day=shown_on)
             self._keep(query, shown._replace(chosen=(*shown.chosen, chosen_rank(feedback, shown.impression))))
 
     def _keep(self, query: bytes, shown: Shown) -> None:

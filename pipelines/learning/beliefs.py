@@ -14,7 +14,9 @@ from pipelines.domain.ranking import ANY, Scope, Signal, WeightBelief
 from pipelines.learning.agreement import Agreement, Node, read_agreement
 from pipelines.learning.decay import freshness, freshness_of_ages
 from pipelines.learning.evidence import Evidence, day_of
+from pipelines.learning.examination import Examination, read_examination
 from pipelines.learning.priors import Priors
+from pipelines.learning.recency import Discount
 from pipelines.learning.reported import Reported
 from pipelines.learning.usage import ContentSignals, Usage, read_usage
 from pipelines.learning.weights import believed_weights, sampled_shares
@@ -27,6 +29,7 @@ class Beliefs:
 
     Attributes:
         reported: Beliefs about decay, thresholds, model quality and trust, from what is reported outright.
+        examination: Beliefs about how often ranks are looked at, by domain (FBK-10).
 
     Examples:
         >>> from pipelines.settings import load_settings
@@ -36,11 +39,19 @@ class Beliefs:
         (0.7, 'prior')
     """
 
-    def __init__(self, priors: Priors, agreement: Agreement, usage: Usage, reported: Reported) -> None:
+    def __init__(
+        self,
+        priors: Priors,
+        agreement: Agreement,
+        usage: Usage,
+        reported: Reported,
+        examination: Mapping[Domain, Examination],
+    ) -> None:
         self._priors = priors
         self._agreement = agreement
         self._usage = usage
         self.reported = reported
+        self.examination = examination
         self._known: dict[tuple[Node, str, frozenset[Signal]], Mapping[Signal, WeightBelief]] = {}
 
     def trust_multiplier(self, source: str, model: str = ANY) -> float:
@@ -74,6 +85,10 @@ class Beliefs:
     def usage(self, hashes: Sequence[ContentHash]) -> Floats:
         """Belief that each content's next outcome is good, float64 (n,) in (0, 1); the prior's mean if never used."""
         return self._usage.means(hashes)
+
+    def examined(self, domain: Domain, rank: int) -> float:
+        """Probability that a result of that domain at that rank is looked at, relative to the first; in (0, 1]."""
+        return self.examination[domain].probability(rank)
 
     def content_signals(self, hashes: Sequence[ContentHash]) -> ContentSignals:
         """Everything that is known of contents by what became of them, a row each (FBK-6)."""
@@ -111,4 +126,5 @@ def read_beliefs(priors: Priors, evidence: Evidence, *, now: float) -> Beliefs:
         read_agreement(priors, evidence, today),
         read_usage(priors.usage, evidence, today),
         Reported(priors, evidence, today),
+        read_examination(priors.examination, evidence, Discount(today, priors.recency.project_half_life_days)),
     )

@@ -202,6 +202,28 @@ class TrustPrior(_Section):
     highest: Annotated[float, Field(ge=1.0, allow_inf_nan=False)]
 
 
+class ExaminationPrior(_Section):
+    """How often each rank is looked at, relative to the first (FBK-10).
+
+    Attributes:
+        exponent: θ of rank k is expected at k^(−exponent).
+        strength: What that is worth per rank, in clicks at the first one on results as good.
+        level_precision: Precision of the logarithm of how attractive results are, around 0.
+        ranks: Ranks told apart; deeper ones count as the last.
+        knots: Scores, evenly apart, between which attractiveness is interpolated.
+    """
+
+    exponent: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+    strength: Positive
+    level_precision: Positive
+    ranks: Annotated[int, Field(ge=2, le=99)]
+    knots: Annotated[int, Field(ge=2, le=100)]
+
+    def mean(self, rank: int) -> float:
+        """Expected θ of a rank from 1, in (0, 1]."""
+        return float(min(rank, self.ranks) ** -self.exponent)
+
+
 class LessonPrior(_Section):
     """Beta(success, failure) over a lesson's share of good outcomes (LRN-4)."""
 
@@ -273,6 +295,7 @@ class Priors(_Section):
     sizing: SizingPrior
     confidence: ConfidencePrior
     trust: TrustPrior
+    examination: ExaminationPrior
     lessons: LessonPrior
     thresholds: ThresholdPrior
     quality: QualityPrior

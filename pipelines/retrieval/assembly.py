@@ -38,11 +38,11 @@ def score_and_cut(
 
 
 def results(
-    candidates: Sequence[Candidate], weights: SignalWeights, calibration: Calibration | None
+    candidates: Sequence[Candidate], weights: SignalWeights, beliefs: ReadableBeliefs, calibration: Calibration | None
 ) -> tuple[RankedResult, ...]:
     """Candidates, in their order, as ranked results."""
     return tuple(
-        _result(rank, candidate, weights(candidate.domain), calibration)
+        _result(rank, candidate, weights(candidate.domain), beliefs, calibration)
         for rank, candidate in enumerate(candidates, start=1)
     )
 
@@ -59,7 +59,11 @@ def relevance(signals: Mapping[Signal, float], weights: Mapping[Signal, SignalWe
 
 
 def _result(
-    rank: int, candidate: Candidate, weights: Mapping[Signal, SignalWeight], calibration: Calibration | None
+    rank: int,
+    candidate: Candidate,
+    weights: Mapping[Signal, SignalWeight],
+    beliefs: ReadableBeliefs,
+    calibration: Calibration | None,
 ) -> RankedResult:
     standing = candidate.standing
     chunk = standing.chunk
@@ -81,5 +85,6 @@ def _result(
         contributions=candidate.contributions,
         relevance=measure,
         probability=None if calibration is None else calibration.probability(measure),
+        examination=beliefs.examined(standing.domain, rank),
         made=made_by(chunk),
     )

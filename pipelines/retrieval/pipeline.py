@@ -59,7 +59,7 @@ class Pipeline:
         with watch.stage("assembly"):
             query, mode = plan.query, self.settings.fusion
             scored = score_and_cut(reranked, query.k, beliefs, weights, mode, model=query.model, now=now)
-            shown = results(scored, weights, reading.calibration)
+            shown = results(scored, weights, beliefs, reading.calibration)
         return Answer(
             query=plan.query,
             results=shown,

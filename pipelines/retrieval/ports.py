@@ -139,6 +139,9 @@ class ReadableBeliefs(Protocol):
     def freshness(self, domain: Domain, age_hours: float | None) -> float:
         """Probability in [0, 1] that a document of this age is still accurate."""
 
+    def examined(self, domain: Domain, rank: int) -> float:
+        """Probability in [0, 1] that a result of this domain at this rank is looked at."""
+
 
 class Calibration(Protocol):
     """The live map from score to P(good)."""

@@ -5,6 +5,8 @@ It serves logs whose times are plausible and lie within a few hours, so that win
 Evidence of one credited result, of weight w, shown with signal values s in [0, 1] and a score (LRN-4):
     mass = round(w · 10⁶); agreed = round(w · s · 10⁶) if good, round(w · (1 − s) · 10⁶) if bad
     signal.<name>.<good|bad>: "for" += agreed, "against" += mass − agreed
+    where a result at a rank that is looked at with probability p weighs min(1/p, clip) times a click's or skip's weight
+    examination of a shown result: "<rank>/<bin>/<bins>.shown" += 10⁶, ".score" += round(score · 10⁶); ".clicked" += 10⁶
     relevance: "<bin>/<bins>.<good|bad>" += mass;  usage of the content: "positive" or "negative" += mass
 """
 
@@ -101,6 +103,8 @@ class _Reader:
             query = (event["session_id"], event["query_id"])
             if event["type"] == "impression":
                 shown[query] = {**event, "chosen": []}
+                for result in event["results"]:
+                    self.examine(shown[query], result, {"shown": MICRO, "score": round(result["score"] * MICRO)})
                 for one in early.pop(query, []):
                     self.credit(one, shown[query])
             elif query in shown:
@@ -145,11 +149,25 @@ class _Reader:
     def choose(self, event: dict[str, Any], impression: dict[str, Any], result: dict[str, Any]) -> None:
         if result["rank"] in impression["chosen"]:
             return
-        self.add(event, impression, result, True, self.weights["selected"])
+        self.examine(impression, result, {"clicked": MICRO})
+        self.add(event, impression, result, True, self.weights["selected"] * self.inverse(result))
         for other in impression["results"]:
             if max(impression["chosen"], default=0) < other["rank"] < result["rank"]:
-                self.add(event, impression, other, False, self.weights["skipped"])
+                self.add(event, impression, other, False, self.weights["skipped"] * self.inverse(other))
         impression["chosen"].append(result["rank"])
+
+    def inverse(self, result: dict[str, Any]) -> float:
+        looked = result.get("examination", 1.0)
+        return min(1.0 / looked, self.weights["inverse_clip"]) if looked else self.weights["inverse_clip"]
+
+    def examine(self, impression: dict[str, Any], result: dict[str, Any], masses: dict[str, int]) -> None:
+        if result["rank"] > self.weights["ranks"]:
+            return
+        leaf = (impression["ts"] // DAY_MS, result["domain"], impression["model"], impression["agent"], "*")
+        bins = int(self.weights["score_bins"])
+        cell = f"{result['rank']:02d}/{min(int(result['score'] * bins), bins - 1):02d}/{bins}"
+        for kind, mass in masses.items():
+            self.folded.counts[*leaf, "examination", f"{cell}.{kind}"] += mass
 
     def add(
         self, event: dict[str, Any], impression: dict[str, Any], result: dict[str, Any], good: bool, weight: float

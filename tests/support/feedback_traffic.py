@@ -78,6 +78,7 @@ def _result(rng: random.Random, rank: int) -> dict[str, Any]:
         "score": rng.random(),
         "signals": {name: rng.random() for name in rng.sample(SIGNALS, rng.randint(1, len(SIGNALS)))},
         "included": rng.random() < 0.9 or rank == 1,
+        "examination": rng.choice((0.0, 0.3, rank**-0.5)),
     }
 
 

@@ -184,6 +184,9 @@ class EvenBeliefs:
     def freshness(self, domain: Domain, age_hours: float | None) -> float:
         return 0.5 if age_hours is None else 2.0 ** (-age_hours / 24.0)
 
+    def examined(self, domain: Domain, rank: int) -> float:
+        return 1.0 / rank
+
 
 class MemorySource:
     """Says what is live from memory; `generations` are taken in turn as the token moves on."""

@@ -67,6 +67,15 @@ def test_a_selection_speaks_against_what_was_passed_over() -> None:
     assert credited(selection(3)) == [(3, True, 0.5), (1, False, 0.25), (2, False, 0.25)]
 
 
+def test_implicit_feedback_is_weighed_by_how_often_its_rank_is_looked_at() -> None:
+    """FBK-10: 1 / P(looked at), at most 2.5; a verdict is not: who votes has looked."""
+    results = [shown(rank, examination=looked) for rank, looked in ((1, 1.0), (2, 0.8), (3, 0.5), (4, 0.1), (5, 0.0))]
+    assert RULES.credit.inverse_clip == 2.5
+    assert credited(selection(3), results=results) == [(3, True, 0.5 * 2), (1, False, 0.25), (2, False, 0.25 / 0.8)]
+    assert credited(selection(5), chosen=(3,), results=results) == [(5, True, 0.5 * 2.5), (4, False, 0.25 * 2.5)]
+    assert credited(explicit(1.0, 4), results=results) == [(4, True, 2.0)]
+
+
 def test_what_was_chosen_before_was_not_passed_over() -> None:
     """FBK-1: after 2, choosing 4 passes over 3 alone: 1 has been counted, 2 was chosen."""
     assert credited(selection(4), chosen=(2,)) == [(4, True, 0.5), (3, False, 0.25)]

@@ -16,6 +16,7 @@ from pipelines.feedback.snapshot import publish_snapshot
 from pipelines.feedback.state import PartitionReport
 from pipelines.feedback.updater import Updater
 from pipelines.learning.evidence import Evidence
+from pipelines.learning.examination import EXAMINATION
 from pipelines.runtime.log import Record
 from tests.support.feedback_events import (
     BINS,
@@ -47,7 +48,7 @@ def opened(store: Path, log: FakeLog, settings: FeedbackSettings = RULES) -> Upd
 def after(
     store: Path, contents: Iterable[AnyEvent | bytes | None] | list[Record], settings: FeedbackSettings = RULES
 ) -> tuple[PartitionReport, Evidence]:
-    """The partition after consuming everything."""
+    """The partition after consuming everything, and what feedback said: without the count of what was shown."""
     contents = list(contents)
     lain = contents if contents and isinstance(contents[0], Record) else records(contents)  # type: ignore[arg-type]
     updater = opened(store, FakeLog.of(lain), settings)  # type: ignore[arg-type]
@@ -58,7 +59,8 @@ def after(
     updater.close()
     assert standing.report.balanced
     assert standing.lag == 0
-    return standing.report, evidence
+    said = {key: mass for key, mass in evidence.counts.items() if key.parameter != EXAMINATION}
+    return standing.report, Evidence(said, evidence.usage)
 
 
 def fates(report: PartitionReport) -> tuple[int, int, int, int]:
@@ -92,6 +94,22 @@ def test_showing_alone_is_no_evidence(tmp_path: Path) -> None:
     """FBK-12: nothing was said about it."""
     _, evidence = after(tmp_path, [session(), impression()])
     assert evidence.is_empty
+
+
+def test_what_was_shown_and_clicked_is_counted_by_rank(tmp_path: Path) -> None:
+    """FBK-10: once each, down to the last rank that is told apart; a second click on a result counts no more."""
+    settings = rules(credit__ranks=3, credit__score_bins=10)
+    updater = opened(
+        tmp_path, FakeLog.of(records([impression(), selection(2), selection(2, event_id="again")])), settings
+    )
+    updater.step(0.0)
+    counts = {
+        key.bin: mass for key, mass in updater._states[0].evidence().counts.items() if key.parameter == EXAMINATION
+    }
+    updater.close()
+    shown = {f"{rank:02d}/05/10.shown": 1_000_000 for rank in (1, 2, 3)}
+    scores = {f"{rank:02d}/05/10.score": 500_000 for rank in (1, 2, 3)}
+    assert counts == {**shown, **scores, "02/05/10.clicked": 1_000_000}
 
 
 def test_every_type_of_event_is_applied(tmp_path: Path) -> None:
