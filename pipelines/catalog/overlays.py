@@ -148,10 +148,10 @@ def _rows_of(session: OpenSession) -> pa.Table:
     marker = {name: [""] for name in SCHEMA.names} | {"kind": [_SESSION], "day": [0], "micro": [0]}
     rows = pa.concat_tables([pa.table(marker, schema=SCHEMA), evidence])
     facts = (session.session_id, session.base, session.started_ms)
-    columns = [pa.repeat(pa.scalar(fact, kind), len(rows)) for fact, kind in zip(facts, _FACTS.values(), strict=True)]
+    columns = [pa.array([fact] * len(rows), kind) for fact, kind in zip(facts, _FACTS.values(), strict=True)]
     return pa.Table.from_arrays([*columns, *rows.columns], schema=OVERLAY_SCHEMA)
 
 
 def _evidence_of(rows: pa.Table) -> Evidence:
-    evidence = rows.filter(pc.not_equal(rows["kind"], _SESSION)).select(SCHEMA.names)
+    evidence = rows.filter(pc.field("kind") != _SESSION).select(SCHEMA.names)
     return Evidence.from_table(evidence)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pipelines.feedback.sessions import OPEN, Life, Phase, Sessions, Work, silence_ms
 from pipelines.feedback.settings import FeedbackSettings
@@ -34,12 +34,12 @@ def select_lives(condition: str) -> str:
 
 def add_evidence(connection: sqlite3.Connection, evidence: Evidence) -> None:
     """Add to what all share."""
-    for (table, fields), masses in zip(_TABLES, (evidence.counts, evidence.usage), strict=True):
+    for (table, fields), rows in zip(_TABLES, _rows_of(evidence), strict=True):
         places = ", ".join("?" * (len(fields) + 1))
         connection.executemany(
             f"insert into {table} ({', '.join(fields)}, micro) values ({places})"  # noqa: S608
             " on conflict do update set micro = micro + excluded.micro",
-            [(*key, micro) for key, micro in masses.items()],
+            rows,
         )
 
 
@@ -57,7 +57,7 @@ def write_sessions(connection: sqlite3.Connection, sessions: Sessions) -> None:
 
 
 def forget_sessions(connection: sqlite3.Connection, *, next_offset: int, clock_ms: int, rules: FeedbackSettings) -> int:
-    """Delete sessions that are forgotten, and end those that fell silent; how many pieces of feedback that drops."""
+    """Delete sessions that are forgotten, and end those that fell silent; how many events lose their evidence."""
     dropped = 0
     forgotten = "where heard < ? or heard_ms < ? order by heard"
     horizon = (next_offset - rules.limits.session_records, clock_ms - rules.time.session_kept_ms)
@@ -96,7 +96,7 @@ class Fork(NamedTuple):
         life: None where the session is no longer remembered.
         base: Empty where there is none yet, or none any more.
         started_ms: Of the start that it forked at.
-        settled: Pieces of feedback that it had settled before.
+        settled: Events that it had settled before.
         report: What its last merge met, as JSON.
     """
 
@@ -205,13 +205,18 @@ def _settle_rows(connection: sqlite3.Connection, life: Life) -> None:
 
 
 def _add_rows(connection: sqlite3.Connection, life: Life, kind: int, evidence: Evidence) -> None:
-    for (table, fields), masses in zip(_TABLES, (evidence.counts, evidence.usage), strict=True):
+    for (table, fields), rows in zip(_TABLES, _rows_of(evidence), strict=True):
         places = ", ".join("?" * (len(fields) + 3))
         connection.executemany(
             f"insert into overlay_{table} (session, settled, {', '.join(fields)}, micro) values ({places})"  # noqa: S608
             " on conflict do update set micro = micro + excluded.micro",
-            [(life.offset, kind, *key, micro) for key, micro in masses.items()],
+            [(life.offset, kind, *row) for row in rows],
         )
+
+
+def _rows_of(evidence: Evidence) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    counts = [(*key, micro) for key, micro in evidence.counts.items()]
+    return counts, [(*key, micro) for key, micro in evidence.usage.items()]
 
 
 def _drop_rows(connection: sqlite3.Connection, life: Life, kind: int) -> None:

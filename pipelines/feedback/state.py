@@ -50,8 +50,8 @@ class PartitionReport:
         waiting: Feedback whose impression has not come yet; it counts as applied.
         unjoined: Feedback that waited in vain, or turned out to be about a result that was not shown.
         holes: Offsets that the log skipped.
-        dropped: Feedback that came to nothing because its session was abandoned, expired or was unlearned; it counts
-            as applied.
+        dropped: Events whose evidence came to nothing, because their session was abandoned, expired or was unlearned;
+            they count as applied.
         version: Of the shared evidence: moves by one whenever a session is merged into it, or unlearned.
         open_sessions: Sessions that learn by themselves for now.
         republished: Dead letters before this offset were republished.

@@ -66,6 +66,7 @@ class Model:
         query = (event.session, event.query)
         if event.kind == "impression":
             self.shown.add(query)
+            self.credit(event)  # that it was shown is evidence, too, of no mass that is looked at here
             for one in self.early.pop(query, []):
                 self.credit(one)
         elif event.kind == "explicit":

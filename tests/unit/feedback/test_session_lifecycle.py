@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.feedback.overlays import SETTLED
 from pipelines.feedback.sessions import Phase
-from tests.support.feedback_events import NOON, RULES, impression, rules
+from tests.support.feedback_events import NOON, RULES, rules
 from tests.support.session_store import Partition, alone, judged, phase
 
 IDLE_MS, SUSPENDED_MS = RULES.time.session_idle_ms, RULES.time.session_suspended_ms
@@ -57,7 +57,7 @@ def test_an_abandoned_session_leaves_nothing_and_is_counted(partition: Partition
     partition.feed([phase("start"), *judged(), phase("abandon"), *judged(query="late")])
     assert partition.shared.is_empty
     assert partition.overlay("s1").is_empty
-    assert (partition.report.applied, partition.report.dropped) == (6, 2)
+    assert (partition.report.applied, partition.report.dropped) == (6, 4)
     assert partition.report.balanced
 
 
@@ -81,7 +81,7 @@ def test_a_session_expires_by_the_clock_of_its_partition(tmp_path: Path, silence
     partition.feed([phase("start"), *judged(), *judged("stranger", ts=later), phase("complete", ts=later)], cuts=cuts)
     expired = silence_ms > IDLE_MS
     assert partition.state.session("s1").phase is (Phase.EXPIRED if expired else Phase.COMPLETED)
-    assert partition.report.dropped == int(expired)
+    assert partition.report.dropped == 2 * int(expired)
 
 
 @pytest.mark.parametrize("silence_ms", [IDLE_MS + 1, SUSPENDED_MS, SUSPENDED_MS + 1])
@@ -118,7 +118,7 @@ def test_unlearning_equals_never_having_seen_it(partition: Partition, tmp_path: 
     others = [*judged("other", -1.0), *judged("other", 0.3, query="q2")]
     partition.feed([phase("start"), *judged(signal=0.7), *others, phase("complete"), phase("unlearn")])
     assert partition.shared == alone(tmp_path / "alone", others)
-    assert (partition.report.version, partition.report.dropped) == (2, 1)
+    assert (partition.report.version, partition.report.dropped) == (2, 2)
     partition.feed([*judged(query="after"), phase("complete", event_id="again"), phase("unlearn", event_id="twice")])
     assert partition.shared == alone(tmp_path / "still", others)
 
@@ -134,7 +134,7 @@ def test_forgotten_sessions_leave_the_store(tmp_path: Path) -> None:
     """LRN-17: so many records are kept; an open session that old drops what it held, a settled one stays settled."""
     partition = Partition(tmp_path / "store", rules(limits__session_records=4))
     partition.feed([phase("start", "open"), *judged("open"), phase("start", "b"), *judged("b"), phase("complete", "b")])
-    partition.feed([impression(f"filling {n}", session_id="f") for n in range(5)])
+    partition.feed([phase("suspend", "filling", event_id=f"filling {n}") for n in range(5)])
     assert partition.state.sessions() == []
     assert partition.shared == alone(tmp_path / "alone", judged("b"))
-    assert partition.report.dropped == 1
+    assert partition.report.dropped == 2
