@@ -216,7 +216,9 @@ class SessionPhase(Event, kw_only=True, frozen=True, tag="session"):
     phase: Literal["start", "suspend", "resume", "complete", "abandon", "unlearn"]
 
 
-Feedback = Retrieval | Inclusion | Reference | Success | Explicit | Selection
+Feedback = (
+    Explicit | Selection | Retrieval | Inclusion | Reference | Success
+)  # the frequent ones first: they are found first
 """What means something only together with the impression it answers."""
 
 Report = Review | Accuracy | ModelQuality | Trust | LessonOutcome

@@ -12,8 +12,8 @@ import pytest
 from jobs import update
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.documents import Domain
-from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, SessionId
-from pipelines.domain.ranking import Answer, Contribution, Query, RankedResult, Scope, Signal
+from pipelines.domain.ids import ContentHash
+from pipelines.domain.ranking import Scope, Signal
 from pipelines.feedback.producer import FeedbackProducer
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.retrieval.candidates import Candidate
@@ -21,6 +21,7 @@ from pipelines.retrieval.signals import with_quality
 from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.runtime.kafka import create_topic
 from pipelines.settings import Settings, load_settings
+from tests.support.answers import a_query, an_answer
 from tests.support.feedback_events import HASHES
 from tests.support.retrieval_fakes import a_place
 
@@ -183,33 +184,3 @@ def test_uses_and_outcomes_of_an_answer_move_what_is_known_of_its_contents(world
     assert last.usage[1] < then.usage[1]
     assert (last.deviation < shown.deviation).all()
     assert np.unique(last.last_feedback).tolist() == [int(time.time() // 86_400)]
-
-
-def a_query() -> Query:
-    return Query(text="how", query_id=QueryId("q1"), k=2, session_id=SessionId("s1"), principal=ADA)
-
-
-def an_answer(query: Query) -> Answer:
-    results = tuple(
-        RankedResult(
-            rank=rank,
-            content_hash=ContentHash(HASHES[rank]),
-            chunk_id=f"chunk {rank}",
-            uris=("a.md",),
-            text="text",
-            kind="paragraph",
-            symbol=None,
-            heading_path=(),
-            start_line=1,
-            end_line=2,
-            domain=CODE,
-            channels={},
-            signals={Signal.VECTOR: 0.5},
-            contributions=(Contribution("vector", 0.5, 1.0, 0.5),),
-            relevance=0.5,
-        )
-        for rank in (1, 2)
-    )
-    return Answer(
-        query=query, results=results, generation=GenerationId("g"), learned=LearnedVersion("l"), fusion="learned"
-    )

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests/support/recorded"
 LIMIT = 10_000
 EVENTS = one_of_each()
+SCHEMA = jsonschema.Draft202012Validator(json_schema())
 FACTS: dict[str, Any] = {
     "type": "explicit",
     "event_id": "e1",
@@ -147,7 +148,7 @@ def test_the_published_schema_is_the_one_in_force() -> None:
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
 def test_the_schema_accepts_what_weft_sends(event: Any) -> None:
     """FBK-2: encoded events validate against the published schema."""
-    jsonschema.validate(json.loads(encode(event)), json_schema())
+    SCHEMA.validate(json.loads(encode(event)))
 
 
 @pytest.mark.parametrize("name", [name for name, (_, reason) in WRONG.items() if reason in {"unknown_type", "invalid"}])
@@ -155,8 +156,7 @@ def test_the_schema_refuses_what_weft_refuses(name: str) -> None:
     """FBK-2: a producer that checks against the schema sends nothing that becomes a dead letter as invalid."""
     data, _ = WRONG[name]
     assert data is not None
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(json.loads(data), json_schema())
+    assert not SCHEMA.is_valid(json.loads(data))
 
 
 def test_every_example_in_the_documentation_is_valid() -> None:
@@ -164,6 +164,6 @@ def test_every_example_in_the_documentation_is_valid() -> None:
     text = (ROOT / "docs/feedback.md").read_text()
     examples = [json.loads(block.split("```")[0]) for block in text.split("```json\n")[1:]]
     for example in examples:
-        jsonschema.validate(example, json_schema())
+        SCHEMA.validate(example)
         decode(json.dumps(example).encode(), max_bytes=LIMIT)
     assert {example["type"] for example in examples} == set(EVENT_TYPES)
