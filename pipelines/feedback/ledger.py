@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import Feedback, Impression
 from pipelines.feedback.overlays import add_evidence, forget_sessions, life_of, select_lives, write_sessions
 from pipelines.feedback.seen import SeenIndex, read_seen, write_seen
@@ -49,7 +50,7 @@ def known_to(connection: sqlite3.Connection, seen: SeenIndex, arrivals: Iterable
     waiting = "select query, offset, at_ms, feedback from waiting where query in"
     for query, offset, at_ms, feedback in sorted(_matching(connection, waiting, queries)):
         known.waiting.setdefault(query, []).append(Waiting(Moment(offset, at_ms), _feedback.decode(feedback)))
-    sessions = {arrival.event.session_id for arrival in arrivals if arrival.fingerprint}
+    sessions = {event.session_id for arrival in arrivals if not isinstance(event := arrival.event, InvalidEventError)}
     for row in _matching(connection, select_lives("where session in"), sessions):
         life = life_of(row)
         known.lives[life.session] = life

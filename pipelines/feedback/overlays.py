@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from pipelines.feedback.sessions import OPEN, Life, Phase, Sessions, Work, silence_ms
 from pipelines.feedback.settings import FeedbackSettings
@@ -33,12 +34,12 @@ def select_lives(condition: str) -> str:
 
 def add_evidence(connection: sqlite3.Connection, evidence: Evidence) -> None:
     """Add to what all share."""
-    for (table, fields), masses in zip(_TABLES, (evidence.counts, evidence.usage), strict=True):
+    for (table, fields), rows in zip(_TABLES, _rows_of(evidence), strict=True):
         places = ", ".join("?" * (len(fields) + 1))
         connection.executemany(
             f"insert into {table} ({', '.join(fields)}, micro) values ({places})"  # noqa: S608
             " on conflict do update set micro = micro + excluded.micro",
-            [(*key, micro) for key, micro in masses.items()],
+            rows,
         )
 
 
@@ -56,7 +57,7 @@ def write_sessions(connection: sqlite3.Connection, sessions: Sessions) -> None:
 
 
 def forget_sessions(connection: sqlite3.Connection, *, next_offset: int, clock_ms: int, rules: FeedbackSettings) -> int:
-    """Delete sessions that are forgotten, and end those that fell silent; how many pieces of feedback that drops."""
+    """Delete sessions that are forgotten, and end those that fell silent; how many events lose their evidence."""
     dropped = 0
     forgotten = "where heard < ? or heard_ms < ? order by heard"
     horizon = (next_offset - rules.limits.session_records, clock_ms - rules.time.session_kept_ms)
@@ -85,6 +86,77 @@ def overlay_in(connection: sqlite3.Connection, life: Life, kind: int) -> Evidenc
     return Evidence(
         {EvidenceKey(*key): micro for *key, micro in counts}, {UsageKey(*key): micro for *key, micro in usage}
     )
+
+
+class Fork(NamedTuple):
+    """What a session forked from.
+
+    Attributes:
+        session: The session's offset.
+        life: None where the session is no longer remembered.
+        base: Empty where there is none yet, or none any more.
+        started_ms: Of the start that it forked at.
+        settled: Events that it had settled before.
+        report: What its last merge met, as JSON.
+    """
+
+    session: int
+    life: Life | None
+    base: str
+    started_ms: int
+    settled: int
+    report: str | None
+
+
+class HeldSession(NamedTuple):
+    """An open session with what it forked from and what it has pending."""
+
+    life: Life
+    base: str
+    overlay: Evidence
+
+
+def has_forks(connection: sqlite3.Connection) -> bool:
+    """Whether a session is open, or was when the last snapshot was published."""
+    (found,) = connection.execute(
+        "select exists (select 1 from sessions where phase in (?, ?))"
+        " or exists (select 1 from session_forks where base <> '')",
+        OPEN,
+    ).fetchone()
+    return bool(found)
+
+
+def forks_in(connection: sqlite3.Connection) -> list[Fork]:
+    """Every open session, and every one that has a base."""
+    columns = ", ".join(f"sessions.{name}" for name in Life._fields)
+    rows = connection.execute(
+        f"select session_forks.session, base, session_forks.started_ms, session_forks.settled, report, {columns}"  # noqa: S608
+        " from session_forks left join sessions on sessions.offset = session_forks.session where base <> ''"
+        f" union all select sessions.offset, '', 0, 0, report, {columns} from sessions left join session_forks"
+        " on sessions.offset = session_forks.session where phase in (?, ?) and coalesce(base, '') = ''",
+        OPEN,
+    )
+    return [Fork(row[0], None if row[5] is None else life_of(row[5:]), *row[1:5]) for row in rows]
+
+
+def write_forks(connection: sqlite3.Connection, forks: Iterable[Fork]) -> None:
+    """Keep what changed about forks; those of sessions that are no longer remembered go."""
+    for fork in forks:
+        if fork.life is None:
+            connection.execute("delete from session_forks where session = ?", (fork.session,))
+        else:
+            connection.execute(
+                "insert or replace into session_forks values (?, ?, ?, ?, ?)",
+                (fork.session, fork.base, fork.started_ms, fork.settled, fork.report),
+            )
+
+
+def held_sessions(connection: sqlite3.Connection) -> list[HeldSession]:
+    """Every open session that has a base, with what it has pending."""
+    based = [fork for fork in forks_in(connection) if fork.base and fork.life and fork.life.phase in OPEN]
+    return [
+        HeldSession(fork.life, fork.base, overlay_in(connection, fork.life, PENDING)) for fork in based if fork.life
+    ]
 
 
 def _write_work(connection: sqlite3.Connection, work: Work) -> None:
@@ -133,13 +205,18 @@ def _settle_rows(connection: sqlite3.Connection, life: Life) -> None:
 
 
 def _add_rows(connection: sqlite3.Connection, life: Life, kind: int, evidence: Evidence) -> None:
-    for (table, fields), masses in zip(_TABLES, (evidence.counts, evidence.usage), strict=True):
+    for (table, fields), rows in zip(_TABLES, _rows_of(evidence), strict=True):
         places = ", ".join("?" * (len(fields) + 3))
         connection.executemany(
             f"insert into overlay_{table} (session, settled, {', '.join(fields)}, micro) values ({places})"  # noqa: S608
             " on conflict do update set micro = micro + excluded.micro",
-            [(life.offset, kind, *key, micro) for key, micro in masses.items()],
+            [(life.offset, kind, *row) for row in rows],
         )
+
+
+def _rows_of(evidence: Evidence) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    counts = [(*key, micro) for key, micro in evidence.counts.items()]
+    return counts, [(*key, micro) for key, micro in evidence.usage.items()]
 
 
 def _drop_rows(connection: sqlite3.Connection, life: Life, kind: int) -> None:

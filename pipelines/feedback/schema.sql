@@ -16,7 +16,7 @@ create table if not exists progress (
     late integer not null default 0,
     holes integer not null default 0,
     unjoined integer not null default 0,
-    dropped integer not null default 0, -- feedback that came to nothing with its session
+    dropped integer not null default 0, -- events whose evidence came to nothing with their session
     version integer not null default 0, -- moves whenever a session is merged into the evidence, or unlearned
     republished integer not null default 0  -- dead letters before this offset have been told to their topic
 );
@@ -70,6 +70,14 @@ create table if not exists sessions (
     settled integer not null
 );
 create index if not exists sessions_heard on sessions (heard);
+-- What sessions forked from, for their readers: not a function of the log, but of when snapshots were published.
+create table if not exists session_forks (
+    session integer primary key,        -- its offset
+    base text not null,                 -- empty once it has ended
+    started_ms integer not null,        -- of the start that it forked at
+    settled integer not null,           -- events it had settled before
+    report text                         -- what its last merge met
+);
 -- What a session learned: pending (settled = 0) is its own, settled (1) is a part of `evidence`, told apart so that it
 -- can be taken out again.
 create table if not exists overlay_evidence (

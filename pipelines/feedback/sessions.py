@@ -43,8 +43,8 @@ class Life(NamedTuple):
         offset: Of the record that started it; the session's rows are kept under it.
         heard: Offset of the newest record about it.
         heard_ms: The partition's clock at that record.
-        pending: Pieces of feedback in its overlay.
-        settled: Pieces of feedback it brought into what all share.
+        pending: Events whose evidence is in its overlay.
+        settled: Events whose evidence it brought into what all share.
     """
 
     offset: int
@@ -92,7 +92,7 @@ class Sessions:
         works: What the batch does to those that it touches.
         forgotten: Sessions that had been forgotten by the time they were heard of again; their rows go.
         merges: How often the shared evidence took a session in, or let one go.
-        dropped: Pieces of feedback that came to nothing with their session.
+        dropped: Events whose evidence came to nothing with their session.
     """
 
     rules: FeedbackSettings
@@ -124,7 +124,7 @@ class Sessions:
             _TURNS[phase](self, work)
 
     def tally_of(self, session: str, shared: Tally) -> Tally:
-        """Where one piece of feedback goes; its session was just heard."""
+        """Where the evidence of one event goes; its session was just heard."""
         work = self.works.get(session)
         if work is None:
             return shared

@@ -143,6 +143,16 @@ class LimitSettings(BaseModel):
     session_records: int = Field(gt=0)
 
 
+class MergeSettings(BaseModel):
+    """What counts as a conflict when a session is merged (LRN-16)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    margin: float = Field(gt=0.0, lt=1.0)
+    strength: float = Field(gt=0.0)
+    reported: int = Field(gt=0)
+
+
 class FeedbackSettings(BaseModel):
     """The topic, the updaters, and the rules events are judged by."""
 
@@ -169,3 +179,4 @@ class FeedbackSettings(BaseModel):
     attribution: AttributionSettings
     time: TimeSettings
     limits: LimitSettings
+    merge: MergeSettings

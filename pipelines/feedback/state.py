@@ -20,7 +20,17 @@ from typing import NamedTuple
 
 from pipelines.domain.errors import CorruptionError, FencedError, StoreError, WrongLogError
 from pipelines.feedback import integrity, ledger
-from pipelines.feedback.overlays import life_of, overlay_in, select_lives
+from pipelines.feedback.overlays import (
+    Fork,
+    HeldSession,
+    forks_in,
+    has_forks,
+    held_sessions,
+    life_of,
+    overlay_in,
+    select_lives,
+    write_forks,
+)
 from pipelines.feedback.seen import SeenIndex, index_of_seen
 from pipelines.feedback.sessions import Life
 from pipelines.feedback.settings import FeedbackSettings
@@ -54,8 +64,8 @@ class PartitionReport:
         waiting: Feedback whose impression has not come yet; it counts as applied.
         unjoined: Feedback that waited in vain, or turned out to be about a result that was not shown.
         holes: Offsets that the log skipped.
-        dropped: Feedback that came to nothing because its session was abandoned, expired or was unlearned; it counts
-            as applied.
+        dropped: Events whose evidence came to nothing, because their session was abandoned, expired or was unlearned;
+            they count as applied.
         version: Of the shared evidence: moves by one whenever a session is merged into it, or unlearned.
         open_sessions: Sessions that learn by themselves for now.
         republished: Dead letters before this offset were republished.
@@ -92,6 +102,14 @@ class PartitionReport:
             and self.consumed == self.next_offset - self.first_offset - self.holes
             and self.dead_lettered == sum(self.reasons.values())
         )
+
+
+class Held(NamedTuple):
+    """A partition's state as far as searches read it."""
+
+    report: PartitionReport
+    evidence: Evidence
+    sessions: Sequence[HeldSession]
 
 
 class KeptDeadLetter(NamedTuple):
@@ -131,7 +149,7 @@ class PartitionState:
     def __init__(self, folder: Path, partition: int, rules: FeedbackSettings) -> None:
         self.partition = partition
         self.folder = folder
-        self._rules = rules
+        self.rules = rules
         self._epoch = 0
         self._seen = SeenIndex()
         folder.mkdir(parents=True, exist_ok=True)
@@ -197,13 +215,13 @@ class PartitionState:
                 raise WrongLogError(
                     f"{self._path}: expected records from offset {report.next_offset} on, found {first_offset}"
                 )
-            batch = Batch(ledger.known_to(connection, self._seen, arrivals), connection, self._rules)
+            batch = Batch(ledger.known_to(connection, self._seen, arrivals), connection, self.rules)
             yield batch
         if batch.written is not None:
             self._remember(batch.written)
 
     @contextlib.contextmanager
-    def owned(self) -> Iterator[tuple[PartitionReport, Evidence]]:
+    def owned(self) -> Iterator[Held]:
         """The whole state, held still until the block is left: no other updater can commit or claim meanwhile.
 
         Raises:
@@ -212,7 +230,39 @@ class PartitionState:
         with self._errors(), self._transaction() as connection:
             report = _report(connection)
             self._require_ownership(report)
-            yield report, ledger.evidence_in(connection)
+            yield Held(report, ledger.evidence_in(connection), held_sessions(connection))
+
+    def merge_report(self, session_id: str) -> str | None:
+        """What the last merge of a session met, as JSON; None where nobody said. Readable by anyone."""
+        with self._errors():
+            row = self._connection.execute(
+                "select report from session_forks join sessions on sessions.offset = session_forks.session"
+                " where sessions.session = ?",
+                (session_id,),
+            ).fetchone()
+        return row[0] if row else None
+
+    def has_forks(self) -> bool:
+        """Whether a session is open, or was when the last snapshot was published."""
+        with self._errors():
+            return has_forks(self._connection)
+
+    def forks(self) -> list[Fork]:
+        """Every open session, and every one that has a base."""
+        with self._errors():
+            return forks_in(self._connection)
+
+    def note_forks(self, forks: Sequence[Fork]) -> None:
+        """Keep what changed about forks; durable when this returns.
+
+        Raises:
+            FencedError: Another updater owns the partition.
+        """
+        if not forks:
+            return
+        with self._errors(), self._transaction() as connection:
+            self._require_ownership(_report(connection))
+            write_forks(connection, forks)
 
     def report(self) -> PartitionReport:
         """What the partition has been through; readable by anyone."""
@@ -280,7 +330,7 @@ class PartitionState:
     def _remember(self, change: Change) -> None:
         """Follow the table in the index, now that the change is durable."""
         self._seen.add(list(change.seen), [moment.offset for moment in change.seen.values()])
-        self._seen.forget_before(change.next_offset - self._rules.limits.event_id_records)
+        self._seen.forget_before(change.next_offset - self.rules.limits.event_id_records)
 
     def _require_ownership(self, report: PartitionReport) -> None:
         if not self._path.exists() or self._path.stat().st_ino != self._inode:

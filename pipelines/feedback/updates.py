@@ -131,7 +131,7 @@ class Change:
     dead_letters: list[DeadLetter] = field(default_factory=list)
 
     def tally_of(self, session_id: str) -> Tally:
-        """Where the evidence of one piece of feedback goes; every credit goes through here, once per piece.
+        """Where the evidence of one event goes; every event that has some asks here, once.
 
         The shared tally; or, where the session is isolated, its overlay; or nowhere, where it has ended without
         completing (LRN-14, LRN-15).
@@ -226,8 +226,8 @@ class _Batch:
         elif isinstance(event, SessionPhase):
             self._turn(event, moment)
         else:
-            evidence = report_evidence(event, day=day_of(moment.at_ms / MS), bins=self._bins)
-            self.change.tally_of(event.session_id).note_report(evidence)
+            found = report_evidence(event, day=day_of(moment.at_ms / MS), bins=self._bins)
+            self.change.tally_of(event.session_id).note_report(found)
         return Fate.APPLIED
 
     def _turn(self, event: SessionPhase, moment: Moment) -> None:
@@ -246,7 +246,7 @@ class _Batch:
             raise InvalidEventError("repeated_impression", f"query {impression.query_id!r} was shown before")
         self._keep(query, Shown(moment, impression))
         day = day_of(moment.at_ms / MS)
-        tally_shown(self.change.tally, impression, self._rules.credit, day=day)
+        tally_shown(self.change.tally_of(impression.session_id), impression, self._rules.credit, day=day)
         for waiting in self.known.waiting.pop(query, ()):
             self._join_waiting(query, waiting)
 
@@ -284,7 +284,7 @@ class _Batch:
         if found and isinstance(feedback, Selection):
             # Counted on the day it was shown, as the results it stands among are.
             shown_on = day_of(shown.moment.at_ms / MS)
-            tally_click(self.change.tally, feedback, shown.impression, self._rules.credit, day=shown_on)
+            tally_click(tally, feedback, shown.impression, self._rules.credit, day=shown_on)
             self._keep(query, shown._replace(chosen=(*shown.chosen, chosen_rank(feedback, shown.impression))))
 
     def _keep(self, query: bytes, shown: Shown) -> None:

@@ -276,8 +276,9 @@ class _Reader:
         leaf = (impression["at"] // DAY_MS, result["domain"], impression["model"], impression["agent"], "*")
         bins = int(self.weights["score_bins"])
         cell = f"{result['rank']:02d}/{min(int(result['score'] * bins), bins - 1):02d}/{bins}"
+        place = self.place(impression["session_id"])
         for kind, mass in masses.items():
-            self.folded.counts[*leaf, "examination", f"{cell}.{kind}"] += mass
+            place.counts[*leaf, "examination", f"{cell}.{kind}"] += mass
 
     def add(
         self, event: dict[str, Any], impression: dict[str, Any], result: dict[str, Any], good: bool, weight: float
