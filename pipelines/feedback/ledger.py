@@ -11,7 +11,9 @@ from typing import Any
 
 import msgspec
 
+from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import Feedback, Impression
+from pipelines.feedback.overlays import add_evidence, forget_sessions, life_of, select_lives, write_sessions
 from pipelines.feedback.seen import SeenIndex
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.updates import (
@@ -59,12 +61,17 @@ def known_to(connection: sqlite3.Connection, seen: SeenIndex, arrivals: Iterable
     waiting = "select query, offset, at_ms, feedback from waiting where query in"
     for query, offset, at_ms, feedback in sorted(_matching(connection, waiting, queries)):
         known.waiting.setdefault(query, []).append(Waiting(Moment(offset, at_ms), _feedback.decode(feedback)))
+    sessions = {event.session_id for arrival in arrivals if not isinstance(event := arrival.event, InvalidEventError)}
+    for row in _matching(connection, select_lives("where session in"), sessions):
+        life = life_of(row)
+        known.lives[life.session] = life
     return known
 
 
 def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSettings) -> None:
     """Everything a batch changed; the tables then hold what the next batch may need, and no more."""
-    _write_evidence(connection, change.tally.freeze())
+    add_evidence(connection, change.tally.freeze())
+    write_sessions(connection, change.sessions)
     connection.executemany(
         "insert or replace into seen (offset, event, at_ms) values (?, ?, ?)",
         [(moment.offset, event, moment.at_ms) for event, moment in change.seen.items()],
@@ -81,12 +88,14 @@ def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSetting
             for offset, (query, waiting) in change.waiting.items()
         ],
     )
-    connection.executemany(
-        "insert or replace into sessions (offset, session, principal, phase, at_ms) values (?, ?, ?, ?, ?)",
-        [(m.offset, session, e.principal, e.phase, m.at_ms) for session, (m, e) in change.sessions.items()],
-    )
     _write_dead_letters(connection, change.dead_letters, rules)
-    _write_progress(connection, change, unjoined=change.unjoined + _forget(connection, change, rules))
+    silent = forget_sessions(connection, next_offset=change.next_offset, clock_ms=change.clock_ms, rules=rules)
+    _write_progress(
+        connection,
+        change,
+        unjoined=change.unjoined + _forget(connection, change, rules),
+        dropped=change.sessions.dropped + silent,
+    )
 
 
 def evidence_in(connection: sqlite3.Connection) -> Evidence:
@@ -98,7 +107,7 @@ def evidence_in(connection: sqlite3.Connection) -> Evidence:
     )
 
 
-def _matching(connection: sqlite3.Connection, select: str, keys: Iterable[bytes | int]) -> Iterator[Any]:
+def _matching(connection: sqlite3.Connection, select: str, keys: Iterable[bytes | int | str]) -> Iterator[Any]:
     rest = iter(keys)
     while some := list(islice(rest, _VARIABLES)):
         yield from connection.execute(f"{select} ({','.join('?' * len(some))})", some)
@@ -107,17 +116,6 @@ def _matching(connection: sqlite3.Connection, select: str, keys: Iterable[bytes 
 def _shown_row(query: bytes, shown: Shown) -> tuple[int, bytes, int, bytes, str]:
     moment, impression, chosen = shown
     return moment.offset, query, moment.at_ms, _encoder.encode(impression), json.dumps(chosen)
-
-
-def _write_evidence(connection: sqlite3.Connection, evidence: Evidence) -> None:
-    connection.executemany(
-        "insert into evidence values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do update set micro = micro + excluded.micro",
-        [(*key, micro) for key, micro in evidence.counts.items()],
-    )
-    connection.executemany(
-        "insert into usage values (?, ?, ?, ?) on conflict do update set micro = micro + excluded.micro",
-        [(*key, micro) for key, micro in evidence.usage.items()],
-    )
 
 
 def _write_dead_letters(
@@ -142,12 +140,12 @@ def _write_dead_letters(
         )
 
 
-def _write_progress(connection: sqlite3.Connection, change: Change, *, unjoined: int) -> None:
+def _write_progress(connection: sqlite3.Connection, change: Change, *, unjoined: int, dropped: int) -> None:
     fates = change.fates
     connection.execute(
         "update progress set next_offset = ?, clock_ms = ?, consumed = consumed + ?, applied = applied + ?,"
         " duplicate = duplicate + ?, dead_lettered = dead_lettered + ?, late = late + ?, holes = holes + ?,"
-        " unjoined = unjoined + ?",
+        " unjoined = unjoined + ?, dropped = dropped + ?, version = version + ?",
         (
             change.next_offset,
             change.clock_ms,
@@ -158,6 +156,8 @@ def _write_progress(connection: sqlite3.Connection, change: Change, *, unjoined:
             fates[Fate.LATE],
             change.holes,
             unjoined,
+            dropped,
+            change.sessions.merges,
         ),
     )
 
@@ -170,7 +170,6 @@ def _forget(connection: sqlite3.Connection, change: Change, rules: FeedbackSetti
     limits, window_ms = rules.limits, rules.time.window_ms
     _forget_before(connection, "seen", change, limits.event_id_records, window_ms)
     _forget_before(connection, "shown", change, limits.impression_records, 2 * window_ms)
-    _forget_before(connection, "sessions", change, limits.session_records, None)
     _forget_before(connection, "dead_letters", change, limits.dead_letter_records, None)
     return _forget_before(connection, "waiting", change, limits.waiting_records, window_ms)
 

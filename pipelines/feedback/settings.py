@@ -93,6 +93,9 @@ class TimeSettings(BaseModel):
     lead_s: float = Field(ge=0.0)
     clock_step_s: float = Field(gt=0.0)
     window_s: float = Field(gt=0.0)
+    session_idle_s: float = Field(gt=0.0)
+    session_suspended_s: float = Field(gt=0.0)
+    session_kept_s: float = Field(gt=0.0)
 
     @cached_property
     def lead_ms(self) -> int:
@@ -108,6 +111,21 @@ class TimeSettings(BaseModel):
     def window_ms(self) -> int:
         """`window_s` in milliseconds."""
         return round(self.window_s * MS)
+
+    @cached_property
+    def session_idle_ms(self) -> int:
+        """`session_idle_s` in milliseconds."""
+        return round(self.session_idle_s * MS)
+
+    @cached_property
+    def session_suspended_ms(self) -> int:
+        """`session_suspended_s` in milliseconds."""
+        return round(self.session_suspended_s * MS)
+
+    @cached_property
+    def session_kept_ms(self) -> int:
+        """`session_kept_s` in milliseconds."""
+        return round(self.session_kept_s * MS)
 
 
 class LimitSettings(BaseModel):
@@ -137,6 +155,16 @@ class UbiSettings(BaseModel):
     actions: Mapping[str, Literal["selection"] | Annotated[float, Field(ge=-1.0, le=1.0)]]
 
 
+class MergeSettings(BaseModel):
+    """What counts as a conflict when a session is merged (LRN-16)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    margin: float = Field(gt=0.0, lt=1.0)
+    strength: float = Field(gt=0.0)
+    reported: int = Field(gt=0)
+
+
 class FeedbackSettings(BaseModel):
     """The topic, the updaters, and the rules events are judged by."""
 
@@ -159,3 +187,4 @@ class FeedbackSettings(BaseModel):
     time: TimeSettings
     limits: LimitSettings
     ubi: UbiSettings
+    merge: MergeSettings

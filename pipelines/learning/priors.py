@@ -91,15 +91,17 @@ class PoolingPrior(_Section):
     """How far children follow their parent before and while their differences are estimated (LRN-5).
 
     Attributes:
-        initial: κ while no siblings can be compared, in pseudo-observations.
-        initial_siblings: Degrees of freedom that `initial` counts as against the estimate.
+        initial: Median of the prior of κ, in pseudo-observations.
         minimum, maximum: Bounds of κ.
+        ratio: By what factor κ typically changes from one level to the next.
+        points: Of κ between its bounds, over which beliefs are averaged.
     """
 
     initial: Positive
-    initial_siblings: Positive
     minimum: Positive
     maximum: Positive
+    ratio: Annotated[float, Field(gt=1.0, allow_inf_nan=False)]
+    points: Annotated[int, Field(ge=3)]
 
     @model_validator(mode="after")
     def _bounds_hold(self) -> Self:

@@ -26,6 +26,14 @@ DAY_MS = 86_400_000
 
 
 @dataclass
+class Overlay:
+    """What an isolated session learned."""
+
+    counts: dict[tuple[Any, ...], int] = field(default_factory=lambda: defaultdict(int))
+    usage: dict[tuple[Any, ...], int] = field(default_factory=lambda: defaultdict(int))
+
+
+@dataclass
 class Folded:
     """What a log comes to: integer masses by key, and how many records met which fate."""
 
@@ -72,6 +80,8 @@ class _Reader:
         self.folded = folded
         self.bins = bins
         self.weights = weights
+        self.overlays: dict[str, Overlay] = {}
+        self.ended: dict[str, str] = {}
 
     def read(self, values: Sequence[bytes | None]) -> None:
         seen: set[str] = set()
@@ -88,6 +98,7 @@ class _Reader:
             seen.add(event["event_id"])
             self.folded.fates["applied"] += 1
             if event["type"] == "session":
+                self.turn(event["session_id"], event["phase"])
                 continue
             query = (event["session_id"], event["query_id"])
             if event["type"] == "impression":
@@ -100,6 +111,26 @@ class _Reader:
                 self.credit(event, shown[query])
             else:
                 early[query].append(event)
+
+    def turn(self, session: str, phase: str) -> None:
+        isolated = self.overlays.get(session)
+        if phase in {"start", "resume"}:
+            self.overlays[session] = isolated or Overlay()
+            self.ended.pop(session, None)
+        elif isolated is not None and phase in {"complete", "abandon"}:
+            del self.overlays[session]
+            self.ended[session] = phase
+            if phase == "complete":
+                for into, masses in (
+                    (self.folded.counts, isolated.counts),
+                    (self.folded.usage, isolated.usage),
+                ):
+                    for key, mass in masses.items():
+                        into[key] += mass
+
+    def place(self, session: str) -> Overlay | Folded:
+        """Where a session's evidence goes: shared, its own, or nowhere."""
+        return self.overlays.get(session) or (Overlay() if self.ended.get(session) == "abandon" else self.folded)
 
     def credit(self, event: dict[str, Any], impression: dict[str, Any]) -> None:
         named = [result for result in impression["results"] if result["content_hash"] == event.get("content_hash")]
@@ -135,21 +166,23 @@ class _Reader:
         leaf = (impression["ts"] // DAY_MS, result["domain"], impression["model"], impression["agent"], "*")
         bins = int(self.weights["score_bins"])
         cell = f"{result['rank']:02d}/{min(int(result['score'] * bins), bins - 1):02d}/{bins}"
+        place = self.place(impression["session_id"])
         for kind, mass in masses.items():
-            self.folded.counts[*leaf, "examination", f"{cell}.{kind}"] += mass
+            place.counts[*leaf, "examination", f"{cell}.{kind}"] += mass
 
     def add(
         self, event: dict[str, Any], impression: dict[str, Any], result: dict[str, Any], good: bool, weight: float
     ) -> None:
         day, kind, bins = event["ts"] // DAY_MS, "good" if good else "bad", self.bins
         leaf = (day, result["domain"], impression["model"], impression["agent"], "*")
-        mass, counts = round(weight * MICRO), self.folded.counts
+        place = self.place(event["session_id"])
+        mass, counts = round(weight * MICRO), place.counts
         for name, value in result["signals"].items():
             agreed = round(weight * (value if good else 1.0 - value) * MICRO)
             counts[*leaf, f"signal.{name}.{kind}", "for"] += agreed
             counts[*leaf, f"signal.{name}.{kind}", "against"] += mass - agreed
         counts[*leaf, "relevance", f"{min(int(result['score'] * bins), bins - 1):02d}/{bins}.{kind}"] += mass
-        self.folded.usage[day, result["content_hash"], "positive" if good else "negative"] += mass
+        place.usage[day, result["content_hash"], "positive" if good else "negative"] += mass
 
 
 def _event(value: bytes | None) -> dict[str, Any] | None:
