@@ -56,9 +56,9 @@ Resolve = Callable[[str], Known | None]
 
 
 class Refused(NamedTuple):
-    """A document that became no event, by its place among the documents."""
+    """A document that became no event, by its place among the documents, from 0."""
 
-    index: int
+    number: int
     reason: str
     detail: str
 
@@ -100,7 +100,7 @@ def from_ubi(documents: Sequence[object], rules: UbiSettings, resolve: Resolve) 
         >>> [(type(event).__name__, event.principal, event.rank) for event in found.events]
         [('Selection', 'c', 3)]
         >>> found.refused
-        [Refused(index=1, reason='unknown_document', detail='expected `action_name` or `user_query`, found neither')]
+        [Refused(number=1, reason='unknown_document', detail='expected `action_name` or `user_query`, found neither')]
     """
     mapped = Mapped()
     unwrapped = [_unwrapped(document) for document in documents]

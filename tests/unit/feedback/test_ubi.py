@@ -170,7 +170,7 @@ def test_what_cannot_be_read_is_reported_and_stops_nothing(document: object, rea
     found = mapped(query(query_id="q0"), document, event(query_id="q0"))
     assert len(found.events) == 2
     (refused,) = found.refused
-    assert (refused.index, refused.reason) == (1, reason)
+    assert (refused.number, refused.reason) == (1, reason)
     assert refused.detail
 
 
