@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -143,6 +143,18 @@ class LimitSettings(BaseModel):
     session_records: int = Field(gt=0)
 
 
+class UbiSettings(BaseModel):
+    """What actions of OpenSearch User Behavior Insights mean.
+
+    Attributes:
+        actions: By `action_name`: "selection", or a verdict from −1 to 1 on the object.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    actions: Mapping[str, Literal["selection"] | Annotated[float, Field(ge=-1.0, le=1.0)]]
+
+
 class MergeSettings(BaseModel):
     """What counts as a conflict when a session is merged (LRN-16)."""
 
@@ -179,4 +191,5 @@ class FeedbackSettings(BaseModel):
     attribution: AttributionSettings
     time: TimeSettings
     limits: LimitSettings
+    ubi: UbiSettings
     merge: MergeSettings
