@@ -42,8 +42,8 @@ def known_to(connection: sqlite3.Connection, seen: SeenIndex, arrivals: Iterable
     ids = {arrival.fingerprint for arrival in arrivals if arrival.fingerprint}
     queries = {arrival.query for arrival in arrivals if arrival.query}
     # Of one id that was applied again after its time, the last counts.
-    for event, offset, at_ms in read_seen(connection, seen.offsets(list(ids))):
-        known.seen[event] = Moment(offset, at_ms)
+    for fingerprint, offset, at_ms in read_seen(connection, seen.offsets(list(ids))):
+        known.seen[fingerprint] = Moment(offset, at_ms)
     shown = "select query, offset, at_ms, impression, chosen from shown where query in"
     for query, offset, at_ms, impression, chosen in _matching(connection, shown, queries):
         known.shown[query] = Shown(Moment(offset, at_ms), _impressions.decode(impression), tuple(json.loads(chosen)))
