@@ -124,7 +124,7 @@ def _cap(
     surplus = outcomes - np.rint(outcomes * share[:, None]).astype(np.int64)
     row = np.array([rows[content_hash] for content_hash, _ in speakers], dtype=np.int64)
     for column, place in enumerate((_BINS[POSITIVE], _BINS[NEGATIVE])):
-        np.subtract.at(counted, (row, place), surplus[:, column])
+        np.subtract.at(counted[:, place], row, surplus[:, column])
 
 
 def _observations(micro: Ints) -> Floats:
