@@ -213,7 +213,7 @@ class LessonOutcome(Event, kw_only=True, frozen=True, tag="lesson_outcome"):
 class SessionPhase(Event, kw_only=True, frozen=True, tag="session"):
     """The session's lifecycle moved on."""
 
-    phase: Literal["start", "suspend", "resume", "complete", "abandon"]
+    phase: Literal["start", "suspend", "resume", "complete", "abandon", "unlearn"]
 
 
 Feedback = (

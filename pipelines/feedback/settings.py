@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -93,6 +93,9 @@ class TimeSettings(BaseModel):
     lead_s: float = Field(ge=0.0)
     clock_step_s: float = Field(gt=0.0)
     window_s: float = Field(gt=0.0)
+    session_idle_s: float = Field(gt=0.0)
+    session_suspended_s: float = Field(gt=0.0)
+    session_kept_s: float = Field(gt=0.0)
 
     @cached_property
     def lead_ms(self) -> int:
@@ -109,6 +112,21 @@ class TimeSettings(BaseModel):
         """`window_s` in milliseconds."""
         return round(self.window_s * MS)
 
+    @cached_property
+    def session_idle_ms(self) -> int:
+        """`session_idle_s` in milliseconds."""
+        return round(self.session_idle_s * MS)
+
+    @cached_property
+    def session_suspended_ms(self) -> int:
+        """`session_suspended_s` in milliseconds."""
+        return round(self.session_suspended_s * MS)
+
+    @cached_property
+    def session_kept_ms(self) -> int:
+        """`session_kept_s` in milliseconds."""
+        return round(self.session_kept_s * MS)
+
 
 class LimitSettings(BaseModel):
     """What bounds memory and disk, per partition."""
@@ -123,6 +141,40 @@ class LimitSettings(BaseModel):
     impression_records: int = Field(gt=0)
     waiting_records: int = Field(gt=0)
     session_records: int = Field(gt=0)
+    principals: int = Field(gt=0)
+    models: int = Field(gt=0)
+    agents: int = Field(gt=0)
+    intents: int = Field(gt=0)
+    lessons: int = Field(gt=0)
+    sources: int = Field(gt=0)
+    principal_daily: float = Field(gt=0.0)
+
+    @cached_property
+    def daily_micro(self) -> int:
+        """`principal_daily` in micro-units."""
+        return round(self.principal_daily * 1_000_000)
+
+
+class UbiSettings(BaseModel):
+    """What actions of OpenSearch User Behavior Insights mean.
+
+    Attributes:
+        actions: By `action_name`: "selection", or a verdict from −1 to 1 on the object.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    actions: Mapping[str, Literal["selection"] | Annotated[float, Field(ge=-1.0, le=1.0)]]
+
+
+class MergeSettings(BaseModel):
+    """What counts as a conflict when a session is merged (LRN-16)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    margin: float = Field(gt=0.0, lt=1.0)
+    strength: float = Field(gt=0.0)
+    reported: int = Field(gt=0)
 
 
 class FeedbackSettings(BaseModel):
@@ -142,7 +194,14 @@ class FeedbackSettings(BaseModel):
     retry_s: float = Field(gt=0.0)
     unreachable_s: float = Field(gt=0.0)
     lock_timeout_s: float = Field(gt=0.0)
+    watch_every_s: float = Field(gt=0.0)
+    hole_refetches: int = Field(ge=0)
+    checkpoint_every_s: float = Field(gt=0.0)
+    checkpoint_records: int = Field(gt=0)
+    checkpoints: int = Field(gt=0)
     credit: CreditSettings
     attribution: AttributionSettings
     time: TimeSettings
     limits: LimitSettings
+    ubi: UbiSettings
+    merge: MergeSettings

@@ -46,7 +46,8 @@ class Pipeline:
 
     def _rank(self, plan: Plan, found: Found, index: int, now: float) -> Answer:
         watch = Stopwatch(found.elapsed_ms)
-        beliefs = self.snapshot.beliefs
+        reading = self.snapshot.reading(plan.query.session_id)
+        beliefs = reading.beliefs
         weights = believed_weights(plan.query, beliefs, active_signals(found.rankings))
         with watch.stage("candidates"):
             candidates = self._candidates(plan, found.of(index))
@@ -58,12 +59,12 @@ class Pipeline:
         with watch.stage("assembly"):
             query, mode = plan.query, self.settings.fusion
             scored = score_and_cut(reranked, query.k, beliefs, weights, mode, model=query.model, now=now)
-            shown = results(scored, weights, beliefs, self.snapshot.calibration)
+            shown = results(scored, weights, beliefs, reading.calibration)
         return Answer(
             query=plan.query,
             results=shown,
             generation=self.snapshot.generation_id,
-            learned=self.snapshot.learned,
+            learned=reading.learned,
             fusion=self.settings.fusion.value,
             truncated=plan.truncated,
             failed_channels=found.failed,

@@ -59,7 +59,7 @@ def rows(store: Path, uri: str) -> list[dict]:
 
 def feedback(store: Path, *, queries: int) -> Iterator[object]:
     """What users of a search see, and how they judge it: short sections are what they want, parts of long ones not."""
-    source = CatalogSource(Catalog(store), SETTINGS.priors, clock=system_clock)
+    source = CatalogSource(Catalog(store), SETTINGS.priors, clock=system_clock, sessions_held=8)
     encoder = WordEncoder(SETTINGS.embedding)
     encoder.name = "model"  # the folder that `a_plan` keeps its model in names the vectors
     with Searcher(source, encoder, SETTINGS.retrieval, clock=system_clock) as searcher:

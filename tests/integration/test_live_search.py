@@ -51,7 +51,7 @@ def published(root: Path, documents: list) -> Catalog:
 
 
 def searching(catalog: Catalog, clock=system_clock) -> Searcher:
-    source = CatalogSource(catalog, SETTINGS.priors, clock=clock)
+    source = CatalogSource(catalog, SETTINGS.priors, clock=clock, sessions_held=SETTINGS.retrieval.sessions_held)
     return Searcher(source, DirectionEncoder(), SETTINGS.retrieval, clock=clock)
 
 

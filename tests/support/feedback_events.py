@@ -143,7 +143,7 @@ def one_of_each() -> list[AnyEvent]:
     ]
 
 
-def session(phase: str = "start", *, event_id: str = "session", **changes: Any) -> SessionPhase:
+def session(phase: str = "suspend", *, event_id: str = "session", **changes: Any) -> SessionPhase:
     return SessionPhase(**stamp(event_id, **changes), phase=phase)
 
 

@@ -12,6 +12,8 @@ from pipelines.domain.ids import content_hash
 DOMAINS = ("code", "academic", "history", "general")
 SIGNALS = ("vector", "lexical", "cross_validation", "freshness", "usage", "trust")
 
+PHASES = ("start", "start", "suspend", "resume", "complete", "abandon")
+
 
 def traffic(
     rng: random.Random, size: int, *, start_ms: int, duplicates: float, garbage: float
@@ -59,7 +61,7 @@ def _answered_query(rng: random.Random, session: str, ts: int) -> list[dict[str,
                     },
                     {"type": "explicit", "signal": rng.choice((-1.0, 0.0, 1.0))},
                     {"type": "selection", "content_hash": result["content_hash"], "rank": result["rank"]},
-                    {"type": "session", "phase": rng.choice(("start", "suspend", "resume"))},
+                    {"type": "session", "phase": rng.choice(PHASES)},
                 )
             )
         )
