@@ -14,7 +14,7 @@ import msgspec
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import Feedback, Impression
 from pipelines.feedback.overlays import add_evidence, forget_sessions, life_of, select_lives, write_sessions
-from pipelines.feedback.seen import SeenIndex
+from pipelines.feedback.seen import SeenIndex, read_seen, write_seen
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.updates import (
     Arrival,
@@ -35,26 +35,15 @@ _impressions = msgspec.json.Decoder(Impression)
 _feedback: msgspec.json.Decoder[Feedback] = msgspec.json.Decoder(Feedback)
 
 
-def index_of_seen(connection: sqlite3.Connection) -> SeenIndex:
-    """The index over all event ids that the partition remembers."""
-    index = SeenIndex()
-    rows = connection.execute("select event, offset from seen order by offset")
-    while some := rows.fetchmany(_VARIABLES):
-        index.add(*zip(*some, strict=True))
-    return index
-
-
 def known_to(connection: sqlite3.Connection, seen: SeenIndex, arrivals: Iterable[Arrival]) -> Known:
     """The part of the state that the events of a batch mention."""
     clock_ms, next_offset = connection.execute("select clock_ms, next_offset from progress").fetchone()
     known = Known(clock_ms, next_offset)
     ids = {arrival.fingerprint for arrival in arrivals if arrival.fingerprint}
     queries = {arrival.query for arrival in arrivals if arrival.query}
-    rows = _matching(
-        connection, "select offset, event, at_ms from seen where offset in", seen.offsets(list(ids)).tolist()
-    )
-    for offset, event, at_ms in sorted(rows):  # of one id that was applied again after its time, the last counts
-        known.seen[event] = Moment(offset, at_ms)
+    # Of one id that was applied again after its time, the last counts.
+    for fingerprint, offset, at_ms in read_seen(connection, seen.offsets(list(ids))):
+        known.seen[fingerprint] = Moment(offset, at_ms)
     shown = "select query, offset, at_ms, impression, chosen from shown where query in"
     for query, offset, at_ms, impression, chosen in _matching(connection, shown, queries):
         known.shown[query] = Shown(Moment(offset, at_ms), _impressions.decode(impression), tuple(json.loads(chosen)))
@@ -72,10 +61,7 @@ def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSetting
     """Everything a batch changed; the tables then hold what the next batch may need, and no more."""
     add_evidence(connection, change.tally.freeze())
     write_sessions(connection, change.sessions)
-    connection.executemany(
-        "insert or replace into seen (offset, event, at_ms) values (?, ?, ?)",
-        [(moment.offset, event, moment.at_ms) for event, moment in change.seen.items()],
-    )
+    write_seen(connection, change.seen)
     connection.executemany(
         "insert or replace into shown (offset, query, at_ms, impression, chosen) values (?, ?, ?, ?, ?)",
         [(*_shown_row(query, shown),) for query, shown in change.shown.items()],

@@ -40,9 +40,9 @@ create table if not exists usage (
 ) without rowid;
 -- Offsets are unique and grow, so what is oldest is what lies first: purging reads only what it deletes.
 create table if not exists seen (
-    offset integer primary key,
-    event blob not null,                -- found by an index in memory: see seen.py
-    at_ms integer not null
+    offset integer primary key,         -- of the last entry
+    at_ms integer not null,             -- of the newest entry
+    entries blob not null               -- found by an index in memory: see seen.py
 );
 create table if not exists shown (
     offset integer primary key,

@@ -182,6 +182,11 @@ class FeedbackSettings(BaseModel):
     retry_s: float = Field(gt=0.0)
     unreachable_s: float = Field(gt=0.0)
     lock_timeout_s: float = Field(gt=0.0)
+    watch_every_s: float = Field(gt=0.0)
+    hole_refetches: int = Field(ge=0)
+    checkpoint_every_s: float = Field(gt=0.0)
+    checkpoint_records: int = Field(gt=0)
+    checkpoints: int = Field(gt=0)
     credit: CreditSettings
     attribution: AttributionSettings
     time: TimeSettings

