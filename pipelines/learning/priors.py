@@ -73,11 +73,16 @@ class DecayPrior(_Section):
 
 
 class UsagePrior(_Section):
-    """Beta(positive, negative) over an item's share of good outcomes, and how fast outcomes are forgotten (FBK-6)."""
+    """Beta(positive, negative) over an item's share of good outcomes, and how fast outcomes are forgotten (FBK-6).
+
+    Attributes:
+        principal_cap: Observations that one principal's outcomes of one content count at most (LRN-3, FBK-11).
+    """
 
     positive: Positive
     negative: Positive
     half_life_days: Positive
+    principal_cap: Positive
 
 
 class RecencyPrior(_Section):
