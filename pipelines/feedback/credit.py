@@ -69,13 +69,32 @@ def credits_of(
     return _RULES[type(feedback)](feedback, impression, rules)
 
 
-def tally_credits(tally: Tally, found: Sequence[Credit], impression: Impression, *, day: int, bins: int) -> None:
-    """Add credits to a tally, each under its result's own domain and the impression's model and agent."""
+def tally_credits(
+    tally: Tally,
+    found: Sequence[Credit],
+    impression: Impression,
+    *,
+    day: int,
+    bins: int,
+    principal: str = "",
+    surplus: bool = False,
+) -> None:
+    """Add credits to a tally, each under its result's own domain and the impression's model and agent.
+
+    Args:
+        tally: Where they go.
+        found: What one piece of feedback says.
+        impression: What it answers.
+        day: It happened on.
+        bins: Of the score.
+        principal: Fingerprint of who stands behind it, under which uses of contents are kept.
+        surplus: Whether that one's allowance of the day is used up, so that no parameter moves.
+    """
     model, agent, intent = impression.model, impression.agent, impression.intent
     for credit in found:
         result, good = credit.result, credit.good
         # Ranges were checked when the events were decoded.
-        leaf = Leaf(day, result.domain.value, model, agent, intent, good, bins)
+        leaf = Leaf(day, result.domain.value, model, agent, intent, good, bins, surplus)
         tally.note(
             leaf,
             result.signals,
@@ -83,9 +102,10 @@ def tally_credits(tally: Tally, found: Sequence[Credit], impression: Impression,
             weight=credit.weight,
             content_hash=result.content_hash,
             made=result.made,
+            principal=principal,
         )
         if credit.use:
-            tally.note_use(day, result.content_hash, credit.use, credit.used)
+            tally.note_use(day, result.content_hash, credit.use, credit.used, principal)
 
 
 def tally_shown(tally: Tally, impression: Impression, rules: CreditSettings, *, day: int) -> None:

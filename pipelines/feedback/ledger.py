@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -13,9 +13,10 @@ import msgspec
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import Feedback, Impression
+from pipelines.feedback.names import Names, read_names, write_names
 from pipelines.feedback.overlays import add_evidence, forget_sessions, life_of, select_lives, write_sessions
 from pipelines.feedback.seen import SeenIndex, read_seen, write_seen
-from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.settings import MS, FeedbackSettings
 from pipelines.feedback.updates import (
     Arrival,
     Change,
@@ -26,7 +27,7 @@ from pipelines.feedback.updates import (
     Shown,
     Waiting,
 )
-from pipelines.learning.evidence import Evidence, EvidenceKey, UsageKey
+from pipelines.learning.evidence import Evidence, EvidenceKey, UsageKey, day_of
 
 _VARIABLES = 30_000  # SQLite takes 32,766 in one statement
 
@@ -35,10 +36,12 @@ _impressions = msgspec.json.Decoder(Impression)
 _feedback: msgspec.json.Decoder[Feedback] = msgspec.json.Decoder(Feedback)
 
 
-def known_to(connection: sqlite3.Connection, seen: SeenIndex, arrivals: Iterable[Arrival]) -> Known:
+def known_to(
+    connection: sqlite3.Connection, seen: SeenIndex, arrivals: Sequence[Arrival], rules: FeedbackSettings
+) -> Known:
     """The part of the state that the events of a batch mention."""
     clock_ms, next_offset = connection.execute("select clock_ms, next_offset from progress").fetchone()
-    known = Known(clock_ms, next_offset)
+    known = Known(clock_ms, next_offset, Names(rules.limits))
     ids = {arrival.fingerprint for arrival in arrivals if arrival.fingerprint}
     queries = {arrival.query for arrival in arrivals if arrival.query}
     # Of one id that was applied again after its time, the last counts.
@@ -54,6 +57,9 @@ def known_to(connection: sqlite3.Connection, seen: SeenIndex, arrivals: Iterable
     for row in _matching(connection, select_lives("where session in"), sessions):
         life = life_of(row)
         known.lives[life.session] = life
+    events = [event for arrival in arrivals if not isinstance(event := arrival.event, InvalidEventError)]
+    principals = {event.principal for event in events} | {shown.impression.principal for shown in known.shown.values()}
+    known.names = read_names(connection, rules.limits, events, principals)
     return known
 
 
@@ -61,6 +67,7 @@ def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSetting
     """Everything a batch changed; the tables then hold what the next batch may need, and no more."""
     add_evidence(connection, change.tally.freeze())
     write_sessions(connection, change.sessions)
+    write_names(connection, change.names, oldest_day=day_of((change.clock_ms - rules.time.window_ms) / MS))
     write_seen(connection, change.seen)
     connection.executemany(
         "insert or replace into shown (offset, query, at_ms, impression, chosen) values (?, ?, ?, ?, ?)",
@@ -87,7 +94,7 @@ def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSetting
 def evidence_in(connection: sqlite3.Connection) -> Evidence:
     """All evidence of the partition."""
     counts = connection.execute("select day, domain, model, agent, intent, parameter, bin, micro from evidence")
-    usage = connection.execute("select day, content_hash, bin, micro from usage")
+    usage = connection.execute("select day, content_hash, bin, principal, micro from usage")
     return Evidence(
         {EvidenceKey(*key): micro for *key, micro in counts}, {UsageKey(*key): micro for *key, micro in usage}
     )

@@ -35,8 +35,9 @@ create table if not exists usage (
     day integer not null,
     content_hash text not null,
     bin text not null,
+    principal text not null,
     micro integer not null,
-    primary key (day, content_hash, bin)
+    primary key (day, content_hash, bin, principal)
 ) without rowid;
 -- Offsets are unique and grow, so what is oldest is what lies first: purging reads only what it deletes.
 create table if not exists seen (
@@ -67,7 +68,8 @@ create table if not exists sessions (
     heard integer not null,             -- offset of the newest record about it
     heard_ms integer not null,          -- the partition's clock then
     pending integer not null,
-    settled integer not null
+    settled integer not null,
+    merged integer                      -- offset of the record that merged it
 );
 create index if not exists sessions_heard on sessions (heard);
 -- What sessions forked from, for their readers: not a function of the log, but of when snapshots were published.
@@ -99,8 +101,9 @@ create table if not exists overlay_usage (
     day integer not null,
     content_hash text not null,
     bin text not null,
+    principal text not null,
     micro integer not null,
-    primary key (session, settled, day, content_hash, bin)
+    primary key (session, settled, day, content_hash, bin, principal)
 ) without rowid;
 create table if not exists dead_letters (
     offset integer primary key,
@@ -114,4 +117,23 @@ create table if not exists dead_letters (
 create table if not exists dead_letter_reasons (
     reason text primary key,
     count integer not null
+) without rowid;
+-- Names that producers choose and that are told apart, numbered in the log's order within their kind.
+create table if not exists names (
+    kind text not null,
+    number integer not null,
+    name text not null,
+    primary key (kind, number)
+) without rowid;
+create unique index if not exists names_by_name on names (kind, name);
+create table if not exists overflow (
+    kind text primary key,
+    events integer not null
+) without rowid;
+-- How much evidence about parameters was drawn by a principal on a day.
+create table if not exists allowances (
+    day integer not null,
+    principal text not null,
+    micro integer not null,
+    primary key (day, principal)
 ) without rowid;

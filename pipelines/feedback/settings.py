@@ -141,6 +141,18 @@ class LimitSettings(BaseModel):
     impression_records: int = Field(gt=0)
     waiting_records: int = Field(gt=0)
     session_records: int = Field(gt=0)
+    principals: int = Field(gt=0)
+    models: int = Field(gt=0)
+    agents: int = Field(gt=0)
+    intents: int = Field(gt=0)
+    lessons: int = Field(gt=0)
+    sources: int = Field(gt=0)
+    principal_daily: float = Field(gt=0.0)
+
+    @cached_property
+    def daily_micro(self) -> int:
+        """`principal_daily` in micro-units."""
+        return round(self.principal_daily * 1_000_000)
 
 
 class UbiSettings(BaseModel):

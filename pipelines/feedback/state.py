@@ -215,7 +215,7 @@ class PartitionState:
                 raise WrongLogError(
                     f"{self._path}: expected records from offset {report.next_offset} on, found {first_offset}"
                 )
-            batch = Batch(ledger.known_to(connection, self._seen, arrivals), connection, self.rules)
+            batch = Batch(ledger.known_to(connection, self._seen, arrivals, self.rules), connection, self.rules)
             yield batch
         if batch.written is not None:
             self._remember(batch.written)

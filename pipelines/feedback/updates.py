@@ -18,12 +18,13 @@ from msgspec import Struct
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import AnyEvent, Feedback, Impression, Selection, SessionPhase
 from pipelines.feedback.credit import chosen_rank, credits_of, tally_click, tally_credits, tally_shown
+from pipelines.feedback.names import Names
 from pipelines.feedback.reports import report_evidence
 from pipelines.feedback.sessions import Life, Sessions
 from pipelines.feedback.settings import MS, FeedbackSettings
 from pipelines.feedback.timing import advance, effective_ms
 from pipelines.learning.binning import Bins
-from pipelines.learning.evidence import day_of
+from pipelines.learning.evidence import MICRO, day_of
 from pipelines.learning.observations import Tally
 from pipelines.runtime.log import Record
 
@@ -95,10 +96,12 @@ class Known:
         shown: Impressions by query fingerprint.
         waiting: Feedback without impression by query fingerprint, in the order of its offsets.
         lives: Sessions by id.
+        names: Those that the batch mentions.
     """
 
     clock_ms: int
     next_offset: int
+    names: Names
     seen: dict[bytes, Moment] = field(default_factory=dict)
     shown: dict[bytes, Shown] = field(default_factory=dict)
     waiting: dict[bytes, list[Waiting]] = field(default_factory=dict)
@@ -119,6 +122,7 @@ class Change:
     clock_ms: int
     next_offset: int
     sessions: Sessions
+    names: Names
     consumed: int = 0
     holes: int = 0
     unjoined: int = 0
@@ -183,9 +187,10 @@ class _Batch:
 
     def __init__(self, known: Known, rules: FeedbackSettings, bins: Bins) -> None:
         self.known = known
-        self.change = Change(known.clock_ms, known.next_offset, Sessions(rules, known.lives))
+        self.change = Change(known.clock_ms, known.next_offset, Sessions(rules, known.lives), known.names)
         self._rules = rules
         self._bins = bins
+        self._names = known.names
         self._window_ms = rules.time.window_ms
 
     def consume(self, arrival: Arrival) -> None:
@@ -212,7 +217,7 @@ class _Batch:
         before = self.known.seen.get(arrival.fingerprint)
         if before and self._remembered(before, self._rules.limits.event_id_records, self._window_ms):
             return Fate.DUPLICATE
-        fate = self._apply(event, arrival.query, moment)
+        fate = self._apply(self._names.bounded(event), arrival.query, moment)
         if fate is Fate.APPLIED:
             self.known.seen[arrival.fingerprint] = self.change.seen[arrival.fingerprint] = moment
         return fate
@@ -226,8 +231,10 @@ class _Batch:
         elif isinstance(event, SessionPhase):
             self._turn(event, moment)
         else:
-            found = report_evidence(event, day=day_of(moment.at_ms / MS), bins=self._bins)
-            self.change.tally_of(event.session_id).note_report(found)
+            day = day_of(moment.at_ms / MS)
+            within = self._names.draw(self._names.principal(event.principal), day, MICRO)
+            found = report_evidence(event, day=day, bins=self._bins)
+            self.change.tally_of(event.session_id).note_report(found, surplus=not within)
         return Fate.APPLIED
 
     def _turn(self, event: SessionPhase, moment: Moment) -> None:
@@ -279,8 +286,13 @@ class _Batch:
         shown = self.known.shown[query]
         found = credits_of(feedback, shown.impression, chosen=shown.chosen, rules=self._rules)
         day = day_of(moment.at_ms / MS)
+        # Whose session it is says the search service, in the impression; a producer could say anything.
+        principal = self._names.principal(shown.impression.principal)
+        within = self._names.draw(principal, day, sum(round(credit.weight * MICRO) for credit in found))
         tally = self.change.tally_of(shown.impression.session_id)
-        tally_credits(tally, found, shown.impression, day=day, bins=self._bins.relevance)
+        tally_credits(
+            tally, found, shown.impression, day=day, bins=self._bins.relevance, principal=principal, surplus=not within
+        )
         if found and isinstance(feedback, Selection):
             # Counted on the day it was shown, as the results it stands among are.
             shown_on = day_of(shown.moment.at_ms / MS)

@@ -21,6 +21,8 @@ RELEVANCE = "relevance"
 
 FOR, AGAINST = "for", "against"
 POSITIVE, NEGATIVE = "positive", "negative"
+SURPLUS = "surplus."
+"""What comes before the parameter of evidence beyond its principal's allowance: kept, and read by nobody (LRN-3)."""
 RETRIEVAL, INCLUSION, REFERENCE = "retrieval", "inclusion", "reference"
 
 
@@ -40,6 +42,7 @@ class Leaf(NamedTuple):
     intent: str
     good: bool
     bins: int
+    surplus: bool = False
 
 
 class Tally:
@@ -53,9 +56,9 @@ class Tally:
 
     def __init__(self) -> None:
         self._outcomes: list[tuple[Leaf, Mapping[str, float], float, float]] = []
-        self._content: dict[tuple[int, str, str], int] = {}
+        self._content: dict[tuple[int, str, str, str], int] = {}
         self._reported: dict[EvidenceKey, int] = {}
-        self._sizes: dict[tuple[int, str, str, str, str], list[int]] = {}
+        self._sizes: dict[tuple[tuple[int, str, str, str, str], bool], list[int]] = {}
         self._examined: dict[Cell, list[int]] = {}
 
     def note(
@@ -67,13 +70,14 @@ class Tally:
         weight: float,
         content_hash: str,
         made: MadeBy | None,
+        principal: str = "",
     ) -> None:
         """Note one outcome whose values are known to be in their ranges; see `observe_outcome`."""
         self._outcomes.append((leaf, signals, math.nan if score is None else score, weight))
-        content = (leaf.day, content_hash, POSITIVE if leaf.good else NEGATIVE)
+        content = (leaf.day, content_hash, POSITIVE if leaf.good else NEGATIVE, principal)
         self._content[content] = self._content.get(content, 0) + round(weight * MICRO)
         if made is not None:
-            sizes = self._sizes.setdefault(leaf[:5], [0] * len(CELLS))
+            sizes = self._sizes.setdefault((leaf[:5], leaf.surplus), [0] * len(CELLS))
             observe_sizes(sizes, made, good=leaf.good, weight=weight)
 
     def note_shown(self, cell: Cell, score: float) -> None:
@@ -86,14 +90,15 @@ class Tally:
         """Note that a result which was shown was clicked."""
         self._examined.setdefault(cell, [0, 0, 0])[2] += MICRO
 
-    def note_use(self, day: int, content_hash: str, bin_: str, weight: float) -> None:
+    def note_use(self, day: int, content_hash: str, bin_: str, weight: float, principal: str = "") -> None:
         """Note that a content was used in some way, `weight` >= 0 times."""
-        content = (day, content_hash, bin_)
+        content = (day, content_hash, bin_, principal)
         self._content[content] = self._content.get(content, 0) + round(weight * MICRO)
 
-    def note_report(self, evidence: Evidence) -> None:
+    def note_report(self, evidence: Evidence, *, surplus: bool = False) -> None:
         """Note what was reported outright."""
-        for key, micro in evidence.counts.items():
+        for reported, micro in evidence.counts.items():
+            key = reported._replace(parameter=SURPLUS + reported.parameter) if surplus else reported
             self._reported[key] = self._reported.get(key, 0) + micro
 
     def freeze(self) -> Evidence:
@@ -105,10 +110,10 @@ class Tally:
                 counts[key] = counts.get(key, 0) + int(masses[place])
         for cell, seen in self._examined.items():
             counts |= {cell_key(cell, kind): mass for kind, mass in zip(KINDS, seen, strict=True) if mass}
-        for scope, sizes in self._sizes.items():
+        for (scope, surplus), sizes in self._sizes.items():
             for (parameter, bin_), mass in zip(CELLS, sizes, strict=True):
                 if mass:
-                    counts[EvidenceKey(*scope, parameter, bin_)] = mass
+                    counts[EvidenceKey(*scope, SURPLUS * surplus + parameter, bin_)] = mass
         return Evidence(counts, {UsageKey(*content): mass for content, mass in self._content.items()})
 
     def _masses(self) -> Iterator[tuple[Leaf, np.ndarray]]:
@@ -238,9 +243,10 @@ def relevance_bin(index: int, bins: int, *, good: bool) -> str:
 
 def _key(leaf: Leaf, place: int) -> EvidenceKey:
     """What the mass at a place of a leaf's masses is kept under."""
+    beside = SURPLUS * leaf.surplus
     if place >= _FIRST_BIN:
-        return EvidenceKey(*leaf[:5], RELEVANCE, relevance_bin(place - _FIRST_BIN, leaf.bins, good=leaf.good))
-    parameter = signal_parameter(_SIGNALS[place // 2], good=leaf.good)
+        return EvidenceKey(*leaf[:5], beside + RELEVANCE, relevance_bin(place - _FIRST_BIN, leaf.bins, good=leaf.good))
+    parameter = beside + signal_parameter(_SIGNALS[place // 2], good=leaf.good)
     return EvidenceKey(*leaf[:5], parameter, AGAINST if place % 2 else FOR)
 
 

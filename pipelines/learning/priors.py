@@ -73,11 +73,16 @@ class DecayPrior(_Section):
 
 
 class UsagePrior(_Section):
-    """Beta(positive, negative) over an item's share of good outcomes, and how fast outcomes are forgotten (FBK-6)."""
+    """Beta(positive, negative) over an item's share of good outcomes, and how fast outcomes are forgotten (FBK-6).
+
+    Attributes:
+        principal_cap: Observations that one principal's outcomes of one content count at most (LRN-3, FBK-11).
+    """
 
     positive: Positive
     negative: Positive
     half_life_days: Positive
+    principal_cap: Positive
 
 
 class RecencyPrior(_Section):
@@ -265,6 +270,9 @@ class QualityPrior(_Section):
         noise_strength: What that is worth, in observations.
         offset: Standard deviation of agents around their model.
         turns: Turns that are kept one by one; later ones share bins.
+        told_turns: Turns at which quality is told to people.
+        hand_off: Where quality is expected to fall below this, another model should take over.
+        horizon: How many turns ahead that is looked for.
     """
 
     start: Share
@@ -275,6 +283,9 @@ class QualityPrior(_Section):
     noise_strength: Positive
     offset: Positive
     turns: Annotated[int, Field(ge=1)]
+    told_turns: tuple[Annotated[int, Field(ge=1)], ...]
+    hand_off: Share
+    horizon: Annotated[int, Field(ge=1)]
 
 
 class IntervalSettings(_Section):

@@ -13,6 +13,7 @@ from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observations import INCLUSION, NEGATIVE, POSITIVE, REFERENCE, RETRIEVAL
 from pipelines.learning.priors import UsagePrior
 from pipelines.learning.recency import Discount, recency
+from pipelines.learning.robustness import capped_share
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -79,19 +80,51 @@ def read_usage(prior: UsagePrior, evidence: Evidence, today: int) -> Usage:
     Time is linear in the number of masses; sums are of whole micro-units, the same in any order.
     """
     rows: dict[str, int] = {}
+    speakers: dict[tuple[str, str], int] = {}
     entries = [
-        (rows.setdefault(key.content_hash, len(rows) + 1), _BINS[key.bin], key.day, micro)
+        (
+            rows.setdefault(key.content_hash, len(rows) + 1),
+            _BINS[key.bin],
+            key.day,
+            micro,
+            speakers.setdefault((key.content_hash, key.principal), len(speakers)),
+        )
         for key, micro in evidence.usage.items()
         if key.bin in _BINS
     ]
-    row, bin_, day, micro = np.array(entries, dtype=np.int64).reshape(-1, 4).T
+    row, bin_, day, micro, speaker = np.array(entries, dtype=np.int64).reshape(-1, 5).T
     ever, counted = (np.zeros((len(rows) + 1, len(_BINS)), dtype=np.int64) for _ in range(2))
     np.add.at(ever, (row, bin_), micro)
     discounted = Discount(today, prior.half_life_days).of_days(micro.astype(np.float64), day)
     np.add.at(counted, (row, bin_), discounted.astype(np.int64))
+    if speakers:
+        _cap(counted, prior.principal_cap, speakers, rows, (speaker, bin_, discounted.astype(np.int64)))
     last = np.full(len(rows) + 1, NEVER, dtype=np.int64)
     np.maximum.at(last, row[micro > 0], day[micro > 0])
     return Usage(rows, _signals(prior, _observations(counted), _observations(ever), last))
+
+
+def _cap(
+    counted: Ints,
+    cap: float,
+    speakers: Mapping[tuple[str, str], int],
+    rows: Mapping[str, int],
+    masses: tuple[Ints, Ints, Ints],
+) -> None:
+    """Take from `counted` what any one principal's outcomes of one content come to beyond the cap (LRN-3).
+
+    Good and bad shrink alike, to whole micro-units. Masses whose principal is not known stay as they are.
+    """
+    speaker, bin_, micro = masses
+    said = np.zeros((len(speakers), len(_BINS)), dtype=np.int64)
+    np.add.at(said, (speaker, bin_), micro)
+    outcomes = np.maximum(said[:, [_BINS[POSITIVE], _BINS[NEGATIVE]]], 0)
+    share = capped_share(outcomes.sum(axis=1) / MICRO, cap)
+    share[[not principal for _, principal in speakers]] = 1.0
+    surplus = outcomes - np.rint(outcomes * share[:, None]).astype(np.int64)
+    row = np.array([rows[content_hash] for content_hash, _ in speakers], dtype=np.int64)
+    for column, place in enumerate((_BINS[POSITIVE], _BINS[NEGATIVE])):
+        np.subtract.at(counted[:, place], row, surplus[:, column])
 
 
 def _observations(micro: Ints) -> Floats:

@@ -70,7 +70,9 @@ def kill_and_compare(store: Path, times: int) -> None:
         producer.close()
         summary = last_life(store, broker.bootstrap)
         values = whole_log(broker.bootstrap, settings)
-    expected = fold_log(values, bins=settings.learning.relevance_bins, weights=settings.feedback.credit.model_dump())
+    weights = settings.feedback.credit.model_dump()
+    weights["principal_daily"] = settings.feedback.limits.principal_daily
+    expected = fold_log(values, bins=settings.learning.relevance_bins, weights=weights)
     sys.stderr.write(f"{times} kills with seed {seed()}, {midway} of them with records left to consume\n")
     assert midway > times // 4
     assert digest_of_stores((store / "updaters").iterdir()) == expected.digest()

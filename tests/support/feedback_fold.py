@@ -136,7 +136,7 @@ def digest_of_stores(folders: Iterable[Path]) -> str:
             "select day, domain, model, agent, intent, parameter, bin, micro from evidence"
         ):
             counts[tuple(key)] += mass
-        for *key, mass in connection.execute("select day, content_hash, bin, micro from usage"):
+        for *key, mass in connection.execute("select day, content_hash, bin, principal, micro from usage"):
             usage[tuple(key)] += mass
         connection.close()
     return digest_of(counts, usage)
@@ -197,6 +197,8 @@ class _Reader:
         self.shown: dict[tuple[str, str], dict[str, Any]] = {}
         self.early: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
         self.lives: dict[str, Life] = {}
+        self.drawn: dict[tuple[str, int], int] = defaultdict(int)
+        self.surplus = ""
 
     def read(self, values: Sequence[bytes | None]) -> None:
         for number, value in enumerate(values):
@@ -289,8 +291,7 @@ class _Reader:
             judged = [result for result in impression["results"] if result["included"]]
             weight = weight / len(judged)
         if weight > 0:
-            for result in judged:
-                self.add(event, impression, result, event["signal"] > 0, weight)
+            self.add_all(event, impression, [(result, event["signal"] > 0, weight) for result in judged])
 
     def use(self, event: dict[str, Any], impression: dict[str, Any]) -> None:
         weight, good = USES[event["type"]]
@@ -310,10 +311,11 @@ class _Reader:
         if result["rank"] in impression["chosen"]:
             return
         self.examine(impression, result, {"clicked": MICRO})
-        self.add(event, impression, result, True, self.weights["selected"] * self.inverse(result))
-        for other in impression["results"]:
-            if max(impression["chosen"], default=0) < other["rank"] < result["rank"]:
-                self.add(event, impression, other, False, self.weights["skipped"] * self.inverse(other))
+        passed = [other for other in impression["results"] if other["rank"] < result["rank"]]
+        passed = [other for other in passed if other["rank"] > max(impression["chosen"], default=0)]
+        skipped = [(other, False, self.weights["skipped"] * self.inverse(other)) for other in passed]
+        chosen = (result, True, self.weights["selected"] * self.inverse(result))
+        self.add_all(event, impression, [chosen, *skipped])
         impression["chosen"].append(result["rank"])
 
     def inverse(self, result: dict[str, Any]) -> float:
@@ -330,6 +332,17 @@ class _Reader:
         for kind, mass in masses.items():
             place.counts[*leaf, "examination", f"{cell}.{kind}"] += mass
 
+    def add_all(
+        self, event: dict[str, Any], impression: dict[str, Any], found: Sequence[tuple[dict[str, Any], bool, float]]
+    ) -> None:
+        """What one piece of feedback says, in full or beside, by what its principal has said that day (LRN-3)."""
+        who = impression["principal"], event["at"] // DAY_MS
+        within = self.drawn[who] < self.weights.get("principal_daily", float("inf")) * MICRO
+        self.drawn[who] += sum(round(weight * MICRO) for _, _, weight in found)
+        self.surplus = "" if within else "surplus."
+        for result, good, weight in found:
+            self.add(event, impression, result, good, weight)
+
     def add(
         self, event: dict[str, Any], impression: dict[str, Any], result: dict[str, Any], good: bool, weight: float
     ) -> None:
@@ -339,10 +352,13 @@ class _Reader:
         mass, counts = round(weight * MICRO), place.counts
         for name, value in result["signals"].items():
             agreed = round(weight * (value if good else 1.0 - value) * MICRO)
-            counts[*leaf, f"signal.{name}.{kind}", "for"] += agreed
-            counts[*leaf, f"signal.{name}.{kind}", "against"] += mass - agreed
-        counts[*leaf, "relevance", f"{min(int(result['score'] * bins), bins - 1):02d}/{bins}.{kind}"] += mass
-        place.usage[day, result["content_hash"], "positive" if good else "negative"] += mass
+            counts[*leaf, f"{self.surplus}signal.{name}.{kind}", "for"] += agreed
+            counts[*leaf, f"{self.surplus}signal.{name}.{kind}", "against"] += mass - agreed
+        counts[
+            *leaf, f"{self.surplus}relevance", f"{min(int(result['score'] * bins), bins - 1):02d}/{bins}.{kind}"
+        ] += mass
+        who = hashlib.blake2b(impression["principal"].encode(), digest_size=8).hexdigest()
+        place.usage[day, result["content_hash"], "positive" if good else "negative", who] += mass
 
 
 def _event(value: bytes | None) -> dict[str, Any] | None:

@@ -34,6 +34,8 @@ PARTITIONS = 2
 POLLS = (1, 2, 3, 7, 50, 5_000)
 HOUR_MS = 3_600_000
 LIVES = 40
+DAILY = 2.0
+"""Observations of a principal that move parameters: so few that they are used up."""
 
 MEMORY = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
 """Where small stores that come and go by the hundred lie: what a crash leaves of a file is simulated."""
@@ -84,10 +86,11 @@ class Simulation:
     def expected(self) -> Folded:
         """What an independent reading of the log comes to."""
         settings = rules()
+        weights = settings.credit.model_dump() | {"principal_daily": DAILY}
         return fold_log(
             [[record.value for record in records] for records in self.records],
             bins=BINS.relevance,
-            weights=settings.credit.model_dump(),
+            weights=weights,
             times=settings.time.model_dump(),
             timestamps=[[record.timestamp for record in records] for records in self.records],
         )
@@ -123,7 +126,10 @@ class Simulation:
     def updater(self) -> Iterator[Updater]:
         """An updater over the store as it is now, with settings of its own."""
         settings = rules(
-            poll_records=self.rng.choice(POLLS), publish_every_s=self.rng.choice((1.0, 5.0)), lock_timeout_s=0.001
+            poll_records=self.rng.choice(POLLS),
+            publish_every_s=self.rng.choice((1.0, 5.0)),
+            lock_timeout_s=0.001,
+            limits__principal_daily=DAILY,
         )
         opened: list[sqlite3.Connection] = []
 
