@@ -16,19 +16,19 @@ def intervals(readings: Sequence[Reading], title: str) -> Figure:
     Raises:
         ValueError: There is nothing to show.
     """
-    drawn = [reading for reading in readings if reading.mean is not None]
+    drawn = [(reading, reading.mean) for reading in readings if reading.mean is not None]
     if not drawn:
         raise ValueError(f"{title}: expected beliefs with means, found none")
     with panels(1, height=1.2 + 0.24 * len(drawn), width=8.0) as (figure, (axes,)):
-        for place, reading in enumerate(reversed(drawn)):
+        for place, (reading, mean) in enumerate(reversed(drawn)):
             colour = NOW if reading.observations > 0.0 else PAST
             if reading.low is not None and reading.high is not None:
                 axes.plot(
                     [reading.low, reading.high], [place, place], color=colour, linewidth=2, solid_capstyle="round"
                 )
             filled = colour if reading.observations > 0.0 else "white"
-            axes.plot([reading.mean], [place], "o", color=colour, markerfacecolor=filled, markersize=6)
-        labels = [f"{reading.scope} · {reading.parameter}" for reading in reversed(drawn)]
+            axes.plot([mean], [place], "o", color=colour, markerfacecolor=filled, markersize=6)
+        labels = [f"{reading.scope} · {reading.parameter}" for reading, _ in reversed(drawn)]
         axes.set_yticks(range(len(drawn)), labels)
         axes.set_ylim(-0.7, len(drawn) - 0.3)
         axes.set_title(title)
