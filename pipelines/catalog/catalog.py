@@ -8,7 +8,7 @@ from pathlib import Path
 from pipelines.catalog.bases import BaseStore
 from pipelines.catalog.generations import GenerationStore
 from pipelines.catalog.learned import LearnedManifest, LearnedState, LearnedStore
-from pipelines.catalog.live import LiveEvidence, LiveToken
+from pipelines.catalog.live import LiveEvidence, LiveToken, Reach
 from pipelines.catalog.memories import MemoryStore
 from pipelines.catalog.overlays import Listing
 from pipelines.catalog.pointer import Pointer, PointerFile
@@ -128,6 +128,10 @@ class Catalog:
     def streamed_evidence(self) -> Evidence:
         """The sum of all updaters' snapshots: what a night takes as its cut."""
         return self._live.streamed()
+
+    def streamed_reach(self) -> tuple[Evidence, Reach]:
+        """The same, and how far into each partition it reaches: which sessions are in it follows from that (LRN-17)."""
+        return self._live.streamed_reach()
 
     def live_evidence(self) -> Evidence:
         """Base of the live learned version + (streamed − cut of the newest one that was ever live)."""

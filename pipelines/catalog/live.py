@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 
-from pipelines.catalog.learned import LearnedState, LearnedStore, read_evidence
-from pipelines.catalog.overlays import Listing, read_listing
+from pipelines.catalog.learned import LearnedState, LearnedStore, read_evidence, read_snapshot
+from pipelines.catalog.overlays import OFFSET_KEY, Listing, read_listing
 from pipelines.catalog.pointer import PointerFile
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import LearnedVersion
@@ -16,6 +17,9 @@ log = logging.getLogger(__name__)
 
 SNAPSHOT_FILE = "evidence.parquet"
 """What each updater replaces atomically below `updaters/<partition>/`."""
+
+Reach = Mapping[str, int]
+"""Offset of the first record that is not in, by partition."""
 
 LiveToken = tuple[tuple[str, int, int, int], ...]
 """Name, inode, size and modification time of every file that live evidence depends on."""
@@ -36,7 +40,13 @@ class LiveEvidence:
 
     def streamed(self) -> Evidence:
         """The sum of all updaters' snapshots."""
-        return Evidence.sum(read_evidence(path) for path in self.snapshots())
+        return self.streamed_reach()[0]
+
+    def streamed_reach(self) -> tuple[Evidence, Reach]:
+        """The sum of all updaters' snapshots, and how far each of the summed reaches into its partition."""
+        read = {path.parent.name: read_snapshot(path) for path in self.snapshots()}
+        reach = {partition: int(facts.get(OFFSET_KEY, b"0")) for partition, (_, facts) in read.items()}
+        return Evidence.sum(evidence for evidence, _ in read.values()), reach
 
     def evidence(self) -> Evidence:
         """Base of the live version + (streamed − cut of the newest version that was ever live).

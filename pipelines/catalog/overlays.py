@@ -28,8 +28,9 @@ log = logging.getLogger(__name__)
 BaseId = NewType("BaseId", str)
 """Names what sessions forked from: see `bases.py`."""
 
-SESSIONS_KEY, BASES_KEY = b"weft.sessions", b"weft.bases"
-"""Metadata of a partition's evidence: the file of its open sessions, and the bases that they forked from."""
+OFFSET_KEY, SESSIONS_KEY, BASES_KEY = b"weft.offset", b"weft.sessions", b"weft.bases"
+"""Metadata of a partition's evidence: offset of the first record that is not in it, the file of its open sessions, and
+the bases that they forked from."""
 
 _ATTEMPTS = 5  # a reader that meets a file which was replaced meanwhile looks up the new name
 _SESSION = "session"

@@ -187,7 +187,7 @@ class FeedbackProducer:
         return self._send(LessonOutcome(**stamp, domain=domain, lesson_id=lesson_id, outcome=outcome))  # type: ignore[arg-type]
 
     def session(self, session_id: str, phase: str, *, principal: str) -> str:
-        """The session starts, suspends, resumes, completes or is abandoned."""
+        """The session starts, suspends, resumes, completes, is abandoned, or is to be unlearned."""
         return self._send(SessionPhase(**self._stamp(session_id, principal), phase=phase))  # type: ignore[arg-type]
 
     def emit(self, answer: Answer) -> None:

@@ -68,7 +68,8 @@ create table if not exists sessions (
     heard integer not null,             -- offset of the newest record about it
     heard_ms integer not null,          -- the partition's clock then
     pending integer not null,
-    settled integer not null
+    settled integer not null,
+    merged integer                      -- offset of the record that merged it
 );
 create index if not exists sessions_heard on sessions (heard);
 -- What sessions forked from, for their readers: not a function of the log, but of when snapshots were published.

@@ -45,6 +45,7 @@ class Life(NamedTuple):
         heard_ms: The partition's clock at that record.
         pending: Events whose evidence is in its overlay.
         settled: Events whose evidence it brought into what all share.
+        merged: Offset of the record that merged it first of what is settled; None where nothing is.
     """
 
     offset: int
@@ -56,6 +57,7 @@ class Life(NamedTuple):
     heard_ms: int
     pending: int = 0
     settled: int = 0
+    merged: int | None = None
 
 
 @dataclass(slots=True)
@@ -122,6 +124,8 @@ class Sessions:
             self._open(work, Life(offset, session, principal, Phase.ACTIVE, clock_ms, offset, clock_ms))
         elif work is not None:
             _TURNS[phase](self, work)
+            if work.life.phase is Phase.COMPLETED and work.life.merged is None:
+                work.life = work.life._replace(merged=offset)
 
     def tally_of(self, session: str, shared: Tally) -> Tally:
         """Where the evidence of one event goes; its session was just heard."""
@@ -178,7 +182,7 @@ class Sessions:
         work.settle = False
         work.unlearn = True
         self._drop(work, Phase.UNLEARNED)
-        work.life = work.life._replace(settled=0)
+        work.life = work.life._replace(settled=0, merged=None)
 
     def _drop(self, work: Work, phase: Phase) -> None:
         self.dropped += work.life.pending
