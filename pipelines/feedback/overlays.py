@@ -7,7 +7,7 @@ that merging sessions in any order, and taking one out again, is exact to the bi
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from pipelines.feedback.sessions import OPEN, Life, Phase, Sessions, Work, silence_ms
@@ -154,9 +154,34 @@ def write_forks(connection: sqlite3.Connection, forks: Iterable[Fork]) -> None:
 def held_sessions(connection: sqlite3.Connection) -> list[HeldSession]:
     """Every open session that has a base, with what it has pending."""
     based = [fork for fork in forks_in(connection) if fork.base and fork.life and fork.life.phase in OPEN]
+    if not based:
+        return []
+    counts, usage = (_pending_by_session(connection, table, fields) for table, fields in _TABLES)
     return [
-        HeldSession(fork.life, fork.base, overlay_in(connection, fork.life, PENDING)) for fork in based if fork.life
+        HeldSession(
+            fork.life,
+            fork.base,
+            Evidence(
+                {EvidenceKey(*key): micro for *key, micro in counts.get(fork.session, ())},
+                {UsageKey(*key): micro for *key, micro in usage.get(fork.session, ())},
+            ),
+        )
+        for fork in based
+        if fork.life
     ]
+
+
+def _pending_by_session(
+    connection: sqlite3.Connection, table: str, fields: Sequence[str]
+) -> dict[int, list[tuple[Any, ...]]]:
+    found: dict[int, list[tuple[Any, ...]]] = {}
+    rows = connection.execute(
+        f"select session, {', '.join(fields)}, micro from overlay_{table} where settled = ?",  # noqa: S608
+        (PENDING,),
+    )
+    for session, *row in rows:
+        found.setdefault(session, []).append(tuple(row))
+    return found
 
 
 def _write_work(connection: sqlite3.Connection, work: Work) -> None:
