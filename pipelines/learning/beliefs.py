@@ -18,6 +18,7 @@ from pipelines.learning.examination import Examination, read_examination
 from pipelines.learning.priors import Priors
 from pipelines.learning.recency import Discount
 from pipelines.learning.reported import Reported
+from pipelines.learning.sizing import SizingBeliefs, read_sizing
 from pipelines.learning.usage import ContentSignals, Usage, read_usage
 from pipelines.learning.weights import believed_weights, sampled_shares
 
@@ -30,6 +31,7 @@ class Beliefs:
     Attributes:
         reported: Beliefs about decay, thresholds, model quality and trust, from what is reported outright.
         examination: Beliefs about how often ranks are looked at, by domain (FBK-10).
+        sizing: Beliefs about sizes of chunks and context, by domain (LRN-9).
 
     Examples:
         >>> from pipelines.settings import load_settings
@@ -44,19 +46,26 @@ class Beliefs:
         priors: Priors,
         agreement: Agreement,
         usage: Usage,
+        *,
         reported: Reported,
         examination: Mapping[Domain, Examination],
+        sizing: SizingBeliefs,
     ) -> None:
         self._priors = priors
         self._agreement = agreement
         self._usage = usage
         self.reported = reported
         self.examination = examination
+        self.sizing = sizing
         self._known: dict[tuple[Node, str, frozenset[Signal]], Mapping[Signal, WeightBelief]] = {}
 
     def trust_multiplier(self, source: str, model: str = ANY) -> float:
         """Factor on the trust level of a source of that type, as that model uses it (LRN-10)."""
         return self.reported.trust_multiplier(source, model)
+
+    def scopes(self) -> list[Scope]:
+        """Where weights were learned: every domain, and every model, agent and intent that was observed in one."""
+        return self._agreement.scopes()
 
     def weights(self, scope: Scope, active: Collection[Signal]) -> Mapping[Signal, WeightBelief]:
         """Belief about the weight of each active signal: shares >= 0 that sum to 1.
@@ -125,6 +134,9 @@ def read_beliefs(priors: Priors, evidence: Evidence, *, now: float) -> Beliefs:
         priors,
         read_agreement(priors, evidence, today),
         read_usage(priors.usage, evidence, today),
-        Reported(priors, evidence, today),
-        read_examination(priors.examination, evidence, Discount(today, priors.recency.project_half_life_days)),
+        reported=Reported(priors, evidence, today),
+        examination=read_examination(
+            priors.examination, evidence, Discount(today, priors.recency.project_half_life_days)
+        ),
+        sizing=read_sizing(priors, evidence, today),
     )

@@ -270,6 +270,9 @@ class QualityPrior(_Section):
         noise_strength: What that is worth, in observations.
         offset: Standard deviation of agents around their model.
         turns: Turns that are kept one by one; later ones share bins.
+        told_turns: Turns at which quality is told to people.
+        hand_off: Where quality is expected to fall below this, another model should take over.
+        horizon: How many turns ahead that is looked for.
     """
 
     start: Share
@@ -280,6 +283,9 @@ class QualityPrior(_Section):
     noise_strength: Positive
     offset: Positive
     turns: Annotated[int, Field(ge=1)]
+    told_turns: tuple[Annotated[int, Field(ge=1)], ...]
+    hand_off: Share
+    horizon: Annotated[int, Field(ge=1)]
 
 
 class IntervalSettings(_Section):

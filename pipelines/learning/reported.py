@@ -78,6 +78,22 @@ class Reported:
         own = by_agent.get(agent) if agent != ANY else None
         return belief if own is None else belief.with_offset(own)
 
+    def agents_of(self, domain: Domain) -> list[str]:
+        """Agents whose decisions in that domain were reviewed."""
+        return sorted({agent for of, agent in self._decisions if of == domain.value and agent != ANY})
+
+    def judged_models(self) -> list[tuple[str, str]]:
+        """Models whose quality was judged, with each agent that it was judged with; `ANY` for all of them together."""
+        return sorted({(model, ANY) for model, _ in self._turns} | {(model, agent) for model, agent in self._turns})
+
+    def verified_sources(self) -> list[tuple[str, str]]:
+        """Types of source that were verified, with each model that used them; `ANY` for all of them together."""
+        return sorted({(source, ANY) for source, _ in self._trust} | {(source, model) for source, model in self._trust})
+
+    def tried_lessons(self) -> list[str]:
+        """Lessons with outcomes."""
+        return sorted(lesson for (lesson,) in self._lessons)
+
     def lesson(self, lesson: str) -> Beta:
         """The share of a lesson's outcomes that are good."""
         prior = self._priors.lessons
@@ -116,7 +132,8 @@ class _PooledTrust:
 
 
 def _beta(level: Pooled, place: int) -> Beta:
-    return Beta(float(level.a[place, 0]), float(level.b[place, 0]))
+    a, b = level.honest
+    return Beta(float(a[place, 0]), float(b[place, 0]), float(level.n[place, 0]))
 
 
 def _pooled_trust(priors: Priors, gathered: Gathered) -> _PooledTrust:

@@ -11,21 +11,49 @@ Evidence of one credited result, of weight w, shown with signal values s in [0, 
     where a result at a rank that is looked at with probability p weighs min(1/p, clip) times a click's or skip's weight
     examination of a shown result: "<rank>/<bin>/<bins>.shown" += 10⁶, ".score" += round(score · 10⁶); ".clicked" += 10⁶
     relevance: "<bin>/<bins>.<good|bad>" += mass;  usage of the content: "positive" or "negative" += mass
+What was retrieved, included or referenced counts under that name in usage, too. Reports are one observation each, under
+the scope they name, in bins of the base settings: 4 per doubling of an age, 20 of confidence, a turn each.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 MICRO = 1_000_000
+USES = {"retrieval": ("retrieved", False), "inclusion": ("included", True), "reference": ("referenced", True)}
 DAY_MS = 86_400_000
+
+
+def _review(event: dict[str, Any]) -> list[tuple[str, str, int]]:
+    place = min(int(event["confidence"] * 20), 19)
+    return [("threshold", f"{place}/20.{'good' if event['good'] else 'bad'}", MICRO)]
+
+
+def _accuracy(event: dict[str, Any]) -> list[tuple[str, str, int]]:
+    place = int(4 * math.log2(max(event["age_hours"], 1.0)))
+    return [("decay", f"{place}/4.{'accurate' if event['accurate'] else 'inaccurate'}", MICRO)]
+
+
+def _quality(event: dict[str, Any]) -> list[tuple[str, str, int]]:
+    found = {"n": 1.0, "sum": event["quality"], "squares": event["quality"] ** 2}
+    return [("quality", f"{event['turn']}/64.{name}", round(value * MICRO)) for name, value in found.items()]
+
+
+REPORTS: dict[str, Callable[[dict[str, Any]], list[tuple[str, str, int]]]] = {
+    "review": _review,
+    "accuracy": _accuracy,
+    "model_quality": _quality,
+    "trust": lambda event: [(f"trust.{event['source']}", "verified" if event["verified"] else "refuted", MICRO)],
+    "lesson_outcome": lambda event: [(f"lesson.{event['lesson_id']}", event["outcome"], MICRO)],
+}
 
 
 @dataclass
@@ -195,6 +223,9 @@ class _Reader:
         if event["type"] == "session":
             self.turn(event["session_id"], event["phase"])
             return "applied"
+        if event["type"] in REPORTS:
+            self.report(event)
+            return "applied"
         query = (event["session_id"], event["query_id"])
         shown = self.shown.get(query)
         if event["type"] == "impression":
@@ -249,6 +280,11 @@ class _Reader:
         if event["type"] == "selection":
             self.choose(event, impression, named[0])
             return
+        if event["type"] in USES:
+            self.use(event, impression)
+            return
+        if event["type"] == "success":
+            event = {**event, "signal": self.weights["success"] / self.weights["explicit"]}
         weight = abs(event["signal"]) * self.weights["explicit"]
         judged = named
         if not named:
@@ -256,6 +292,20 @@ class _Reader:
             weight = weight / len(judged)
         if weight > 0:
             self.add_all(event, impression, [(result, event["signal"] > 0, weight) for result in judged])
+
+    def use(self, event: dict[str, Any], impression: dict[str, Any]) -> None:
+        weight, good = USES[event["type"]]
+        match = event.get("match", 1.0)
+        shown = {result["content_hash"]: result for result in impression["results"]}
+        for name in sorted(set(event["content_hashes"])):
+            self.add(event, impression, shown[name], good, match * self.weights[weight])
+            place = self.place(event["session_id"])
+            place.usage[event["at"] // DAY_MS, name, event["type"]] += round(match * MICRO)
+
+    def report(self, event: dict[str, Any]) -> None:
+        scope = (event.get("domain", "general"), event.get("model", "*"), event.get("agent", "*"), "*")
+        for parameter, bin_, mass in REPORTS[event["type"]](event):
+            self.place(event["session_id"]).counts[event["at"] // DAY_MS, *scope, parameter, bin_] += mass
 
     def choose(self, event: dict[str, Any], impression: dict[str, Any], result: dict[str, Any]) -> None:
         if result["rank"] in impression["chosen"]:
