@@ -37,10 +37,12 @@ class Forks:
             if life is None or life.phase not in OPEN:
                 changed.append(self._ended(fork))
             elif fork.base not in known or fork.started_ms != life.started_ms:
-                changed.append(fork._replace(base=self._fork(), started_ms=life.started_ms, settled=life.settled))
+                changed.append(fork._replace(base=self._base, started_ms=life.started_ms, settled=life.settled))
         self._state.note_forks(changed)
 
-    def _fork(self) -> BaseId:
+    @cached_property
+    def _base(self) -> BaseId:
+        """One for all sessions that started since the last time."""
         return self._catalog.bases.fork(at=self._state.report().clock_ms / 1000)
 
     def _ended(self, fork: Fork) -> Fork:
