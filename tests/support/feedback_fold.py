@@ -297,10 +297,12 @@ class _Reader:
         weight, good = USES[event["type"]]
         match = event.get("match", 1.0)
         shown = {result["content_hash"]: result for result in impression["results"]}
-        for name in sorted(set(event["content_hashes"])):
-            self.add(event, impression, shown[name], good, match * self.weights[weight])
+        named = [shown[name] for name in sorted(set(event["content_hashes"]))]
+        self.add_all(event, impression, [(result, good, match * self.weights[weight]) for result in named])
+        for result in named:
             place = self.place(event["session_id"])
-            place.usage[event["at"] // DAY_MS, name, event["type"]] += round(match * MICRO)
+            key = event["at"] // DAY_MS, result["content_hash"], event["type"], fingerprint(impression["principal"])
+            place.usage[key] += round(match * MICRO)
 
     def report(self, event: dict[str, Any]) -> None:
         scope = (event.get("domain", "general"), event.get("model", "*"), event.get("agent", "*"), "*")
@@ -357,8 +359,8 @@ class _Reader:
         counts[
             *leaf, f"{self.surplus}relevance", f"{min(int(result['score'] * bins), bins - 1):02d}/{bins}.{kind}"
         ] += mass
-        who = hashlib.blake2b(impression["principal"].encode(), digest_size=8).hexdigest()
-        place.usage[day, result["content_hash"], "positive" if good else "negative", who] += mass
+        kind = "positive" if good else "negative"
+        place.usage[day, result["content_hash"], kind, fingerprint(impression["principal"])] += mass
 
 
 def _event(value: bytes | None) -> dict[str, Any] | None:
@@ -368,3 +370,7 @@ def _event(value: bytes | None) -> dict[str, Any] | None:
         return None
     # The traffic's own garbage: everything in it that is JSON lacks a principal.
     return event if "principal" in event else None
+
+
+def fingerprint(principal: str) -> str:
+    return hashlib.blake2b(principal.encode(), digest_size=8).hexdigest()
