@@ -294,9 +294,10 @@ class _Batch:
             tally, found, shown.impression, day=day, bins=self._bins.relevance, principal=principal, surplus=not within
         )
         if found and isinstance(feedback, Selection):
-            # Counted on the day it was shown, as the results it stands among are.
-            shown_on = day_of(shown.moment.at_ms / MS)
-            tally_click(tally, feedback, shown.impression, self._rules.credit, day=shown_on)
+            if within:
+                # Counted on the day it was shown, as the results it stands among are.
+                shown_on = day_of(shown.moment.at_ms / MS)
+                tally_click(tally, feedback, shown.impression, self._rules.credit, day=shown_on)
             self._keep(query, shown._replace(chosen=(*shown.chosen, chosen_rank(feedback, shown.impression))))
 
     def _keep(self, query: bytes, shown: Shown) -> None:
