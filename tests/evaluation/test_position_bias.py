@@ -46,7 +46,8 @@ class Learner:
     """A source of snapshots whose beliefs are those of the evidence it has been taught."""
 
     def __init__(self, settings: Settings, catalog: Catalog) -> None:
-        self._live = CatalogSource(catalog, settings.priors, clock=lambda: NOW)
+        held = settings.retrieval.sessions_held
+        self._live = CatalogSource(catalog, settings.priors, clock=lambda: NOW, sessions_held=held)
         self._priors = settings.priors
         self.evidence = Evidence()
 
