@@ -10,6 +10,7 @@ import io
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import NewType
@@ -35,6 +36,7 @@ the bases that they forked from."""
 _ATTEMPTS = 5  # a reader that meets a file which was replaced meanwhile looks up the new name
 _SESSION = "session"
 _FACTS: Mapping[str, pa.DataType] = {_SESSION: pa.string(), "base": pa.string(), "started_ms": pa.int64()}
+_MARK = tuple({"kind": _SESSION, "day": 0, "micro": 0}.get(name, "") for name in SCHEMA.names)
 OVERLAY_SCHEMA = pa.schema([*((name, kind) for name, kind in _FACTS.items()), *SCHEMA])
 """Rows of evidence, each with its session; one further row per session, of kind "session", carries no evidence."""
 
@@ -59,10 +61,16 @@ class Listing:
     """The open sessions of some partitions at one time; immutable."""
 
     def __init__(self, tables: Iterable[pa.Table] = ()) -> None:
-        self._slices: dict[str, list[pa.Table]] = {}
-        for table in tables:
+        self._tables = tuple(tables)
+
+    @cached_property
+    def _slices(self) -> dict[str, list[pa.Table]]:
+        """Rows by session; looked for only where a search names its session."""
+        slices: dict[str, list[pa.Table]] = {}
+        for table in self._tables:
             for session, some in _by_session(table):
-                self._slices.setdefault(session, []).append(some)
+                slices.setdefault(session, []).append(some)
+        return slices
 
     def __len__(self) -> int:
         return len(self._slices)
@@ -85,8 +93,14 @@ class Listing:
 
 def sessions_table(sessions: Iterable[OpenSession]) -> pa.Table:
     """One table of schema `OVERLAY_SCHEMA`, sorted by session."""
-    tables = [_rows_of(each) for each in sorted(sessions, key=lambda each: each.session_id)]
-    return pa.concat_tables(tables) if tables else OVERLAY_SCHEMA.empty_table()
+    rows: list[tuple[object, ...]] = []
+    for session in sorted(sessions, key=lambda each: each.session_id):
+        facts = (session.session_id, session.base, session.started_ms)
+        rows.append((*facts, *_MARK))
+        rows += ((*facts, *row) for row in session.overlay.rows())
+    columns = zip(*rows, strict=True) if rows else [()] * len(OVERLAY_SCHEMA)
+    arrays = [pa.array(column, type=part.type) for column, part in zip(columns, OVERLAY_SCHEMA, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=OVERLAY_SCHEMA)
 
 
 def read_listing(snapshots: Sequence[Path]) -> Listing:
@@ -128,29 +142,20 @@ def _sessions_beside(snapshot: Path) -> pa.Table | None:
             continue
         except (pa.ArrowInvalid, OSError) as error:
             raise CorruptionError(f"{path}: expected open sessions, found: {error}; remove it") from error
+        if not table.schema.equals(OVERLAY_SCHEMA):
+            raise CorruptionError(f"{path}: expected columns {OVERLAY_SCHEMA.names}, found {table.schema.names}")
         return table.replace_schema_metadata(None)
     log.warning("%s: its sessions are replaced faster than they are read; they see what all see", snapshot)
     return None
 
 
 def _by_session(table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    if not table.schema.equals(OVERLAY_SCHEMA):
-        raise CorruptionError(f"open sessions: expected columns {OVERLAY_SCHEMA.names}, found {table.schema.names}")
     if not len(table):
         return
     codes = table[_SESSION].combine_chunks().dictionary_encode().indices.to_numpy()
     edges = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(table)]
     for begin, end in pairwise(edges):
         yield table[_SESSION][begin].as_py(), table.slice(begin, end - begin)
-
-
-def _rows_of(session: OpenSession) -> pa.Table:
-    evidence = session.overlay.to_table()
-    marker = {name: [""] for name in SCHEMA.names} | {"kind": [_SESSION], "day": [0], "micro": [0]}
-    rows = pa.concat_tables([pa.table(marker, schema=SCHEMA), evidence])
-    facts = (session.session_id, session.base, session.started_ms)
-    columns = [pa.array([fact] * len(rows), kind) for fact, kind in zip(facts, _FACTS.values(), strict=True)]
-    return pa.Table.from_arrays([*columns, *rows.columns], schema=OVERLAY_SCHEMA)
 
 
 def _evidence_of(rows: pa.Table) -> Evidence:

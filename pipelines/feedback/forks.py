@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from functools import cached_property
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.overlays import BaseId
@@ -12,7 +13,7 @@ from pipelines.domain.ids import SessionId
 from pipelines.feedback.overlays import SETTLED, Fork
 from pipelines.feedback.sessions import OPEN, Phase
 from pipelines.feedback.state import PartitionState
-from pipelines.learning.conflicts import conflicts
+from pipelines.learning.conflicts import Sides, conflicts, sides_of
 
 
 class Forks:
@@ -21,6 +22,7 @@ class Forks:
     def __init__(self, catalog: Catalog, state: PartitionState) -> None:
         self._catalog = catalog
         self._state = state
+        self._read: dict[BaseId, Sides] = {}
 
     def follow(self) -> None:
         """Fork what started since the last time, and let go of what ended; durable when this returns.
@@ -35,10 +37,12 @@ class Forks:
             if life is None or life.phase not in OPEN:
                 changed.append(self._ended(fork))
             elif fork.base not in known or fork.started_ms != life.started_ms:
-                changed.append(fork._replace(base=self._fork(), started_ms=life.started_ms, settled=life.settled))
+                changed.append(fork._replace(base=self._base, started_ms=life.started_ms, settled=life.settled))
         self._state.note_forks(changed)
 
-    def _fork(self) -> BaseId:
+    @cached_property
+    def _base(self) -> BaseId:
+        """One for all sessions that started since the last time."""
         return self._catalog.bases.fork(at=self._state.report().clock_ms / 1000)
 
     def _ended(self, fork: Fork) -> Fork:
@@ -55,11 +59,20 @@ class Forks:
         if life is None or fork.settled:
             return None  # what was settled before the fork cannot be told from what came after
         try:
-            before = self._catalog.bases.read(BaseId(fork.base)).evidence
+            before = self._before(BaseId(fork.base))
         except StoreError:
             return None  # what it forked from is gone, and with it what others added since
-        mine = self._state.overlay(life.session, SETTLED)
-        now = self._catalog.live_evidence_with(self._state.partition, self._state.evidence() - mine)
-        found = conflicts(before, session=mine, others=now - before, margin=rules.margin, strength=rules.strength)
+        mine = sides_of(self._state.overlay(life.session, SETTLED))
+        found = conflicts(before, self._now, mine, margin=rules.margin, strength=rules.strength)
         shown = [asdict(conflict) for conflict in found[: rules.reported]]
         return json.dumps({"conflicts": len(found), "widest": shown})
+
+    def _before(self, base: BaseId) -> Sides:
+        if base not in self._read:
+            self._read[base] = sides_of(self._catalog.bases.read(base).evidence)
+        return self._read[base]
+
+    @cached_property
+    def _now(self) -> Sides:
+        """What is known now, with everything that this partition has merged."""
+        return sides_of(self._catalog.live_evidence_with(self._state.partition, self._state.evidence()))

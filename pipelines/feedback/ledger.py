@@ -53,11 +53,11 @@ def known_to(
     waiting = "select query, offset, at_ms, feedback from waiting where query in"
     for query, offset, at_ms, feedback in sorted(_matching(connection, waiting, queries)):
         known.waiting.setdefault(query, []).append(Waiting(Moment(offset, at_ms), _feedback.decode(feedback)))
-    sessions = {event.session_id for arrival in arrivals if not isinstance(event := arrival.event, InvalidEventError)}
+    events = [event for arrival in arrivals if not isinstance(event := arrival.event, InvalidEventError)]
+    sessions = {event.session_id for event in events}
     for row in _matching(connection, select_lives("where session in"), sessions):
         life = life_of(row)
         known.lives[life.session] = life
-    events = [event for arrival in arrivals if not isinstance(event := arrival.event, InvalidEventError)]
     principals = {event.principal for event in events} | {shown.impression.principal for shown in known.shown.values()}
     known.names = read_names(connection, rules.limits, events, principals)
     return known

@@ -19,7 +19,7 @@ from enum import StrEnum
 
 from msgspec import structs
 
-from pipelines.domain.events import AnyEvent, LessonOutcome, Trust
+from pipelines.domain.events import AnyEvent, Impression, LessonOutcome, Report, Trust
 from pipelines.domain.ranking import ANY
 from pipelines.feedback.settings import LimitSettings
 
@@ -27,6 +27,10 @@ OVERFLOW = "overflow"
 """Stands for every name beyond its kind's limit."""
 
 _BYTES = 8  # of a principal's fingerprint
+
+
+Naming = Impression | Report
+"""Events whose names evidence is kept under."""
 
 
 class Kind(StrEnum):
@@ -73,8 +77,11 @@ class Names:
     overflowed: Counter[Kind] = field(default_factory=Counter)
     _principals: dict[str, str] = field(default_factory=dict)
 
-    def bounded(self, event: AnyEvent) -> AnyEvent:
-        """The event, with names beyond their limits replaced by `OVERFLOW`."""
+    def bounded(self, event: Naming) -> Naming:
+        """The event, with names beyond their limits replaced by `OVERFLOW`.
+
+        Feedback needs none of this: its evidence goes to the names of the impression that it answers.
+        """
         changes = {
             kind.value: OVERFLOW
             for kind, name in _names_of(event)
@@ -120,7 +127,8 @@ def read_names(
     fingerprints = {OVERFLOW, *map(principal_fingerprint, principals)}
     wanted: set[tuple[Kind, str]] = set()
     for event in events:
-        wanted.update(_names_of(event))
+        if isinstance(event, Naming):
+            wanted.update(_names_of(event))
     wanted |= {(Kind.PRINCIPAL, fingerprint) for fingerprint in fingerprints}
     for kind in Kind:
         count = connection.execute("select max(number) from names where kind = ?", (kind,)).fetchone()[0]
@@ -155,7 +163,7 @@ def overflow_in(connection: sqlite3.Connection) -> Mapping[str, int]:
     return dict(connection.execute("select kind, events from overflow order by kind").fetchall())
 
 
-def _names_of(event: AnyEvent) -> Iterable[tuple[Kind, str]]:
+def _names_of(event: Naming) -> Iterable[tuple[Kind, str]]:
     yield Kind.MODEL, event.model
     yield Kind.AGENT, event.agent
     intent = getattr(event, "intent", ANY)

@@ -7,7 +7,7 @@ that merging sessions in any order, and taking one out again, is exact to the bi
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from pipelines.feedback.sessions import OPEN, Life, Phase, Sessions, Work, silence_ms
@@ -45,11 +45,15 @@ def add_evidence(connection: sqlite3.Connection, evidence: Evidence) -> None:
 
 def write_sessions(connection: sqlite3.Connection, sessions: Sessions) -> None:
     """Everything a batch did to sessions."""
+    works = [*sessions.forgotten, *sessions.works.values()]
+    for work in works:
+        _move_stored(connection, work)
+    settled = [(work.life, work.settled_evidence()) for work in works if work.settled]
+    add_evidence(connection, Evidence.sum(evidence for _, evidence in settled))
+    _add_rows(connection, SETTLED, settled)
+    _add_rows(connection, PENDING, [(work.life, work.pending.freeze()) for work in works])
     for work in sessions.forgotten:
-        _write_work(connection, work)
         _delete(connection, work.life)
-    for work in sessions.works.values():
-        _write_work(connection, work)
     connection.executemany(
         f"insert or replace into sessions ({_LIFE}) values ({', '.join('?' * len(Life._fields))})",  # noqa: S608
         [work.life for work in sessions.works.values()],
@@ -59,13 +63,15 @@ def write_sessions(connection: sqlite3.Connection, sessions: Sessions) -> None:
 def forget_sessions(connection: sqlite3.Connection, *, next_offset: int, clock_ms: int, rules: FeedbackSettings) -> int:
     """Delete sessions that are forgotten, and end those that fell silent; how many events lose their evidence."""
     dropped = 0
-    forgotten = "where heard < ? or heard_ms < ? order by heard"
-    horizon = (next_offset - rules.limits.session_records, clock_ms - rules.time.session_kept_ms)
-    for life in _lives(connection, forgotten, horizon):
+    # Who was heard of later was heard of at a later clock: the first one to be kept says how far to look.
+    kept = "select heard from sessions where heard_ms >= ? order by heard limit 1"
+    first = connection.execute(kept, (clock_ms - rules.time.session_kept_ms,)).fetchone()
+    oldest = max(next_offset - rules.limits.session_records, first[0] if first else next_offset)
+    for life in _lives(connection, "where heard < ?", (oldest,)):
         dropped += life.pending
         _delete(connection, life)
     for phase in OPEN:
-        silent = "where phase = ? and heard_ms < ? order by heard"
+        silent = "where phase = ? and heard_ms < ?"
         for life in _lives(connection, silent, (phase, clock_ms - silence_ms(phase, rules))):
             dropped += life.pending
             _drop_rows(connection, life, PENDING)
@@ -154,12 +160,38 @@ def write_forks(connection: sqlite3.Connection, forks: Iterable[Fork]) -> None:
 def held_sessions(connection: sqlite3.Connection) -> list[HeldSession]:
     """Every open session that has a base, with what it has pending."""
     based = [fork for fork in forks_in(connection) if fork.base and fork.life and fork.life.phase in OPEN]
+    if not based:
+        return []
+    counts, usage = (_pending_by_session(connection, table, fields) for table, fields in _TABLES)
     return [
-        HeldSession(fork.life, fork.base, overlay_in(connection, fork.life, PENDING)) for fork in based if fork.life
+        HeldSession(
+            fork.life,
+            fork.base,
+            Evidence(
+                {EvidenceKey(*key): micro for *key, micro in counts.get(fork.session, ())},
+                {UsageKey(*key): micro for *key, micro in usage.get(fork.session, ())},
+            ),
+        )
+        for fork in based
+        if fork.life
     ]
 
 
-def _write_work(connection: sqlite3.Connection, work: Work) -> None:
+def _pending_by_session(
+    connection: sqlite3.Connection, table: str, fields: Sequence[str]
+) -> dict[int, list[tuple[Any, ...]]]:
+    found: dict[int, list[tuple[Any, ...]]] = {}
+    rows = connection.execute(
+        f"select session, {', '.join(fields)}, micro from overlay_{table} where settled = ?",  # noqa: S608
+        (PENDING,),
+    )
+    for session, *row in rows:
+        found.setdefault(session, []).append(tuple(row))
+    return found
+
+
+def _move_stored(connection: sqlite3.Connection, work: Work) -> None:
+    """What becomes of the rows that a session had before the batch."""
     life = work.life
     if work.unlearn:
         _move_into_shared(connection, life, SETTLED, sign=-1)
@@ -169,10 +201,6 @@ def _write_work(connection: sqlite3.Connection, work: Work) -> None:
         _settle_rows(connection, life)
     if work.settle or work.drop:
         _drop_rows(connection, life, PENDING)
-    settled = work.settled_evidence()
-    add_evidence(connection, settled)
-    _add_rows(connection, life, SETTLED, settled)
-    _add_rows(connection, life, PENDING, work.pending.freeze())
 
 
 def _move_into_shared(connection: sqlite3.Connection, life: Life, kind: int, *, sign: int) -> None:
@@ -204,13 +232,14 @@ def _settle_rows(connection: sqlite3.Connection, life: Life) -> None:
         )
 
 
-def _add_rows(connection: sqlite3.Connection, life: Life, kind: int, evidence: Evidence) -> None:
-    for (table, fields), rows in zip(_TABLES, _rows_of(evidence), strict=True):
+def _add_rows(connection: sqlite3.Connection, kind: int, overlays: Iterable[tuple[Life, Evidence]]) -> None:
+    found = [(life.offset, _rows_of(evidence)) for life, evidence in overlays if not evidence.is_empty]
+    for index, (table, fields) in enumerate(_TABLES):
         places = ", ".join("?" * (len(fields) + 3))
         connection.executemany(
             f"insert into overlay_{table} (session, settled, {', '.join(fields)}, micro) values ({places})"  # noqa: S608
             " on conflict do update set micro = micro + excluded.micro",
-            [(life.offset, kind, *row) for row in rows],
+            [(offset, kind, *row) for offset, rows in found for row in rows[index]],
         )
 
 

@@ -217,7 +217,7 @@ class _Batch:
         before = self.known.seen.get(arrival.fingerprint)
         if before and self._remembered(before, self._rules.limits.event_id_records, self._window_ms):
             return Fate.DUPLICATE
-        fate = self._apply(self._names.bounded(event), arrival.query, moment)
+        fate = self._apply(event, arrival.query, moment)
         if fate is Fate.APPLIED:
             self.known.seen[arrival.fingerprint] = self.change.seen[arrival.fingerprint] = moment
         return fate
@@ -226,10 +226,10 @@ class _Batch:
         self.change.sessions.hear(event.session_id, moment.offset, self.change.clock_ms)
         if isinstance(event, Feedback):
             return self._answer(query, event, moment)
-        if isinstance(event, Impression):
-            self._show(query, event, moment)
-        elif isinstance(event, SessionPhase):
+        if isinstance(event, SessionPhase):
             self._turn(event, moment)
+        elif isinstance(event := self._names.bounded(event), Impression):
+            self._show(query, event, moment)
         else:
             day = day_of(moment.at_ms / MS)
             within = self._names.draw(self._names.principal(event.principal), day, MICRO)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pipelines.learning.evidence import MICRO, Evidence
@@ -10,8 +10,10 @@ from pipelines.learning.observations import AGAINST, FOR, NEGATIVE, POSITIVE
 
 _SIDES: Mapping[str, int] = {FOR: 0, AGAINST: 1, POSITIVE: 0, NEGATIVE: 1}
 
-Masses = dict[tuple[str, ...], list[int]]
-"""Micro-units for and against, by scope and parameter, all days together."""
+_NONE = (0, 0)
+
+Sides = dict[tuple[str, ...], list[int]]
+"""Micro-units for and against, by place: domain, model, agent, intent and parameter; or "usage" and a content hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +21,6 @@ class Conflict:
     """A rate that a session moved one way, while others moved it the other way.
 
     Attributes:
-        place: Domain, model, agent, intent and parameter; or "usage" and a content hash.
         before: The rate at the fork, in (0, 1).
         session_shift, others_shift: Where each alone moved it; of opposite signs.
         session_mass, others_mass: Observations behind each.
@@ -38,53 +39,57 @@ class Conflict:
         return min(abs(self.session_shift), abs(self.others_shift))
 
 
-def conflicts(fork: Evidence, *, session: Evidence, others: Evidence, margin: float, strength: float) -> list[Conflict]:
+def sides_of(evidence: Evidence) -> Sides:
+    """The masses for and against every rate that evidence speaks about, all days together."""
+    sides: Sides = {}
+    for key, micro in evidence.counts.items():
+        if (side := _SIDES.get(key.bin)) is not None:
+            place = (key.domain, key.model, key.agent, key.intent, key.parameter)
+            sides.setdefault(place, [0, 0])[side] += micro
+    for used, micro in evidence.usage.items():
+        if (side := _SIDES.get(used.bin)) is not None:
+            sides.setdefault(("usage", used.content_hash), [0, 0])[side] += micro
+    return sides
+
+
+def conflicts(before: Sides, after: Sides, session: Sides, *, margin: float, strength: float) -> list[Conflict]:
     """Every rate that both moved, in opposite directions and each by at least `margin`; the widest apart first.
 
-    rate = (strength / 2 + mass for) / (strength + mass for + mass against)
+    rate = (strength / 2 + mass for) / (strength + mass for + mass against); what others did is after − before − session
 
-    The merge itself needs no decision: masses add up, so that more evidence wins. This is for people.
+    The merge itself needs no decision: masses add up, so that more evidence wins. This is for people. It looks at what
+    the session spoke about, however much is known besides.
 
     Args:
-        fork: What both started from.
+        before: What both started from.
+        after: What is known with the session merged.
         session: What the session added.
-        others: What everybody else added meanwhile.
         margin: In (0, 1).
         strength: Pseudo-observations of a rate of one half, > 0: few outcomes move no rate far.
     """
-    mine, theirs = _masses(session), _masses(others)
-    both = mine.keys() & theirs.keys()
-    before = _masses(fork, both)
-    found = []
-    for place in both:
-        start = before.get(place, [0, 0])
-        rate = _rate(start, [0, 0], strength)
-        conflict = Conflict(
-            place,
-            rate,
-            _rate(start, mine[place], strength) - rate,
-            _rate(start, theirs[place], strength) - rate,
-            sum(mine[place]) / MICRO,
-            sum(theirs[place]) / MICRO,
-        )
-        if conflict.session_shift * conflict.others_shift < 0.0 and conflict.margin >= margin:
-            found.append(conflict)
-    return sorted(found, key=lambda conflict: (-conflict.margin, conflict.place))
+    met = (
+        _met(place, before.get(place, _NONE), after.get(place, _NONE), mine, strength)
+        for place, mine in session.items()
+    )
+    found = [one for one in met if one.session_shift * one.others_shift < 0.0 and one.margin >= margin]
+    return sorted(found, key=lambda one: (-one.margin, one.place))
 
 
-def _masses(evidence: Evidence, only: set[tuple[str, ...]] | None = None) -> Masses:
-    masses: Masses = {}
-    for key, micro in evidence.counts.items():
-        place: tuple[str, ...] = (key.domain, key.model, key.agent, key.intent, key.parameter)
-        if key.bin in _SIDES and (only is None or place in only):
-            masses.setdefault(place, [0, 0])[_SIDES[key.bin]] += micro
-    for used, micro in evidence.usage.items():
-        place = ("usage", used.content_hash)
-        if used.bin in _SIDES and (only is None or place in only):
-            masses.setdefault(place, [0, 0])[_SIDES[used.bin]] += micro
-    return masses
+def _met(
+    place: tuple[str, ...], before: Sequence[int], after: Sequence[int], mine: Sequence[int], strength: float
+) -> Conflict:
+    theirs = [now - then - own for now, then, own in zip(after, before, mine, strict=True)]
+    rate = _rate(before, _NONE, strength)
+    return Conflict(
+        place,
+        rate,
+        _rate(before, mine, strength) - rate,
+        _rate(before, theirs, strength) - rate,
+        sum(mine) / MICRO,
+        sum(theirs) / MICRO,
+    )
 
 
-def _rate(start: list[int], more: list[int], strength: float) -> float:
+def _rate(start: Sequence[int], more: Sequence[int], strength: float) -> float:
     good, bad = (max(here + there, 0) / MICRO for here, there in zip(start, more, strict=True))
     return (strength / 2 + good) / (strength + good + bad)

@@ -115,7 +115,7 @@ class Evidence:
 
     def to_table(self) -> pa.Table:
         """One table of schema `SCHEMA`, sorted, so that equal evidence makes equal tables."""
-        rows = self._rows()
+        rows = self.rows()
         columns = zip(*rows, strict=True) if rows else [()] * len(SCHEMA)
         arrays = [pa.array(column, type=part.type) for column, part in zip(columns, SCHEMA, strict=True)]
         return pa.Table.from_arrays(arrays, schema=SCHEMA)
@@ -152,11 +152,12 @@ class Evidence:
     def digest(self) -> str:
         """SHA-256 over the sorted rows, 64 hex digits: equal for equal evidence, on any machine."""
         digest = hashlib.sha256()
-        for row in self._rows():
+        for row in self.rows():
             digest.update(json.dumps(row, separators=(",", ":")).encode() + b"\n")
         return digest.hexdigest()
 
-    def _rows(self) -> list[tuple[str | int, ...]]:
+    def rows(self) -> list[tuple[str | int, ...]]:
+        """The rows of `to_table`."""
         parameters = [(_PARAMETER, *key, "", "", micro) for key, micro in sorted(self.counts.items())]
         usage = [
             (_USAGE, key.day, "", "", "", "", "", key.bin, key.content_hash, key.principal, micro)

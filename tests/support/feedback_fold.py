@@ -298,15 +298,17 @@ class _Reader:
         weight, good = USES[event["type"]]
         match = event.get("match", 1.0)
         shown = {result["content_hash"]: result for result in impression["results"]}
-        for name in sorted(set(event["content_hashes"])):
-            self.add(event, impression, shown[name], good, match * self.weights[weight])
-            place = self.place(event["session_id"])
-            place.usage[event["at"] // DAY_MS, name, event["type"]] += round(match * MICRO)
+        named = [shown[name] for name in dict.fromkeys(event["content_hashes"])]
+        self.add_all(event, impression, [(result, good, match * self.weights[weight]) for result in named])
+        usage, who = self.place(event["session_id"]).usage, fingerprint(impression["principal"])
+        for result in named:
+            usage[event["at"] // DAY_MS, result["content_hash"], event["type"], who] += round(match * MICRO)
 
     def report(self, event: dict[str, Any]) -> None:
         scope = (event.get("domain", "general"), event.get("model", "*"), event.get("agent", "*"), "*")
+        beside = self.draw(event["principal"], event["at"] // DAY_MS, MICRO)
         for parameter, bin_, mass in REPORTS[event["type"]](event):
-            self.place(event["session_id"]).counts[event["at"] // DAY_MS, *scope, parameter, bin_] += mass
+            self.place(event["session_id"]).counts[event["at"] // DAY_MS, *scope, beside + parameter, bin_] += mass
 
     def choose(self, event: dict[str, Any], impression: dict[str, Any], result: dict[str, Any]) -> None:
         if result["rank"] in impression["chosen"]:
@@ -338,12 +340,16 @@ class _Reader:
         self, event: dict[str, Any], impression: dict[str, Any], found: Sequence[tuple[dict[str, Any], bool, float]]
     ) -> None:
         """What one piece of feedback says, in full or beside, by what its principal has said that day (LRN-3)."""
-        who = impression["principal"], event["at"] // DAY_MS
-        within = self.drawn[who] < self.weights.get("principal_daily", float("inf")) * MICRO
-        self.drawn[who] += sum(round(weight * MICRO) for _, _, weight in found)
-        self.surplus = "" if within else "surplus."
+        said = sum(round(weight * MICRO) for _, _, weight in found)
+        self.surplus = self.draw(impression["principal"], event["at"] // DAY_MS, said)
         for result, good, weight in found:
             self.add(event, impression, result, good, weight)
+
+    def draw(self, principal: str, day: int, micro: int) -> str:
+        """Draw on an allowance; what stands before the parameter's name: nothing where any was left."""
+        within = self.drawn[principal, day] < self.weights.get("principal_daily", float("inf")) * MICRO
+        self.drawn[principal, day] += micro
+        return "" if within else "surplus."
 
     def add(
         self, event: dict[str, Any], impression: dict[str, Any], result: dict[str, Any], good: bool, weight: float
@@ -359,8 +365,12 @@ class _Reader:
         counts[
             *leaf, f"{self.surplus}relevance", f"{min(int(result['score'] * bins), bins - 1):02d}/{bins}.{kind}"
         ] += mass
-        who = hashlib.blake2b(impression["principal"].encode(), digest_size=8).hexdigest()
+        who = fingerprint(impression["principal"])
         place.usage[day, result["content_hash"], "positive" if good else "negative", who] += mass
+
+
+def fingerprint(principal: str) -> str:
+    return hashlib.blake2b(principal.encode(), digest_size=8).hexdigest()
 
 
 def _event(value: bytes | None) -> dict[str, Any] | None:
