@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -20,9 +21,6 @@ from pipelines.runtime.cluster import connect
 from pipelines.runtime.stages import HERE, ON_CLUSTER, Executor
 from pipelines.settings import load_settings
 from tests.support.ingestion import SLOW, WORDS, a_plan
-
-NO_WORKERS = ("IDLE", "DashboardAgent", "RuntimeEnvAgent")
-"""Idle processes, and those without which a node is lost, and a driver with it."""
 
 WAYS = ("index.shards=3", "extraction.enabled=true")
 
@@ -57,16 +55,13 @@ def killing(point: Point) -> Watch:
     return watch
 
 
-def busy_workers(process: psutil.Process) -> list[psutil.Process]:
-    """Ray's workers below a process that are at work."""
+def workers_titled(process: psutil.Process, title: str) -> list[psutil.Process]:
+    """Ray's workers below a process that are at work of that title."""
     found = []
     for child in process.children(recursive=True):
-        try:
-            title = " ".join(child.cmdline())
-        except (psutil.NoSuchProcess, psutil.ZombieProcess):
-            continue
-        if title.startswith("ray::") and not any(name in title for name in NO_WORKERS):
-            found.append(child)
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+            if " ".join(child.cmdline()).startswith(f"ray::{title}"):
+                found.append(child)
     return found
 
 
