@@ -95,6 +95,14 @@ class SessionMachine(RuleBasedStateMachine):
         self.turn(name, "start", "nothing")
         self.speak(name, signal, content, False, then)
 
+    @rule(name=names, phases=st.lists(st.sampled_from(("start", *PHASES)), min_size=2, max_size=5), then=THEN)
+    def burst(self, name: str, phases: list[str], then: str) -> None:
+        """Several lives of a session in one batch, and something learned in each."""
+        for phase in phases:
+            self.turn(name, phase, "nothing")
+            self.speak(name, 1.0, 1, False, "nothing")
+        self.read_on(then)
+
     @rule(back=st.integers(1, 8), then=THEN)
     def retry(self, back: int, then: str) -> None:
         """A producer that was not answered sends an event once more."""
