@@ -15,8 +15,8 @@ from pipelines.feedback.state import STATE_FILE, PartitionState
 from pipelines.feedback.updater import UPDATERS, Progress, partition_folder
 from pipelines.runtime.files import write_atomically
 
-METRICS_FILE = "metrics.prom"
-"""Below `updaters/`, replaced whole about once a second while updaters run."""
+METRICS_FILE = "logs/feedback.prom"
+"""In a store, replaced whole about once a second while updaters run."""
 
 _COUNTERS = ("consumed", "applied", "duplicate", "dead_lettered", "late", "holes", "unjoined", "dropped")
 
@@ -74,7 +74,7 @@ def prometheus(found: Iterable[Sample]) -> str:
 
 def write_metrics(store: Path, standings: Sequence[Progress], *, now: float) -> Path:
     """Replace the file that scrapers read."""
-    path = store / UPDATERS / METRICS_FILE
+    path = store / METRICS_FILE
     write_atomically(path, prometheus(samples(store, standings, now=now)).encode())
     return path
 

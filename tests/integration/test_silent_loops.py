@@ -65,7 +65,7 @@ def test_status_says_so(store: Path) -> None:
 
 def test_metrics_are_a_file_that_can_be_scraped(store: Path) -> None:
     """FBK-12: lag from the high watermark, counts, reasons, age of the checkpoint, size."""
-    lines = (store / "updaters/metrics.prom").read_text(encoding="utf-8").splitlines()
+    lines = (store / "logs/feedback.prom").read_text(encoding="utf-8").splitlines()
     values = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
     consumed = 3 * ANSWERS + RULES.sources.verdicts + 30 + 1
     assert values['weft_feedback_lag_records{partition="0"}'] == "0"
