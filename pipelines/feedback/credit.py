@@ -23,7 +23,7 @@ from pipelines.domain.events import (
 )
 from pipelines.feedback.attribution import Method
 from pipelines.feedback.settings import CreditSettings, FeedbackSettings
-from pipelines.learning.examination import cell_of
+from pipelines.learning.looks import Page
 from pipelines.learning.observations import INCLUSION, REFERENCE, RETRIEVAL, Leaf, Tally
 
 
@@ -110,19 +110,16 @@ def tally_credits(
 
 def tally_shown(tally: Tally, impression: Impression, rules: CreditSettings, *, day: int) -> None:
     """Count what was shown where: the ground that clicks are counted on (FBK-10)."""
-    model, agent = impression.model, impression.agent
-    for result in impression.results:
-        cell = cell_of(result, day, model=model, agent=agent, bins=rules.score_bins)
-        if cell is not None and result.score is not None and result.rank <= rules.ranks:
-            tally.note_shown(cell, result.score)
+    tally.looks.show(_page(impression, rules, day), impression.results)
 
 
 def tally_click(tally: Tally, selection: Selection, impression: Impression, rules: CreditSettings, *, day: int) -> None:
     """Count a click that its impression knows nothing of yet."""
-    result = _shown(selection.content_hash, impression)
-    cell = cell_of(result, day, model=impression.model, agent=impression.agent, bins=rules.score_bins)
-    if cell is not None and result.rank <= rules.ranks:
-        tally.note_clicked(cell)
+    tally.looks.click(_page(impression, rules, day), _shown(selection.content_hash, impression))
+
+
+def _page(impression: Impression, rules: CreditSettings, day: int) -> Page:
+    return Page(day, impression.model, impression.agent, rules.ranks, rules.score_bins)
 
 
 def chosen_rank(selection: Selection, impression: Impression) -> int:

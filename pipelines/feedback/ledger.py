@@ -17,6 +17,7 @@ from pipelines.feedback.names import Names, read_names, write_names
 from pipelines.feedback.overlays import add_evidence, forget_sessions, life_of, select_lives, write_sessions
 from pipelines.feedback.seen import SeenIndex, read_seen, write_seen
 from pipelines.feedback.settings import MS, FeedbackSettings
+from pipelines.feedback.sources import write_heard
 from pipelines.feedback.updates import (
     Arrival,
     Change,
@@ -69,6 +70,7 @@ def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSetting
     write_sessions(connection, change.sessions)
     write_names(connection, change.names, oldest_day=day_of((change.clock_ms - rules.time.window_ms) / MS))
     write_seen(connection, change.seen)
+    write_heard(connection, change.heard)
     connection.executemany(
         "insert or replace into shown (offset, query, at_ms, impression, chosen) values (?, ?, ?, ?, ?)",
         [(*_shown_row(query, shown),) for query, shown in change.shown.items()],

@@ -93,6 +93,10 @@ class Names:
             changes["lesson_id"] = changes.pop(Kind.LESSON)
         return structs.replace(event, **changes)
 
+    def agent(self, name: str) -> str:
+        """An agent's name as it is counted under: those that no other event made known share one."""
+        return name if name == ANY or (Kind.AGENT, name) in self.known else OVERFLOW
+
     def principal(self, name: str) -> str:
         """The fingerprint that a principal is kept under."""
         found = self._principals.get(name)

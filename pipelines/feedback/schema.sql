@@ -138,3 +138,11 @@ create table if not exists allowances (
     micro integer not null,
     primary key (day, principal)
 ) without rowid;
+-- Applied events by source and type: who shows results, and who says what became of them.
+create table if not exists heard (
+    kind text not null,
+    name text not null,
+    what text not null,
+    events integer not null,
+    primary key (kind, name, what)
+) without rowid;

@@ -177,6 +177,16 @@ class MergeSettings(BaseModel):
     reported: int = Field(gt=0)
 
 
+class SourceSettings(BaseModel):
+    """From when on the silence, or the noise, of a source means something (FBK-12)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    impressions: int = Field(gt=0)
+    verdicts: int = Field(gt=0)
+    rate_factor: float = Field(gt=1.0)
+
+
 class FeedbackSettings(BaseModel):
     """The topic, the updaters, and the rules events are judged by."""
 
@@ -203,5 +213,6 @@ class FeedbackSettings(BaseModel):
     attribution: AttributionSettings
     time: TimeSettings
     limits: LimitSettings
+    sources: SourceSettings
     ubi: UbiSettings
     merge: MergeSettings

@@ -34,6 +34,7 @@ from pipelines.feedback.overlays import (
 from pipelines.feedback.seen import SeenIndex, index_of_seen
 from pipelines.feedback.sessions import Life
 from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.sources import Heard, heard_in
 from pipelines.feedback.updates import Arrival, Change, Known
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.log import LogFacts
@@ -290,6 +291,11 @@ class PartitionState:
         life = self.session(session_id)
         with self._errors():
             return Evidence() if life is None else overlay_in(self._connection, life, kind)
+
+    def heard(self) -> Heard:
+        """Applied events by source and type; readable by anyone."""
+        with self._errors():
+            return heard_in(self._connection)
 
     def dead_letters(self, *, from_offset: int, at_most: int) -> list[KeptDeadLetter]:
         """The oldest dead letters from an offset on; readable by anyone."""

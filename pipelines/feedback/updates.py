@@ -22,6 +22,7 @@ from pipelines.feedback.names import Names
 from pipelines.feedback.reports import report_evidence
 from pipelines.feedback.sessions import Life, Sessions
 from pipelines.feedback.settings import MS, FeedbackSettings
+from pipelines.feedback.sources import Heard, note
 from pipelines.feedback.timing import advance, effective_ms
 from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import MICRO, day_of
@@ -123,6 +124,7 @@ class Change:
     next_offset: int
     sessions: Sessions
     names: Names
+    heard: Heard = field(default_factory=Counter)
     consumed: int = 0
     holes: int = 0
     unjoined: int = 0
@@ -219,6 +221,7 @@ class _Batch:
             return Fate.DUPLICATE
         fate = self._apply(event, arrival.query, moment)
         if fate is Fate.APPLIED:
+            note(self.change.heard, event, self._names.agent(event.agent), self._names.principal(event.principal))
             self.known.seen[arrival.fingerprint] = self.change.seen[arrival.fingerprint] = moment
         return fate
 

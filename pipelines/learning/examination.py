@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from pipelines.domain.documents import Domain
-from pipelines.domain.events import ShownResult
 from pipelines.domain.ranking import ANY
 from pipelines.learning.beta import confidence
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
@@ -55,14 +54,6 @@ class Cell(NamedTuple):
     rank: int
     score_bin: int
     bins: int
-
-
-def cell_of(result: ShownResult, day: int, *, model: str, agent: str, bins: int) -> Cell | None:
-    """Where a shown result is counted; nowhere, where another engine ranked it and its score is unknown."""
-    if result.score is None:
-        return None
-    score_bin = min(int(result.score * bins), bins - 1)
-    return Cell(day, result.domain.value, model, agent, result.rank, score_bin, bins)
 
 
 def cell_key(cell: Cell, kind: str) -> EvidenceKey:

@@ -13,7 +13,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey, UsageKey
-from pipelines.learning.examination import KINDS, Cell, cell_key
+from pipelines.learning.looks import Looks
 from pipelines.learning.size_observations import CELLS, observe_sizes
 
 RELEVANCE = "relevance"
@@ -52,14 +52,14 @@ class Tally:
     `observe_outcome` states, so that the sums are the same integers.
     """
 
-    __slots__ = ("_content", "_examined", "_outcomes", "_reported", "_sizes")
+    __slots__ = ("_content", "_outcomes", "_reported", "_sizes", "looks")
 
     def __init__(self) -> None:
         self._outcomes: list[tuple[Leaf, Mapping[str, float], float, float]] = []
         self._content: dict[tuple[int, str, str, str], int] = {}
         self._reported: dict[EvidenceKey, int] = {}
         self._sizes: dict[tuple[tuple[int, str, str, str, str], bool], list[int]] = {}
-        self._examined: dict[Cell, list[int]] = {}
+        self.looks = Looks()
 
     def note(
         self,
@@ -80,16 +80,6 @@ class Tally:
             sizes = self._sizes.setdefault((leaf[:5], leaf.surplus), [0] * len(CELLS))
             observe_sizes(sizes, made, good=leaf.good, weight=weight)
 
-    def note_shown(self, cell: Cell, score: float) -> None:
-        """Note that a result was shown: the ground that clicks are counted on (FBK-10)."""
-        masses = self._examined.setdefault(cell, [0, 0, 0])
-        masses[0] += MICRO
-        masses[1] += round(score * MICRO)
-
-    def note_clicked(self, cell: Cell) -> None:
-        """Note that a result which was shown was clicked."""
-        self._examined.setdefault(cell, [0, 0, 0])[2] += MICRO
-
     def note_use(self, day: int, content_hash: str, bin_: str, weight: float, principal: str = "") -> None:
         """Note that a content was used in some way, `weight` >= 0 times."""
         content = (day, content_hash, bin_, principal)
@@ -108,8 +98,7 @@ class Tally:
             for place in np.flatnonzero(masses).tolist():
                 key = _key(leaf, place)
                 counts[key] = counts.get(key, 0) + int(masses[place])
-        for cell, seen in self._examined.items():
-            counts |= {cell_key(cell, kind): mass for kind, mass in zip(KINDS, seen, strict=True) if mass}
+        counts |= self.looks.counts()
         for (scope, surplus), sizes in self._sizes.items():
             for (parameter, bin_), mass in zip(CELLS, sizes, strict=True):
                 if mass:

@@ -23,6 +23,7 @@ from pipelines.domain.errors import StoreError, WeftError
 from pipelines.domain.ids import GenerationId
 from pipelines.indexes.manifest import Manifest
 from pipelines.serving.dlq import dlq
+from pipelines.serving.feedback_status import feedback
 from pipelines.serving.learned import learned
 from pipelines.serving.sessions import sessions
 from pipelines.serving.ubi import send_ubi
@@ -38,6 +39,7 @@ generations = typer.Typer(no_args_is_help=True, help="Immutable, complete sets o
 weft.add_typer(generations, name="generations")
 weft.add_typer(learned, name="learned")
 weft.add_typer(dlq, name="dlq")
+weft.add_typer(feedback, name="feedback")
 weft.add_typer(sessions, name="sessions")
 weft.command("ubi")(send_ubi)
 

@@ -14,7 +14,7 @@ from pipelines.domain.errors import CorruptionError
 from pipelines.feedback.checkpoints import checkpoints_in, write_checkpoint
 from pipelines.feedback.updater import Updater, partition_folder
 from pipelines.runtime.log import Record
-from tests.support.feedback_events import BINS, NOON, RULES, rules
+from tests.support.feedback_events import BINS, NOON, WEIGHTS, rules
 from tests.support.feedback_fold import digest_of_stores, fold_log
 from tests.support.feedback_simulation import MEMORY
 from tests.support.feedback_source import FakeLog, FakeSource
@@ -25,7 +25,7 @@ RECORDS = [
     Record(0, offset, NOON + offset, key, value)
     for offset, (key, value) in enumerate(traffic(random.Random(8), SIZE, start_ms=NOON, duplicates=0.1, garbage=0.1))
 ]
-EXPECTED = fold_log([[record.value for record in RECORDS]], bins=BINS.relevance, weights=RULES.credit.model_dump())
+EXPECTED = fold_log([[record.value for record in RECORDS]], bins=BINS.relevance, weights=WEIGHTS)
 SETTINGS = rules(poll_records=20)
 PAGE = 4096
 

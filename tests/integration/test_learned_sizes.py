@@ -67,10 +67,11 @@ def feedback(store: Path, *, queries: int) -> Iterator[object]:
             topic = TOPICS[number % len(TOPICS)]
             query = Query(text=f"about the {topic}", query_id=QueryId(f"q{number}"), k=5)
             answer = searcher.search(query)
-            yield impression_of(answer, **stamp(f"shown-{number}"))
+            who = f"user-{number}"  # one alone may move parameters by some answers a day only
+            yield impression_of(answer, **stamp(f"shown-{number}", principal=who))
             for rank, result in enumerate(answer.results):
                 verdict = 1.0 if result.uris[0].endswith("short.md") else -1.0
-                facts = stamp(f"verdict-{number}-{rank}")
+                facts = stamp(f"verdict-{number}-{rank}", principal=who)
                 yield Explicit(**facts, query_id=query.query_id, signal=verdict, content_hash=result.content_hash)
 
 

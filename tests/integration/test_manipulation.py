@@ -123,18 +123,21 @@ def test_a_flood_costs_others_next_to_nothing(tmp_path: Path) -> None:
             facts = {"query_id": f"q{query}", "event_id": f"q{query}-{place}", **user}
             verdict = explicit(1.0 if relevant[place] else -1.0, 1, **facts)
             events.append(structs.replace(verdict, content_hash=hashes[place]))
-    bad = [hashes[int(np.argmin(relevant + 0.001 * signals[:, 0]))] for signals, relevant, hashes in collection]
     flood = []
     for number in range(1_000):
-        query = number % 60
-        low = shown(1, content_hash=bad[query], signals={"vector": 0.05, "lexical": 0.05})
+        signals, relevant, hashes = collection[number % 60]
+        # What an attacker praises is what the search service showed, with the signals it had.
+        bad = min(np.flatnonzero(relevant == 0).tolist(), key=lambda place: float(signals[place].sum()))
+        values = {"vector": float(signals[bad, 0]), "lexical": float(signals[bad, 1])}
         who = {"session_id": f"m{number}", "principal": "mallory"}
-        flood.append(impression(f"m{number}", [low], **who))
+        flood.append(impression(f"m{number}", [shown(1, content_hash=hashes[bad], signals=values)], **who))
         for vote in range(10):
             verdict = explicit(1.0, 1, query_id=f"m{number}", event_id=f"m{number}-{vote}", **who)
-            flood.append(structs.replace(verdict, content_hash=bad[query]))
-    honest = learned(tmp_path / "honest", events)
-    both = learned(tmp_path / "both", [*events, *flood])
+            flood.append(structs.replace(verdict, content_hash=hashes[bad]))
+    # The sessions of one principal reach every partition, each of which grants an allowance.
+    everywhere = rules(limits__principal_daily=RULES.partitions * RULES.limits.principal_daily)
+    honest = learned(tmp_path / "honest", events, everywhere)
+    both = learned(tmp_path / "both", [*events, *flood], everywhere)
     before, after = (ndcg(believed(evidence), collection) for evidence in (honest, both))
     assert ndcg(believed(Evidence()), collection) < before
     assert before - after <= 0.01, (before, after)

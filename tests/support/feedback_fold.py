@@ -9,7 +9,8 @@ Evidence of one credited result, of weight w, shown with signal values s in [0, 
     mass = round(w · 10⁶); agreed = round(w · s · 10⁶) if good, round(w · (1 − s) · 10⁶) if bad
     signal.<name>.<good|bad>: "for" += agreed, "against" += mass − agreed
     where a result at a rank that is looked at with probability p weighs min(1/p, clip) times a click's or skip's weight
-    examination of a shown result: "<rank>/<bin>/<bins>.shown" += 10⁶, ".score" += round(score · 10⁶); ".clicked" += 10⁶
+    examination of a shown result: "<rank>/<bin>/<bins>.shown" += 10⁶, ".score" += round(score · 10⁶); of a click
+        that is not surplus ".clicked" += 10⁶
     relevance: "<bin>/<bins>.<good|bad>" += mass;  usage of the content: "positive" or "negative" += mass
 What was retrieved, included or referenced counts under that name in usage, too. Reports are one observation each, under
 the scope they name, in bins of the base settings: 4 per doubling of an age, 20 of confidence, a turn each.
@@ -312,12 +313,13 @@ class _Reader:
     def choose(self, event: dict[str, Any], impression: dict[str, Any], result: dict[str, Any]) -> None:
         if result["rank"] in impression["chosen"]:
             return
-        self.examine(impression, result, {"clicked": MICRO})
         passed = [other for other in impression["results"] if other["rank"] < result["rank"]]
         passed = [other for other in passed if other["rank"] > max(impression["chosen"], default=0)]
         skipped = [(other, False, self.weights["skipped"] * self.inverse(other)) for other in passed]
         chosen = (result, True, self.weights["selected"] * self.inverse(result))
         self.add_all(event, impression, [chosen, *skipped])
+        if not self.surplus:
+            self.examine(impression, result, {"clicked": MICRO})
         impression["chosen"].append(result["rank"])
 
     def inverse(self, result: dict[str, Any]) -> float:

@@ -26,16 +26,15 @@ NOON = int(time.time() // 86_400 * 86_400 + 43_200) * 1000 - 86_400_000
 
 # Small batches make many commits, so that kills fall into and between them.
 _PACED = ("--set", "feedback.poll_records=5", "--set", "feedback.publish_every_s=0.02")
-_CHECKPOINTS = ("--set", "feedback.checkpoint_records=50")
+_CHECKPOINTS = ("--set", "feedback.checkpoint_records=500")
 
 
 def command(store: Path, bootstrap: str, *more: str, program: Sequence[str] = ("-m", "jobs.update")) -> list[str]:
-    place = ("--local", "--store", str(store), "--bootstrap", bootstrap)
-    return [sys.executable, *program, *place, *_PACED, *_CHECKPOINTS, *more]
+    return [sys.executable, *program, "--local", "--store", str(store), "--bootstrap", bootstrap, *more]
 
 
 def start(store: Path, bootstrap: str, *program: str) -> subprocess.Popen[bytes]:
-    arguments = command(store, bootstrap, program=program) if program else command(store, bootstrap)
+    arguments = command(store, bootstrap, *_PACED, *_CHECKPOINTS, program=program or ("-m", "jobs.update"))
     return subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
