@@ -90,7 +90,7 @@ def opened(settings: Settings) -> Iterator[Searcher]:
             f"expected a live generation in {settings.storage.root}, found none: run `python -m jobs.reindex --source "
             f"PATH --store {settings.storage.root}` first"
         )
-    source = CatalogSource(catalog, settings.priors, clock=system_clock)
+    source = CatalogSource(catalog, settings.priors, clock=system_clock, sessions_held=settings.retrieval.sessions_held)
     with Searcher(source, load_encoder(settings.embedding), settings.retrieval, clock=system_clock) as searcher:
         yield searcher
 

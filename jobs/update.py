@@ -11,6 +11,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,7 +26,9 @@ from pipelines.consolidation.champion import ChampionFollower
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.feedback.actors import Task, run_updaters
+from pipelines.feedback.metrics import standings_of, write_metrics
 from pipelines.feedback.updater import Progress
+from pipelines.learning.binning import bins_of
 from pipelines.runtime.clock import system_clock
 from pipelines.settings import Settings
 
@@ -60,18 +63,29 @@ def update(
         every_s=settings.consolidation.follow_every_s,
         clock=system_clock,
     )
+    root = Path(settings.storage.root)
+    started = time.monotonic()
+
+    def show(found: Sequence[Progress]) -> None:
+        live.update(_table(found), refresh=True)
+        write_metrics(root, found, now=system_clock())
+
     with Live(console=_job.stderr, auto_refresh=False, transient=True) as live:
         standings = run(
             settings,
             local=local,
             until_caught_up=until_caught_up,
             stop=_stopped_by_signals(),
-            on_progress=lambda found: live.update(_table(found), refresh=True),
+            on_progress=show,
             on_tick=follower.tick if not until_caught_up else lambda: None,
         )
     follower.close(settings.tracking.http_timeout_s)
     _job.stderr.print(_table(standings))
-    _job.emit(summary(standings), as_json=as_json)
+    seconds = time.monotonic() - started
+    flagged = [source.as_json() for source in standings_of(root, settings.feedback)[1] if source.flags]
+    for source in flagged:
+        _job.stderr.print(f"{source['kind']} {source['name']}: {source['flags']}")
+    _job.emit(summary(standings) | {"flagged": flagged, "seconds": round(seconds, 3)}, as_json=as_json)
     require_balance(standings)
 
 
@@ -90,7 +104,7 @@ def run(
         store=Path(settings.storage.root).absolute(),
         kafka=settings.kafka,
         feedback=settings.feedback,
-        bins=settings.learning.relevance_bins,
+        bins=bins_of(settings.learning, settings.priors.quality),
         unreachable_s=patience,
     )
     return run_updaters(

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from pipelines.catalog.bases import BaseStore
 from pipelines.catalog.generations import GenerationStore
 from pipelines.catalog.learned import LearnedManifest, LearnedState, LearnedStore
-from pipelines.catalog.live import LiveEvidence, LiveToken
+from pipelines.catalog.live import LiveEvidence, LiveToken, Reach
+from pipelines.catalog.memories import MemoryStore
+from pipelines.catalog.overlays import Listing
 from pipelines.catalog.pointer import Pointer, PointerFile
 from pipelines.domain.ids import GenerationId, LearnedVersion
 from pipelines.indexes.generation import Generation
@@ -24,6 +27,8 @@ class Catalog:
         self._generations = GenerationStore(root, self._pointer)
         self._learned = LearnedStore(root, self._pointer)
         self._live = LiveEvidence(root, self._pointer, self._learned)
+        self.bases = BaseStore(root, self._pointer, self._live)
+        self.memories = MemoryStore(root)
 
     def pointer(self) -> Pointer:
         """What is live now."""
@@ -124,6 +129,10 @@ class Catalog:
         """The sum of all updaters' snapshots: what a night takes as its cut."""
         return self._live.streamed()
 
+    def streamed_reach(self) -> tuple[Evidence, Reach]:
+        """The same, and how far into each partition it reaches: which sessions are in it follows from that (LRN-17)."""
+        return self._live.streamed_reach()
+
     def live_evidence(self) -> Evidence:
         """Base of the live learned version + (streamed − cut of the newest one that was ever live)."""
         return self._live.evidence()
@@ -131,3 +140,19 @@ class Catalog:
     def live_token(self) -> LiveToken:
         """A value that changes whenever `live_evidence` may have; costs a few file lookups."""
         return self._live.token()
+
+    def listing(self) -> Listing:
+        """The sessions that are open now, and what each has learned by itself.
+
+        Raises:
+            CorruptionError: A file is not what was written.
+        """
+        return self._live.listing()
+
+    def snapshots(self) -> list[Path]:
+        """The evidence file of every partition."""
+        return self._live.snapshots()
+
+    def live_evidence_with(self, partition: int, evidence: Evidence) -> Evidence:
+        """What would be live if one partition had published this evidence."""
+        return self._live.given_partition(partition, evidence)

@@ -167,9 +167,14 @@ def read_evidence(path: Path) -> Evidence:
         CorruptionError: The file is not what was written.
         FileNotFoundError: There is none.
     """
+    return read_snapshot(path)[0]
+
+
+def read_snapshot(path: Path) -> tuple[Evidence, Mapping[bytes, bytes]]:
+    """The evidence in a Parquet file, and the metadata written with it; errors as in `read_evidence`."""
     try:
         table = pq.read_table(io.BytesIO(path.read_bytes()), page_checksum_verification=True)
-        return Evidence.from_table(table.replace_schema_metadata(None))
+        return Evidence.from_table(table.replace_schema_metadata(None)), table.schema.metadata or {}
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, StoreError) as error:
         if isinstance(error, FileNotFoundError):
             raise

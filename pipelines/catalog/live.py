@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 
-from pipelines.catalog.learned import LearnedState, LearnedStore, read_evidence
+from pipelines.catalog.learned import LearnedState, LearnedStore, read_evidence, read_snapshot
+from pipelines.catalog.overlays import OFFSET_KEY, Listing, read_listing
 from pipelines.catalog.pointer import PointerFile
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import LearnedVersion
@@ -15,6 +17,9 @@ log = logging.getLogger(__name__)
 
 SNAPSHOT_FILE = "evidence.parquet"
 """What each updater replaces atomically below `updaters/<partition>/`."""
+
+Reach = Mapping[str, int]
+"""Offset of the first record that is not in, by partition."""
 
 LiveToken = tuple[tuple[str, int, int, int], ...]
 """Name, inode, size and modification time of every file that live evidence depends on."""
@@ -29,9 +34,19 @@ class LiveEvidence:
         self._learned = learned
         self._read: dict[LearnedVersion, LearnedState] = {}
 
+    def snapshots(self) -> list[Path]:
+        """What every updater published last."""
+        return sorted((self._root / "updaters").glob(f"*/{SNAPSHOT_FILE}"))
+
     def streamed(self) -> Evidence:
         """The sum of all updaters' snapshots."""
-        return Evidence.sum(read_evidence(path) for path in self._snapshots())
+        return self.streamed_reach()[0]
+
+    def streamed_reach(self) -> tuple[Evidence, Reach]:
+        """The sum of all updaters' snapshots, and how far each of the summed reaches into its partition."""
+        read = {path.parent.name: read_snapshot(path) for path in self.snapshots()}
+        reach = {partition: int(facts.get(OFFSET_KEY, b"0")) for partition, (_, facts) in read.items()}
+        return Evidence.sum(evidence for evidence, _ in read.values()), reach
 
     def evidence(self) -> Evidence:
         """Base of the live version + (streamed − cut of the newest version that was ever live).
@@ -42,18 +57,36 @@ class LiveEvidence:
         """
         # Pointer first: a version is published before it goes live, so that every pair met this way was once in force.
         pointer = self._pointer.read()
-        base = self._base(pointer.learned)
-        if pointer.decided is None:
-            return base + self.streamed()
+        return self.given(pointer.learned, pointer.decided, self.streamed())
+
+    def given(self, learned: LearnedVersion | None, decided: LearnedVersion | None, streamed: Evidence) -> Evidence:
+        """What would be live with these versions in force and that much streamed."""
+        base = self._base(learned)
+        if decided is None:
+            return base + streamed
         try:
-            return base + (self.streamed() - self._state(pointer.decided).cut)
+            return base + (streamed - self._state(decided).cut)
         except CorruptionError as error:
             log.warning("nothing streamed counts until the next version is published: %s", error)
             return base
 
+    def given_partition(self, partition: int, evidence: Evidence) -> Evidence:
+        """What would be live if one partition had published this evidence."""
+        pointer = self._pointer.read()
+        others = (read_evidence(path) for path in self.snapshots() if path.parent.name != str(partition))
+        return self.given(pointer.learned, pointer.decided, Evidence.sum([evidence, *others]))
+
+    def listing(self) -> Listing:
+        """The sessions that are open now.
+
+        Raises:
+            CorruptionError: A file is not what was written.
+        """
+        return read_listing(self.snapshots())
+
     def token(self) -> LiveToken:
         """A value that changes whenever live evidence may have; costs a few file lookups."""
-        watched = [self._pointer.path, *self._snapshots()]
+        watched = [self._pointer.path, *self.snapshots()]
         return tuple(stamp for path in watched if (stamp := _stamp(path)) is not None)
 
     def _base(self, version: LearnedVersion | None) -> Evidence:
@@ -78,9 +111,6 @@ class LiveEvidence:
         in_use = {pointer.learned, pointer.decided}
         self._read = {known: kept for known, kept in self._read.items() if known in in_use} | {version: state}
         return state
-
-    def _snapshots(self) -> list[Path]:
-        return sorted((self._root / "updaters").glob(f"*/{SNAPSHOT_FILE}"))
 
 
 def _stamp(path: Path) -> tuple[str, int, int, int] | None:

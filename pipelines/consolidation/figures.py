@@ -50,12 +50,12 @@ _AGES = {1: "1 h", 24: "1 day", 24 * 7: "1 week", 24 * 30: "1 month", 24 * 365: 
 
 def weights(after: Weights, before: Weights) -> Figure:
     """One panel per domain: every signal's weight with its 90 % interval, and where it stood before."""
-    with _panels(len(after), height=3.1, sharex=True) as (figure, panels):
-        for axes, (domain, beliefs) in zip(panels, after.items(), strict=False):
+    with panels(len(after), height=3.1, sharex=True) as (figure, shown):
+        for axes, (domain, beliefs) in zip(shown, after.items(), strict=False):
             _weights_panel(axes, domain, beliefs, before.get(domain, {}))
         furthest = max(belief.high for beliefs in after.values() for belief in beliefs.values())
-        panels[0].set_xlim(-0.015, 1.06 * furthest)  # shared: room for a marker at 0 and for the widest interval
-        _legend(figure, panels[0])
+        shown[0].set_xlim(-0.015, 1.06 * furthest)  # shared: room for a marker at 0 and for the widest interval
+        _legend(figure, shown[0])
         figure.suptitle("Learned weights, by domain", x=0.012, ha="left", fontsize=14, fontweight="bold")
     return figure
 
@@ -90,7 +90,7 @@ def _weights_panel(
 
 def movers(moved: Sequence[Move]) -> Figure:
     """The weights that moved most since the live version, in percentage points of the score."""
-    with _panels(1, height=max(2.6, 0.36 * len(moved) + 1.5), width=8.0) as (figure, (axes,)):
+    with panels(1, height=max(2.6, 0.36 * len(moved) + 1.5), width=8.0) as (figure, (axes,)):
         names = [f"{move.domain.value} · {move.signal.value.replace('_', ' ')}" for move in reversed(moved)]
         points = [100.0 * move.change for move in reversed(moved)]
         bars = axes.barh(
@@ -110,7 +110,7 @@ def movers(moved: Sequence[Move]) -> Figure:
 
 def ageing(curves: Mapping[Domain, Curve]) -> Figure:
     """How fast each domain is believed to go stale: freshness against age on a logarithmic axis."""
-    with _panels(1, height=4.4, width=8.0) as (figure, (axes,)):
+    with panels(1, height=4.4, width=8.0) as (figure, (axes,)):
         for domain, curve in curves.items():
             label = f"{domain.value} · half after {duration(curve.half_life_hours)}"
             axes.plot(curve.age_hours, curve.freshness, color=BY_DOMAIN[domain], lw=2.2, label=label)
@@ -177,7 +177,7 @@ def _reliability_points(axes: Axes, measured: Measured, *, color: str, hollow: b
 def retrieval(before: Mapping[str, float], after: Mapping[str, float]) -> Figure:
     """Retrieval metrics before and after, a line from one to the other."""
     names = [name for name in sorted(after, reverse=True) if name in before]
-    with _panels(1, height=0.45 * len(names) + 1.8, width=8.0) as (figure, (axes,)):
+    with panels(1, height=0.45 * len(names) + 1.8, width=8.0) as (figure, (axes,)):
         for row, name in enumerate(names):
             color = NOW if after[name] >= before[name] else ALERT
             axes.plot([before[name], after[name]], [row, row], color=color, lw=2, zorder=1)
@@ -196,17 +196,18 @@ def retrieval(before: Mapping[str, float], after: Mapping[str, float]) -> Figure
 
 
 @contextmanager
-def _panels(
+def panels(
     count: int, *, height: float, width: float = 10.0, sharex: bool = False
 ) -> Iterator[tuple[Figure, list[Axes]]]:
+    """A figure in the style of all, with so many panels, one or two to a row; sizes in inches, height per row."""
     columns = 1 if count == 1 else 2
     rows = max(1, math.ceil(count / columns))
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(width, height * rows + (0.5 if rows > 1 else 0.0)), layout="constrained", dpi=130)
-        panels = list(figure.subplots(rows, columns, sharex=sharex, squeeze=False).flat)
-        for spare in panels[max(count, 1) :]:
+        drawn = list(figure.subplots(rows, columns, sharex=sharex, squeeze=False).flat)
+        for spare in drawn[max(count, 1) :]:
             spare.set_visible(False)
-        yield figure, panels[: max(count, 1)]
+        yield figure, drawn[: max(count, 1)]
 
 
 def _legend(figure: Figure, axes: Axes) -> None:

@@ -6,10 +6,14 @@ from dataclasses import dataclass
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.learned import LearnedState
+from pipelines.catalog.live import Reach
 from pipelines.consolidation.champion import CHALLENGER, Aliases
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.calibration import Calibration
 from pipelines.learning.evidence import Evidence
+
+REACH = "reach"
+"""Under which a version's provenance says how far its cut reaches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +28,7 @@ class Candidate:
         base: The candidate's evidence: that of the version it builds on, and all that came since the newest cut.
         cut: What the updaters had when it was cut.
         fresh: What the newest cut had not seen; empty means that there is nothing new.
+        reach: How far into each partition the cut reaches: which sessions are in it follows from that (LRN-17).
     """
 
     published: LearnedVersion | None
@@ -34,6 +39,7 @@ class Candidate:
     base: Evidence
     cut: Evidence
     fresh: Evidence
+    reach: Reach
 
 
 def merge(catalog: Catalog, registry: Aliases) -> Candidate:
@@ -45,7 +51,7 @@ def merge(catalog: Catalog, registry: Aliases) -> Candidate:
     parent, newest = catalog.pointer().learned, _newest(catalog)
     live, last = _read(catalog, parent), _read(catalog, newest)
     waits = newest is not None and registry.alias(CHALLENGER) == newest
-    streamed = catalog.streamed_evidence()
+    streamed, reach = catalog.streamed_reach()
     fresh = streamed - last.cut
     return Candidate(
         published=None,
@@ -56,6 +62,7 @@ def merge(catalog: Catalog, registry: Aliases) -> Candidate:
         base=(last if waits else live).evidence + fresh,
         cut=streamed,
         fresh=fresh,
+        reach=reach,
     )
 
 
@@ -72,6 +79,7 @@ def resume(catalog: Catalog, version: LearnedVersion) -> Candidate:
         base=learned.evidence,
         cut=learned.cut,
         fresh=learned.evidence - parent.evidence,
+        reach=learned.provenance.get(REACH, {}),
     )
 
 

@@ -23,7 +23,7 @@ from pipelines.catalog.learned import LearnedState
 from pipelines.consolidation.champion import CHALLENGER, CHAMPION, follow_champion
 from pipelines.consolidation.findings import observations
 from pipelines.consolidation.gate import Decision, Verdict
-from pipelines.consolidation.merge import Candidate
+from pipelines.consolidation.merge import REACH, Candidate
 from pipelines.consolidation.night import Night
 from pipelines.consolidation.pages import Page
 from pipelines.consolidation.recalibrate import Recalibration
@@ -65,7 +65,11 @@ def _state(night: Night, page: Page, candidate: Candidate, recalibration: Recali
         cut=candidate.cut,
         calibration=recalibration.calibration,
         priors=night.priors.fingerprint,
-        provenance={"observations": observations(candidate.base), "observations_new": observations(candidate.fresh)},
+        provenance={
+            REACH: dict(candidate.reach),
+            "observations": observations(candidate.base),
+            "observations_new": observations(candidate.fresh),
+        },
         mlflow_run_id=page.run_id,
         created_at=night.now,
     )

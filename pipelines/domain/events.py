@@ -10,15 +10,24 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY
 from pipelines.domain.sizing import MadeBy
 
-SCHEMA_VERSION = 1
-"""The newest event schema; older ones keep working."""
+SCHEMA_VERSION = 2
+"""The newest event schema; older ones keep working.
+
+    1   impression, explicit, selection, session
+    2   retrieval, inclusion, reference, success, review, accuracy, model_quality, trust, lesson_outcome; attributions;
+        examination of results, and results without a score
+"""
 
 Identifier = Annotated[str, Meta(min_length=1, max_length=128)]
 Name = Annotated[str, Meta(min_length=1, max_length=64)]
+Text = Annotated[str, Meta(min_length=1, max_length=65_536)]
 Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", max_length=64)]  # `$` alone lets a line end through
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Satisfaction = Annotated[float, Meta(ge=-1.0, le=1.0)]
 Rank = Annotated[int, Meta(ge=1, le=10_000)]
+Turn = Annotated[int, Meta(ge=1, le=1_000_000)]
+Hours = Annotated[float, Meta(ge=0.0, le=10_000_000.0)]  # a thousand years: what is older is a wrong unit
+Contents = Annotated[tuple[Hash, ...], Meta(min_length=1, max_length=200)]
 
 
 class Event(Struct, kw_only=True, frozen=True, tag_field="type", rename=None):
@@ -45,6 +54,7 @@ class ShownResult(Struct, kw_only=True, frozen=True):
 
     Attributes:
         score: Its relevance in [0, 1], which means the same under every fusion mode: calibration is learned on it.
+            None where another engine ranked it.
         signals: Value in [0, 1] of every signal by name.
         propensity: Probability of showing it at this rank under the policy in force; 1 without exploration.
         included: Whether it was handed to the user or into the context.
@@ -56,7 +66,7 @@ class ShownResult(Struct, kw_only=True, frozen=True):
     content_hash: Hash
     rank: Rank
     domain: Domain
-    score: Share
+    score: Share | None = None
     signals: dict[str, Share]
     included: bool = True
     propensity: Share = 1.0
@@ -85,6 +95,52 @@ class Impression(Event, kw_only=True, frozen=True, tag="impression"):
     results: Annotated[list[ShownResult], Meta(max_length=200)]
 
 
+class Retrieval(Event, kw_only=True, frozen=True, tag="retrieval"):
+    """Results that were retrieved, and left out of the context."""
+
+    query_id: Identifier
+    content_hashes: Contents
+
+
+class Inclusion(Event, kw_only=True, frozen=True, tag="inclusion"):
+    """Results that were put into the context."""
+
+    query_id: Identifier
+    content_hashes: Contents
+
+
+class Reference(Event, kw_only=True, frozen=True, tag="reference"):
+    """The answer made use of results: of those it names, or of those that its text is found to rest on.
+
+    Attributes:
+        match: How sure it is that they were used.
+        response: The answer's text; without an attribution it speaks for all that was included, equally.
+    """
+
+    query_id: Identifier
+    content_hashes: Contents | None = None
+    match: Share = 1.0
+    response: Text | None = None
+    attribution: Attribution | None = None
+
+    def __post_init__(self) -> None:
+        if self.content_hashes is None and self.response is None and self.attribution is None:
+            raise ValueError("expected `content_hashes`, `response` or `attribution`, found none of them")
+
+
+class Success(Event, kw_only=True, frozen=True, tag="success"):
+    """The answer served its purpose: nobody had to ask again.
+
+    Attributes:
+        response: The answer's text.
+        attribution: How the success is shared among results; without one, equally.
+    """
+
+    query_id: Identifier
+    response: Text | None = None
+    attribution: Attribution | None = None
+
+
 class Explicit(Event, kw_only=True, frozen=True, tag="explicit"):
     """A verdict: thumbs up (1) to thumbs down (−1), on one result, or on the answer as a whole.
 
@@ -106,10 +162,66 @@ class Selection(Event, kw_only=True, frozen=True, tag="selection"):
     rank: Rank
 
 
+class Review(Event, kw_only=True, frozen=True, tag="review"):
+    """What came of a decision that was made with some confidence: evidence about thresholds (LRN-7)."""
+
+    domain: Domain
+    confidence: Share
+    good: bool
+
+
+class Accuracy(Event, kw_only=True, frozen=True, tag="accuracy"):
+    """Whether a content, or what its domain holds, was still accurate at an age: evidence about decay (LRN-6).
+
+    Attributes:
+        domain: Whose decay it is about; of a content, the content's.
+        content_hash: Which content was looked at, where it was one of weft's.
+    """
+
+    domain: Domain
+    age_hours: Hours
+    accurate: bool
+    content_hash: Hash | None = None
+
+
+class ModelQuality(Event, kw_only=True, frozen=True, tag="model_quality"):
+    """How good a model was at one turn of a conversation (LRN-8)."""
+
+    model: Name
+    turn: Turn
+    quality: Share
+
+
+class Trust(Event, kw_only=True, frozen=True, tag="trust"):
+    """Whether a source of some type held when it was verified, for the model that used it (LRN-10).
+
+    Attributes:
+        source: Type of source, as documents declare it in `source_type`, or else their content type.
+    """
+
+    source: Name
+    verified: bool
+
+
+class LessonOutcome(Event, kw_only=True, frozen=True, tag="lesson_outcome"):
+    """What came of following a lesson, or what was said about it (LRN-4)."""
+
+    lesson_id: Name
+    outcome: Literal["success", "failure", "confirmation", "contradiction"]
+
+
 class SessionPhase(Event, kw_only=True, frozen=True, tag="session"):
     """The session's lifecycle moved on."""
 
-    phase: Literal["start", "suspend", "resume", "complete", "abandon"]
+    phase: Literal["start", "suspend", "resume", "complete", "abandon", "unlearn"]
 
 
-AnyEvent = Impression | Explicit | Selection | SessionPhase
+Feedback = (
+    Explicit | Selection | Retrieval | Inclusion | Reference | Success
+)  # the frequent ones first: they are found first
+"""What means something only together with the impression it answers."""
+
+Report = Review | Accuracy | ModelQuality | Trust | LessonOutcome
+"""What is evidence by itself."""
+
+AnyEvent = Impression | Feedback | Report | SessionPhase

@@ -125,6 +125,7 @@ class RankedResult:
         relevance: Σ expected weight · signal in [0, 1]: the same measure under every fusion mode, so that calibration
             survives a change of mode.
         probability: P(good) at this relevance by the live calibration, None while there is none.
+        examination: Probability that its rank is looked at, by the live beliefs (FBK-10).
         made: Its size and the learned sizes behind it; None where no learned size decided over it.
     """
 
@@ -144,6 +145,7 @@ class RankedResult:
     contributions: tuple[Contribution, ...]
     relevance: float = 0.0
     probability: float | None = None
+    examination: float = 1.0
     made: MadeBy | None = None
 
     @property

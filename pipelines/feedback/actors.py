@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from pipelines.domain.errors import BrokerUnavailableError
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.updater import Progress, Updater, keep_up
+from pipelines.learning.binning import Bins
 from pipelines.runtime.kafka import KafkaPublisher, create_topic
 from pipelines.runtime.kafka_log import KafkaSource
 from pipelines.runtime.settings import ClusterSettings, KafkaSettings
@@ -28,14 +29,14 @@ class Task:
     """Everything an updater needs to know, wherever it runs.
 
     Attributes:
-        bins: Of the score, for calibration: `learning.relevance_bins`.
+        bins: How finely evidence is kept.
         unreachable_s: Patience with a silent broker; None waits for ever.
     """
 
     store: Path
     kafka: KafkaSettings
     feedback: FeedbackSettings
-    bins: int
+    bins: Bins
     unreachable_s: float | None
 
 

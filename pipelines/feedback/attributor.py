@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, Self
 
 import msgspec
 import numpy as np
@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from pipelines.domain.events import Attribution
 from pipelines.domain.ids import ContentHash
-from pipelines.embedding.encoder import Encoder
+from pipelines.domain.ranking import Answer
+from pipelines.embedding.encoder import Encoder, load_encoder
+from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.feedback.attribution import Method, Views, attribute, sentences_of
 from pipelines.feedback.settings import AttributionSettings
 from pipelines.indexes.generation import Generation
@@ -52,6 +54,22 @@ class Attributor:
         self._rules = rules
         self._similarities = similarities
         self.unknown = 0
+
+    @classmethod
+    def load(cls, rules: AttributionSettings, embedding: EmbeddingSettings) -> Self:
+        """An attributor with the configured encoder, if `rules` ask for one, and without similarities otherwise.
+
+        Raises:
+            ModelUnavailableError: The model cannot be found or loaded.
+            ConfigurationError: The model cannot do what the settings ask for.
+        """
+        return cls(rules, EncoderSimilarities(load_encoder(embedding)) if rules.encoder else None)
+
+    def of_answer(
+        self, answer: Answer, response: str | None, attention: Mapping[ContentHash, float] | None = None
+    ) -> Attribution | None:
+        """Shares of an answer's results in a response that was made from them; see `attribution`."""
+        return self.attribution({each.content_hash: each.text for each in answer.results}, response, attention)
 
     def attribution(
         self,

@@ -16,20 +16,25 @@ Unknown fields are ignored, so that producers may be newer than weft.
 from __future__ import annotations
 
 import json
-from typing import Any, Never
+from typing import Any, Never, get_args
 
 import msgspec
 
 from pipelines.domain.errors import InvalidEventError
-from pipelines.domain.events import SCHEMA_VERSION, AnyEvent, Explicit, Impression, Selection, SessionPhase
+from pipelines.domain.events import SCHEMA_VERSION, AnyEvent
 
 KNOWN_SCHEMAS = frozenset(range(1, SCHEMA_VERSION + 1))
-EVENT_TYPES: dict[str, type[AnyEvent]] = {
-    "impression": Impression,
-    "explicit": Explicit,
-    "selection": Selection,
-    "session": SessionPhase,
+EVENT_TYPES: dict[str, type[AnyEvent]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyEvent)}
+
+_SAID_IN_CODE = {
+    "Reference": {
+        "anyOf": [
+            {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
+            for name in ("content_hashes", "response", "attribution")
+        ]
+    }
 }
+"""What the structs check by themselves, where a type cannot say it, in the words of the schema."""
 
 _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 _encoder = msgspec.json.Encoder()
@@ -80,6 +85,8 @@ def encode(event: AnyEvent) -> bytes:
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of every event, draft 2020-12."""
     schema = msgspec.json.schema(AnyEvent)
+    for name, condition in _SAID_IN_CODE.items():
+        schema["$defs"][name] |= condition
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "weft feedback event",

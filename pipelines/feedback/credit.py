@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 from msgspec import Struct
 
 from pipelines.domain.errors import InvalidEventError
-from pipelines.domain.events import Attribution, Explicit, Impression, Selection, ShownResult
+from pipelines.domain.events import (
+    Attribution,
+    Explicit,
+    Feedback,
+    Impression,
+    Inclusion,
+    Reference,
+    Retrieval,
+    Selection,
+    ShownResult,
+    Success,
+)
 from pipelines.feedback.attribution import Method
-from pipelines.feedback.settings import FeedbackSettings
-from pipelines.learning.observations import Leaf, Tally
-
-Feedback = Explicit | Selection
-"""Events that mean something only together with the impression they answer."""
+from pipelines.feedback.settings import CreditSettings, FeedbackSettings
+from pipelines.learning.looks import Page
+from pipelines.learning.observations import INCLUSION, REFERENCE, RETRIEVAL, Leaf, Tally
 
 
 class Credit(Struct, frozen=True, gc=False):
-    """One shown result found good or bad, with a weight >= 0 in observations."""
+    """One shown result found good or bad, with a weight >= 0 in observations.
+
+    Attributes:
+        use: What was done with it, where that is counted beside the outcome: a bin of usage, else "".
+        used: How much of one use that was, in [0, 1].
+    """
 
     result: ShownResult
     good: bool
     weight: float
+    use: str = ""
+    used: float = 1.0
 
 
 def credits_of(
@@ -30,9 +48,12 @@ def credits_of(
     """What one piece of feedback says about the results of its impression.
 
     A verdict with a content hash is about that result; one without is shared by all results that were included, as
-    its attribution says, or equally. A selection speaks for the chosen result, and against each result ranked above
+    its attribution says, or equally; so is success. Retrieval, inclusion and reference are about the results they
+    name; a reference that names none is shared. What was retrieved and left out is weakly bad: being found is never
+    good by itself (FBK-12). A selection speaks for the chosen result, and against each result ranked above
     it that was passed over (skip-above: Joachims et al., Accurately interpreting clickthrough data as implicit
-    feedback, SIGIR 2005). A result is passed over once and chosen once, however often its answer is clicked.
+    feedback, SIGIR 2005), each weighed by how often its rank is looked at. A result is passed over once and chosen
+    once, however often its answer is clicked.
 
     Args:
         feedback: The event.
@@ -43,18 +64,37 @@ def credits_of(
     Raises:
         InvalidEventError: "unknown_result": it is about something that was never shown.
     """
-    if isinstance(feedback, Explicit):
-        return _verdict(feedback, impression, rules)
-    return _selection(feedback, impression, chosen, rules)
+    if isinstance(feedback, Selection):
+        return _selection(feedback, impression, chosen, rules)
+    return _RULES[type(feedback)](feedback, impression, rules)
 
 
-def tally_credits(tally: Tally, found: Sequence[Credit], impression: Impression, *, day: int, bins: int) -> None:
-    """Add credits to a tally, each under its result's own domain and the impression's model and agent."""
+def tally_credits(
+    tally: Tally,
+    found: Sequence[Credit],
+    impression: Impression,
+    *,
+    day: int,
+    bins: int,
+    principal: str = "",
+    surplus: bool = False,
+) -> None:
+    """Add credits to a tally, each under its result's own domain and the impression's model and agent.
+
+    Args:
+        tally: Where they go.
+        found: What one piece of feedback says.
+        impression: What it answers.
+        day: It happened on.
+        bins: Of the score.
+        principal: Fingerprint of who stands behind it, under which uses of contents are kept.
+        surplus: Whether that one's allowance of the day is used up, so that no parameter moves.
+    """
     model, agent, intent = impression.model, impression.agent, impression.intent
     for credit in found:
         result, good = credit.result, credit.good
         # Ranges were checked when the events were decoded.
-        leaf = Leaf(day, result.domain.value, model, agent, intent, good, bins)
+        leaf = Leaf(day, result.domain.value, model, agent, intent, good, bins, surplus)
         tally.note(
             leaf,
             result.signals,
@@ -62,7 +102,24 @@ def tally_credits(tally: Tally, found: Sequence[Credit], impression: Impression,
             weight=credit.weight,
             content_hash=result.content_hash,
             made=result.made,
+            principal=principal,
         )
+        if credit.use:
+            tally.note_use(day, result.content_hash, credit.use, credit.used, principal)
+
+
+def tally_shown(tally: Tally, impression: Impression, rules: CreditSettings, *, day: int) -> None:
+    """Count what was shown where: the ground that clicks are counted on (FBK-10)."""
+    tally.looks.show(_page(impression, rules, day), impression.results)
+
+
+def tally_click(tally: Tally, selection: Selection, impression: Impression, rules: CreditSettings, *, day: int) -> None:
+    """Count a click that its impression knows nothing of yet."""
+    tally.looks.click(_page(impression, rules, day), _shown(selection.content_hash, impression))
+
+
+def _page(impression: Impression, rules: CreditSettings, day: int) -> Page:
+    return Page(day, impression.model, impression.agent, rules.ranks, rules.score_bins)
 
 
 def chosen_rank(selection: Selection, impression: Impression) -> int:
@@ -112,6 +169,29 @@ def _verdict(verdict: Explicit, impression: Impression, rules: FeedbackSettings)
     return [Credit(shown, verdict.signal > 0.0, weight)] if weight > 0.0 else []
 
 
+def _success(success: Success, impression: Impression, rules: FeedbackSettings) -> list[Credit]:
+    return shared_credits(1.0, success.attribution, impression, rules, scale=rules.credit.success)
+
+
+def _retrieval(retrieval: Retrieval, impression: Impression, rules: FeedbackSettings) -> list[Credit]:
+    left_out = _all_shown(retrieval.content_hashes, impression)
+    return [Credit(result, False, rules.credit.retrieved, RETRIEVAL) for result in left_out]
+
+
+def _inclusion(inclusion: Inclusion, impression: Impression, rules: FeedbackSettings) -> list[Credit]:
+    put_in = _all_shown(inclusion.content_hashes, impression)
+    return [Credit(result, True, rules.credit.included, INCLUSION) for result in put_in]
+
+
+def _reference(reference: Reference, impression: Impression, rules: FeedbackSettings) -> list[Credit]:
+    match, weight = reference.match, rules.credit.referenced
+    if reference.content_hashes is not None:
+        named = _all_shown(reference.content_hashes, impression)
+        return [Credit(result, True, match * weight, REFERENCE, match) for result in named]
+    shared = shared_credits(match, reference.attribution, impression, rules, scale=1.0)
+    return [Credit(each.result, True, each.weight * weight, REFERENCE, each.weight) for each in shared]
+
+
 def _selection(
     selection: Selection, impression: Impression, chosen: Collection[int], rules: FeedbackSettings
 ) -> list[Credit]:
@@ -121,10 +201,31 @@ def _selection(
     # Everything above the lowest earlier choice was passed over then, and has been counted.
     looked_at = max(chosen, default=0)
     passed_over = [other for other in impression.results if looked_at < other.rank < result.rank]
+    credit = rules.credit
     return [
-        Credit(result, True, rules.credit.selected),
-        *(Credit(other, False, rules.credit.skipped) for other in passed_over),
+        Credit(result, True, credit.selected * inverse_examination(result, credit.inverse_clip)),
+        *(Credit(each, False, credit.skipped * inverse_examination(each, credit.inverse_clip)) for each in passed_over),
     ]
+
+
+def inverse_examination(result: ShownResult, clip: float) -> float:
+    """What implicit feedback on a result weighs: 1 / P(its rank is looked at), at most `clip` (FBK-10).
+
+    Clicks and skips happen only where one looks; weighed inversely to how often that is, they count as if all ranks
+    were looked at alike (Joachims, Swaminathan and Schnabel, Unbiased learning-to-rank with biased feedback, WSDM
+    2017).
+    The probability is the one the impression was stamped with, so that a replay gives the same bits.
+    """
+    return clip if result.examination * clip <= 1.0 else 1.0 / result.examination
+
+
+def _all_shown(content_hashes: Iterable[str], impression: Impression) -> list[ShownResult]:
+    """Each named result once, in the order of the names; every one of them must have been shown."""
+    by_hash = {result.content_hash: result for result in impression.results}
+    named = dict.fromkeys(content_hashes)
+    if strange := next((each for each in named if each not in by_hash), None):
+        raise InvalidEventError("unknown_result", f"{strange[:12]}… was not shown for {impression.query_id!r}")
+    return [by_hash[each] for each in named]
 
 
 def _shown(content_hash: str, impression: Impression) -> ShownResult:
@@ -132,3 +233,8 @@ def _shown(content_hash: str, impression: Impression) -> ShownResult:
         if result.content_hash == content_hash:
             return result
     raise InvalidEventError("unknown_result", f"{content_hash[:12]}… was not shown for {impression.query_id!r}")
+
+
+_RULES: Mapping[type[Feedback], Callable[[Any, Impression, FeedbackSettings], list[Credit]]] = MappingProxyType(
+    {Retrieval: _retrieval, Inclusion: _inclusion, Reference: _reference, Success: _success, Explicit: _verdict}
+)

@@ -5,15 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 import msgspec
 
-from pipelines.domain.events import Explicit, Impression, Selection
-from pipelines.feedback.seen import SeenIndex
-from pipelines.feedback.settings import FeedbackSettings
+from pipelines.domain.errors import InvalidEventError
+from pipelines.domain.events import Feedback, Impression
+from pipelines.feedback.names import Names, read_names, write_names
+from pipelines.feedback.overlays import add_evidence, forget_sessions, life_of, select_lives, write_sessions
+from pipelines.feedback.seen import SeenIndex, read_seen, write_seen
+from pipelines.feedback.settings import MS, FeedbackSettings
+from pipelines.feedback.sources import write_heard
 from pipelines.feedback.updates import (
     Arrival,
     Change,
@@ -24,51 +28,49 @@ from pipelines.feedback.updates import (
     Shown,
     Waiting,
 )
-from pipelines.learning.evidence import Evidence, EvidenceKey, UsageKey
+from pipelines.learning.evidence import Evidence, EvidenceKey, UsageKey, day_of
 
 _VARIABLES = 30_000  # SQLite takes 32,766 in one statement
 
 _encoder = msgspec.json.Encoder()
 _impressions = msgspec.json.Decoder(Impression)
-_feedback: msgspec.json.Decoder[Explicit | Selection] = msgspec.json.Decoder(Explicit | Selection)
+_feedback: msgspec.json.Decoder[Feedback] = msgspec.json.Decoder(Feedback)
 
 
-def index_of_seen(connection: sqlite3.Connection) -> SeenIndex:
-    """The index over all event ids that the partition remembers."""
-    index = SeenIndex()
-    rows = connection.execute("select event, offset from seen order by offset")
-    while some := rows.fetchmany(_VARIABLES):
-        index.add(*zip(*some, strict=True))
-    return index
-
-
-def known_to(connection: sqlite3.Connection, seen: SeenIndex, arrivals: Iterable[Arrival]) -> Known:
+def known_to(
+    connection: sqlite3.Connection, seen: SeenIndex, arrivals: Sequence[Arrival], rules: FeedbackSettings
+) -> Known:
     """The part of the state that the events of a batch mention."""
     clock_ms, next_offset = connection.execute("select clock_ms, next_offset from progress").fetchone()
-    known = Known(clock_ms, next_offset)
+    known = Known(clock_ms, next_offset, Names(rules.limits))
     ids = {arrival.fingerprint for arrival in arrivals if arrival.fingerprint}
     queries = {arrival.query for arrival in arrivals if arrival.query}
-    rows = _matching(
-        connection, "select offset, event, at_ms from seen where offset in", seen.offsets(list(ids)).tolist()
-    )
-    for offset, event, at_ms in sorted(rows):  # of one id that was applied again after its time, the last counts
-        known.seen[event] = Moment(offset, at_ms)
+    # Of one id that was applied again after its time, the last counts.
+    for fingerprint, offset, at_ms in read_seen(connection, seen.offsets(list(ids))):
+        known.seen[fingerprint] = Moment(offset, at_ms)
     shown = "select query, offset, at_ms, impression, chosen from shown where query in"
     for query, offset, at_ms, impression, chosen in _matching(connection, shown, queries):
         known.shown[query] = Shown(Moment(offset, at_ms), _impressions.decode(impression), tuple(json.loads(chosen)))
     waiting = "select query, offset, at_ms, feedback from waiting where query in"
     for query, offset, at_ms, feedback in sorted(_matching(connection, waiting, queries)):
         known.waiting.setdefault(query, []).append(Waiting(Moment(offset, at_ms), _feedback.decode(feedback)))
+    events = [event for arrival in arrivals if not isinstance(event := arrival.event, InvalidEventError)]
+    sessions = {event.session_id for event in events}
+    for row in _matching(connection, select_lives("where session in"), sessions):
+        life = life_of(row)
+        known.lives[life.session] = life
+    principals = {event.principal for event in events} | {shown.impression.principal for shown in known.shown.values()}
+    known.names = read_names(connection, rules.limits, events, principals)
     return known
 
 
 def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSettings) -> None:
     """Everything a batch changed; the tables then hold what the next batch may need, and no more."""
-    _write_evidence(connection, change.tally.freeze())
-    connection.executemany(
-        "insert or replace into seen (offset, event, at_ms) values (?, ?, ?)",
-        [(moment.offset, event, moment.at_ms) for event, moment in change.seen.items()],
-    )
+    add_evidence(connection, change.tally.freeze())
+    write_sessions(connection, change.sessions)
+    write_names(connection, change.names, oldest_day=day_of((change.clock_ms - rules.time.window_ms) / MS))
+    write_seen(connection, change.seen)
+    write_heard(connection, change.heard)
     connection.executemany(
         "insert or replace into shown (offset, query, at_ms, impression, chosen) values (?, ?, ?, ?, ?)",
         [(*_shown_row(query, shown),) for query, shown in change.shown.items()],
@@ -81,24 +83,26 @@ def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSetting
             for offset, (query, waiting) in change.waiting.items()
         ],
     )
-    connection.executemany(
-        "insert or replace into sessions (offset, session, principal, phase, at_ms) values (?, ?, ?, ?, ?)",
-        [(m.offset, session, e.principal, e.phase, m.at_ms) for session, (m, e) in change.sessions.items()],
-    )
     _write_dead_letters(connection, change.dead_letters, rules)
-    _write_progress(connection, change, unjoined=change.unjoined + _forget(connection, change, rules))
+    silent = forget_sessions(connection, next_offset=change.next_offset, clock_ms=change.clock_ms, rules=rules)
+    _write_progress(
+        connection,
+        change,
+        unjoined=change.unjoined + _forget(connection, change, rules),
+        dropped=change.sessions.dropped + silent,
+    )
 
 
 def evidence_in(connection: sqlite3.Connection) -> Evidence:
     """All evidence of the partition."""
     counts = connection.execute("select day, domain, model, agent, intent, parameter, bin, micro from evidence")
-    usage = connection.execute("select day, content_hash, bin, micro from usage")
+    usage = connection.execute("select day, content_hash, bin, principal, micro from usage")
     return Evidence(
         {EvidenceKey(*key): micro for *key, micro in counts}, {UsageKey(*key): micro for *key, micro in usage}
     )
 
 
-def _matching(connection: sqlite3.Connection, select: str, keys: Iterable[bytes | int]) -> Iterator[Any]:
+def _matching(connection: sqlite3.Connection, select: str, keys: Iterable[bytes | int | str]) -> Iterator[Any]:
     rest = iter(keys)
     while some := list(islice(rest, _VARIABLES)):
         yield from connection.execute(f"{select} ({','.join('?' * len(some))})", some)
@@ -107,17 +111,6 @@ def _matching(connection: sqlite3.Connection, select: str, keys: Iterable[bytes 
 def _shown_row(query: bytes, shown: Shown) -> tuple[int, bytes, int, bytes, str]:
     moment, impression, chosen = shown
     return moment.offset, query, moment.at_ms, _encoder.encode(impression), json.dumps(chosen)
-
-
-def _write_evidence(connection: sqlite3.Connection, evidence: Evidence) -> None:
-    connection.executemany(
-        "insert into evidence values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do update set micro = micro + excluded.micro",
-        [(*key, micro) for key, micro in evidence.counts.items()],
-    )
-    connection.executemany(
-        "insert into usage values (?, ?, ?, ?) on conflict do update set micro = micro + excluded.micro",
-        [(*key, micro) for key, micro in evidence.usage.items()],
-    )
 
 
 def _write_dead_letters(
@@ -142,12 +135,12 @@ def _write_dead_letters(
         )
 
 
-def _write_progress(connection: sqlite3.Connection, change: Change, *, unjoined: int) -> None:
+def _write_progress(connection: sqlite3.Connection, change: Change, *, unjoined: int, dropped: int) -> None:
     fates = change.fates
     connection.execute(
         "update progress set next_offset = ?, clock_ms = ?, consumed = consumed + ?, applied = applied + ?,"
         " duplicate = duplicate + ?, dead_lettered = dead_lettered + ?, late = late + ?, holes = holes + ?,"
-        " unjoined = unjoined + ?",
+        " unjoined = unjoined + ?, dropped = dropped + ?, version = version + ?",
         (
             change.next_offset,
             change.clock_ms,
@@ -158,6 +151,8 @@ def _write_progress(connection: sqlite3.Connection, change: Change, *, unjoined:
             fates[Fate.LATE],
             change.holes,
             unjoined,
+            dropped,
+            change.sessions.merges,
         ),
     )
 
@@ -170,7 +165,6 @@ def _forget(connection: sqlite3.Connection, change: Change, rules: FeedbackSetti
     limits, window_ms = rules.limits, rules.time.window_ms
     _forget_before(connection, "seen", change, limits.event_id_records, window_ms)
     _forget_before(connection, "shown", change, limits.impression_records, 2 * window_ms)
-    _forget_before(connection, "sessions", change, limits.session_records, None)
     _forget_before(connection, "dead_letters", change, limits.dead_letter_records, None)
     return _forget_before(connection, "waiting", change, limits.waiting_records, window_ms)
 

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from pipelines.domain.errors import InvalidEventError
+from pipelines.domain.errors import BrokerUnavailableError, InvalidEventError
 from pipelines.feedback.codec import decode
+from pipelines.feedback.positions import Positions
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.source import FeedbackSource
-from pipelines.feedback.state import PartitionState, require_within
+from pipelines.feedback.state import PartitionState
 from pipelines.feedback.updates import Arrival, arrived, fold
+from pipelines.learning.binning import Bins
 from pipelines.runtime.log import LogFacts, Record
 
 
-def advance(source: FeedbackSource, states: dict[int, PartitionState], rules: FeedbackSettings, bins: int) -> int:
+def advance(
+    source: FeedbackSource,
+    states: Mapping[int, PartitionState],
+    positions: Positions,
+    rules: FeedbackSettings,
+    bins: Bins,
+) -> int:
     """Consume what the log holds next, at most one poll of it.
 
     The log is identified after its records were read and before any is applied: a topic re-created in between
@@ -22,24 +30,33 @@ def advance(source: FeedbackSource, states: dict[int, PartitionState], rules: Fe
     Args:
         source: Assigned to the partitions in `states`, and sought to their offsets.
         states: Claimed, by partition.
+        positions: Where each of them is read on from.
         rules: Sizes, times and weights.
-        bins: Of the score, for calibration.
+        bins: How finely evidence is kept.
 
     Returns:
-        How many records were consumed.
+        How many records the log delivered.
     """
     batches = source.poll(rules.poll_records, rules.poll_timeout_s)
-    facts = source.facts()
-    for partition, records in batches.items():
-        consume(records, facts, states[partition], rules, bins)
-    for partition, state in states.items():
-        if partition not in batches:
-            require_within(state.report(), source.highwater(partition))
+    if not batches:
+        return 0
+    try:
+        facts = source.facts()
+    except BrokerUnavailableError:
+        _give_back(source, batches, positions)
+        raise
+    for partition, delivered in batches.items():
+        records, read_again = positions.continuation(partition, delivered)
+        if records:
+            consume(records, facts, states[partition], rules, bins)
+            positions.passed(partition, records[-1].offset + 1)
+        if read_again is not None:
+            source.seek(partition, read_again)
     return sum(map(len, batches.values()))
 
 
 def consume(
-    records: Sequence[Record], facts: LogFacts, state: PartitionState, rules: FeedbackSettings, bins: int
+    records: Sequence[Record], facts: LogFacts, state: PartitionState, rules: FeedbackSettings, bins: Bins
 ) -> None:
     """Apply one batch of one partition: all of it, or, when anything fails, nothing."""
     arrivals = [_arrived(record, rules.limits.event_bytes) for record in records]
@@ -52,3 +69,9 @@ def _arrived(record: Record, max_bytes: int) -> Arrival:
         return arrived(record, decode(record.value, max_bytes=max_bytes))
     except InvalidEventError as error:
         return arrived(record, error)
+
+
+def _give_back(source: FeedbackSource, partitions: Iterable[int], positions: Positions) -> None:
+    """Have a delivery that could not be applied delivered once more."""
+    for partition in partitions:
+        source.seek(partition, positions[partition])

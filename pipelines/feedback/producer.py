@@ -5,13 +5,30 @@ from __future__ import annotations
 import hashlib
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol, Self
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import WeftError
-from pipelines.domain.events import AnyEvent, Attribution, Explicit, Impression, Selection, SessionPhase, ShownResult
-from pipelines.domain.ranking import Answer, Query, RankedResult
+from pipelines.domain.events import (
+    Accuracy,
+    AnyEvent,
+    Attribution,
+    Explicit,
+    Impression,
+    Inclusion,
+    LessonOutcome,
+    ModelQuality,
+    Reference,
+    Retrieval,
+    Review,
+    Selection,
+    SessionPhase,
+    ShownResult,
+    Success,
+    Trust,
+)
+from pipelines.domain.ranking import ANY, Answer, Query, RankedResult
 from pipelines.feedback.codec import encode
 from pipelines.feedback.settings import MS, FeedbackSettings
 from pipelines.runtime.clock import Clock, system_clock
@@ -43,9 +60,12 @@ def session_of(query: Query) -> str:
 
 
 class FeedbackProducer:
-    """Sends events of a service's users. Keys are session ids, so that a session's events stay in order.
+    """Sends events of a service's users, a method per type. Keys are session ids, so that a session's events stay in
+    order.
 
-    Feedback about an answer carries the session and the query id of its `Query`; the updater joins the two.
+    Feedback about an answer carries the session and the query id of its `Query`; the updater joins the two. What is
+    reported outright belongs to a session alone. Each method returns the event's id; each raises
+    `BrokerUnavailableError` where it cannot be sent, and `InvalidEventError` where it is none.
 
     Attributes:
         lost: Impressions that `emit` could not hand over.
@@ -69,7 +89,7 @@ class FeedbackProducer:
         return cls(KafkaPublisher(kafka, feedback.topic))
 
     def impression(self, answer: Answer) -> str:
-        """Say what was shown; returns the event id, as all of these do."""
+        """Say what was shown."""
         return self._send(impression_of(answer, **self._stamp(session_of(answer.query), answer.query.principal)))
 
     def explicit(
@@ -89,8 +109,85 @@ class FeedbackProducer:
         """A result was opened or chosen."""
         return self._send(Selection(**self._answering(query, principal), content_hash=content_hash, rank=rank))
 
+    def retrieval(self, query: Query, content_hashes: Iterable[str], *, principal: str | None = None) -> str:
+        """Results were retrieved, and left out of the context."""
+        return self._send(Retrieval(**self._answering(query, principal), content_hashes=tuple(content_hashes)))
+
+    def inclusion(self, query: Query, content_hashes: Iterable[str], *, principal: str | None = None) -> str:
+        """Results were put into the context."""
+        return self._send(Inclusion(**self._answering(query, principal), content_hashes=tuple(content_hashes)))
+
+    def reference(
+        self,
+        query: Query,
+        *,
+        content_hashes: Iterable[str] | None = None,
+        match: float = 1.0,
+        response: str | None = None,
+        attribution: Attribution | None = None,
+        principal: str | None = None,
+    ) -> str:
+        """The answer used results: those named, or those that its text or its attribution speaks for."""
+        named = None if content_hashes is None else tuple(content_hashes)
+        facts = self._answering(query, principal)
+        return self._send(
+            Reference(**facts, content_hashes=named, match=match, response=response, attribution=attribution)
+        )
+
+    def success(
+        self,
+        query: Query,
+        *,
+        response: str | None = None,
+        attribution: Attribution | None = None,
+        principal: str | None = None,
+    ) -> str:
+        """Nobody had to ask again."""
+        return self._send(Success(**self._answering(query, principal), response=response, attribution=attribution))
+
+    def review(
+        self, session_id: str, domain: Domain, *, confidence: float, good: bool, principal: str, agent: str = ANY
+    ) -> str:
+        """A decision made with that confidence in [0, 1] turned out good or bad."""
+        stamp = self._stamp(session_id, principal)
+        return self._send(Review(**stamp, domain=domain, agent=agent, confidence=confidence, good=good))
+
+    def accuracy(
+        self,
+        session_id: str,
+        domain: Domain,
+        *,
+        age_hours: float,
+        accurate: bool,
+        principal: str,
+        content_hash: str | None = None,
+    ) -> str:
+        """Something of that age was still accurate, or not."""
+        stamp = self._stamp(session_id, principal)
+        return self._send(
+            Accuracy(**stamp, domain=domain, age_hours=age_hours, accurate=accurate, content_hash=content_hash)
+        )
+
+    def model_quality(
+        self, session_id: str, model: str, *, turn: int, quality: float, principal: str, agent: str = ANY
+    ) -> str:
+        """How good a model was, in [0, 1], at a turn from 1 on."""
+        stamp = self._stamp(session_id, principal)
+        return self._send(ModelQuality(**stamp, model=model, agent=agent, turn=turn, quality=quality))
+
+    def trust(self, session_id: str, source: str, *, verified: bool, principal: str, model: str = ANY) -> str:
+        """A source of that type held when it was verified, or did not."""
+        return self._send(Trust(**self._stamp(session_id, principal), model=model, source=source, verified=verified))
+
+    def lesson_outcome(
+        self, session_id: str, lesson_id: str, outcome: str, *, principal: str, domain: Domain = Domain.GENERAL
+    ) -> str:
+        """What came of a lesson: success, failure, confirmation or contradiction."""
+        stamp = self._stamp(session_id, principal)
+        return self._send(LessonOutcome(**stamp, domain=domain, lesson_id=lesson_id, outcome=outcome))  # type: ignore[arg-type]
+
     def session(self, session_id: str, phase: str, *, principal: str) -> str:
-        """The session starts, suspends, resumes, completes or is abandoned."""
+        """The session starts, suspends, resumes, completes, is abandoned, or is to be unlearned."""
         return self._send(SessionPhase(**self._stamp(session_id, principal), phase=phase))  # type: ignore[arg-type]
 
     def emit(self, answer: Answer) -> None:
@@ -144,6 +241,7 @@ def _shown(result: RankedResult) -> ShownResult:
         domain=result.domain,
         score=_share(result.relevance),
         signals={signal.value: _share(value) for signal, value in result.signals.items()},
+        examination=_share(result.examination),
         made=result.made,
     )
 

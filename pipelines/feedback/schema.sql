@@ -16,6 +16,8 @@ create table if not exists progress (
     late integer not null default 0,
     holes integer not null default 0,
     unjoined integer not null default 0,
+    dropped integer not null default 0, -- events whose evidence came to nothing with their session
+    version integer not null default 0, -- moves whenever a session is merged into the evidence, or unlearned
     republished integer not null default 0  -- dead letters before this offset have been told to their topic
 );
 create table if not exists evidence (
@@ -33,14 +35,15 @@ create table if not exists usage (
     day integer not null,
     content_hash text not null,
     bin text not null,
+    principal text not null,
     micro integer not null,
-    primary key (day, content_hash, bin)
+    primary key (day, content_hash, bin, principal)
 ) without rowid;
 -- Offsets are unique and grow, so what is oldest is what lies first: purging reads only what it deletes.
 create table if not exists seen (
-    offset integer primary key,
-    event blob not null,                -- found by an index in memory: see seen.py
-    at_ms integer not null
+    offset integer primary key,         -- of the last entry
+    at_ms integer not null,             -- of the newest entry
+    entries blob not null               -- found by an index in memory: see seen.py
 );
 create table if not exists shown (
     offset integer primary key,
@@ -57,12 +60,52 @@ create table if not exists waiting (
 );
 create index if not exists waiting_query on waiting (query);
 create table if not exists sessions (
-    offset integer primary key,
+    offset integer primary key,         -- of the record that started it
     session text not null unique,
     principal text not null,
     phase text not null,
-    at_ms integer not null
+    started_ms integer not null,
+    heard integer not null,             -- offset of the newest record about it
+    heard_ms integer not null,          -- the partition's clock then
+    pending integer not null,
+    settled integer not null,
+    merged integer                      -- offset of the record that merged it
 );
+create index if not exists sessions_heard on sessions (heard);
+create index if not exists sessions_silent on sessions (phase, heard_ms);
+-- What sessions forked from, for their readers: not a function of the log, but of when snapshots were published.
+create table if not exists session_forks (
+    session integer primary key,        -- its offset
+    base text not null,                 -- empty once it has ended
+    started_ms integer not null,        -- of the start that it forked at
+    settled integer not null,           -- events it had settled before
+    report text                         -- what its last merge met
+);
+-- What a session learned: pending (settled = 0) is its own, settled (1) is a part of `evidence`, told apart so that it
+-- can be taken out again.
+create table if not exists overlay_evidence (
+    session integer not null,           -- its offset
+    settled integer not null,
+    day integer not null,
+    domain text not null,
+    model text not null,
+    agent text not null,
+    intent text not null,
+    parameter text not null,
+    bin text not null,
+    micro integer not null,
+    primary key (session, settled, day, domain, model, agent, intent, parameter, bin)
+) without rowid;
+create table if not exists overlay_usage (
+    session integer not null,
+    settled integer not null,
+    day integer not null,
+    content_hash text not null,
+    bin text not null,
+    principal text not null,
+    micro integer not null,
+    primary key (session, settled, day, content_hash, bin, principal)
+) without rowid;
 create table if not exists dead_letters (
     offset integer primary key,
     timestamp integer not null,
@@ -75,4 +118,31 @@ create table if not exists dead_letters (
 create table if not exists dead_letter_reasons (
     reason text primary key,
     count integer not null
+) without rowid;
+-- Names that producers choose and that are told apart, numbered in the log's order within their kind.
+create table if not exists names (
+    kind text not null,
+    number integer not null,
+    name text not null,
+    primary key (kind, number)
+) without rowid;
+create unique index if not exists names_by_name on names (kind, name);
+create table if not exists overflow (
+    kind text primary key,
+    events integer not null
+) without rowid;
+-- How much evidence about parameters was drawn by a principal on a day.
+create table if not exists allowances (
+    day integer not null,
+    principal text not null,
+    micro integer not null,
+    primary key (day, principal)
+) without rowid;
+-- Applied events by source and type: who shows results, and who says what became of them.
+create table if not exists heard (
+    kind text not null,
+    name text not null,
+    what text not null,
+    events integer not null,
+    primary key (kind, name, what)
 ) without rowid;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -14,13 +14,26 @@ _COMPARING = {"counterfactual", "attention", "semantic"}
 
 
 class CreditSettings(BaseModel):
-    """How much one piece of feedback weighs, in observations."""
+    """How much one piece of feedback weighs, in observations.
+
+    Attributes:
+        inverse_clip: Implicit feedback is weighed by 1 / P(its rank is looked at), at most so much (FBK-10).
+        ranks: Down to which shown and clicked results are counted, to learn that probability.
+        score_bins: Of equal width, by which they are counted; each knows the mean of its scores.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    retrieved: float = Field(ge=0.0)
+    included: float = Field(ge=0.0)
+    referenced: float = Field(ge=0.0)
+    success: float = Field(ge=0.0)
     explicit: float = Field(ge=0.0)
     selected: float = Field(ge=0.0)
     skipped: float = Field(ge=0.0)
+    inverse_clip: float = Field(ge=1.0)
+    ranks: int = Field(ge=1, le=99)
+    score_bins: int = Field(ge=2, le=99)
 
 
 class MixSettings(BaseModel):
@@ -80,6 +93,9 @@ class TimeSettings(BaseModel):
     lead_s: float = Field(ge=0.0)
     clock_step_s: float = Field(gt=0.0)
     window_s: float = Field(gt=0.0)
+    session_idle_s: float = Field(gt=0.0)
+    session_suspended_s: float = Field(gt=0.0)
+    session_kept_s: float = Field(gt=0.0)
 
     @cached_property
     def lead_ms(self) -> int:
@@ -96,6 +112,21 @@ class TimeSettings(BaseModel):
         """`window_s` in milliseconds."""
         return round(self.window_s * MS)
 
+    @cached_property
+    def session_idle_ms(self) -> int:
+        """`session_idle_s` in milliseconds."""
+        return round(self.session_idle_s * MS)
+
+    @cached_property
+    def session_suspended_ms(self) -> int:
+        """`session_suspended_s` in milliseconds."""
+        return round(self.session_suspended_s * MS)
+
+    @cached_property
+    def session_kept_ms(self) -> int:
+        """`session_kept_s` in milliseconds."""
+        return round(self.session_kept_s * MS)
+
 
 class LimitSettings(BaseModel):
     """What bounds memory and disk, per partition."""
@@ -110,6 +141,50 @@ class LimitSettings(BaseModel):
     impression_records: int = Field(gt=0)
     waiting_records: int = Field(gt=0)
     session_records: int = Field(gt=0)
+    principals: int = Field(gt=0)
+    models: int = Field(gt=0)
+    agents: int = Field(gt=0)
+    intents: int = Field(gt=0)
+    lessons: int = Field(gt=0)
+    sources: int = Field(gt=0)
+    principal_daily: float = Field(gt=0.0)
+
+    @cached_property
+    def daily_micro(self) -> int:
+        """`principal_daily` in micro-units."""
+        return round(self.principal_daily * 1_000_000)
+
+
+class UbiSettings(BaseModel):
+    """What actions of OpenSearch User Behavior Insights mean.
+
+    Attributes:
+        actions: By `action_name`: "selection", or a verdict from −1 to 1 on the object.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    actions: Mapping[str, Literal["selection"] | Annotated[float, Field(ge=-1.0, le=1.0)]]
+
+
+class MergeSettings(BaseModel):
+    """What counts as a conflict when a session is merged (LRN-16)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    margin: float = Field(gt=0.0, lt=1.0)
+    strength: float = Field(gt=0.0)
+    reported: int = Field(gt=0)
+
+
+class SourceSettings(BaseModel):
+    """From when on the silence, or the noise, of a source means something (FBK-12)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    impressions: int = Field(gt=0)
+    verdicts: int = Field(gt=0)
+    rate_factor: float = Field(gt=1.0)
 
 
 class FeedbackSettings(BaseModel):
@@ -129,7 +204,15 @@ class FeedbackSettings(BaseModel):
     retry_s: float = Field(gt=0.0)
     unreachable_s: float = Field(gt=0.0)
     lock_timeout_s: float = Field(gt=0.0)
+    watch_every_s: float = Field(gt=0.0)
+    hole_refetches: int = Field(ge=0)
+    checkpoint_every_s: float = Field(gt=0.0)
+    checkpoint_records: int = Field(gt=0)
+    checkpoints: int = Field(gt=0)
     credit: CreditSettings
     attribution: AttributionSettings
     time: TimeSettings
     limits: LimitSettings
+    sources: SourceSettings
+    ubi: UbiSettings
+    merge: MergeSettings

@@ -1,39 +1,95 @@
-"""What searches read of a partition: its evidence as one Parquet file, replaced whole (FBK-7)."""
+"""What searches read of a partition: its evidence and its open sessions, replaced as one (FBK-7, LRN-14).
+
+The order of the steps is the argument that a session always reads what it forked from, whatever is killed when:
+
+1. sessions that started since the last snapshot get a base, and those that ended lose theirs, with a report of their
+   merge; both are committed to the partition's store;
+2. the open sessions are written to a file of a new name;
+3. the evidence, which names that file, replaces its predecessor: this is the step that readers see;
+4. files and bases that nothing refers to any more are removed.
+"""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.feedback.state import PartitionState
+from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.overlays import BASES_KEY, SESSIONS_KEY, BaseId, OpenSession, metadata_of, sessions_table
+from pipelines.domain.ids import SessionId
+from pipelines.feedback.forks import Forks
+from pipelines.feedback.state import Held, PartitionState
 from pipelines.runtime.files import write_atomically
 
 NAME = "evidence.parquet"
+_SESSIONS = "sessions-{}-{}.parquet"
 
 
 def publish_snapshot(state: PartitionState) -> Path:
-    """Write a partition's evidence beside its state.
+    """Write a partition's evidence beside its state, and the overlays of its open sessions with it.
 
     The file's metadata says how far it reaches: `weft.partition`, `weft.offset` (the next one), `weft.epoch`,
-    `weft.topic`, `weft.topic_id`. The partition is held still meanwhile, so that an updater which lost it can
-    never lay an older snapshot over a newer one.
+    `weft.topic`, `weft.topic_id`, `weft.version`; and `weft.sessions`, the file of the open sessions. The partition is
+    held still meanwhile, so that an updater which lost it can never lay an older snapshot over a newer one.
 
     Raises:
         FencedError: Another updater owns the partition; its snapshot stands.
     """
-    path = state.folder / NAME
-    with state.owned() as (report, evidence):
-        facts = {
-            "weft.partition": report.partition,
-            "weft.offset": report.next_offset,
-            "weft.epoch": report.epoch,
-            "weft.topic": report.topic,
-            "weft.topic_id": report.topic_id,
-        }
-        table = evidence.to_table().replace_schema_metadata({name: str(value) for name, value in facts.items()})
-        buffer = io.BytesIO()
-        pq.write_table(table, buffer, write_page_checksum=True)
-        write_atomically(path, buffer.getvalue())
+    if not state.has_forks():
+        return _publish(state)
+    catalog = Catalog(state.folder.parents[1])
+    with catalog.bases.writing():
+        Forks(catalog, state).follow()
+        path = _publish(state)
+        catalog.bases.prune(_bases_in_use(catalog))
     return path
+
+
+def _publish(state: PartitionState) -> Path:
+    path = state.folder / NAME
+    with state.owned() as held:
+        name = _write_sessions(state.folder, held)
+        bases = sorted({session.base for session in held.sessions})
+        facts = {
+            "weft.partition": held.report.partition,
+            "weft.offset": held.report.next_offset,
+            "weft.epoch": held.report.epoch,
+            "weft.topic": held.report.topic,
+            "weft.topic_id": held.report.topic_id,
+            "weft.version": held.report.version,
+            SESSIONS_KEY.decode(): name,
+            BASES_KEY.decode(): ",".join(bases),
+        }
+        write_atomically(path, _parquet(held.evidence.to_table(), facts))
+        for old in state.folder.glob(_SESSIONS.format("*", "*")):
+            if old.name != name:
+                old.unlink(missing_ok=True)
+    return path
+
+
+def _write_sessions(folder: Path, held: Held) -> str:
+    if not held.sessions:
+        return ""
+    name = _SESSIONS.format(held.report.epoch, held.report.next_offset)
+    sessions = [
+        OpenSession(SessionId(one.life.session), BaseId(one.base), one.life.started_ms, one.overlay)
+        for one in held.sessions
+    ]
+    write_atomically(folder / name, _parquet(sessions_table(sessions), {}))
+    return name
+
+
+def _parquet(table: pa.Table, facts: Mapping[str, object]) -> bytes:
+    buffer = io.BytesIO()
+    described = table.replace_schema_metadata({name: str(value) for name, value in facts.items()})
+    pq.write_table(described, buffer, write_page_checksum=True)
+    return buffer.getvalue()
+
+
+def _bases_in_use(catalog: Catalog) -> set[BaseId]:
+    named = (metadata_of(path).get(BASES_KEY, b"").decode() for path in catalog.snapshots())
+    return {BaseId(base) for names in named for base in names.split(",") if base}

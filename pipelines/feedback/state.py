@@ -19,12 +19,39 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipelines.domain.errors import CorruptionError, FencedError, StoreError, WrongLogError
-from pipelines.feedback import ledger
-from pipelines.feedback.seen import SeenIndex
+from pipelines.feedback import integrity, ledger
+from pipelines.feedback.overlays import (
+    Fork,
+    HeldSession,
+    forks_in,
+    has_forks,
+    held_sessions,
+    life_of,
+    overlay_in,
+    select_lives,
+    write_forks,
+)
+from pipelines.feedback.seen import SeenIndex, index_of_seen
+from pipelines.feedback.sessions import Life
 from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.sources import Heard, heard_in
 from pipelines.feedback.updates import Arrival, Change, Known
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.log import LogFacts
+
+STATE_FILE = "state.sqlite"
+
+_CURABLE = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_PERM,
+    }
+)
+"""What is wrong with the place a store lies in; anything else is wrong with the store."""
 
 _SCHEMA = (Path(__file__).parent / "schema.sql").read_text(encoding="utf-8")
 
@@ -38,6 +65,10 @@ class PartitionReport:
         waiting: Feedback whose impression has not come yet; it counts as applied.
         unjoined: Feedback that waited in vain, or turned out to be about a result that was not shown.
         holes: Offsets that the log skipped.
+        dropped: Events whose evidence came to nothing, because their session was abandoned, expired or was unlearned;
+            they count as applied.
+        version: Of the shared evidence: moves by one whenever a session is merged into it, or unlearned.
+        open_sessions: Sessions that learn by themselves for now.
         republished: Dead letters before this offset were republished.
         reasons: Dead letters by reason.
     """
@@ -57,8 +88,11 @@ class PartitionReport:
     late: int
     holes: int
     unjoined: int
+    dropped: int
+    version: int
     republished: int
     waiting: int
+    open_sessions: int
     reasons: Mapping[str, int]
 
     @property
@@ -69,6 +103,14 @@ class PartitionReport:
             and self.consumed == self.next_offset - self.first_offset - self.holes
             and self.dead_lettered == sum(self.reasons.values())
         )
+
+
+class Held(NamedTuple):
+    """A partition's state as far as searches read it."""
+
+    report: PartitionReport
+    evidence: Evidence
+    sessions: Sequence[HeldSession]
 
 
 class KeptDeadLetter(NamedTuple):
@@ -108,15 +150,17 @@ class PartitionState:
     def __init__(self, folder: Path, partition: int, rules: FeedbackSettings) -> None:
         self.partition = partition
         self.folder = folder
-        self._rules = rules
+        self.rules = rules
         self._epoch = 0
         self._seen = SeenIndex()
         folder.mkdir(parents=True, exist_ok=True)
-        self._path = folder / "state.sqlite"
+        self._path = folder / STATE_FILE
         with self._errors():
             self._connection = sqlite3.connect(self._path, timeout=rules.lock_timeout_s, isolation_level=None)
             for pragma in ("journal_mode = wal", "synchronous = full", "temp_store = memory"):
                 self._connection.execute(f"pragma {pragma}")
+            integrity.teach(self._connection)
+        self._inode = self._path.stat().st_ino
 
     def claim(self, facts: LogFacts, *, log_start: int) -> int:
         """Become the owner: the epoch moves on, and whoever owned the partition before is fenced.
@@ -130,10 +174,13 @@ class PartitionState:
 
         Raises:
             WrongLogError: The store belongs to another log.
+            CorruptionError: It is damaged.
         """
         with self._errors(), self._transaction() as connection:
+            integrity.verify(connection)
             for statement in _SCHEMA.split(";"):
                 connection.execute(statement)
+            integrity.protect(connection)
             connection.execute(
                 "insert or ignore into progress"
                 " (one, topic, topic_id, partitions, partition, epoch, first_offset, next_offset, clock_ms)"
@@ -144,7 +191,7 @@ class PartitionState:
             require_still_there(_report(connection), log_start)
             connection.execute("update progress set epoch = epoch + 1")
             report = _report(connection)
-            self._seen = ledger.index_of_seen(connection)
+            self._seen = index_of_seen(connection)
         self._epoch = report.epoch
         return report.next_offset
 
@@ -169,13 +216,13 @@ class PartitionState:
                 raise WrongLogError(
                     f"{self._path}: expected records from offset {report.next_offset} on, found {first_offset}"
                 )
-            batch = Batch(ledger.known_to(connection, self._seen, arrivals), connection, self._rules)
+            batch = Batch(ledger.known_to(connection, self._seen, arrivals, self.rules), connection, self.rules)
             yield batch
         if batch.written is not None:
             self._remember(batch.written)
 
     @contextlib.contextmanager
-    def owned(self) -> Iterator[tuple[PartitionReport, Evidence]]:
+    def owned(self) -> Iterator[Held]:
         """The whole state, held still until the block is left: no other updater can commit or claim meanwhile.
 
         Raises:
@@ -184,7 +231,39 @@ class PartitionState:
         with self._errors(), self._transaction() as connection:
             report = _report(connection)
             self._require_ownership(report)
-            yield report, ledger.evidence_in(connection)
+            yield Held(report, ledger.evidence_in(connection), held_sessions(connection))
+
+    def merge_report(self, session_id: str) -> str | None:
+        """What the last merge of a session met, as JSON; None where nobody said. Readable by anyone."""
+        with self._errors():
+            row = self._connection.execute(
+                "select report from session_forks join sessions on sessions.offset = session_forks.session"
+                " where sessions.session = ?",
+                (session_id,),
+            ).fetchone()
+        return row[0] if row else None
+
+    def has_forks(self) -> bool:
+        """Whether a session is open, or was when the last snapshot was published."""
+        with self._errors():
+            return has_forks(self._connection)
+
+    def forks(self) -> list[Fork]:
+        """Every open session, and every one that has a base."""
+        with self._errors():
+            return forks_in(self._connection)
+
+    def note_forks(self, forks: Sequence[Fork]) -> None:
+        """Keep what changed about forks; durable when this returns.
+
+        Raises:
+            FencedError: Another updater owns the partition.
+        """
+        if not forks:
+            return
+        with self._errors(), self._transaction() as connection:
+            self._require_ownership(_report(connection))
+            write_forks(connection, forks)
 
     def report(self) -> PartitionReport:
         """What the partition has been through; readable by anyone."""
@@ -195,6 +274,28 @@ class PartitionState:
         """All evidence of the partition; readable by anyone."""
         with self._errors():
             return ledger.evidence_in(self._connection)
+
+    def sessions(self) -> list[Life]:
+        """Every session that the partition remembers, the one heard of longest ago first; readable by anyone."""
+        with self._errors():
+            return [life_of(row) for row in self._connection.execute(select_lives("order by heard"))]
+
+    def session(self, session_id: str) -> Life | None:
+        """A session, None where the partition does not remember it; readable by anyone."""
+        with self._errors():
+            row = self._connection.execute(select_lives("where session = ?"), (session_id,)).fetchone()
+        return None if row is None else life_of(row)
+
+    def overlay(self, session_id: str, kind: int) -> Evidence:
+        """What a session has `PENDING`, or `SETTLED`: nothing where it is not remembered; readable by anyone."""
+        life = self.session(session_id)
+        with self._errors():
+            return Evidence() if life is None else overlay_in(self._connection, life, kind)
+
+    def heard(self) -> Heard:
+        """Applied events by source and type; readable by anyone."""
+        with self._errors():
+            return heard_in(self._connection)
 
     def dead_letters(self, *, from_offset: int, at_most: int) -> list[KeptDeadLetter]:
         """The oldest dead letters from an offset on; readable by anyone."""
@@ -216,6 +317,18 @@ class PartitionState:
             self._require_ownership(_report(connection))
             connection.execute("update progress set republished = ?", (offset,))
 
+    def copy_to(self, path: Path) -> None:
+        """Write all of the state, as it is now, into a file of its own.
+
+        Raises:
+            CorruptionError: What was copied is damaged.
+        """
+        with self._errors(), contextlib.closing(sqlite3.connect(path)) as copy:
+            self._connection.backup(copy)
+            copy.execute("pragma journal_mode = delete")  # one file, with nothing beside it
+            integrity.teach(copy)
+            integrity.verify(copy)
+
     def close(self) -> None:
         """Release the file."""
         self._connection.close()
@@ -223,9 +336,13 @@ class PartitionState:
     def _remember(self, change: Change) -> None:
         """Follow the table in the index, now that the change is durable."""
         self._seen.add(list(change.seen), [moment.offset for moment in change.seen.values()])
-        self._seen.forget_before(change.next_offset - self._rules.limits.event_id_records)
+        self._seen.forget_before(change.next_offset - self.rules.limits.event_id_records)
 
     def _require_ownership(self, report: PartitionReport) -> None:
+        if not self._path.exists() or self._path.stat().st_ino != self._inode:
+            raise FencedError(
+                f"{self._path}: expected the file that was opened, found another: an updater restored it; stop this one"
+            )
         if report.epoch != self._epoch:
             raise FencedError(
                 f"{self._path}: expected epoch {self._epoch}, found {report.epoch}: another updater took partition "
@@ -246,12 +363,17 @@ class PartitionState:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.OperationalError as error:
-            raise StoreError(f"{self._path}: expected a writable store, found: {error}") from error
-        except sqlite3.DatabaseError as error:
-            raise CorruptionError(
-                f"{self._path}: expected a partition's state, found: {error}; delete the folder to replay the topic"
-            ) from error
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", None) in _CURABLE:
+                raise StoreError(f"{self._path}: expected a writable store, found: {error}") from error
+            raise self._damage(str(error)) from error
+        except CorruptionError as error:
+            raise self._damage(str(error)) from error
+
+    def _damage(self, found: str) -> CorruptionError:
+        return CorruptionError(
+            f"{self._path}: expected a partition's state, found: {found}; an updater that opens it restores it"
+        )
 
 
 def require_same_log(report: PartitionReport, facts: LogFacts, partition: int) -> None:
@@ -310,10 +432,14 @@ def require_within(report: PartitionReport, highwater: int | None) -> None:
 def _report(connection: sqlite3.Connection) -> PartitionReport:
     cursor = connection.execute(
         "select partition, topic, topic_id, partitions, epoch, first_offset, next_offset, clock_ms, consumed, applied,"
-        " duplicate, dead_lettered, late, holes, unjoined, republished from progress"
+        " duplicate, dead_lettered, late, holes, unjoined, dropped, version, republished from progress"
     )
     names = [description[0] for description in cursor.description]
     row = cursor.fetchone()
     (waiting,) = connection.execute("select count(*) from waiting").fetchone()
+    (open_sessions,) = connection.execute(
+        "select count(*) from sessions where phase in ('active', 'suspended')"
+    ).fetchone()
     reasons = dict(connection.execute("select reason, count from dead_letter_reasons order by reason").fetchall())
-    return PartitionReport(**dict(zip(names, row, strict=True)), waiting=waiting, reasons=reasons)
+    counts = {"waiting": waiting, "open_sessions": open_sessions}
+    return PartitionReport(**dict(zip(names, row, strict=True)), **counts, reasons=reasons)

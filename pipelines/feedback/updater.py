@@ -8,14 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from pipelines.domain.errors import BrokerUnavailableError
+from pipelines.domain.errors import BrokerUnavailableError, CorruptionError
+from pipelines.feedback.checkpoints import alone, checkpoints_in, is_due, is_lost, restore, write_checkpoint
 from pipelines.feedback.dead_letters import republish
 from pipelines.feedback.pipeline import advance
+from pipelines.feedback.positions import Positions
 from pipelines.feedback.producer import Publisher
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.snapshot import publish_snapshot
 from pipelines.feedback.source import FeedbackSource
 from pipelines.feedback.state import PartitionReport, PartitionState
+from pipelines.feedback.watch import LogWatch
+from pipelines.learning.binning import Bins
+from pipelines.runtime.clock import system_clock
+from pipelines.runtime.log import LogFacts
 
 _log = logging.getLogger(__name__)
 
@@ -45,8 +51,9 @@ class Updater:
         self,
         source: FeedbackSource,
         states: Mapping[int, PartitionState],
+        offsets: Mapping[int, int],
         rules: FeedbackSettings,
-        bins: int,
+        bins: Bins,
         *,
         dead_letters: Publisher | None = None,
     ) -> None:
@@ -55,6 +62,8 @@ class Updater:
         self._rules = rules
         self._bins = bins
         self._dead_letters = dead_letters
+        self._positions = Positions(offsets, hole_refetches=rules.hole_refetches)
+        self._watch = LogWatch(every_s=rules.watch_every_s)
         self._published: dict[int, int] = {}
         self._publish_at = float("-inf")
 
@@ -65,7 +74,7 @@ class Updater:
         store: Path,
         partitions: Sequence[int],
         rules: FeedbackSettings,
-        bins: int,
+        bins: Bins,
         *,
         dead_letters: Publisher | None = None,
     ) -> Self:
@@ -76,17 +85,20 @@ class Updater:
             BrokerUnavailableError: The broker does not answer.
         """
         states: dict[int, PartitionState] = {}
+        offsets: dict[int, int] = {}
         try:
             facts = source.facts()
             source.assign(partitions)
             for partition in partitions:
-                states[partition] = PartitionState(partition_folder(store, partition), partition, rules)
-                source.seek(partition, states[partition].claim(facts, log_start=source.log_start(partition)))
+                folder = partition_folder(store, partition)
+                states[partition] = claimed(folder, partition, rules, facts, log_start=source.log_start(partition))
+                offsets[partition] = states[partition].report().next_offset
+                source.seek(partition, offsets[partition])
         except BaseException:
             for state in states.values():
                 state.close()
             raise
-        return cls(source, states, rules, bins, dead_letters=dead_letters)
+        return cls(source, states, offsets, rules, bins, dead_letters=dead_letters)
 
     def step(self, now: float) -> int:
         """Consume one poll's worth, and publish what changed once `publish_every_s` has passed.
@@ -95,18 +107,20 @@ class Updater:
             now: Seconds of a monotonic clock.
 
         Returns:
-            How many records were consumed.
+            How many records the log delivered; 0 says that it holds no more for now.
 
         Raises:
             BrokerUnavailableError: Ask again later; nothing was lost.
             FencedError: Another updater owns one of the partitions.
             WrongLogError: The log is not the one that the stores belong to.
         """
-        consumed = advance(self._source, self._states, self._rules, self._bins)
+        delivered = advance(self._source, self._states, self._positions, self._rules, self._bins)
+        self._watch.look(self._source, self._states, self._positions, now)
         if now >= self._publish_at:
             self.publish()
+            self._keep_checkpoints()
             self._publish_at = now + self._rules.publish_every_s
-        return consumed
+        return delivered
 
     def publish(self) -> None:
         """Publish a snapshot of every partition that moved since its last one."""
@@ -116,6 +130,11 @@ class Updater:
                 publish_snapshot(state)
                 self._tell_dead_letters(state)
                 self._published[partition] = offset
+
+    def _keep_checkpoints(self) -> None:
+        for partition, state in self._states.items():
+            if is_due(state.folder, self._positions[partition], self._rules, now=system_clock()):
+                write_checkpoint(state, keep=self._rules.checkpoints)
 
     def progress(self) -> list[Progress]:
         """Where every owned partition stands, by partition."""
@@ -141,7 +160,38 @@ class Updater:
 
     def _lag(self, partition: int) -> int | None:
         highwater = self._source.highwater(partition)
-        return None if highwater is None else max(0, highwater - self._states[partition].report().next_offset)
+        return None if highwater is None else max(0, highwater - self._positions[partition])
+
+
+def claimed(
+    folder: Path, partition: int, rules: FeedbackSettings, facts: LogFacts, *, log_start: int
+) -> PartitionState:
+    """A partition's state, owned; a damaged one is restored from its newest intact checkpoint, or from the log.
+
+    Raises:
+        WrongLogError: The state belongs to another log, or the log no longer holds what it needs.
+        CorruptionError: The state is damaged, and there is no way back.
+    """
+    with alone(folder):
+        if is_lost(folder):
+            restore(folder, "there is none", log_start=log_start)
+        try:
+            return _claimed(folder, partition, rules, facts, log_start)
+        except CorruptionError as error:
+            restore(folder, str(error), log_start=log_start)
+        return _claimed(folder, partition, rules, facts, log_start)
+
+
+def _claimed(folder: Path, partition: int, rules: FeedbackSettings, facts: LogFacts, log_start: int) -> PartitionState:
+    state = PartitionState(folder, partition, rules)
+    try:
+        state.claim(facts, log_start=log_start)
+        if not checkpoints_in(folder):
+            write_checkpoint(state, keep=rules.checkpoints)
+    except BaseException:
+        state.close()
+        raise
+    return state
 
 
 def partition_folder(store: Path, partition: int) -> Path:

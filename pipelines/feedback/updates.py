@@ -16,13 +16,20 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from pipelines.domain.errors import InvalidEventError
-from pipelines.domain.events import AnyEvent, Impression, Selection, SessionPhase
-from pipelines.feedback.credit import Feedback, chosen_rank, credits_of, tally_credits
+from pipelines.domain.events import AnyEvent, Feedback, Impression, Selection, SessionPhase
+from pipelines.feedback.credit import chosen_rank, credits_of, tally_click, tally_credits, tally_shown
+from pipelines.feedback.names import Names
+from pipelines.feedback.reports import report_evidence
+from pipelines.feedback.sessions import Life, Sessions
 from pipelines.feedback.settings import MS, FeedbackSettings
+from pipelines.feedback.sources import Heard, note
 from pipelines.feedback.timing import advance, effective_ms
-from pipelines.learning.evidence import day_of
+from pipelines.learning.binning import Bins
+from pipelines.learning.evidence import MICRO, day_of
 from pipelines.learning.observations import Tally
 from pipelines.runtime.log import Record
+
+_AboutAQuery = Feedback | Impression
 
 
 class Arrival(Struct, frozen=True, gc=False):
@@ -89,13 +96,17 @@ class Known:
         seen: Event ids by fingerprint.
         shown: Impressions by query fingerprint.
         waiting: Feedback without impression by query fingerprint, in the order of its offsets.
+        lives: Sessions by id.
+        names: Those that the batch mentions.
     """
 
     clock_ms: int
     next_offset: int
+    names: Names
     seen: dict[bytes, Moment] = field(default_factory=dict)
     shown: dict[bytes, Shown] = field(default_factory=dict)
     waiting: dict[bytes, list[Waiting]] = field(default_factory=dict)
+    lives: dict[str, Life] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -103,6 +114,7 @@ class Change:
     """What a batch adds to a partition's state; all of it is committed in one transaction, or none.
 
     Attributes:
+        sessions: Those the batch mentions; evidence of isolated ones is in here, not in `tally`.
         holes: Offsets that the log skipped: transaction markers, compaction, or records lost by a broker.
         unjoined: Feedback that was waiting and turned out to answer nothing.
         joined: Offsets of feedback that waits no longer.
@@ -110,6 +122,9 @@ class Change:
 
     clock_ms: int
     next_offset: int
+    sessions: Sessions
+    names: Names
+    heard: Heard = field(default_factory=Counter)
     consumed: int = 0
     holes: int = 0
     unjoined: int = 0
@@ -119,8 +134,18 @@ class Change:
     shown: dict[bytes, Shown] = field(default_factory=dict)
     waiting: dict[int, tuple[bytes, Waiting]] = field(default_factory=dict)
     joined: list[int] = field(default_factory=list)
-    sessions: dict[str, tuple[Moment, SessionPhase]] = field(default_factory=dict)
     dead_letters: list[DeadLetter] = field(default_factory=list)
+
+    def tally_of(self, session_id: str) -> Tally:
+        """Where the evidence of one event goes; every event that has some asks here, once.
+
+        The shared tally; or, where the session is isolated, its overlay; or nowhere, where it has ended without
+        completing (LRN-14, LRN-15).
+
+        Args:
+            session_id: Of the event that is being consumed.
+        """
+        return self.sessions.tally_of(session_id, self.tally)
 
 
 def event_fingerprint(event_id: str) -> bytes:
@@ -139,19 +164,19 @@ def arrived(record: Record, event: AnyEvent | InvalidEventError) -> Arrival:
     if isinstance(event, InvalidEventError):
         return Arrival(record, event)
     fingerprint = event_fingerprint(event.event_id)
-    if isinstance(event, SessionPhase):
-        return Arrival(record, event, fingerprint)
-    return Arrival(record, event, fingerprint, query_fingerprint(event.session_id, event.query_id))
+    if isinstance(event, _AboutAQuery):
+        return Arrival(record, event, fingerprint, query_fingerprint(event.session_id, event.query_id))
+    return Arrival(record, event, fingerprint)
 
 
-def fold(known: Known, arrivals: Sequence[Arrival], rules: FeedbackSettings, bins: int) -> Change:
+def fold(known: Known, arrivals: Sequence[Arrival], rules: FeedbackSettings, bins: Bins) -> Change:
     """What a batch changes.
 
     Args:
         known: The state as far as the batch mentions it; it is used up.
         arrivals: The batch, in the order of its offsets, none of them consumed before.
         rules: Times, limits and weights.
-        bins: Of the score, for calibration.
+        bins: How finely evidence is kept.
     """
     batch = _Batch(known, rules, bins)
     for arrival in arrivals:
@@ -162,11 +187,12 @@ def fold(known: Known, arrivals: Sequence[Arrival], rules: FeedbackSettings, bin
 class _Batch:
     """One pass over a batch: `known` is read and kept current, `change` collects what is to be written."""
 
-    def __init__(self, known: Known, rules: FeedbackSettings, bins: int) -> None:
+    def __init__(self, known: Known, rules: FeedbackSettings, bins: Bins) -> None:
         self.known = known
-        self.change = Change(known.clock_ms, known.next_offset)
+        self.change = Change(known.clock_ms, known.next_offset, Sessions(rules, known.lives), known.names)
         self._rules = rules
         self._bins = bins
+        self._names = known.names
         self._window_ms = rules.time.window_ms
 
     def consume(self, arrival: Arrival) -> None:
@@ -195,17 +221,33 @@ class _Batch:
             return Fate.DUPLICATE
         fate = self._apply(event, arrival.query, moment)
         if fate is Fate.APPLIED:
+            note(self.change.heard, event, self._names.agent(event.agent), self._names.principal(event.principal))
             self.known.seen[arrival.fingerprint] = self.change.seen[arrival.fingerprint] = moment
         return fate
 
     def _apply(self, event: AnyEvent, query: bytes, moment: Moment) -> Fate:
+        self.change.sessions.hear(event.session_id, moment.offset, self.change.clock_ms)
+        if isinstance(event, Feedback):
+            return self._answer(query, event, moment)
         if isinstance(event, SessionPhase):
-            self.change.sessions[event.session_id] = (moment, event)
-            return Fate.APPLIED
-        if isinstance(event, Impression):
+            self._turn(event, moment)
+        elif isinstance(event := self._names.bounded(event), Impression):
             self._show(query, event, moment)
-            return Fate.APPLIED
-        return self._answer(query, event, moment)
+        else:
+            day = day_of(moment.at_ms / MS)
+            within = self._names.draw(self._names.principal(event.principal), day, MICRO)
+            found = report_evidence(event, day=day, bins=self._bins)
+            self.change.tally_of(event.session_id).note_report(found, surplus=not within)
+        return Fate.APPLIED
+
+    def _turn(self, event: SessionPhase, moment: Moment) -> None:
+        self.change.sessions.turn(
+            event.session_id,
+            event.phase,
+            principal=event.principal,
+            offset=moment.offset,
+            clock_ms=self.change.clock_ms,
+        )
 
     def _show(self, query: bytes, impression: Impression, moment: Moment) -> None:
         before = self.known.shown.get(query)
@@ -213,6 +255,8 @@ class _Batch:
             # The first one stands: whoever answers later may not change what was shown.
             raise InvalidEventError("repeated_impression", f"query {impression.query_id!r} was shown before")
         self._keep(query, Shown(moment, impression))
+        day = day_of(moment.at_ms / MS)
+        tally_shown(self.change.tally_of(impression.session_id), impression, self._rules.credit, day=day)
         for waiting in self.known.waiting.pop(query, ()):
             self._join_waiting(query, waiting)
 
@@ -245,8 +289,18 @@ class _Batch:
         shown = self.known.shown[query]
         found = credits_of(feedback, shown.impression, chosen=shown.chosen, rules=self._rules)
         day = day_of(moment.at_ms / MS)
-        tally_credits(self.change.tally, found, shown.impression, day=day, bins=self._bins)
+        # Whose session it is says the search service, in the impression; a producer could say anything.
+        principal = self._names.principal(shown.impression.principal)
+        within = self._names.draw(principal, day, sum(round(credit.weight * MICRO) for credit in found))
+        tally = self.change.tally_of(shown.impression.session_id)
+        tally_credits(
+            tally, found, shown.impression, day=day, bins=self._bins.relevance, principal=principal, surplus=not within
+        )
         if found and isinstance(feedback, Selection):
+            if within:
+                # Counted on the day it was shown, as the results it stands among are.
+                shown_on = day_of(shown.moment.at_ms / MS)
+                tally_click(tally, feedback, shown.impression, self._rules.credit, day=shown_on)
             self._keep(query, shown._replace(chosen=(*shown.chosen, chosen_rank(feedback, shown.impression))))
 
     def _keep(self, query: bytes, shown: Shown) -> None:

@@ -81,6 +81,13 @@ class Agreement:
             return Node(2, model)
         return Node(1, DOMAINS.index(scope.domain))
 
+    def scopes(self) -> list[Scope]:
+        """Every domain, and every model, agent and intent that was observed in one."""
+        domains = [Scope(domain) for domain in DOMAINS]
+        observed = [Scope(Domain(path[0]), *path[1:]) for path in sorted([*self._models, *self._agents])]
+        intents = [Scope(Domain(domain), intent=intent) for domain, intent in sorted(self._intents.places)]
+        return [*domains, *observed, *intents]
+
     def intent(self, scope: Scope) -> str:
         """The scope's intent where it was ever observed in its domain; an unspecified one otherwise."""
         return scope.intent if self._intents.knows(scope.domain, scope.intent) else ANY

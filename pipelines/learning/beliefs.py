@@ -10,13 +10,16 @@ from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import Scope, Signal, WeightBelief
+from pipelines.domain.ranking import ANY, Scope, Signal, WeightBelief
 from pipelines.learning.agreement import Agreement, Node, read_agreement
 from pipelines.learning.decay import freshness, freshness_of_ages
 from pipelines.learning.evidence import Evidence, day_of
+from pipelines.learning.examination import Examination, read_examination
 from pipelines.learning.priors import Priors
+from pipelines.learning.recency import Discount
 from pipelines.learning.reported import Reported
-from pipelines.learning.usage import Usage, read_usage
+from pipelines.learning.sizing import SizingBeliefs, read_sizing
+from pipelines.learning.usage import ContentSignals, Usage, read_usage
 from pipelines.learning.weights import believed_weights, sampled_shares
 
 Floats = NDArray[np.float64]
@@ -27,6 +30,8 @@ class Beliefs:
 
     Attributes:
         reported: Beliefs about decay, thresholds, model quality and trust, from what is reported outright.
+        examination: Beliefs about how often ranks are looked at, by domain (FBK-10).
+        sizing: Beliefs about sizes of chunks and context, by domain (LRN-9).
 
     Examples:
         >>> from pipelines.settings import load_settings
@@ -36,17 +41,31 @@ class Beliefs:
         (0.7, 'prior')
     """
 
-    def __init__(self, priors: Priors, agreement: Agreement, usage: Usage, reported: Reported) -> None:
+    def __init__(
+        self,
+        priors: Priors,
+        agreement: Agreement,
+        usage: Usage,
+        *,
+        reported: Reported,
+        examination: Mapping[Domain, Examination],
+        sizing: SizingBeliefs,
+    ) -> None:
         self._priors = priors
         self._agreement = agreement
         self._usage = usage
         self.reported = reported
+        self.examination = examination
+        self.sizing = sizing
         self._known: dict[tuple[Node, str, frozenset[Signal]], Mapping[Signal, WeightBelief]] = {}
 
-    @property
-    def trust_multiplier(self) -> float:
-        """Factor on the trust level of a source."""
-        return self._priors.trust.multiplier
+    def trust_multiplier(self, source: str, model: str = ANY) -> float:
+        """Factor on the trust level of a source of that type, as that model uses it (LRN-10)."""
+        return self.reported.trust_multiplier(source, model)
+
+    def scopes(self) -> list[Scope]:
+        """Where weights were learned: every domain, and every model, agent and intent that was observed in one."""
+        return self._agreement.scopes()
 
     def weights(self, scope: Scope, active: Collection[Signal]) -> Mapping[Signal, WeightBelief]:
         """Belief about the weight of each active signal: shares >= 0 that sum to 1.
@@ -75,6 +94,14 @@ class Beliefs:
     def usage(self, hashes: Sequence[ContentHash]) -> Floats:
         """Belief that each content's next outcome is good, float64 (n,) in (0, 1); the prior's mean if never used."""
         return self._usage.means(hashes)
+
+    def examined(self, domain: Domain, rank: int) -> float:
+        """Probability that a result of that domain at that rank is looked at, relative to the first; in (0, 1]."""
+        return self.examination[domain].probability(rank)
+
+    def content_signals(self, hashes: Sequence[ContentHash]) -> ContentSignals:
+        """Everything that is known of contents by what became of them, a row each (FBK-6)."""
+        return self._usage.signals(hashes)
 
     def freshness(self, domain: Domain, age_hours: float | None) -> float:
         """Belief that an item of that age still holds, in (0, 1]; `unknown_age` of the priors where age is None."""
@@ -107,5 +134,9 @@ def read_beliefs(priors: Priors, evidence: Evidence, *, now: float) -> Beliefs:
         priors,
         read_agreement(priors, evidence, today),
         read_usage(priors.usage, evidence, today),
-        Reported(priors, evidence, today),
+        reported=Reported(priors, evidence, today),
+        examination=read_examination(
+            priors.examination, evidence, Discount(today, priors.recency.project_half_life_days)
+        ),
+        sizing=read_sizing(priors, evidence, today),
     )

@@ -38,17 +38,24 @@ class EvidenceKey(NamedTuple):
 
 
 class UsageKey(NamedTuple):
-    """Where mass about the use of one content is kept; `bin` is "positive" or "negative" (FBK-6)."""
+    """Where mass about the use of one content is kept (FBK-6).
+
+    Attributes:
+        bin: "positive" or "negative" for outcomes; "retrieval", "inclusion" or "reference" for uses, whatever came of
+            them.
+        principal: Fingerprint of who said so; "" where that is not known.
+    """
 
     day: int
     content_hash: str
     bin: str
+    principal: str = ""
 
 
 _Key = TypeVar("_Key", EvidenceKey, UsageKey)
 _PARAMETER, _USAGE = "parameter", "usage"
 
-_TEXT_COLUMNS = ("domain", "model", "agent", "intent", "parameter", "bin", "content_hash")
+_TEXT_COLUMNS = ("domain", "model", "agent", "intent", "parameter", "bin", "content_hash", "principal")
 _COLUMN_TYPES: dict[str, pa.DataType] = {
     "kind": pa.string(),
     "day": pa.int32(),
@@ -57,6 +64,7 @@ _COLUMN_TYPES: dict[str, pa.DataType] = {
 }
 SCHEMA = pa.schema(_COLUMN_TYPES)
 """Both tables in one: `kind` tells them apart, columns that a kind lacks are empty strings."""
+_SCHEMA_BEFORE_PRINCIPALS = SCHEMA.remove(SCHEMA.get_field_index("principal"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +115,7 @@ class Evidence:
 
     def to_table(self) -> pa.Table:
         """One table of schema `SCHEMA`, sorted, so that equal evidence makes equal tables."""
-        rows = self._rows()
+        rows = self.rows()
         columns = zip(*rows, strict=True) if rows else [()] * len(SCHEMA)
         arrays = [pa.array(column, type=part.type) for column, part in zip(columns, SCHEMA, strict=True)]
         return pa.Table.from_arrays(arrays, schema=SCHEMA)
@@ -119,17 +127,23 @@ class Evidence:
         Raises:
             StoreError: The columns are not those of `SCHEMA`, or a row is of a kind that weft does not write.
         """
+        if table.schema.equals(_SCHEMA_BEFORE_PRINCIPALS):
+            place = SCHEMA.get_field_index("principal")
+            unknown = pa.array([""] * table.num_rows, type=pa.string())
+            table = table.add_column(place, SCHEMA.field(place), unknown)
         if not table.schema.equals(SCHEMA):
             raise StoreError(f"evidence table: expected columns {SCHEMA.names} as {SCHEMA.types}, found {table.schema}")
         counts: dict[EvidenceKey, int] = {}
         usage: dict[UsageKey, int] = {}
         columns = (column.to_pylist() for column in table.columns)
-        for kind, day, domain, model, agent, intent, parameter, bin_, content_hash, micro in zip(*columns, strict=True):
+        for kind, day, domain, model, agent, intent, parameter, bin_, content_hash, principal, micro in zip(
+            *columns, strict=True
+        ):
             if kind == _PARAMETER:
                 key = EvidenceKey(day, domain, model, agent, intent, parameter, bin_)
                 counts[key] = counts.get(key, 0) + micro
             elif kind == _USAGE:
-                used = UsageKey(day, content_hash, bin_)
+                used = UsageKey(day, content_hash, bin_, principal)
                 usage[used] = usage.get(used, 0) + micro
             else:
                 raise StoreError(f"evidence table: expected kind {_PARAMETER!r} or {_USAGE!r}, found {kind!r}")
@@ -138,14 +152,15 @@ class Evidence:
     def digest(self) -> str:
         """SHA-256 over the sorted rows, 64 hex digits: equal for equal evidence, on any machine."""
         digest = hashlib.sha256()
-        for row in self._rows():
+        for row in self.rows():
             digest.update(json.dumps(row, separators=(",", ":")).encode() + b"\n")
         return digest.hexdigest()
 
-    def _rows(self) -> list[tuple[str | int, ...]]:
-        parameters = [(_PARAMETER, *key, "", micro) for key, micro in sorted(self.counts.items())]
+    def rows(self) -> list[tuple[str | int, ...]]:
+        """The rows of `to_table`."""
+        parameters = [(_PARAMETER, *key, "", "", micro) for key, micro in sorted(self.counts.items())]
         usage = [
-            (_USAGE, key.day, "", "", "", "", "", key.bin, key.content_hash, micro)
+            (_USAGE, key.day, "", "", "", "", "", key.bin, key.content_hash, key.principal, micro)
             for key, micro in sorted(self.usage.items())
         ]
         return [*parameters, *usage]

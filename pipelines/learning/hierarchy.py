@@ -7,7 +7,7 @@ Beta(κ·m, κ·(1 − m)) with m the parent's posterior mean, and κ estimated 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+_WEAKEST = 0.1  # pseudo-observations of a prior whose variance was multiplied: it stays one
 _VAGUEST = 1.0  # no belief is worth less than one observation: below, a Beta is hardly a belief about a rate
 
 
@@ -92,7 +93,7 @@ class Pooled:
         if self.variance is None:
             return self.a, self.b
         mean = self.mean
-        strength = np.clip(mean * (1.0 - mean) / self.variance - 1.0, _VAGUEST, self.kappa + self.n)
+        strength = np.maximum(mean * (1.0 - mean) / self.variance - 1.0, _VAGUEST)
         return strength * mean, strength * (1.0 - mean)
 
 
@@ -109,6 +110,7 @@ def pool(
     hits = _summed_up(levels, [level.hits for level in levels])
     misses = _summed_up(levels, [level.misses for level in levels])
     pooled = [root]
+    strength = None
     for level, level_hits, level_misses in zip(levels, hits, misses, strict=True):
         prior_mean = _prior_means(level, pooled[-1].mean)
         found = intraclass_correlation(
@@ -116,28 +118,42 @@ def pool(
         )
         share = capped_share(level_hits + level_misses, effective_cap)
         counted = level_hits * share, level_misses * share
-        # The middle one is the estimate; all three stand for what is not known of it.
-        low, here, high = (
-            Pooled(prior_mean, _kappas(level, rho, level_hits.shape, pooling), *counted)
-            for rho in _quadrature(found, pooling)
-        )
-        pooled.append(replace(here, variance=_variance((low, here, high), level, pooled[-1])))
+        strength = believed_strength(found, strength, pooling)
+        believed = list(strength.points(level))
+        pooled.append(_believed(level, pooled[-1], believed, prior_mean=prior_mean, counted=counted))
     return pooled
 
 
-def _variance(points: Sequence[Pooled], level: Level, above: Pooled) -> Floats:
-    """Within and between the points of κ, and what the parent's own doubt adds.
+def _believed(
+    level: Level,
+    above: Pooled,
+    strength: Sequence[tuple[Floats, Floats]],
+    *,
+    prior_mean: Floats,
+    counted: tuple[Floats, Floats],
+) -> Pooled:
+    """The posterior of each node, averaged over what κ may be.
 
-    A level with stated priors of its own is as sure of them as they say.
+    Every κ leads to a mean between prior and evidence. Their average is that of one κ per node,
+    Σ w·κ/(κ + n) / Σ w/(κ + n), which is kept; how far they lie apart is part of the variance.
     """
-    here = points[len(points) // 2]
+    hits, misses = counted
+    n = hits + misses
+    towards, without = np.zeros_like(n), np.zeros_like(n)
+    for kappa, weight in strength:
+        towards += weight * kappa / (kappa + n)
+        without += weight / (kappa + n)
+    here = Pooled(prior_mean, towards / without, hits, misses)
+    mean, gap = here.mean, np.where(n > 0.0, hits / np.where(n > 0.0, n, 1.0) - prior_mean, 0.0)
+    variance = np.zeros_like(n)
+    for kappa, weight in strength:
+        at_kappa = prior_mean + gap * (n / (kappa + n))
+        variance += weight * (at_kappa * (1.0 - at_kappa) / (kappa + n + 1.0) + (at_kappa - mean) ** 2)
     if level.offset is not None:
-        return _conditional_variance(here)
-    within = np.mean([_conditional_variance(point) for point in points], axis=0)
-    between = np.mean([(point.mean - here.mean) ** 2 for point in points], axis=0)
+        # A level with stated priors of its own is as sure of them as they say.
+        return replace(here, variance=variance)
     above_variance = _conditional_variance(above) if above.variance is None else above.variance
-    inherited = (here.kappa / (here.kappa + here.n)) ** 2 * above_variance[level.parent]
-    return np.asarray(within + between + inherited)
+    return replace(here, variance=variance + towards**2 * above_variance[level.parent])
 
 
 def _conditional_variance(level: Pooled) -> Floats:
@@ -150,12 +166,67 @@ class Correlation(NamedTuple):
     Attributes:
         rho: ρ = 1 / (κ + 1), not bounded, and 0 where undefined.
         freedom: Siblings with evidence less one, summed over families; 0 where undefined.
-        deviation: Standard deviation of the estimate, were the counts normal.
+        chance: What chance alone makes of it: siblings that are alike differ as if ρ were that, before it is taken off.
     """
 
     rho: Floats
     freedom: Floats
-    deviation: Floats
+    chance: Floats
+
+
+class Strength(NamedTuple):
+    """What is believed about κ.
+
+    Attributes:
+        kappas: float64 (points,), ascending.
+        weights: float64 (points, parameters), probabilities that sum to 1 over the points.
+    """
+
+    kappas: Floats
+    weights: Floats
+
+    def points(self, level: Level) -> Iterator[tuple[Floats, Floats]]:
+        """κ as it holds at each node of a level, (nodes, 1) or (1, 1), with its weight (parameters,)."""
+        for kappa, weight in zip(self.kappas, self.weights, strict=True):
+            if level.strength_factor is None:
+                yield np.full((1, 1), kappa), weight
+            else:
+                # A Beta's variance is m(1 − m)/(κ + 1): a factor on it divides κ + 1.
+                yield np.maximum((kappa + 1.0) / level.strength_factor[:, None] - 1.0, _WEAKEST), weight
+
+
+def believed_strength(found: Correlation, above: Strength | None, pooling: PoolingPrior) -> Strength:
+    """The posterior of κ at one level, on points that lie evenly in ln κ.
+
+    At the top the prior is that of a uniform shrinkage κ₀/(κ + κ₀), p(κ) ∝ κ₀/(κ + κ₀)² with median κ₀ = `initial`
+    (Christiansen and Morris, Hierarchical Poisson regression modeling, JASA 1997; Daniels, A prior for the variance in
+    hierarchical models, Canadian Journal of Statistics 1999), within its bounds. Below, levels differ about as much as
+    the one above: ln κ moves from it by N(0, ln² `ratio`), drawn back by the same prior. The spread of siblings is as
+    that of normal ones, ν·(c + ρ̂)/(c + ρ) ~ χ²(ν). So an estimate counts for as much as its evidence can tell: many
+    siblings of which next to nothing is known leave κ as open as none.
+
+    Args:
+        found: How much siblings differ.
+        above: The posterior of the level above; None at the top.
+        pooling: Bounds, median, and points.
+    """
+    logs = np.linspace(math.log(pooling.minimum), math.log(pooling.maximum), pooling.points)
+    kappas = np.exp(logs)
+    stated = kappas * pooling.initial / (kappas + pooling.initial) ** 2
+    prior = stated[:, None] if above is None else _moved(logs, stated, pooling.ratio) @ above.weights
+    known = found.freedom > 0.0
+    expected = np.where(known, found.chance + 1.0 / (kappas[:, None] + 1.0), 1.0)
+    spread = np.where(known, np.maximum(found.chance + found.rho, 0.0), 0.0)
+    log = np.log(prior) - found.freedom / 2.0 * (np.log(expected) + spread / expected)
+    mass = np.exp(log - log.max(axis=0))
+    return Strength(kappas, mass / mass.sum(axis=0))
+
+
+def _moved(logs: Floats, stated: Floats, ratio: float) -> Floats:
+    """P(κ of a level | κ of the level above), float64 (points, points); columns sum to 1."""
+    apart = (logs[:, None] - logs[None, :]) / math.log(ratio)
+    reached = stated[:, None] * np.exp(-0.5 * apart**2)
+    return np.asarray(reached / reached.sum(axis=0))
 
 
 def intraclass_correlation(
@@ -186,8 +257,7 @@ def intraclass_correlation(
     degrees = np.where(defined, np.sum(freedom, axis=0), 0.0)
     surplus = np.sum(size - freedom, axis=0)
     chance_share = np.where(surplus > 0.0, degrees / np.where(surplus > 0.0, surplus, 1.0), 0.0)
-    deviation = np.sqrt(2.0 / np.maximum(degrees, 1.0)) * (chance_share + np.maximum(rho, 0.0))
-    return Correlation(rho, degrees, np.where(defined, deviation, 0.0))
+    return Correlation(rho, degrees, chance_share)
 
 
 def _summed_up(levels: Sequence[Level], direct: list[Floats]) -> list[Floats]:
@@ -203,27 +273,6 @@ def _prior_means(level: Level, parent_mean: Floats) -> Floats:
         return inherited
     moved: Floats = expit(logit(inherited) + level.offset)
     return moved
-
-
-def _quadrature(found: Correlation, pooling: PoolingPrior) -> tuple[Floats, Floats, Floats]:
-    """ρ blended with its start, and a point below and above it of the same weight: together of its deviation.
-
-    The start is stated, so that all doubt is about what was found.
-    """
-    start, weight = 1.0 / (pooling.initial + 1.0), pooling.initial_siblings
-    total = weight + found.freedom
-    rho = (weight * start + found.freedom * found.rho) / total
-    reach = math.sqrt(1.5) * found.freedom * found.deviation / total
-    return rho - reach, rho, rho + reach
-
-
-def _kappas(level: Level, rho: Floats, shape: tuple[int, ...], pooling: PoolingPrior) -> Floats:
-    bounded = np.clip(rho, 1.0 / (pooling.maximum + 1.0), 1.0 / (pooling.minimum + 1.0))
-    kappa = np.broadcast_to(1.0 / bounded - 1.0, shape)
-    if level.strength_factor is None:
-        return kappa
-    # A Beta's variance is m(1 − m)/(κ + 1): a factor on it divides κ + 1.
-    return np.maximum((kappa + 1.0) / level.strength_factor[:, None] - 1.0, pooling.minimum)
 
 
 def _by_parent(parent: Ints, parents: int, values: Floats) -> Floats:

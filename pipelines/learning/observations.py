@@ -13,6 +13,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey, UsageKey
+from pipelines.learning.looks import Looks
 from pipelines.learning.size_observations import CELLS, observe_sizes
 
 RELEVANCE = "relevance"
@@ -20,6 +21,9 @@ RELEVANCE = "relevance"
 
 FOR, AGAINST = "for", "against"
 POSITIVE, NEGATIVE = "positive", "negative"
+SURPLUS = "surplus."
+"""What comes before the parameter of evidence beyond its principal's allowance: kept, and read by nobody (LRN-3)."""
+RETRIEVAL, INCLUSION, REFERENCE = "retrieval", "inclusion", "reference"
 
 
 _SIGNALS = tuple(Signal)
@@ -38,6 +42,7 @@ class Leaf(NamedTuple):
     intent: str
     good: bool
     bins: int
+    surplus: bool = False
 
 
 class Tally:
@@ -47,47 +52,58 @@ class Tally:
     `observe_outcome` states, so that the sums are the same integers.
     """
 
-    __slots__ = ("_content", "_outcomes", "_sizes")
+    __slots__ = ("_content", "_outcomes", "_reported", "_sizes", "looks")
 
     def __init__(self) -> None:
         self._outcomes: list[tuple[Leaf, Mapping[str, float], float, float]] = []
-        self._content: dict[tuple[int, str, bool], int] = {}
-        self._sizes: dict[tuple[int, str, str, str, str], list[int]] = {}
+        self._content: dict[tuple[int, str, str, str], int] = {}
+        self._reported: dict[EvidenceKey, int] = {}
+        self._sizes: dict[tuple[tuple[int, str, str, str, str], bool], list[int]] = {}
+        self.looks = Looks()
 
     def note(
         self,
         leaf: Leaf,
         signals: Mapping[str, float],
         *,
-        score: float,
+        score: float | None,
         weight: float,
         content_hash: str,
         made: MadeBy | None,
+        principal: str = "",
     ) -> None:
         """Note one outcome whose values are known to be in their ranges; see `observe_outcome`."""
-        self._outcomes.append((leaf, signals, score, weight))
-        content = (leaf.day, content_hash, leaf.good)
+        self._outcomes.append((leaf, signals, math.nan if score is None else score, weight))
+        content = (leaf.day, content_hash, POSITIVE if leaf.good else NEGATIVE, principal)
         self._content[content] = self._content.get(content, 0) + round(weight * MICRO)
         if made is not None:
-            sizes = self._sizes.setdefault(leaf[:5], [0] * len(CELLS))
+            sizes = self._sizes.setdefault((leaf[:5], leaf.surplus), [0] * len(CELLS))
             observe_sizes(sizes, made, good=leaf.good, weight=weight)
+
+    def note_use(self, day: int, content_hash: str, bin_: str, weight: float, principal: str = "") -> None:
+        """Note that a content was used in some way, `weight` >= 0 times."""
+        content = (day, content_hash, bin_, principal)
+        self._content[content] = self._content.get(content, 0) + round(weight * MICRO)
+
+    def note_report(self, evidence: Evidence, *, surplus: bool = False) -> None:
+        """Note what was reported outright."""
+        for reported, micro in evidence.counts.items():
+            key = reported._replace(parameter=SURPLUS + reported.parameter) if surplus else reported
+            self._reported[key] = self._reported.get(key, 0) + micro
 
     def freeze(self) -> Evidence:
         """What was noted so far, as a value."""
-        counts: dict[EvidenceKey, int] = {}
+        counts = dict(self._reported)
         for leaf, masses in self._masses():
             for place in np.flatnonzero(masses).tolist():
                 key = _key(leaf, place)
                 counts[key] = counts.get(key, 0) + int(masses[place])
-        for scope, sizes in self._sizes.items():
+        counts |= self.looks.counts()
+        for (scope, surplus), sizes in self._sizes.items():
             for (parameter, bin_), mass in zip(CELLS, sizes, strict=True):
                 if mass:
-                    counts[EvidenceKey(*scope, parameter, bin_)] = mass
-        usage = {
-            UsageKey(day, content, POSITIVE if good else NEGATIVE): mass
-            for (day, content, good), mass in self._content.items()
-        }
-        return Evidence(counts, usage)
+                    counts[EvidenceKey(*scope, SURPLUS * surplus + parameter, bin_)] = mass
+        return Evidence(counts, {UsageKey(*content): mass for content, mass in self._content.items()})
 
     def _masses(self) -> Iterator[tuple[Leaf, np.ndarray]]:
         """Masses of every leaf: for and against by signal, then relevance by bin; int64."""
@@ -100,7 +116,9 @@ class Tally:
         scores = np.array([score for _, _, score, _ in self._outcomes])
         mass = np.rint(weights * MICRO).astype(np.int64)
         masses = np.zeros((len(leaves), _FIRST_BIN + int(bins.max())), dtype=np.int64)
-        np.add.at(masses, (rows, _FIRST_BIN + np.minimum((scores * bins).astype(np.int64), bins - 1)), mass)
+        told = np.flatnonzero(~np.isnan(scores))
+        places = np.minimum((scores[told] * bins[told]).astype(np.int64), bins[told] - 1)
+        np.add.at(masses, (rows[told], _FIRST_BIN + places), mass[told])
         good = np.array([leaf.good for leaf in leaves])[rows]
         for places, some, values in self._by_shape():
             agreed = weights[some, None] * np.where(good[some, None], values, 1.0 - values) * MICRO
@@ -128,7 +146,7 @@ def observe_outcome(
     scope: Scope,
     intent: str,
     signals: Mapping[str, float],
-    score: float,
+    score: float | None,
     content_hash: ContentHash,
     good: bool,
     weight: float,
@@ -144,7 +162,7 @@ def observe_outcome(
     Args:
         day: Bucket of the event's own time.
         signals: Value in [0, 1] of each signal as it was shown; names that are no `Signal` are passed over.
-        score: The ranking score in [0, 1] it was shown with.
+        score: The ranking score in [0, 1] it was shown with; None where it is not known, and no bin gets the mass.
         weight: |satisfaction| times the confidence of attribution, >= 0.
         bins: How many bins of equal width the score falls in.
         made: The size of the chunk and what made it so, where that is known: evidence about sizes (LRN-9).
@@ -163,7 +181,7 @@ def outcome_evidence(
     scope: Scope,
     intent: str,
     signals: Mapping[str, float],
-    score: float,
+    score: float | None,
     content_hash: ContentHash,
     good: bool,
     weight: float,
@@ -214,14 +232,15 @@ def relevance_bin(index: int, bins: int, *, good: bool) -> str:
 
 def _key(leaf: Leaf, place: int) -> EvidenceKey:
     """What the mass at a place of a leaf's masses is kept under."""
+    beside = SURPLUS * leaf.surplus
     if place >= _FIRST_BIN:
-        return EvidenceKey(*leaf[:5], RELEVANCE, relevance_bin(place - _FIRST_BIN, leaf.bins, good=leaf.good))
-    parameter = signal_parameter(_SIGNALS[place // 2], good=leaf.good)
+        return EvidenceKey(*leaf[:5], beside + RELEVANCE, relevance_bin(place - _FIRST_BIN, leaf.bins, good=leaf.good))
+    parameter = beside + signal_parameter(_SIGNALS[place // 2], good=leaf.good)
     return EvidenceKey(*leaf[:5], parameter, AGAINST if place % 2 else FOR)
 
 
-def _check(signals: Mapping[str, float], score: float, weight: float) -> None:
-    if not 0.0 <= score <= 1.0 or not 0.0 <= weight < math.inf:
+def _check(signals: Mapping[str, float], score: float | None, weight: float) -> None:
+    if (score is not None and not 0.0 <= score <= 1.0) or not 0.0 <= weight < math.inf:
         raise ValueError(f"expected a score in [0, 1] and a finite weight >= 0, got {score}, {weight}")
     for name, value in signals.items():
         if not 0.0 <= value <= 1.0:

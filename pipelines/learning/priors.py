@@ -73,11 +73,16 @@ class DecayPrior(_Section):
 
 
 class UsagePrior(_Section):
-    """Beta(positive, negative) over an item's share of good outcomes, and how fast outcomes are forgotten (FBK-6)."""
+    """Beta(positive, negative) over an item's share of good outcomes, and how fast outcomes are forgotten (FBK-6).
+
+    Attributes:
+        principal_cap: Observations that one principal's outcomes of one content count at most (LRN-3, FBK-11).
+    """
 
     positive: Positive
     negative: Positive
     half_life_days: Positive
+    principal_cap: Positive
 
 
 class RecencyPrior(_Section):
@@ -91,15 +96,17 @@ class PoolingPrior(_Section):
     """How far children follow their parent before and while their differences are estimated (LRN-5).
 
     Attributes:
-        initial: κ while no siblings can be compared, in pseudo-observations.
-        initial_siblings: Degrees of freedom that `initial` counts as against the estimate.
+        initial: Median of the prior of κ, in pseudo-observations.
         minimum, maximum: Bounds of κ.
+        ratio: By what factor κ typically changes from one level to the next.
+        points: Of κ between its bounds, over which beliefs are averaged.
     """
 
     initial: Positive
-    initial_siblings: Positive
     minimum: Positive
     maximum: Positive
+    ratio: Annotated[float, Field(gt=1.0, allow_inf_nan=False)]
+    points: Annotated[int, Field(ge=3)]
 
     @model_validator(mode="after")
     def _bounds_hold(self) -> Self:
@@ -202,6 +209,35 @@ class TrustPrior(_Section):
     highest: Annotated[float, Field(ge=1.0, allow_inf_nan=False)]
 
 
+class ExaminationPrior(_Section):
+    """How often each rank is looked at, relative to the first (FBK-10).
+
+    Attributes:
+        exponent: θ of rank k is expected at k^(−exponent).
+        strength: What that is worth per rank, in clicks at the first one on results as good.
+        level_precision: Precision of the logarithm of how attractive results are, around 0.
+        ranks: Ranks told apart; deeper ones count as the last.
+        knots: Scores, evenly apart, between which attractiveness is interpolated.
+    """
+
+    exponent: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+    strength: Positive
+    level_precision: Positive
+    ranks: Annotated[int, Field(ge=2, le=99)]
+    knots: Annotated[int, Field(ge=2, le=100)]
+
+    def mean(self, rank: int) -> float:
+        """Expected θ of a rank from 1, in (0, 1]."""
+        return float(min(rank, self.ranks) ** -self.exponent)
+
+
+class LessonPrior(_Section):
+    """Beta(success, failure) over a lesson's share of good outcomes (LRN-4)."""
+
+    success: Positive
+    failure: Positive
+
+
 class ThresholdPrior(_Section):
     """From which confidence on to act (LRN-7).
 
@@ -234,6 +270,9 @@ class QualityPrior(_Section):
         noise_strength: What that is worth, in observations.
         offset: Standard deviation of agents around their model.
         turns: Turns that are kept one by one; later ones share bins.
+        told_turns: Turns at which quality is told to people.
+        hand_off: Where quality is expected to fall below this, another model should take over.
+        horizon: How many turns ahead that is looked for.
     """
 
     start: Share
@@ -244,6 +283,9 @@ class QualityPrior(_Section):
     noise_strength: Positive
     offset: Positive
     turns: Annotated[int, Field(ge=1)]
+    told_turns: tuple[Annotated[int, Field(ge=1)], ...]
+    hand_off: Share
+    horizon: Annotated[int, Field(ge=1)]
 
 
 class IntervalSettings(_Section):
@@ -266,6 +308,8 @@ class Priors(_Section):
     sizing: SizingPrior
     confidence: ConfidencePrior
     trust: TrustPrior
+    examination: ExaminationPrior
+    lessons: LessonPrior
     thresholds: ThresholdPrior
     quality: QualityPrior
     interval: IntervalSettings

@@ -1,4 +1,4 @@
-"""Beliefs from what is reported outright: decay, thresholds, model quality, trust (LRN-6, LRN-7, LRN-8, LRN-10)."""
+"""Beliefs from what is reported outright: decay, thresholds, model quality, trust, lessons (LRN-4, LRN-6 to LRN-10)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from pipelines.learning.priors import Priors
 from pipelines.learning.recency import Discount
 from pipelines.learning.reports import (
     DECAY,
+    LESSON,
     QUALITY,
     THRESHOLD,
     TRUST,
     Masses,
     decisions_in,
+    lesson_in,
     quality_in,
     survival_in,
     trust_in,
@@ -42,7 +44,7 @@ class Reported:
     def __init__(self, priors: Priors, evidence: Evidence, today: int) -> None:
         self._priors = priors
         gathered = _gathered(evidence, Discount(today, priors.recency.project_half_life_days))
-        self._decay, self._decisions, self._turns, self._trust = (gathered[name] for name in _PLACES)
+        self._decay, self._decisions, self._turns, self._trust, self._lessons = (gathered[name] for name in _PLACES)
         self._known_decay: dict[Domain, Survival] = {}
         self._pooled_trust: _PooledTrust | None = None
 
@@ -76,6 +78,27 @@ class Reported:
         own = by_agent.get(agent) if agent != ANY else None
         return belief if own is None else belief.with_offset(own)
 
+    def agents_of(self, domain: Domain) -> list[str]:
+        """Agents whose decisions in that domain were reviewed."""
+        return sorted({agent for of, agent in self._decisions if of == domain.value and agent != ANY})
+
+    def judged_models(self) -> list[tuple[str, str]]:
+        """Models whose quality was judged, with each agent that it was judged with; `ANY` for all of them together."""
+        return sorted({(model, ANY) for model, _ in self._turns} | {(model, agent) for model, agent in self._turns})
+
+    def verified_sources(self) -> list[tuple[str, str]]:
+        """Types of source that were verified, with each model that used them; `ANY` for all of them together."""
+        return sorted({(source, ANY) for source, _ in self._trust} | {(source, model) for source, model in self._trust})
+
+    def tried_lessons(self) -> list[str]:
+        """Lessons with outcomes."""
+        return sorted(lesson for (lesson,) in self._lessons)
+
+    def lesson(self, lesson: str) -> Beta:
+        """The share of a lesson's outcomes that are good."""
+        prior = self._priors.lessons
+        return Beta(prior.success, prior.failure).given(lesson_in(self._lessons.get((lesson,), {})))
+
     def trust(self, source: str, model: str = ANY) -> Beta:
         """The share of verifications that a type of source passes, where one model uses it, or wherever."""
         if self._pooled_trust is None:
@@ -85,6 +108,8 @@ class Reported:
     def trust_multiplier(self, source: str, model: str = ANY) -> float:
         """Factor on the trust level of such a source: as far above the stated one as its share above the prior's."""
         prior = self._priors.trust
+        if not self._trust:
+            return prior.multiplier
         stated = prior.verified / (prior.verified + prior.refuted)
         return min(prior.multiplier * self.trust(source, model).mean / stated, prior.multiplier * prior.highest)
 
@@ -107,7 +132,8 @@ class _PooledTrust:
 
 
 def _beta(level: Pooled, place: int) -> Beta:
-    return Beta(float(level.a[place, 0]), float(level.b[place, 0]))
+    a, b = level.honest
+    return Beta(float(a[place, 0]), float(b[place, 0]), float(level.n[place, 0]))
 
 
 def _pooled_trust(priors: Priors, gathered: Gathered) -> _PooledTrust:
@@ -143,6 +169,7 @@ _PLACES: Mapping[str, Callable[[EvidenceKey], tuple[str, ...]]] = {
     THRESHOLD: lambda key: (key.domain, key.agent),
     QUALITY: lambda key: (key.model, key.agent),
     TRUST: lambda key: (key.parameter.removeprefix(f"{TRUST}."), key.model),
+    LESSON: lambda key: (key.parameter.removeprefix(f"{LESSON}."),),
 }
 """What evidence of each family is gathered under."""
 

@@ -6,6 +6,7 @@
 | `threshold`      | `14/20.good`, `14/20.bad`          | a decision of that bin of confidence (LRN-7)       |
 | `quality`        | `7/64.n`, `.sum`, `.squares`       | a turn of that bin; its quality; squared (LRN-8)   |
 | `trust.<source>` | `verified`, `refuted`              | a verification of a source of that type (LRN-10)   |
+| `lesson.<id>`    | `success`, `failure`, …            | an outcome of that lesson (LRN-4)                  |
 
 Bins name the width they were made with, so that a later change of it leaves older evidence readable.
 """
@@ -21,11 +22,12 @@ from pipelines.learning.gaussian_process import QualityEvidence
 from pipelines.learning.survival import SurvivalEvidence
 from pipelines.learning.threshold import ThresholdEvidence
 
-DECAY, THRESHOLD, QUALITY, TRUST = "decay", "threshold", "quality", "trust"
+DECAY, THRESHOLD, QUALITY, TRUST, LESSON = "decay", "threshold", "quality", "trust", "lesson"
 ACCURATE, INACCURATE = "accurate", "inaccurate"
 GOOD, BAD = "good", "bad"
 STATISTICS = ("n", "sum", "squares")
 VERIFIED, REFUTED = "verified", "refuted"
+SUCCESS, CONFIRMATION, FAILURE, CONTRADICTION = "success", "confirmation", "failure", "contradiction"
 
 Masses = Mapping[str, int]
 """Micro-units by bin, of one parameter."""
@@ -61,6 +63,11 @@ def trust_evidence(day: int, scope: Scope, source: str, seen: BetaEvidence) -> E
     return _evidence(day, scope, f"{TRUST}.{source}", {VERIFIED: seen.hits, REFUTED: seen.misses})
 
 
+def lesson_evidence(day: int, scope: Scope, lesson: str, outcome: str, mass: int) -> Evidence:
+    """What came of a lesson: success and confirmation speak for it, failure and contradiction against it."""
+    return _evidence(day, scope, f"{LESSON}.{lesson}", {outcome: mass})
+
+
 def survival_in(masses: Masses) -> SurvivalEvidence:
     """The evidence about decay in the masses of one parameter."""
     return SurvivalEvidence(
@@ -86,6 +93,15 @@ def quality_in(masses: Masses, *, turns: int) -> QualityEvidence:
 def trust_in(masses: Masses) -> BetaEvidence:
     """The evidence about a type of source in the masses of one parameter; a negative balance counts as none."""
     return BetaEvidence(max(masses.get(VERIFIED, 0), 0), max(masses.get(REFUTED, 0), 0))
+
+
+def lesson_in(masses: Masses) -> BetaEvidence:
+    """The evidence about a lesson in the masses of one parameter; a negative balance counts as none."""
+    hits, misses = (
+        sum(max(masses.get(outcome, 0), 0) for outcome in side)
+        for side in ((SUCCESS, CONFIRMATION), (FAILURE, CONTRADICTION))
+    )
+    return BetaEvidence(hits, misses)
 
 
 def _evidence(day: int, scope: Scope, parameter: str, masses: Masses) -> Evidence:

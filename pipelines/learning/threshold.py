@@ -163,7 +163,8 @@ class Threshold:
         log = _beta_log_density(self.prior, middles)[:, None] + _gamma_log_density(self.prior, slopes)[None, :]
         for middle, good, bad in zip(self.confidences, self.good, self.bad, strict=True):
             odds = _log_odds(self.prior, middles, slopes, float(middle))
-            log = log - good * np.logaddexp(0.0, -odds) - bad * np.logaddexp(0.0, odds)
+            # ln P(good) = odds − ln(1 + e^odds), and ln P(bad) lacks the first term.
+            log = log + good * odds - (good + bad) * np.logaddexp(0.0, odds)
         mass = np.exp(log - log.max())
         return _Grid(middles, slopes, np.asarray(mass / mass.sum()))
 

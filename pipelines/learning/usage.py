@@ -1,44 +1,149 @@
-"""Whether a content's outcomes were good: a Beta belief per content hash, quick to forget (FBK-6)."""
+"""What became of each content: one wide table by content hash, quick to forget (FBK-6)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.domain.ids import ContentHash
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observations import POSITIVE
+from pipelines.learning.observations import INCLUSION, NEGATIVE, POSITIVE, REFERENCE, RETRIEVAL
 from pipelines.learning.priors import UsagePrior
-from pipelines.learning.recency import Discount
+from pipelines.learning.recency import Discount, recency
+from pipelines.learning.robustness import capped_share
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+NEVER = -1
+"""The day of the last feedback on a content without any."""
+
+_BINS: Mapping[str, int] = {
+    bin_: place for place, bin_ in enumerate((POSITIVE, NEGATIVE, RETRIEVAL, INCLUSION, REFERENCE))
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContentSignals:
+    """What is known of contents by what became of them; a row per content, all columns (n,).
+
+    Attributes:
+        usage: Belief that the next outcome is good, in (0, 1): the mean of Beta(prior + good, prior + bad).
+        deviation: Standard deviation of that belief.
+        positive, negative: Good and bad outcomes as they count today, in observations.
+        retrieval, inclusion, reference: Exponential moving averages, in events a day: over days d of age a,
+            (1 − α) · Σ α^a · events of d, with α = 2^(−1 / half-life).
+        citations: References ever, each as far as its match was sure; they do not fade.
+        last_feedback: int64, UTC days since the epoch of the last of any of these; `NEVER` without.
+    """
+
+    usage: Floats
+    deviation: Floats
+    positive: Floats
+    negative: Floats
+    retrieval: Floats
+    inclusion: Floats
+    reference: Floats
+    citations: Floats
+    last_feedback: Ints
 
 
 class Usage:
-    """Posterior means by content hash; a content without outcomes has the prior's."""
+    """The table; a content that was never heard of has the prior's row."""
 
-    __slots__ = ("_means", "_prior_mean")
+    __slots__ = ("_rows", "_table")
 
-    def __init__(self, prior_mean: float, means: Mapping[str, float]) -> None:
-        self._prior_mean = prior_mean
-        self._means = means
+    def __init__(self, rows: Mapping[str, int], table: ContentSignals) -> None:
+        """Keep a table whose row 0 is the prior's, and where each content stands in it."""
+        self._rows = rows
+        self._table = table
 
-    def means(self, hashes: Sequence[ContentHash]) -> NDArray[np.float64]:
+    def means(self, hashes: Sequence[ContentHash]) -> Floats:
         """float64 (n,) in (0, 1)."""
-        return np.array([self._means.get(each, self._prior_mean) for each in hashes], dtype=np.float64)
+        return np.asarray(self._table.usage[self._places(hashes)])
+
+    def signals(self, hashes: Sequence[ContentHash]) -> ContentSignals:
+        """The rows of contents, in their order."""
+        places = self._places(hashes)
+        return ContentSignals(*(getattr(self._table, name)[places] for name in ContentSignals.__slots__))
+
+    def _places(self, hashes: Sequence[ContentHash]) -> Ints:
+        return np.fromiter((self._rows.get(each, 0) for each in hashes), np.int64, len(hashes))
 
 
 def read_usage(prior: UsagePrior, evidence: Evidence, today: int) -> Usage:
-    """Beta(positive + decayed good mass, negative + decayed bad mass) of every content with outcomes."""
-    discount = Discount(today, prior.half_life_days)
-    good: dict[str, int] = {}
-    bad: dict[str, int] = {}
-    for (day, content_hash, bin_), micro in evidence.usage.items():
-        masses = good if bin_ == POSITIVE else bad
-        masses[content_hash] = masses.get(content_hash, 0) + discount(micro, day)
-    means = {}
-    for content_hash in good.keys() | bad.keys():
-        a = prior.positive + max(good.get(content_hash, 0), 0) / MICRO
-        b = prior.negative + max(bad.get(content_hash, 0), 0) / MICRO
-        means[content_hash] = a / (a + b)
-    return Usage(prior.positive / (prior.positive + prior.negative), means)
+    """The table of every content with evidence of its use, as it counts on the day `today`.
+
+    Time is linear in the number of masses; sums are of whole micro-units, the same in any order.
+    """
+    rows: dict[str, int] = {}
+    speakers: dict[tuple[str, str], int] = {}
+    entries = [
+        (
+            rows.setdefault(key.content_hash, len(rows) + 1),
+            _BINS[key.bin],
+            key.day,
+            micro,
+            speakers.setdefault((key.content_hash, key.principal), len(speakers)),
+        )
+        for key, micro in evidence.usage.items()
+        if key.bin in _BINS
+    ]
+    row, bin_, day, micro, speaker = np.array(entries, dtype=np.int64).reshape(-1, 5).T
+    ever, counted = (np.zeros((len(rows) + 1, len(_BINS)), dtype=np.int64) for _ in range(2))
+    np.add.at(ever, (row, bin_), micro)
+    discounted = Discount(today, prior.half_life_days).of_days(micro.astype(np.float64), day)
+    np.add.at(counted, (row, bin_), discounted.astype(np.int64))
+    if speakers:
+        _cap(counted, prior.principal_cap, speakers, rows, (speaker, bin_, discounted.astype(np.int64)))
+    last = np.full(len(rows) + 1, NEVER, dtype=np.int64)
+    np.maximum.at(last, row[micro > 0], day[micro > 0])
+    return Usage(rows, _signals(prior, _observations(counted), _observations(ever), last))
+
+
+def _cap(
+    counted: Ints,
+    cap: float,
+    speakers: Mapping[tuple[str, str], int],
+    rows: Mapping[str, int],
+    masses: tuple[Ints, Ints, Ints],
+) -> None:
+    """Take from `counted` what any one principal's outcomes of one content come to beyond the cap (LRN-3).
+
+    Good and bad shrink alike, to whole micro-units. Masses whose principal is not known stay as they are.
+    """
+    speaker, bin_, micro = masses
+    said = np.zeros((len(speakers), len(_BINS)), dtype=np.int64)
+    np.add.at(said, (speaker, bin_), micro)
+    outcomes = np.maximum(said[:, [_BINS[POSITIVE], _BINS[NEGATIVE]]], 0)
+    share = capped_share(outcomes.sum(axis=1) / MICRO, cap)
+    share[[not principal for _, principal in speakers]] = 1.0
+    surplus = outcomes - np.rint(outcomes * share[:, None]).astype(np.int64)
+    row = np.array([rows[content_hash] for content_hash, _ in speakers], dtype=np.int64)
+    for column, place in enumerate((_BINS[POSITIVE], _BINS[NEGATIVE])):
+        np.subtract.at(counted[:, place], row, surplus[:, column])
+
+
+def _observations(micro: Ints) -> Floats:
+    """A negative balance, of what was taken back before it came, counts as none."""
+    return np.asarray(np.maximum(micro, 0) / MICRO)
+
+
+def _signals(prior: UsagePrior, counted: Floats, ever: Floats, last: Ints) -> ContentSignals:
+    columns = {name: counted[:, place] for name, place in _BINS.items()}
+    a, b = prior.positive + columns[POSITIVE], prior.negative + columns[NEGATIVE]
+    per_day = 1.0 - recency(1, prior.half_life_days)
+    return ContentSignals(
+        usage=a / (a + b),
+        deviation=np.sqrt(a * b / (a + b + 1.0)) / (a + b),
+        positive=columns[POSITIVE],
+        negative=columns[NEGATIVE],
+        retrieval=per_day * columns[RETRIEVAL],
+        inclusion=per_day * columns[INCLUSION],
+        reference=per_day * columns[REFERENCE],
+        citations=ever[:, _BINS[REFERENCE]],
+        last_feedback=last,
+    )

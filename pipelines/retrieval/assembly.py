@@ -21,6 +21,7 @@ def score_and_cut(
     weights: SignalWeights,
     mode: FusionMode,
     *,
+    model: str,
     now: float,
 ) -> list[Candidate]:
     """The best k by final score, with all their signals.
@@ -29,19 +30,19 @@ def score_and_cut(
     signals are told for the sake of the explanation and of feedback.
     """
     if mode is not FusionMode.LEARNED:
-        return with_quality(best_first(candidates)[:k], beliefs, now=now)
+        return with_quality(best_first(candidates)[:k], beliefs, model=model, now=now)
     return best_first(
         candidate.plus(weighted(_uncounted(candidate), weights(candidate.domain)))
-        for candidate in with_quality(candidates, beliefs, now=now)
+        for candidate in with_quality(candidates, beliefs, model=model, now=now)
     )[:k]
 
 
 def results(
-    candidates: Sequence[Candidate], weights: SignalWeights, calibration: Calibration | None
+    candidates: Sequence[Candidate], weights: SignalWeights, beliefs: ReadableBeliefs, calibration: Calibration | None
 ) -> tuple[RankedResult, ...]:
     """Candidates, in their order, as ranked results."""
     return tuple(
-        _result(rank, candidate, weights(candidate.domain), calibration)
+        _result(rank, candidate, weights(candidate.domain), beliefs, calibration)
         for rank, candidate in enumerate(candidates, start=1)
     )
 
@@ -58,7 +59,11 @@ def relevance(signals: Mapping[Signal, float], weights: Mapping[Signal, SignalWe
 
 
 def _result(
-    rank: int, candidate: Candidate, weights: Mapping[Signal, SignalWeight], calibration: Calibration | None
+    rank: int,
+    candidate: Candidate,
+    weights: Mapping[Signal, SignalWeight],
+    beliefs: ReadableBeliefs,
+    calibration: Calibration | None,
 ) -> RankedResult:
     standing = candidate.standing
     chunk = standing.chunk
@@ -80,5 +85,6 @@ def _result(
         contributions=candidate.contributions,
         relevance=measure,
         probability=None if calibration is None else calibration.probability(measure),
+        examination=beliefs.examined(standing.domain, rank),
         made=made_by(chunk),
     )

@@ -16,6 +16,7 @@ from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.priors import Priors
 from pipelines.retrieval.filters import RowFilter
 from pipelines.retrieval.ports import Calibration
+from pipelines.retrieval.sessions import ListedSessions, ReadingCache
 from pipelines.retrieval.snapshot import Snapshot
 from pipelines.runtime.clock import Clock
 
@@ -35,12 +36,13 @@ class Closable(Protocol):
 class CatalogSource:
     """What a catalog says is live."""
 
-    def __init__(self, catalog: Catalog, priors: Priors, *, clock: Clock) -> None:
+    def __init__(self, catalog: Catalog, priors: Priors, *, clock: Clock, sessions_held: int) -> None:
         self._catalog = catalog
         self._priors = priors
         self._clock = clock
         self._asked_for: GenerationId | None = None
         self._calibration: tuple[LearnedVersion | None, Calibration | None] = (None, None)
+        self._readings = ReadingCache(catalog, priors, self._described, held=sessions_held)
 
     def token(self) -> Hashable:
         """A value that changes whenever the pointer moves or evidence comes in."""
@@ -53,16 +55,17 @@ class CatalogSource:
             NothingPublishedError: No generation is live.
             CorruptionError: The live generation is damaged and so is every other one.
         """
+        # Sessions first: one that completes in between is seen open by this snapshot, not as if it had never been.
+        sessions = ListedSessions(self._catalog.listing(), self._readings)
         pointer = self._catalog.pointer()
         beliefs = read_beliefs(self._priors, self._catalog.live_evidence(), now=self._clock())
-        learned = pointer.learned or PRIORS_ALONE
-        calibration = self._calibrated(pointer.learned)
+        learned, calibration = self._described(pointer.learned)
         if previous is not None and pointer.generation == self._asked_for:
-            return replace(previous, learned=learned, beliefs=beliefs, calibration=calibration)
+            return replace(previous, learned=learned, beliefs=beliefs, calibration=calibration, sessions=sessions)
         generation = self._opened()
         self._asked_for = pointer.generation
         filters = RowFilter(generation.chunks, len(generation.contents))
-        return Snapshot(generation.manifest.id, generation, filters, learned, beliefs, calibration)
+        return Snapshot(generation.manifest.id, generation, filters, learned, beliefs, calibration, sessions)
 
     def _opened(self) -> Generation:
         generation = self._catalog.open_live()
@@ -70,12 +73,16 @@ class CatalogSource:
         weakref.finalize(generation, _close, generation.lexical, generation.chunks)
         return generation
 
+    def _described(self, version: LearnedVersion | None) -> tuple[LearnedVersion, Calibration | None]:
+        return version or PRIORS_ALONE, self._calibrated(version)
+
     def _calibrated(self, version: LearnedVersion | None) -> Calibration | None:
         if version is None:
             return None
-        if self._calibration[0] != version:
-            self._calibration = (version, self._read_calibration(version))
-        return self._calibration[1]
+        kept = self._calibration  # searches of sessions ask from their own threads
+        if kept[0] != version:
+            kept = self._calibration = (version, self._read_calibration(version))
+        return kept[1]
 
     def _read_calibration(self, version: LearnedVersion) -> Calibration | None:
         try:

@@ -46,7 +46,8 @@ class Pipeline:
 
     def _rank(self, plan: Plan, found: Found, index: int, now: float) -> Answer:
         watch = Stopwatch(found.elapsed_ms)
-        beliefs = self.snapshot.beliefs
+        reading = self.snapshot.reading(plan.query.session_id)
+        beliefs = reading.beliefs
         weights = believed_weights(plan.query, beliefs, active_signals(found.rankings))
         with watch.stage("candidates"):
             candidates = self._candidates(plan, found.of(index))
@@ -56,13 +57,14 @@ class Pipeline:
         with watch.stage("rerank"):
             reranked = UNITS[self.settings.unit](fused, self.settings)
         with watch.stage("assembly"):
-            scored = score_and_cut(reranked, plan.query.k, beliefs, weights, self.settings.fusion, now=now)
-            shown = results(scored, weights, self.snapshot.calibration)
+            query, mode = plan.query, self.settings.fusion
+            scored = score_and_cut(reranked, query.k, beliefs, weights, mode, model=query.model, now=now)
+            shown = results(scored, weights, beliefs, reading.calibration)
         return Answer(
             query=plan.query,
             results=shown,
             generation=self.snapshot.generation_id,
-            learned=self.snapshot.learned,
+            learned=reading.learned,
             fusion=self.settings.fusion.value,
             truncated=plan.truncated,
             failed_channels=found.failed,

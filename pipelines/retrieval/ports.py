@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from pipelines.domain.chunks import Chunk
-from pipelines.domain.documents import Domain
+from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Answer, Scope, Signal, WeightBelief
 
@@ -55,6 +55,10 @@ class Standing(Protocol):
     @property
     def domain(self) -> Domain:
         """The document's domain."""
+
+    @property
+    def content_type(self) -> ContentType:
+        """How the document was cut; the type of its source where it declares none."""
 
     @property
     def modified_at(self) -> float | None:
@@ -118,9 +122,8 @@ class OpenGeneration(Protocol):
 class ReadableBeliefs(Protocol):
     """What is believed now about weights and contents."""
 
-    @property
-    def trust_multiplier(self) -> float:
-        """Factor on the trust level of a source."""
+    def trust_multiplier(self, source: str, model: str) -> float:
+        """Factor on the trust level of a source of that type, as that model uses it."""
 
     def weights(self, scope: Scope, active: Collection[Signal]) -> Mapping[Signal, WeightBelief]:
         """Belief about the weight of every active signal; the means sum to 1."""
@@ -135,6 +138,9 @@ class ReadableBeliefs(Protocol):
 
     def freshness(self, domain: Domain, age_hours: float | None) -> float:
         """Probability in [0, 1] that a document of this age is still accurate."""
+
+    def examined(self, domain: Domain, rank: int) -> float:
+        """Probability in [0, 1] that a result of this domain at this rank is looked at."""
 
 
 class Calibration(Protocol):

@@ -54,6 +54,7 @@ class RetrievalSettings(BaseModel):
     channel_threads: Count
     refresh_s: Positive
     beliefs_max_age_s: Positive
+    sessions_held: Count
     snippet_characters: Count
 
     @model_validator(mode="after")

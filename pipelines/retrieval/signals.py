@@ -18,6 +18,9 @@ _SCALES: Mapping[Channel, Callable[[Sequence[float | None]], list[float]]] = Map
     {Channel.DENSE: signals.vector, Channel.LEXICAL: signals.lexical}
 )
 
+SOURCE_TYPE = "source_type"
+"""The name under which a document declares what kind of source it is."""
+
 _SECONDS_PER_HOUR = 3600.0
 
 
@@ -38,15 +41,18 @@ def with_similarity(candidates: Sequence[Candidate]) -> list[Candidate]:
     ]
 
 
-def with_quality(candidates: Sequence[Candidate], beliefs: ReadableBeliefs, *, now: float) -> list[Candidate]:
+def with_quality(
+    candidates: Sequence[Candidate], beliefs: ReadableBeliefs, *, model: str, now: float
+) -> list[Candidate]:
     """Candidates with freshness, usage and trust of the best document that each speaks for.
 
     Args:
+        model: Who is going to use them: sources are trusted as far as they held for it (LRN-10).
         now: Seconds since the epoch, what ages are measured to.
     """
     usage = beliefs.usage([candidate.content_hash for candidate in candidates])
     return [
-        replace(candidate, signals={**candidate.signals, **_quality(candidate, float(used), beliefs, now)})
+        replace(candidate, signals={**candidate.signals, **_quality(candidate, float(used), beliefs, model, now)})
         for candidate, used in zip(candidates, usage, strict=True)
     ]
 
@@ -59,13 +65,21 @@ def _rows(columns: Mapping[Signal, Sequence[float]], count: int) -> list[dict[Si
     return [{signal: column[row] for signal, column in columns.items()} for row in range(count)]
 
 
-def _quality(candidate: Candidate, used: float, beliefs: ReadableBeliefs, now: float) -> dict[Signal, float]:
+def _quality(
+    candidate: Candidate, used: float, beliefs: ReadableBeliefs, model: str, now: float
+) -> dict[Signal, float]:
     standing = candidate.standing
+    multiplier = beliefs.trust_multiplier(source_type(standing), model)
     return {
         Signal.FRESHNESS: signals.freshness(beliefs.freshness(standing.domain, _age_hours(standing, now))),
         Signal.USAGE: signals.usage(used),
-        Signal.TRUST: signals.trust(standing.trust_level, beliefs.trust_multiplier),
+        Signal.TRUST: signals.trust(standing.trust_level, multiplier),
     }
+
+
+def source_type(standing: Standing) -> str:
+    """What kind of source a document is, as trust in it is learned: declared as `source_type`, or its content type."""
+    return standing.metadata.get(SOURCE_TYPE, standing.content_type.value)
 
 
 def _age_hours(standing: Standing, now: float) -> float | None:

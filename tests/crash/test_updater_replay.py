@@ -14,7 +14,7 @@ from pipelines.feedback.state import PartitionState
 from pipelines.feedback.updater import Updater, partition_folder
 from pipelines.feedback.updates import Arrival, arrived, fold
 from pipelines.runtime.log import LogFacts, Record
-from tests.support.feedback_events import BINS, NOON, RULES, rules
+from tests.support.feedback_events import BINS, NOON, RULES, WEIGHTS, rules
 from tests.support.feedback_fold import digest_of_stores, fold_log
 from tests.support.feedback_source import FakeLog, FakeSource, Killed
 from tests.support.feedback_traffic import traffic
@@ -23,7 +23,7 @@ RECORDS = [
     Record(0, offset, NOON + offset, key, value)
     for offset, (key, value) in enumerate(traffic(random.Random(5), 60, start_ms=NOON, duplicates=0.1, garbage=0.1))
 ]
-EXPECTED = fold_log([[record.value for record in RECORDS]], bins=BINS, weights=RULES.credit.model_dump())
+EXPECTED = fold_log([[record.value for record in RECORDS]], bins=BINS.relevance, weights=WEIGHTS)
 SETTINGS = rules(poll_records=7)
 
 

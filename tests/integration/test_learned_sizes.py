@@ -59,7 +59,7 @@ def rows(store: Path, uri: str) -> list[dict]:
 
 def feedback(store: Path, *, queries: int) -> Iterator[object]:
     """What users of a search see, and how they judge it: short sections are what they want, parts of long ones not."""
-    source = CatalogSource(Catalog(store), SETTINGS.priors, clock=system_clock)
+    source = CatalogSource(Catalog(store), SETTINGS.priors, clock=system_clock, sessions_held=8)
     encoder = WordEncoder(SETTINGS.embedding)
     encoder.name = "model"  # the folder that `a_plan` keeps its model in names the vectors
     with Searcher(source, encoder, SETTINGS.retrieval, clock=system_clock) as searcher:
@@ -67,10 +67,11 @@ def feedback(store: Path, *, queries: int) -> Iterator[object]:
             topic = TOPICS[number % len(TOPICS)]
             query = Query(text=f"about the {topic}", query_id=QueryId(f"q{number}"), k=5)
             answer = searcher.search(query)
-            yield impression_of(answer, **stamp(f"shown-{number}"))
+            who = f"user-{number}"  # one alone may move parameters by some answers a day only
+            yield impression_of(answer, **stamp(f"shown-{number}", principal=who))
             for rank, result in enumerate(answer.results):
                 verdict = 1.0 if result.uris[0].endswith("short.md") else -1.0
-                facts = stamp(f"verdict-{number}-{rank}")
+                facts = stamp(f"verdict-{number}-{rank}", principal=who)
                 yield Explicit(**facts, query_id=query.query_id, signal=verdict, content_hash=result.content_hash)
 
 

@@ -13,6 +13,7 @@ import pytest
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import NothingPublishedError
+from pipelines.domain.events import AnyEvent
 from pipelines.domain.ids import content_hash
 from pipelines.domain.ranking import Channel, Scope, Signal
 from pipelines.indexes.builder import GenerationBuilder
@@ -21,8 +22,10 @@ from pipelines.retrieval.live import CatalogSource
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import day_of, system_clock
 from pipelines.settings import load_settings
+from tests.support.feedback_events import NOON, explicit, impression, shown
 from tests.support.parts import ENCODER, a_document, embed, write_part
 from tests.support.retrieval_fakes import a_query
+from tests.support.session_store import Partition, phase
 
 DOCUMENTS = [
     a_document("guide.md", "a checkpoint is written after every commit", "locks are released at once"),
@@ -51,7 +54,7 @@ def published(root: Path, documents: list) -> Catalog:
 
 
 def searching(catalog: Catalog, clock=system_clock) -> Searcher:
-    source = CatalogSource(catalog, SETTINGS.priors, clock=clock)
+    source = CatalogSource(catalog, SETTINGS.priors, clock=clock, sessions_held=SETTINGS.retrieval.sessions_held)
     return Searcher(source, DirectionEncoder(), SETTINGS.retrieval, clock=clock)
 
 
@@ -128,3 +131,39 @@ def test_a_damaged_generation_never_replaces_the_one_in_use(tmp_path: Path) -> N
         now[0] += SETTINGS.retrieval.refresh_s
         answer = searcher.search(a_query("checkpoint"))
         assert (answer.generation, answer.results[0].uris) == (first, ("guide.md",))
+
+
+def test_a_session_searches_its_fork_and_what_it_alone_learned(tmp_path: Path) -> None:
+    """LRN-14: repeatable although others merge meanwhile, unseen by them, and everybody's once it has completed."""
+    catalog = published(tmp_path, DOCUMENTS)
+    now = [NOON / 1000]
+    updater = Partition(tmp_path)
+
+    def praise(session_id: str, signal: float, query: str) -> list[AnyEvent]:
+        locks = shown(1, content_hash=content_hash("locks are released at once"))
+        return [
+            impression(query, [locks], session_id=session_id, event_id=f"{query}-shown"),
+            explicit(signal, None, query_id=query, session_id=session_id, event_id=f"{query}-judged"),
+        ]
+
+    with searching(catalog, clock=lambda: now[0]) as searcher:
+
+        def usage_for(session_id: str | None) -> float:
+            answer = searcher.search(a_query("locks released", session_id=session_id))
+            return answer.results[0].signals[Signal.USAGE]
+
+        def heard(events: list[AnyEvent]) -> None:
+            updater.feed(events)
+            updater.publish()
+            now[0] += SETTINGS.retrieval.refresh_s
+
+        unused = usage_for(None)
+        heard([phase("start", "mine"), *praise("mine", 1.0, "q1")])
+        mine = usage_for("mine")
+        assert usage_for("other") == usage_for(None) == unused < mine
+        heard([phase("start", "merging"), *praise("merging", -1.0, "q2"), phase("complete", "merging")])
+        assert usage_for("mine") == mine
+        assert usage_for("other") == usage_for(None) < unused
+        heard([phase("complete", "mine")])
+        # One for and one against, of what was unused at the prior mean.
+        assert usage_for("mine") == usage_for(None) == pytest.approx(unused)

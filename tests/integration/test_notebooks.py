@@ -11,6 +11,20 @@ import pytest
 from matplotlib.figure import Figure
 
 from jobs.consolidate import run
+from pipelines.domain.documents import Domain
+from pipelines.domain.ranking import Scope
+from pipelines.learning.beta import BetaEvidence
+from pipelines.learning.evidence import MICRO, Evidence
+from pipelines.learning.gaussian_process import QualityEvidence
+from pipelines.learning.reports import (
+    accuracy_evidence,
+    lesson_evidence,
+    quality_evidence,
+    review_evidence,
+    trust_evidence,
+)
+from pipelines.learning.survival import SurvivalEvidence
+from pipelines.learning.threshold import ThresholdEvidence
 from pipelines.settings import load_settings
 from tests.support.nights import a_day, stream
 
@@ -20,6 +34,17 @@ DAY = 20_000
 
 def cells(notebook: Path) -> list[dict[str, Any]]:
     return [cell for cell in json.loads(notebook.read_text())["cells"] if cell["cell_type"] == "code"]
+
+
+def run_all(stem: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What a notebook has defined when it has run on a store."""
+    monkeypatch.setenv("WEFT__STORAGE__ROOT", str(root))
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    notebook = next(path for path in NOTEBOOKS if path.stem == stem)
+    seen: dict[str, Any] = {}
+    for cell in cells(notebook):
+        exec(compile("".join(cell["source"]), str(notebook), "exec"), seen)
+    return seen
 
 
 @pytest.fixture(scope="module")
@@ -43,13 +68,32 @@ def test_a_notebook_keeps_no_outputs_and_defines_nothing(notebook: Path) -> None
 
 def test_the_calibration_review_runs_on_a_store(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """OPS-8, CON-10: the review shows the newest version's calibration and weights."""
-    monkeypatch.setenv("WEFT__STORAGE__ROOT", str(store))
-    monkeypatch.setenv("MPLBACKEND", "agg")
-    notebook = next(path for path in NOTEBOOKS if path.stem == "01_calibration_review")
-    seen: dict[str, Any] = {}
-    for cell in cells(notebook):
-        exec(compile("".join(cell["source"]), str(notebook), "exec"), seen)
+    seen = run_all("01_calibration_review", store, monkeypatch)
     assert seen["version"] == "v000001"
     assert isinstance(seen["reliability"], Figure)
     assert isinstance(seen["weights"], Figure)
     assert seen["recalibration"].refitted
+
+
+def test_the_posterior_explorer_shows_every_family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LRN-4, LRN-6 to LRN-10, OPS-8: each with mean, interval, draws, confidence and a picture."""
+    code = Scope(Domain.CODE, "m", "a")
+    reported = (
+        accuracy_evidence(DAY, code, SurvivalEvidence.of(48.0, accurate=False, per_doubling=4)),
+        review_evidence(DAY, code, ThresholdEvidence.of(0.7, good=True, bins=20)),
+        quality_evidence(DAY, code, QualityEvidence.of(3, 0.9, turns=64), turns=64),
+        trust_evidence(DAY, code, "paper", BetaEvidence.of(1.0)),
+        lesson_evidence(DAY, code, "use-the-lock", "success", MICRO),
+    )
+    stream(tmp_path, 0, Evidence.sum([a_day(DAY), *reported]))
+    seen = run_all("02_posterior_explorer", tmp_path, monkeypatch)
+    families = {"weight", "decay", "threshold", "quality", "trust", "lesson", "size", "examination"}
+    assert set(seen["families"]) == families
+    pictures = ("weights", "decay", "thresholds", "quality", "trust", "sizes", "examination")
+    assert all(isinstance(seen[name], Figure) for name in pictures)
+
+
+def test_the_posterior_explorer_runs_where_little_was_learned(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OPS-8: nothing was reported of models, sources and lessons yet."""
+    seen = run_all("02_posterior_explorer", store, monkeypatch)
+    assert (seen["quality"], seen["trust"]) == (None, None)

@@ -23,7 +23,7 @@ from pipelines.learning.evidence import Evidence
 from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.runtime.kafka import KafkaPublisher, create_topic
 from pipelines.settings import Settings, load_settings
-from tests.support.feedback_events import explicit, impression
+from tests.support.feedback_events import WEIGHTS, explicit, impression
 from tests.support.feedback_fold import digest_of_stores, fold_log
 from tests.support.feedback_traffic import traffic
 
@@ -69,7 +69,7 @@ def test_actors_share_the_partitions_and_consume_everything(broker: EmbeddedBrok
     settings = settings_for(broker, tmp_path)
     now = int(time.time() * 1000) - 60_000
     log = fill(settings, traffic(random.Random(3), 400, start_ms=now, duplicates=0.05, garbage=0.01))
-    expected = fold_log(log, bins=settings.learning.relevance_bins, weights=settings.feedback.credit.model_dump())
+    expected = fold_log(log, bins=settings.learning.relevance_bins, weights=WEIGHTS)
     run = ran(broker, tmp_path, "--until-caught-up", "--json", "--set", "cluster.object_store_bytes=100000000")
     assert run.returncode == 0, run.stderr
     summary = json.loads(run.stdout.splitlines()[-1])

@@ -37,8 +37,8 @@ def ranked(candidates, mode: FusionMode, unit: ResultUnit, *, explore: bool = Fa
     answered = {channel for candidate in candidates for channel in candidate.channels}
     weights = believed_weights(query, EvenBeliefs(), active_signals(answered))
     fused = FUSIONS[mode](with_similarity(candidates), Weighing({"dense": 0.7, "lexical": 1.3}, weights), SETTINGS)
-    scored = score_and_cut(UNITS[unit](fused, SETTINGS), k, EvenBeliefs(), weights, mode, now=NOW)
-    return results(scored, weights, None)
+    scored = score_and_cut(UNITS[unit](fused, SETTINGS), k, EvenBeliefs(), weights, mode, model="*", now=NOW)
+    return results(scored, weights, EvenBeliefs(), None)
 
 
 modes, units = st.sampled_from(FusionMode), st.sampled_from(ResultUnit)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pipelines.feedback.pipeline import consume
 from pipelines.feedback.state import PartitionReport, PartitionState
 from pipelines.runtime.log import LogFacts, Record
-from tests.support.feedback_events import BINS, NOON, RULES
+from tests.support.feedback_events import BINS, NOON, RULES, WEIGHTS
 from tests.support.feedback_fold import digest_of_stores, fold_log
 from tests.support.feedback_traffic import traffic
 
@@ -55,7 +55,7 @@ def test_an_independent_reading_comes_to_the_same(seed: int) -> None:
     """FBK-5: the same masses, to the micro-unit, and the same fates; and every record has one."""
     records = records_of(seed, 80)
     report, digest = consumed([records])
-    expected = fold_log([[record.value for record in records]], bins=BINS, weights=RULES.credit.model_dump())
+    expected = fold_log([[record.value for record in records]], bins=BINS.relevance, weights=WEIGHTS)
     assert digest == expected.digest()
     assert report.balanced
     fates = {"applied": report.applied, "duplicate": report.duplicate, "dead_lettered": report.dead_lettered}

@@ -6,19 +6,39 @@ from collections.abc import Iterable
 from typing import Any
 
 from pipelines.domain.documents import Domain
-from pipelines.domain.events import AnyEvent, Explicit, Impression, Selection, SessionPhase, ShownResult
+from pipelines.domain.events import (
+    Accuracy,
+    AnyEvent,
+    Explicit,
+    Impression,
+    Inclusion,
+    LessonOutcome,
+    ModelQuality,
+    Reference,
+    Retrieval,
+    Review,
+    Selection,
+    SessionPhase,
+    ShownResult,
+    Success,
+    Trust,
+)
 from pipelines.domain.ids import content_hash
 from pipelines.feedback.codec import encode
 from pipelines.feedback.settings import FeedbackSettings
+from pipelines.learning.binning import bins_of
 from pipelines.runtime.log import Record
 from pipelines.settings import load_settings
 
 NOON = 1_790_000_000_000 // 86_400_000 * 86_400_000 + 43_200_000
 """Noon UTC of some day, in milliseconds: minutes around it stay within the day."""
 
-BINS = 20
 HASHES = [content_hash(f"content {number}") for number in range(10)]
-RULES: FeedbackSettings = load_settings(environment={}).feedback
+SETTINGS = load_settings(environment={})
+RULES: FeedbackSettings = SETTINGS.feedback
+WEIGHTS = RULES.credit.model_dump() | {"principal_daily": RULES.limits.principal_daily}
+"""What an independent reading of a log weighs by."""
+BINS = bins_of(SETTINGS.learning, SETTINGS.priors.quality)
 
 
 def rules(**changes: Any) -> FeedbackSettings:
@@ -62,7 +82,70 @@ def selection(rank: int, *, query_id: str = "q1", event_id: str | None = None, *
     return Selection(**facts, query_id=query_id, content_hash=HASHES[rank], rank=rank)
 
 
-def session(phase: str = "start", *, event_id: str = "session", **changes: Any) -> SessionPhase:
+def retrieval(*ranks: int, query_id: str = "q1", **changes: Any) -> Retrieval:
+    facts = {"content_hashes": tuple(HASHES[rank] for rank in ranks), **stamp("retrieval"), **changes}
+    return Retrieval(**facts, query_id=query_id)
+
+
+def inclusion(*ranks: int, query_id: str = "q1", **changes: Any) -> Inclusion:
+    facts = {"content_hashes": tuple(HASHES[rank] for rank in ranks), **stamp("inclusion"), **changes}
+    return Inclusion(**facts, query_id=query_id)
+
+
+def reference(*ranks: int, query_id: str = "q1", **changes: Any) -> Reference:
+    named = tuple(HASHES[rank] for rank in ranks) or None
+    facts = {"content_hashes": named, **stamp("reference"), **changes}
+    return Reference(**facts, query_id=query_id)
+
+
+def success(*, query_id: str = "q1", **changes: Any) -> Success:
+    return Success(**{**stamp("success"), **changes}, query_id=query_id)
+
+
+def review(confidence: float, *, good: bool, **changes: Any) -> Review:
+    facts = {"domain": Domain.CODE, **stamp(f"review {confidence} {good}"), **changes}
+    return Review(**facts, confidence=confidence, good=good)
+
+
+def accuracy(age_hours: float, *, accurate: bool, **changes: Any) -> Accuracy:
+    facts = {"domain": Domain.CODE, **stamp(f"accuracy {age_hours} {accurate}"), **changes}
+    return Accuracy(**facts, age_hours=age_hours, accurate=accurate)
+
+
+def model_quality(turn: int, quality: float, **changes: Any) -> ModelQuality:
+    facts = {"model": "small", **stamp(f"quality {turn} {quality}"), **changes}
+    return ModelQuality(**facts, turn=turn, quality=quality)
+
+
+def trust(source: str, *, verified: bool, **changes: Any) -> Trust:
+    return Trust(**{**stamp(f"trust {source} {verified}"), **changes}, source=source, verified=verified)
+
+
+def lesson_outcome(lesson_id: str, outcome: str, **changes: Any) -> LessonOutcome:
+    facts = {**stamp(f"lesson {lesson_id} {outcome}"), **changes}
+    return LessonOutcome(**facts, lesson_id=lesson_id, outcome=outcome)  # type: ignore[arg-type]
+
+
+def one_of_each() -> list[AnyEvent]:
+    """An event of every type, that belong together and can be consumed in this order."""
+    return [
+        session(session_id="s2"),
+        impression(),
+        retrieval(3, 4),
+        inclusion(1, 2),
+        reference(1, match=0.5),
+        success(response="because"),
+        explicit(-0.5, None),
+        selection(2),
+        review(0.72, good=True),
+        accuracy(48.0, accurate=False, content_hash=HASHES[1]),
+        model_quality(7, 0.5),
+        trust("blog", verified=False),
+        lesson_outcome("testing-00012", "success"),
+    ]
+
+
+def session(phase: str = "suspend", *, event_id: str = "session", **changes: Any) -> SessionPhase:
     return SessionPhase(**stamp(event_id, **changes), phase=phase)
 
 

@@ -1,34 +1,99 @@
 """An independent reading of a feedback log, from the specification alone: none of weft's code, only `json` and dicts.
 
-It serves logs whose times are plausible and lie within a few hours, so that windows and clocks never come into play.
+Without `times` it serves logs whose times are plausible and lie within a few hours, so that windows and clocks never
+come into play. With them it reads record timestamps, too, and keeps a partition's clock: the largest plausible record
+time, moved by at most a step per record. An event counts at its own time, but never after the clock; what lies more
+than a window before it is late.
 
 Evidence of one credited result, of weight w, shown with signal values s in [0, 1] and a score (LRN-4):
     mass = round(w · 10⁶); agreed = round(w · s · 10⁶) if good, round(w · (1 − s) · 10⁶) if bad
     signal.<name>.<good|bad>: "for" += agreed, "against" += mass − agreed
+    where a result at a rank that is looked at with probability p weighs min(1/p, clip) times a click's or skip's weight
+    examination of a shown result: "<rank>/<bin>/<bins>.shown" += 10⁶, ".score" += round(score · 10⁶); of a click
+        that is not surplus ".clicked" += 10⁶
     relevance: "<bin>/<bins>.<good|bad>" += mass;  usage of the content: "positive" or "negative" += mass
+What was retrieved, included or referenced counts under that name in usage, too. Reports are one observation each, under
+the scope they name, in bins of the base settings: 4 per doubling of an age, 20 of confidence, a turn each.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 MICRO = 1_000_000
+USES = {"retrieval": ("retrieved", False), "inclusion": ("included", True), "reference": ("referenced", True)}
 DAY_MS = 86_400_000
 
 
+def _review(event: dict[str, Any]) -> list[tuple[str, str, int]]:
+    place = min(int(event["confidence"] * 20), 19)
+    return [("threshold", f"{place}/20.{'good' if event['good'] else 'bad'}", MICRO)]
+
+
+def _accuracy(event: dict[str, Any]) -> list[tuple[str, str, int]]:
+    place = int(4 * math.log2(max(event["age_hours"], 1.0)))
+    return [("decay", f"{place}/4.{'accurate' if event['accurate'] else 'inaccurate'}", MICRO)]
+
+
+def _quality(event: dict[str, Any]) -> list[tuple[str, str, int]]:
+    found = {"n": 1.0, "sum": event["quality"], "squares": event["quality"] ** 2}
+    return [("quality", f"{event['turn']}/64.{name}", round(value * MICRO)) for name, value in found.items()]
+
+
+REPORTS: dict[str, Callable[[dict[str, Any]], list[tuple[str, str, int]]]] = {
+    "review": _review,
+    "accuracy": _accuracy,
+    "model_quality": _quality,
+    "trust": lambda event: [(f"trust.{event['source']}", "verified" if event["verified"] else "refuted", MICRO)],
+    "lesson_outcome": lambda event: [(f"lesson.{event['lesson_id']}", event["outcome"], MICRO)],
+}
+
+
 @dataclass
-class Folded:
-    """What a log comes to: integer masses by key, and how many records met which fate."""
+class Overlay:
+    """What an isolated session learned: integer masses by key."""
 
     counts: dict[tuple[Any, ...], int] = field(default_factory=lambda: defaultdict(int))
     usage: dict[tuple[Any, ...], int] = field(default_factory=lambda: defaultdict(int))
+
+    def add_to(self, other: Overlay) -> None:
+        for into, masses in ((other.counts, self.counts), (other.usage, self.usage)):
+            for key, mass in masses.items():
+                into[key] += mass
+
+
+@dataclass
+class Life:
+    """One session that said that it starts."""
+
+    heard: int
+    phase: str = "active"
+    overlay: Overlay = field(default_factory=Overlay)
+
+    @property
+    def isolated(self) -> bool:
+        return self.phase in {"active", "suspended"}
+
+    @property
+    def patience(self) -> str:
+        return "session_suspended_s" if self.phase == "suspended" else "session_idle_s"
+
+    def end(self, phase: str) -> None:
+        self.phase, self.overlay = phase, Overlay()
+
+
+@dataclass
+class Folded(Overlay):
+    """What a log comes to, and how many records met which fate."""
+
     fates: Counter[str] = field(default_factory=Counter)
 
     def digest(self) -> str:
@@ -41,11 +106,24 @@ def digest_of(counts: dict[tuple[Any, ...], int], usage: dict[tuple[Any, ...], i
     return hashlib.sha256("\n".join("\t".join(row) for row in rows).encode()).hexdigest()
 
 
-def fold_log(partitions: Iterable[Sequence[bytes | None]], *, bins: int, weights: dict[str, float]) -> Folded:
-    """Read every partition from its start: values in the order of their offsets."""
+def fold_log(
+    partitions: Iterable[Sequence[bytes | None]],
+    *,
+    bins: int,
+    weights: dict[str, float],
+    times: Mapping[str, float] | None = None,
+    timestamps: Sequence[Sequence[int]] = (),
+) -> Folded:
+    """Read every partition from its start: values in the order of their offsets.
+
+    Args:
+        times: The section `feedback.time` of the settings, for logs whose times are not plausible.
+        timestamps: Of the records of each partition, with `times`.
+    """
     folded = Folded()
-    for values in partitions:
-        _Reader(folded, bins, weights).read(values)
+    for number, values in enumerate(partitions):
+        clock = None if times is None else _Clock(times, timestamps[number])
+        _Reader(folded, bins, weights, clock).read(values)
     return folded
 
 
@@ -59,79 +137,240 @@ def digest_of_stores(folders: Iterable[Path]) -> str:
             "select day, domain, model, agent, intent, parameter, bin, micro from evidence"
         ):
             counts[tuple(key)] += mass
-        for *key, mass in connection.execute("select day, content_hash, bin, micro from usage"):
+        for *key, mass in connection.execute("select day, content_hash, bin, principal, micro from usage"):
             usage[tuple(key)] += mass
         connection.close()
     return digest_of(counts, usage)
 
 
+class _Clock:
+    """A partition's clock as the documentation describes it; milliseconds."""
+
+    def __init__(self, times: Mapping[str, float], timestamps: Sequence[int]) -> None:
+        self.times = times
+        self.timestamps = timestamps
+        self.now = 0
+
+    def advance(self, number: int) -> None:
+        time = self.timestamps[number]
+        self.claimed = self.times["earliest_ms"] <= time <= self.times["latest_ms"]
+        self.ingested = time if self.claimed else self.now
+        if self.claimed:
+            step = self.times["clock_step_s"] * 1000 if self.now else time
+            self.now = max(self.now, int(min(time, self.now + step)))
+
+    def at(self, ts: int) -> int | None:
+        """When an event counts; None where its time cannot be believed."""
+        believable = self.times["earliest_ms"] <= ts <= self.ingested + self.times["lead_s"] * 1000
+        return min(ts, self.now) if believable else None
+
+    def horizon(self, windows: int = 1) -> float:
+        return self.now - windows * self.times["window_s"] * 1000
+
+    def older(self, heard: int, patience: str) -> bool:
+        return self.now - heard > self.times[patience] * 1000
+
+
+class _Timeless:
+    """Stands for the clock of a log whose times are all plausible."""
+
+    now = 0
+
+    def advance(self, number: int) -> None: ...
+
+    def at(self, ts: int) -> int | None:
+        return ts
+
+    def horizon(self, windows: int = 1) -> float:
+        return float("-inf")
+
+    def older(self, heard: int, patience: str) -> bool:
+        return False
+
+
 class _Reader:
-    def __init__(self, folded: Folded, bins: int, weights: dict[str, float]) -> None:
+    def __init__(self, folded: Folded, bins: int, weights: dict[str, float], clock: _Clock | None) -> None:
         self.folded = folded
         self.bins = bins
         self.weights = weights
+        self.clock = clock or _Timeless()
+        self.seen: dict[str, int] = {}
+        self.shown: dict[tuple[str, str], dict[str, Any]] = {}
+        self.early: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+        self.lives: dict[str, Life] = {}
+        self.drawn: dict[tuple[str, int], int] = defaultdict(int)
+        self.surplus = ""
 
     def read(self, values: Sequence[bytes | None]) -> None:
-        seen: set[str] = set()
-        shown: dict[tuple[str, str], dict[str, Any]] = {}
-        early: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-        for value in values:
-            event = _event(value)
-            if event is None:
-                self.folded.fates["dead_lettered"] += 1
-                continue
-            if event["event_id"] in seen:
-                self.folded.fates["duplicate"] += 1
-                continue
-            seen.add(event["event_id"])
-            self.folded.fates["applied"] += 1
-            if event["type"] == "session":
-                continue
-            query = (event["session_id"], event["query_id"])
-            if event["type"] == "impression":
-                shown[query] = {**event, "chosen": []}
-                for one in early.pop(query, []):
-                    self.credit(one, shown[query])
-            elif query in shown:
-                self.credit(event, shown[query])
-            else:
-                early[query].append(event)
+        for number, value in enumerate(values):
+            self.clock.advance(number)
+            self.folded.fates[self.fate(_event(value))] += 1
+
+    def fate(self, event: dict[str, Any] | None) -> str:
+        at = event and self.clock.at(event["ts"])
+        if event is None or at is None:
+            return "dead_lettered"
+        if at < self.clock.horizon():
+            return "late"
+        if self.seen.get(event["event_id"], float("-inf")) >= self.clock.horizon() and event["event_id"] in self.seen:
+            return "duplicate"
+        fate = self.apply({**event, "at": at})
+        if fate == "applied":
+            self.seen[event["event_id"]] = at
+        return fate
+
+    def apply(self, event: dict[str, Any]) -> str:
+        self.hear(event["session_id"])
+        if event["type"] == "session":
+            self.turn(event["session_id"], event["phase"])
+            return "applied"
+        if event["type"] in REPORTS:
+            self.report(event)
+            return "applied"
+        query = (event["session_id"], event["query_id"])
+        shown = self.shown.get(query)
+        if event["type"] == "impression":
+            if shown and shown["at"] >= self.clock.horizon():
+                return "dead_lettered"
+            self.shown[query] = {**event, "chosen": []}
+            for result in event["results"]:
+                self.examine(event, result, {"shown": MICRO, "score": round(result["score"] * MICRO)})
+            for one in self.early.pop(query, []):
+                if one["at"] >= self.clock.horizon():
+                    self.credit(one, self.shown[query])
+        elif shown is None or shown["at"] < self.clock.horizon(windows=2):
+            self.early[query].append(event)
+        elif shown["at"] < self.clock.horizon():
+            return "late"
+        else:
+            self.credit(event, shown)
+        return "applied"
+
+    def hear(self, session: str) -> None:
+        life = self.lives.get(session)
+        if life is None:
+            return
+        if self.clock.older(life.heard, "session_kept_s"):
+            del self.lives[session]
+        elif life.isolated and self.clock.older(life.heard, life.patience):
+            life.end("expired")
+        life.heard = self.clock.now
+
+    def turn(self, session: str, phase: str) -> None:
+        life = self.lives.get(session)
+        if phase in {"start", "resume"}:
+            life = self.lives.setdefault(session, Life(self.clock.now))
+            life.phase = "active"
+        elif life is not None and life.isolated:
+            if phase == "suspend":
+                life.phase = "suspended"
+                return
+            if phase == "complete":
+                life.overlay.add_to(self.folded)
+            life.end(phase)
+
+    def place(self, session: str) -> Overlay:
+        """Where a session's evidence goes: shared, its own, or nowhere."""
+        life = self.lives.get(session)
+        if life is None or life.phase == "complete":
+            return self.folded
+        return life.overlay if life.isolated else Overlay()
 
     def credit(self, event: dict[str, Any], impression: dict[str, Any]) -> None:
         named = [result for result in impression["results"] if result["content_hash"] == event.get("content_hash")]
         if event["type"] == "selection":
             self.choose(event, impression, named[0])
             return
+        if event["type"] in USES:
+            self.use(event, impression)
+            return
+        if event["type"] == "success":
+            event = {**event, "signal": self.weights["success"] / self.weights["explicit"]}
         weight = abs(event["signal"]) * self.weights["explicit"]
         judged = named
         if not named:
             judged = [result for result in impression["results"] if result["included"]]
             weight = weight / len(judged)
         if weight > 0:
-            for result in judged:
-                self.add(event, impression, result, event["signal"] > 0, weight)
+            self.add_all(event, impression, [(result, event["signal"] > 0, weight) for result in judged])
+
+    def use(self, event: dict[str, Any], impression: dict[str, Any]) -> None:
+        weight, good = USES[event["type"]]
+        match = event.get("match", 1.0)
+        shown = {result["content_hash"]: result for result in impression["results"]}
+        named = [shown[name] for name in dict.fromkeys(event["content_hashes"])]
+        self.add_all(event, impression, [(result, good, match * self.weights[weight]) for result in named])
+        usage, who = self.place(event["session_id"]).usage, fingerprint(impression["principal"])
+        for result in named:
+            usage[event["at"] // DAY_MS, result["content_hash"], event["type"], who] += round(match * MICRO)
+
+    def report(self, event: dict[str, Any]) -> None:
+        scope = (event.get("domain", "general"), event.get("model", "*"), event.get("agent", "*"), "*")
+        beside = self.draw(event["principal"], event["at"] // DAY_MS, MICRO)
+        for parameter, bin_, mass in REPORTS[event["type"]](event):
+            self.place(event["session_id"]).counts[event["at"] // DAY_MS, *scope, beside + parameter, bin_] += mass
 
     def choose(self, event: dict[str, Any], impression: dict[str, Any], result: dict[str, Any]) -> None:
         if result["rank"] in impression["chosen"]:
             return
-        self.add(event, impression, result, True, self.weights["selected"])
-        for other in impression["results"]:
-            if max(impression["chosen"], default=0) < other["rank"] < result["rank"]:
-                self.add(event, impression, other, False, self.weights["skipped"])
+        passed = [other for other in impression["results"] if other["rank"] < result["rank"]]
+        passed = [other for other in passed if other["rank"] > max(impression["chosen"], default=0)]
+        skipped = [(other, False, self.weights["skipped"] * self.inverse(other)) for other in passed]
+        chosen = (result, True, self.weights["selected"] * self.inverse(result))
+        self.add_all(event, impression, [chosen, *skipped])
+        if not self.surplus:
+            self.examine(impression, result, {"clicked": MICRO})
         impression["chosen"].append(result["rank"])
+
+    def inverse(self, result: dict[str, Any]) -> float:
+        looked = result.get("examination", 1.0)
+        return min(1.0 / looked, self.weights["inverse_clip"]) if looked else self.weights["inverse_clip"]
+
+    def examine(self, impression: dict[str, Any], result: dict[str, Any], masses: dict[str, int]) -> None:
+        if result["rank"] > self.weights["ranks"]:
+            return
+        leaf = (impression["at"] // DAY_MS, result["domain"], impression["model"], impression["agent"], "*")
+        bins = int(self.weights["score_bins"])
+        cell = f"{result['rank']:02d}/{min(int(result['score'] * bins), bins - 1):02d}/{bins}"
+        place = self.place(impression["session_id"])
+        for kind, mass in masses.items():
+            place.counts[*leaf, "examination", f"{cell}.{kind}"] += mass
+
+    def add_all(
+        self, event: dict[str, Any], impression: dict[str, Any], found: Sequence[tuple[dict[str, Any], bool, float]]
+    ) -> None:
+        """What one piece of feedback says, in full or beside, by what its principal has said that day (LRN-3)."""
+        said = sum(round(weight * MICRO) for _, _, weight in found)
+        self.surplus = self.draw(impression["principal"], event["at"] // DAY_MS, said)
+        for result, good, weight in found:
+            self.add(event, impression, result, good, weight)
+
+    def draw(self, principal: str, day: int, micro: int) -> str:
+        """Draw on an allowance; what stands before the parameter's name: nothing where any was left."""
+        within = self.drawn[principal, day] < self.weights.get("principal_daily", float("inf")) * MICRO
+        self.drawn[principal, day] += micro
+        return "" if within else "surplus."
 
     def add(
         self, event: dict[str, Any], impression: dict[str, Any], result: dict[str, Any], good: bool, weight: float
     ) -> None:
-        day, kind, bins = event["ts"] // DAY_MS, "good" if good else "bad", self.bins
+        day, kind, bins = event["at"] // DAY_MS, "good" if good else "bad", self.bins
         leaf = (day, result["domain"], impression["model"], impression["agent"], "*")
-        mass, counts = round(weight * MICRO), self.folded.counts
+        place = self.place(event["session_id"])
+        mass, counts = round(weight * MICRO), place.counts
         for name, value in result["signals"].items():
             agreed = round(weight * (value if good else 1.0 - value) * MICRO)
-            counts[*leaf, f"signal.{name}.{kind}", "for"] += agreed
-            counts[*leaf, f"signal.{name}.{kind}", "against"] += mass - agreed
-        counts[*leaf, "relevance", f"{min(int(result['score'] * bins), bins - 1):02d}/{bins}.{kind}"] += mass
-        self.folded.usage[day, result["content_hash"], "positive" if good else "negative"] += mass
+            counts[*leaf, f"{self.surplus}signal.{name}.{kind}", "for"] += agreed
+            counts[*leaf, f"{self.surplus}signal.{name}.{kind}", "against"] += mass - agreed
+        counts[
+            *leaf, f"{self.surplus}relevance", f"{min(int(result['score'] * bins), bins - 1):02d}/{bins}.{kind}"
+        ] += mass
+        who = fingerprint(impression["principal"])
+        place.usage[day, result["content_hash"], "positive" if good else "negative", who] += mass
+
+
+def fingerprint(principal: str) -> str:
+    return hashlib.blake2b(principal.encode(), digest_size=8).hexdigest()
 
 
 def _event(value: bytes | None) -> dict[str, Any] | None:

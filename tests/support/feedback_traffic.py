@@ -10,7 +10,10 @@ from typing import Any
 from pipelines.domain.ids import content_hash
 
 DOMAINS = ("code", "academic", "history", "general")
+OUTCOMES = ("success", "failure", "confirmation", "contradiction")
 SIGNALS = ("vector", "lexical", "cross_validation", "freshness", "usage", "trust")
+
+PHASES = ("start", "start", "suspend", "resume", "complete", "abandon")
 
 
 def traffic(
@@ -49,6 +52,7 @@ def _answered_query(rng: random.Random, session: str, ts: int) -> list[dict[str,
     events = [{"type": "impression", "query_hash": content_hash(query), "results": results, **scope}]
     for _ in range(rng.randrange(4)):
         result = rng.choice(results)
+        named = [one["content_hash"] for one in rng.choices(results, k=rng.randint(1, 3))]
         events.append(
             rng.choice(
                 (
@@ -59,13 +63,31 @@ def _answered_query(rng: random.Random, session: str, ts: int) -> list[dict[str,
                     },
                     {"type": "explicit", "signal": rng.choice((-1.0, 0.0, 1.0))},
                     {"type": "selection", "content_hash": result["content_hash"], "rank": result["rank"]},
-                    {"type": "session", "phase": rng.choice(("start", "suspend", "resume"))},
+                    {"type": "session", "phase": rng.choice(PHASES)},
+                    {"type": rng.choice(("retrieval", "inclusion")), "content_hashes": named},
+                    {"type": "reference", "content_hashes": named, "match": round(rng.random(), 2)},
+                    {"type": "success", "response": "as the manual says"},
+                    _report(rng),
                 )
             )
         )
     return [
         {**event, **facts, "event_id": f"{rng.getrandbits(128):032x}", "ts": ts + rng.randrange(30)} for event in events
     ]
+
+
+def _report(rng: random.Random) -> dict[str, Any]:
+    """Something reported outright."""
+    domain = rng.choice(DOMAINS)
+    return rng.choice(
+        (
+            {"type": "review", "domain": domain, "confidence": rng.random(), "good": rng.random() < 0.5},
+            {"type": "accuracy", "domain": domain, "age_hours": rng.expovariate(0.01), "accurate": rng.random() < 0.5},
+            {"type": "model_quality", "model": "small", "turn": rng.randint(1, 60), "quality": round(rng.random(), 2)},
+            {"type": "trust", "source": rng.choice(("blog", "paper")), "verified": rng.random() < 0.5},
+            {"type": "lesson_outcome", "lesson_id": f"style-{rng.randrange(9)}", "outcome": rng.choice(OUTCOMES)},
+        )
+    )
 
 
 def _result(rng: random.Random, rank: int) -> dict[str, Any]:
@@ -76,6 +98,7 @@ def _result(rng: random.Random, rank: int) -> dict[str, Any]:
         "score": rng.random(),
         "signals": {name: rng.random() for name in rng.sample(SIGNALS, rng.randint(1, len(SIGNALS)))},
         "included": rng.random() < 0.9 or rank == 1,
+        "examination": rng.choice((0.0, 0.3, rank**-0.5)),
     }
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pipelines.domain.chunks import Chunk
-from pipelines.domain.documents import Domain
+from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, chunk_id, content_hash
 from pipelines.domain.ranking import Channel, ChannelHit, Query, Scope, Signal, WeightBelief
 from pipelines.retrieval.candidates import Candidate
@@ -29,6 +29,7 @@ class APlace:
     chunk: Chunk
     uri: str
     domain: Domain = Domain.GENERAL
+    content_type: ContentType = ContentType.TEXT
     modified_at: float | None = None
     trust_level: int = 50
     metadata: Mapping[str, str] = field(default_factory=dict)
@@ -165,7 +166,8 @@ class MemoryGeneration:
 class EvenBeliefs:
     """Every active signal weighs the same; draws are uniform shares."""
 
-    trust_multiplier = 1.0
+    def trust_multiplier(self, source: str, model: str) -> float:
+        return 1.0
 
     def weights(self, scope: Scope, active: Collection[Signal]) -> Mapping[Signal, WeightBelief]:
         return {signal: WeightBelief(1 / len(active), 0.0, 1.0, 3.0, "prior") for signal in active}
@@ -181,6 +183,9 @@ class EvenBeliefs:
 
     def freshness(self, domain: Domain, age_hours: float | None) -> float:
         return 0.5 if age_hours is None else 2.0 ** (-age_hours / 24.0)
+
+    def examined(self, domain: Domain, rank: int) -> float:
+        return 1.0 / rank
 
 
 class MemorySource:

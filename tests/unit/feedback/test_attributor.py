@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from pipelines.domain.ids import ContentHash, content_hash
-from pipelines.feedback.attributor import Attributor
+from pipelines.feedback.attributor import Attributor, texts_in
 from pipelines.settings import load_settings
+from tests.support.retrieval_fakes import MemoryGeneration
 
 RULES = load_settings(environment={}).feedback.attribution
 LOCK, DISK = content_hash("lock"), content_hash("disk")
@@ -68,3 +69,12 @@ def test_nothing_to_compare_gives_no_attribution(response: str | None) -> None:
     """FBK-9: the updater then shares equally."""
     assert Attributor(RULES, SharedWords()).attribution(TEXTS, response) is None
     assert Attributor(RULES, SharedWords()).attribution({}, RESPONSE) is None
+
+
+def test_texts_come_from_the_live_generation_by_hash() -> None:
+    """FBK-9: a hash that it does not hold has no text."""
+    generation = MemoryGeneration({"file:///a": ["take the lock first"], "file:///b": ["the disk is full"]})
+    held = {content_hash(text): text for text in ("take the lock first", "the disk is full")}
+    assert generation.contents == sorted(held)
+    unknown = content_hash("never indexed")
+    assert texts_in(generation, [*held, unknown]) == {**held, unknown: None}  # type: ignore[arg-type]

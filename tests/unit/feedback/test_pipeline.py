@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.errors import BrokerUnavailableError, FencedError, StoreError, WrongLogError
+from pipelines.domain.errors import BrokerUnavailableError, FencedError, WrongLogError
 from pipelines.domain.events import AnyEvent
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.snapshot import publish_snapshot
 from pipelines.feedback.state import PartitionReport
 from pipelines.feedback.updater import Updater
 from pipelines.learning.evidence import Evidence
+from pipelines.learning.examination import EXAMINATION
 from pipelines.runtime.log import Record
 from tests.support.feedback_events import (
     BINS,
@@ -24,10 +25,15 @@ from tests.support.feedback_events import (
     RULES,
     explicit,
     impression,
+    inclusion,
+    one_of_each,
     records,
+    reference,
+    retrieval,
     rules,
     selection,
     session,
+    success,
 )
 from tests.support.feedback_source import FakeLog, FakeSource
 
@@ -42,7 +48,7 @@ def opened(store: Path, log: FakeLog, settings: FeedbackSettings = RULES) -> Upd
 def after(
     store: Path, contents: Iterable[AnyEvent | bytes | None] | list[Record], settings: FeedbackSettings = RULES
 ) -> tuple[PartitionReport, Evidence]:
-    """The partition after consuming everything."""
+    """The partition after consuming everything, and what feedback said: without the count of what was shown."""
     contents = list(contents)
     lain = contents if contents and isinstance(contents[0], Record) else records(contents)  # type: ignore[arg-type]
     updater = opened(store, FakeLog.of(lain), settings)  # type: ignore[arg-type]
@@ -53,7 +59,8 @@ def after(
     updater.close()
     assert standing.report.balanced
     assert standing.lag == 0
-    return standing.report, evidence
+    said = {key: mass for key, mass in evidence.counts.items() if key.parameter != EXAMINATION}
+    return standing.report, Evidence(said, evidence.usage)
 
 
 def fates(report: PartitionReport) -> tuple[int, int, int, int]:
@@ -87,6 +94,50 @@ def test_showing_alone_is_no_evidence(tmp_path: Path) -> None:
     """FBK-12: nothing was said about it."""
     _, evidence = after(tmp_path, [session(), impression()])
     assert evidence.is_empty
+
+
+def test_what_was_shown_and_clicked_is_counted_by_rank(tmp_path: Path) -> None:
+    """FBK-10: once each, down to the last rank that is told apart; a second click on a result counts no more."""
+    settings = rules(credit__ranks=3, credit__score_bins=10)
+    updater = opened(
+        tmp_path, FakeLog.of(records([impression(), selection(2), selection(2, event_id="again")])), settings
+    )
+    updater.step(0.0)
+    counts = {
+        key.bin: mass for key, mass in updater._states[0].evidence().counts.items() if key.parameter == EXAMINATION
+    }
+    updater.close()
+    shown = {f"{rank:02d}/05/10.shown": 1_000_000 for rank in (1, 2, 3)}
+    scores = {f"{rank:02d}/05/10.score": 500_000 for rank in (1, 2, 3)}
+    assert counts == {**shown, **scores, "02/05/10.clicked": 1_000_000}
+
+
+def test_every_type_of_event_is_applied(tmp_path: Path) -> None:
+    """FBK-1: reports need no impression."""
+    report, evidence = after(tmp_path, one_of_each())
+    assert fates(report) == (13, 0, 0, 0)
+    assert {key.parameter.partition(".")[0] for key in evidence.counts} == {
+        *("signal", "relevance", "decay", "threshold", "quality", "trust", "lesson")
+    }
+    assert {key.bin for key in evidence.usage} == {"positive", "negative", "retrieval", "inclusion", "reference"}
+
+
+def test_being_retrieved_is_never_evidence_of_being_good(tmp_path: Path) -> None:
+    """FBK-12: what was found and left out is weakly bad, and nothing else."""
+    _, evidence = after(tmp_path, [impression(), retrieval(4)])
+    assert {(key.content_hash, key.bin): mass for key, mass in evidence.usage.items()} == {
+        (HASHES[4], "negative"): round(RULES.credit.retrieved * 1_000_000),
+        (HASHES[4], "retrieval"): 1_000_000,
+    }
+    assert not [key for key in evidence.counts if key.parameter.endswith(".good") or key.bin.endswith(".good")]
+
+
+def test_feedback_of_any_type_waits_for_its_impression(tmp_path: Path) -> None:
+    """FBK-4: across transactions, with all that it says."""
+    early = [retrieval(3), inclusion(1), reference(1, match=0.5), success(), explicit(), selection(2)]
+    _, in_order = after(tmp_path / "in order", [impression(), *early])
+    report, evidence = after(tmp_path / "early", [*early, impression()], rules(poll_records=1))
+    assert (report.waiting, evidence) == (0, in_order)
 
 
 def test_a_repeated_event_id_is_dropped(tmp_path: Path) -> None:
@@ -291,8 +342,10 @@ def test_an_offset_beyond_the_end_is_recognised(tmp_path: Path) -> None:
     """FBK-5: the log was truncated under the same identity."""
     log = consumed_and_moved(tmp_path, FakeLog.of(THREE))
     del log.partitions[0][1:]
+    updater = opened(tmp_path, log)
+    updater.step(0.0)  # a new leader may know an older end for a moment
     with pytest.raises(WrongLogError, match="found an end at 1"):
-        opened(tmp_path, log).step(0.0)
+        updater.step(2.0)
 
 
 def test_records_deleted_unread_are_recognised(tmp_path: Path) -> None:
@@ -324,12 +377,3 @@ def test_a_broker_that_is_away_costs_nothing(tmp_path: Path) -> None:
     log.available = True
     updater.step(0.0)
     assert updater.progress()[0].report.applied == 2
-
-
-def test_a_damaged_store_says_what_to_do(tmp_path: Path) -> None:
-    """ARC-3: the log can be replayed into a new one."""
-    folder = tmp_path / "updaters/0"
-    folder.mkdir(parents=True)
-    (folder / "state.sqlite").write_bytes(b"not a database, but long enough to be looked at" * 100)
-    with pytest.raises(StoreError, match="delete the folder to replay"):
-        opened(tmp_path, FakeLog.of(THREE))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from itertools import count
+from typing import Any
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import BrokerUnavailableError
-from pipelines.domain.events import AnyEvent, Explicit, Impression, Selection, SessionPhase
+from pipelines.domain.events import Explicit, Impression, Selection, SessionPhase
 from pipelines.domain.ids import GenerationId, LearnedVersion, QueryId, SessionId
 from pipelines.domain.ranking import Answer, Contribution, Query, RankedResult, Signal
-from pipelines.feedback.codec import decode
+from pipelines.feedback.codec import EVENT_TYPES, decode
 from pipelines.feedback.producer import FeedbackProducer
 from tests.support.feedback_events import HASHES, NOON
 
@@ -20,7 +21,7 @@ class RecordedPublisher:
 
     def __init__(self, *, available: bool = True) -> None:
         self.available = available
-        self.sent: list[tuple[bytes, AnyEvent]] = []
+        self.sent: list[tuple[bytes, Any]] = []
 
     def send(self, key: bytes, value: bytes) -> None:
         if not self.available:
@@ -108,6 +109,43 @@ def test_feedback_carries_what_joins_it_to_its_impression() -> None:
     assert (chosen.session_id, chosen.query_id, chosen.rank, chosen.principal) == ("s1", "q1", 2, "grace")
     assert (phase.session_id, phase.phase) == ("s1", "complete")
     assert {key for key, _ in publisher.sent} == {b"s1"}
+
+
+def test_there_is_a_method_for_every_type() -> None:
+    """FBK-2: what each sends carries the facts it was given, and the stamp of its session."""
+    publisher, query, code = RecordedPublisher(), a_query(), Domain.CODE
+    producer = a_producer(publisher)
+    sent = [
+        producer.impression(an_answer(query)),
+        producer.retrieval(query, [HASHES[2]]),
+        producer.inclusion(query, [HASHES[1]]),
+        producer.reference(query, content_hashes=[HASHES[1]], match=0.5),
+        producer.success(query, response="so"),
+        producer.explicit(query, 1.0),
+        producer.selection(query, HASHES[1], 1),
+        producer.review("s1", code, confidence=0.5, good=True, principal="ada", agent="coder"),
+        producer.accuracy("s1", code, age_hours=48.0, accurate=False, principal="ada", content_hash=HASHES[1]),
+        producer.model_quality("s1", "small", turn=7, quality=0.5, principal="ada"),
+        producer.trust("s1", "blog", verified=False, principal="ada", model="small"),
+        producer.lesson_outcome("s1", "testing-00012", "failure", principal="ada"),
+        producer.session("s1", "start", principal="ada"),
+    ]
+    events = [event for _, event in publisher.sent]
+    assert [event.event_id for event in events] == sent
+    assert {type(event) for event in events} == set(EVENT_TYPES.values())
+    assert {(key, event.session_id, event.principal, event.ts) for key, event in publisher.sent} == {
+        (b"s1", "s1", "ada", NOON)
+    }
+    told = {type(event).__name__: event for event in events}
+    assert told["Retrieval"].content_hashes == (HASHES[2],)
+    assert told["Inclusion"].content_hashes == (HASHES[1],)
+    assert (told["Reference"].content_hashes, told["Reference"].match) == ((HASHES[1],), 0.5)
+    assert told["Success"].response == "so"
+    assert (told["Review"].domain, told["Review"].agent, told["Review"].confidence) == (code, "coder", 0.5)
+    assert (told["Accuracy"].age_hours, told["Accuracy"].accurate) == (48.0, False)
+    assert (told["ModelQuality"].model, told["ModelQuality"].turn, told["ModelQuality"].quality) == ("small", 7, 0.5)
+    assert (told["Trust"].source, told["Trust"].model, told["Trust"].verified) == ("blog", "small", False)
+    assert (told["LessonOutcome"].lesson_id, told["LessonOutcome"].outcome) == ("testing-00012", "failure")
 
 
 def test_a_query_without_session_is_a_session_of_its_own() -> None:

@@ -8,11 +8,17 @@ import pytest
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Scope
 from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.beta import BetaEvidence
+from pipelines.learning.beta import Beta, BetaEvidence
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.gaussian_process import QualityEvidence
 from pipelines.learning.reported import Reported
-from pipelines.learning.reports import accuracy_evidence, quality_evidence, review_evidence, trust_evidence
+from pipelines.learning.reports import (
+    accuracy_evidence,
+    lesson_evidence,
+    quality_evidence,
+    review_evidence,
+    trust_evidence,
+)
 from pipelines.learning.survival import Survival, SurvivalEvidence
 from pipelines.learning.threshold import Threshold, ThresholdEvidence
 from pipelines.settings import load_settings
@@ -106,3 +112,23 @@ def test_verifications_raise_and_lower_trust_by_source_and_by_model() -> None:
     assert read.trust("paper", "never") == read.trust("paper")
     low, high = read.trust("paper", "m").interval(0.9)
     assert low < read.trust("paper", "m").mean < high
+
+
+def test_a_lesson_is_believed_as_its_outcomes_say() -> None:
+    """LRN-4: Beta(prior + successes and confirmations, prior + failures and contradictions); other lessons apart."""
+    seen = {"success": 3, "confirmation": 1, "failure": 2, "contradiction": 1}
+    read = reported(*(lesson_evidence(DAY, CODE, "a.b-1", each, n * 1_000_000) for each, n in seen.items()))
+    prior = PRIORS.lessons
+    belief = read.lesson("a.b-1")
+    assert (belief.a, belief.b, belief.observations) == (prior.success + 4, prior.failure + 3, 7)
+    assert read.lesson("a") == reported().lesson("a.b-1") == Beta(prior.success, prior.failure)
+
+
+def test_searches_trust_a_type_of_source_as_it_held_for_their_model() -> None:
+    """LRN-10: one model's refutations weigh on its own searches more than on another's, and not on other types."""
+    refuted = trust_evidence(DAY, Scope(Domain.GENERAL, "small"), "blog", BetaEvidence(0, 60_000_000))
+    held = trust_evidence(DAY, Scope(Domain.GENERAL, "large"), "blog", BetaEvidence(60_000_000, 0))
+    read = read_beliefs(PRIORS, refuted + held, now=DAY * 86_400.0)
+    small, any_model, large = (read.trust_multiplier("blog", model) for model in ("small", "*", "large"))
+    assert small < any_model < large <= PRIORS.trust.highest
+    assert read_beliefs(PRIORS, Evidence(), now=0.0).trust_multiplier("blog", "small") == PRIORS.trust.multiplier

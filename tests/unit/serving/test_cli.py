@@ -7,7 +7,7 @@ import pytest
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.learned import LearnedState
-from pipelines.learning.evidence import Evidence
+from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
 from pipelines.serving.cli import main
 from tests.support.generations import publish
 
@@ -78,3 +78,74 @@ def test_learned_versions_are_listed(store: Path, capsys: pytest.CaptureFixture[
     catalog.make_live(version)
     assert weft(store, "learned", "list") == 0
     assert version in capsys.readouterr().out
+
+
+@pytest.fixture
+def learned(store: Path) -> Path:
+    """A store with two learned versions: in the second, an agent's clicks and a lesson say something."""
+    catalog = Catalog(store)
+    first = catalog.publish_learned(
+        LearnedState(parent=None, evidence=Evidence(), cut=Evidence()), expected_newest=None
+    )
+    at = (0, "code", "m", "a", "*")
+    evidence = Evidence(
+        {
+            EvidenceKey(*at, "signal.vector.good", "for"): 50 * MICRO,
+            EvidenceKey(*at, "lesson.use-the-lock", "success"): 3 * MICRO,
+            EvidenceKey(*at, "decay", "20/4.inaccurate"): 9 * MICRO,
+        }
+    )
+    state = LearnedState(parent=first, evidence=evidence, cut=Evidence())
+    catalog.make_live(catalog.publish_learned(state, expected_newest=first))
+    return store
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_everything_believed_is_shown(learned: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """LRN-4, LRN-6 to LRN-10: every family, each with interval, observations, confidence and level."""
+    assert weft(learned, "learned", "show", "v000002", "--json") == 0
+    rows = told(capsys)
+    families = {str(row["family"]) for row in rows}
+    assert families == {
+        "weight",
+        "decay",
+        "threshold",
+        "lesson",
+        "size",
+        "examination",
+    }  # nobody judged model or source
+    by_key = {(row["family"], row["scope"], row["parameter"]): row for row in rows}
+    lesson = by_key["lesson", "use-the-lock", "share of successes"]
+    assert (lesson["mean"], lesson["observations"]) == (pytest.approx((1 + 3) / (2 + 3)), 3.0)
+    agent = by_key["weight", "code/m/a", "vector"]
+    assert agent["observations"] > 0.0
+    assert agent["low"] <= agent["mean"] <= agent["high"]
+    assert weft(learned, "learned", "show", "v000002", "--family", "decay", "--scope", "code") == 0
+    (_, line) = capsys.readouterr().out.splitlines()
+    assert "half-life in hours" in line
+
+
+def test_what_changed_between_two_versions_is_shown(learned: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """LRN-12: the most surprising first; what is believed as before is left out."""
+    assert weft(learned, "learned", "diff", "v000001", "v000002", "--json") == 0
+    rows = told(capsys)
+    surprises = [row["surprise"] for row in rows]
+    assert surprises == sorted(surprises, reverse=True)
+    (decay,) = [row for row in rows if row["family"] == "decay"]
+    assert decay["scope"] == "code"
+    assert decay["after"] < decay["before"]
+    assert weft(learned, "learned", "diff", "v000001", "priors", "--json") == 0
+    assert told(capsys) == []
+
+
+def test_a_parameter_is_followed_over_versions(learned: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """LRN-6: from version to version, to what is live; an unknown one is refused."""
+    arguments = ("half-life in hours", "--scope", "code", "--json")
+    assert weft(learned, "learned", "history", *arguments) == 0
+    rows = told(capsys)
+    assert [row["version"] for row in rows] == ["v000001", "v000002", "live"]
+    assert rows[1]["mean"] < rows[0]["mean"]
+    assert weft(learned, "learned", "history", "colour") == 1

@@ -1,0 +1,174 @@
+"""What sessions forked from: live evidence held still, without copying it (LRN-14).
+
+A base is a folder with hard links to the partitions' snapshots of one moment, and the names of the learned versions
+then in force. Snapshots are replaced and never edited, and learned versions are immutable, so what a base stands for
+cannot change. Sessions that start between two changes share one base.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from pipelines.catalog.learned import read_evidence
+from pipelines.catalog.live import LiveEvidence
+from pipelines.catalog.overlays import BaseId
+from pipelines.catalog.pointer import PointerFile
+from pipelines.catalog.staging import StagingArea
+from pipelines.domain.errors import CorruptionError, StoreError
+from pipelines.domain.ids import LearnedVersion
+from pipelines.learning.evidence import Evidence
+from pipelines.runtime.files import sync_folder, sync_tree
+from pipelines.runtime.sealed import read_manifest, write_manifest
+
+FOLDER = "sessions"
+_LOCK_FILE = ".lock"
+_HELD = 4
+"""Bases kept read: those of sessions started within some seconds are one or two."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBase:
+    """What a session reads beneath its overlay.
+
+    Attributes:
+        learned: The version that was live.
+        at: When it was forked, in seconds since the epoch, by the clock of a partition.
+    """
+
+    base: BaseId
+    learned: LearnedVersion | None
+    at: float
+    evidence: Evidence
+
+
+class BaseManifest(BaseModel):
+    """What a base consists of."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    learned: LearnedVersion | None
+    decided: LearnedVersion | None
+    at: float
+    snapshots: tuple[str, ...]
+
+
+class BaseStore:
+    """The folder `sessions/` of a store."""
+
+    def __init__(self, root: Path, pointer: PointerFile, live: LiveEvidence) -> None:
+        self._folder = root / FOLDER
+        self._pointer = pointer
+        self._live = live
+        self._staging = StagingArea(self._folder)
+        self._lock = threading.Lock()
+        self._held: OrderedDict[BaseId, SessionBase] = OrderedDict()
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold forking and pruning still: a base that was forked in here cannot go before somebody refers to it."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self._folder / _LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def fork(self, *, at: float) -> BaseId:
+        """Hold what is live now; the caller holds `writing`. The same base while nothing changes.
+
+        Args:
+            at: Seconds since the epoch.
+        """
+        pointer = self._pointer.read()
+        staging = self._staging.stage()
+        try:
+            linked = [_link(path, staging / f"{path.parent.name}.parquet") for path in self._live.snapshots()]
+            found = [path for path in linked if path is not None]
+            base = _name_of(pointer.learned, pointer.decided, found)
+            if not (self._folder / base).exists():
+                manifest = BaseManifest(
+                    learned=pointer.learned,
+                    decided=pointer.decided,
+                    at=at,
+                    snapshots=tuple(path.name for path in found),
+                )
+                write_manifest(staging, manifest.model_dump(mode="json"))
+                sync_tree(staging)
+                staging.rename(self._folder / base)
+                sync_folder(self._folder)
+        finally:
+            self._staging.release(staging)
+        return base
+
+    def read(self, base: BaseId) -> SessionBase:
+        """A base, as it was forked.
+
+        Raises:
+            StoreError: There is no such base.
+            CorruptionError: A file of it is not what was written.
+        """
+        with self._lock:
+            found = self._held.get(base)
+        found = found or self._read(base)
+        with self._lock:
+            self._held[base] = found
+            self._held.move_to_end(base)
+            while len(self._held) > _HELD:
+                self._held.popitem(last=False)
+        return found
+
+    def prune(self, in_use: Collection[BaseId]) -> list[Path]:
+        """Remove bases that nobody refers to; the caller holds `writing`."""
+        unused = [path for path in self._bases() if path.name not in in_use]
+        for path in unused:
+            self._staging.retire(path)
+        return unused
+
+    def names(self) -> list[BaseId]:
+        """Every base there is."""
+        return [BaseId(path.name) for path in self._bases()]
+
+    def _read(self, base: BaseId) -> SessionBase:
+        folder = self._folder / base
+        if not folder.is_dir():
+            raise StoreError(f"{folder}: expected what a session forked from, found nothing: the session has ended")
+        try:
+            manifest = BaseManifest.model_validate(read_manifest(folder))
+        except ValidationError as error:
+            raise CorruptionError(f"{folder}: expected the base of a session, found: {error}") from error
+        streamed = Evidence.sum(read_evidence(folder / name) for name in manifest.snapshots)
+        evidence = self._live.given(manifest.learned, manifest.decided, streamed)
+        return SessionBase(base, manifest.learned, manifest.at, evidence)
+
+    def _bases(self) -> list[Path]:
+        return sorted(path for path in self._folder.glob("[0-9a-f]*") if path.is_dir())
+
+
+def _link(path: Path, target: Path) -> Path | None:
+    try:
+        os.link(path, target)
+    except FileNotFoundError:
+        return None
+    except OSError:  # a file system without hard links
+        shutil.copy2(path, target)
+    return target
+
+
+def _name_of(learned: str | None, decided: str | None, snapshots: Sequence[Path]) -> BaseId:
+    stamps = [
+        (path.name, found.st_ino, found.st_size, found.st_mtime_ns) for path in snapshots for found in [path.stat()]
+    ]
+    return BaseId(hashlib.sha256(json.dumps([learned, decided, stamps]).encode()).hexdigest()[:32])

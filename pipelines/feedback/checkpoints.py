@@ -1,0 +1,127 @@
+"""Immutable copies of a partition's state, and the way back to one when the state itself is damaged (ARC-3).
+
+A checkpoint lies below the partition's folder, in the storage root, so that another node can take over from it: one
+sealed folder per offset, written aside, then renamed. The log does the rest: what came after a checkpoint is replayed,
+exactly, because the offset is in the copy. The first one is written before anything is consumed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipelines.domain.errors import CorruptionError, StoreError
+from pipelines.domain.events import SCHEMA_VERSION
+from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.state import STATE_FILE, PartitionState
+from pipelines.runtime.files import sync_folder, sync_tree
+from pipelines.runtime.sealed import hashes_to_seal, read_manifest, verify_files, write_manifest
+
+_log = logging.getLogger(__name__)
+
+_FOLDER, _DAMAGED, _STAGED, _LOCK = "checkpoints", "damaged", ".staged", ".restoring"
+_DIGITS = 20  # of an offset in a folder's name, so that names sort as offsets do
+
+
+def write_checkpoint(state: PartitionState, *, keep: int) -> Path:
+    """Copy a partition's state as it is now; older copies than the newest `keep` are deleted.
+
+    Returns:
+        The sealed folder; one that is there for the same offset already is left as it is.
+    """
+    report = state.report()
+    folder = state.folder / _FOLDER / f"{report.next_offset:0{_DIGITS}d}"
+    if not folder.exists():
+        staged = folder.parent / f"{_STAGED}-{report.epoch}"
+        shutil.rmtree(staged, ignore_errors=True)
+        staged.mkdir(parents=True)
+        state.copy_to(staged / STATE_FILE)
+        facts = {"partition": report.partition, "topic_id": report.topic_id, "events": SCHEMA_VERSION}
+        write_manifest(staged, {**facts, "files": hashes_to_seal(staged)})
+        sync_tree(staged)
+        # Another updater that got here first made the same copy: its state had this offset, too.
+        with contextlib.suppress(OSError):
+            staged.rename(folder)
+        sync_folder(folder.parent)
+    for old in checkpoints_in(state.folder)[keep:]:
+        shutil.rmtree(old, ignore_errors=True)
+    return folder
+
+
+def checkpoints_in(folder: Path) -> list[Path]:
+    """Checkpoints of a partition, newest first; whether they are intact is not looked at."""
+    return sorted((path for path in (folder / _FOLDER).glob("[0-9]*") if path.is_dir()), reverse=True)
+
+
+def is_due(folder: Path, offset: int, rules: FeedbackSettings, *, now: float) -> bool:
+    """Whether a partition that stands at `offset` should be copied again, since the log must reach back to its copy.
+
+    Args:
+        now: Seconds since the epoch; it paces the copies and never reaches the state.
+    """
+    newest = next(iter(checkpoints_in(folder)), None)
+    if newest is None:
+        return True
+    behind = offset - int(newest.name)
+    old = now - newest.stat().st_mtime >= rules.checkpoint_every_s
+    return behind >= rules.checkpoint_records or (behind > 0 and old)
+
+
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Hold a partition's folder, so that one updater at a time opens and restores what is in it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / _LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def is_lost(folder: Path) -> bool:
+    """Whether a partition has checkpoints, and no state that could have any."""
+    state = folder / STATE_FILE
+    return bool(checkpoints_in(folder)) and (not state.exists() or state.stat().st_size == 0)
+
+
+def restore(folder: Path, damage: str, *, log_start: int) -> None:
+    """Put the newest intact checkpoint in the place of a damaged state, which is set aside.
+
+    Args:
+        folder: Of the partition.
+        damage: What is wrong with the state.
+        log_start: Oldest offset of the log; without a checkpoint, a log that is still whole is replayed from there.
+
+    Raises:
+        CorruptionError: There is no way back: no intact checkpoint, and the log no longer holds all of its records.
+    """
+    chosen = next((each for each in checkpoints_in(folder) if _is_intact(each)), None)
+    if chosen is None and log_start > 0:
+        raise CorruptionError(
+            f"{folder / STATE_FILE}: expected a partition's state, found damage ({damage}), no intact checkpoint beside"
+            f" it, and a log that starts at {log_start}; bring back a copy of the folder, or delete it to start there"
+        )
+    aside = folder / _DAMAGED
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir()
+    for path in sorted(folder.glob(f"{STATE_FILE}*")):
+        path.rename(aside / path.name)
+    if chosen is not None:
+        staged = folder / _STAGED
+        shutil.copyfile(chosen / STATE_FILE, staged)
+        sync_tree(folder)
+        staged.rename(folder / STATE_FILE)
+    sync_folder(folder)
+    origin = "the start of the log" if chosen is None else f"checkpoint {int(chosen.name)}"
+    _log.warning("%s: %s; restored from %s, the damaged files are in %s", folder / STATE_FILE, damage, origin, aside)
+
+
+def _is_intact(checkpoint: Path) -> bool:
+    try:
+        verify_files(checkpoint, read_manifest(checkpoint)["files"])
+    except (StoreError, KeyError, OSError) as error:
+        _log.warning("checkpoint %s is not used: %s", checkpoint, error)
+        return False
+    return True

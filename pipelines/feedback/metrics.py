@@ -1,0 +1,97 @@
+"""What an operator watches, as Prometheus text: one file that any agent can scrape (FBK-12)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelines.feedback.checkpoints import checkpoints_in
+from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.sources import Heard, Source, compared
+from pipelines.feedback.state import STATE_FILE, PartitionState
+from pipelines.feedback.updater import UPDATERS, Progress, partition_folder
+from pipelines.runtime.files import write_atomically
+
+METRICS_FILE = "logs/feedback.prom"
+"""In a store, replaced whole about once a second while updaters run."""
+
+_COUNTERS = ("consumed", "applied", "duplicate", "dead_lettered", "late", "holes", "unjoined", "dropped")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One value of one metric of one partition."""
+
+    name: str
+    kind: str
+    labels: tuple[tuple[str, str], ...]
+    value: float
+
+
+def standings_of(store: Path, rules: FeedbackSettings) -> tuple[list[Progress], list[Source]]:
+    """Where the partitions of a store stand, without their lag, and its sources, those with flags first."""
+    standings: list[Progress] = []
+    heard: Heard = Counter()
+    for number in sorted(int(path.name) for path in (store / UPDATERS).glob("*") if path.name.isdecimal()):
+        with contextlib.closing(PartitionState(partition_folder(store, number), number, rules)) as state:
+            standings.append(Progress(state.report(), None))
+            heard.update(state.heard())
+    return standings, compared(heard, rules.sources)
+
+
+def samples(store: Path, standings: Sequence[Progress], *, now: float) -> list[Sample]:
+    """Everything that is known of partitions without asking a broker again.
+
+    Args:
+        store: The store's root.
+        standings: As the updaters reported them: lag is the high watermark less the next offset.
+        now: Seconds since the epoch, for the age of checkpoints.
+    """
+    return [sample for standing in standings for sample in _of(store, standing, now)]
+
+
+def prometheus(found: Iterable[Sample]) -> str:
+    """The text exposition format, metrics by name.
+
+    Examples:
+        >>> print(prometheus([Sample("lag_records", "gauge", (("partition", "0"),), 5)]), end="")
+        # TYPE weft_feedback_lag_records gauge
+        weft_feedback_lag_records{partition="0"} 5
+    """
+    lines: list[str] = []
+    named = ""
+    for sample in sorted(found, key=lambda each: (each.name, each.labels)):
+        if sample.name != named:
+            lines.append(f"# TYPE weft_feedback_{sample.name} {sample.kind}")
+            named = sample.name
+        labels = ",".join(f'{name}="{value}"' for name, value in sample.labels)
+        lines.append(f"weft_feedback_{sample.name}{{{labels}}} {sample.value:.15g}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def write_metrics(store: Path, standings: Sequence[Progress], *, now: float) -> Path:
+    """Replace the file that scrapers read."""
+    path = store / METRICS_FILE
+    write_atomically(path, prometheus(samples(store, standings, now=now)).encode())
+    return path
+
+
+def _of(store: Path, standing: Progress, now: float) -> Iterator[Sample]:
+    report = standing.report
+    partition = (("partition", str(report.partition)),)
+    folder = partition_folder(store, report.partition)
+    if standing.lag is not None:
+        yield Sample("lag_records", "gauge", partition, standing.lag)
+    for name in _COUNTERS:
+        yield Sample(f"{name}_total", "counter", partition, getattr(report, name))
+    for reason, count in report.reasons.items():
+        yield Sample("dead_letters_total", "counter", (*partition, ("reason", reason)), count)
+    yield Sample("waiting_events", "gauge", partition, report.waiting)
+    yield Sample("open_sessions", "gauge", partition, report.open_sessions)
+    yield Sample("state_bytes", "gauge", partition, (folder / STATE_FILE).stat().st_size)
+    for newest in checkpoints_in(folder)[:1]:
+        yield Sample("checkpoint_age_seconds", "gauge", partition, max(0.0, now - newest.stat().st_mtime))
+        yield Sample("checkpoint_behind_records", "gauge", partition, report.next_offset - int(newest.name))

@@ -1,0 +1,179 @@
+"""Names that producers choose, bounded; and how much of a day's evidence may be one principal's (LRN-3, FBK-11).
+
+Models, agents, intents, lessons, sources and principals are free text: a partition tells so many of each kind apart,
+and all others share one name, `overflow`. Which ones those are is decided by the log's order alone.
+
+Sessions are free to open; whoever stands behind them is not. Each principal has a fingerprint, under which uses of
+contents are kept, so that reading can cap them; and an allowance of evidence about parameters per day, beyond which
+what it says is kept beside the parameter, visible, and not counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from msgspec import structs
+
+from pipelines.domain.events import AnyEvent, Impression, LessonOutcome, Report, Trust
+from pipelines.domain.ranking import ANY
+from pipelines.feedback.settings import LimitSettings
+
+OVERFLOW = "overflow"
+"""Stands for every name beyond its kind's limit."""
+
+_BYTES = 8  # of a principal's fingerprint
+
+
+Naming = Impression | Report
+"""Events whose names evidence is kept under."""
+
+
+class Kind(StrEnum):
+    """What a name names."""
+
+    PRINCIPAL = "principal"
+    MODEL = "model"
+    AGENT = "agent"
+    INTENT = "intent"
+    LESSON = "lesson"
+    SOURCE = "source"
+
+
+def principal_fingerprint(principal: str) -> str:
+    """Sixteen hex digits that stand for a principal.
+
+    Examples:
+        >>> len(principal_fingerprint("ada"))
+        16
+    """
+    return hashlib.blake2b(principal.encode(), digest_size=_BYTES).hexdigest()
+
+
+@dataclass(slots=True)
+class Names:
+    """The names that a batch mentions, kept current record by record.
+
+    Attributes:
+        limits: How many of each kind are told apart.
+        counts: How many are told apart so far, by kind.
+        known: Those mentioned that are told apart already.
+        drawn: Micro-units by principal's fingerprint and day, of those mentioned.
+        new: To be told apart from now on, in order.
+        changed: What the batch leaves drawn.
+        overflowed: Events whose name of a kind was one too many.
+    """
+
+    limits: LimitSettings
+    counts: dict[Kind, int] = field(default_factory=dict)
+    known: set[tuple[Kind, str]] = field(default_factory=set)
+    drawn: dict[tuple[str, int], int] = field(default_factory=dict)
+    new: list[tuple[Kind, int, str]] = field(default_factory=list)
+    changed: dict[tuple[str, int], int] = field(default_factory=dict)
+    overflowed: Counter[Kind] = field(default_factory=Counter)
+    _principals: dict[str, str] = field(default_factory=dict)
+
+    def bounded(self, event: Naming) -> Naming:
+        """The event, with names beyond their limits replaced by `OVERFLOW`.
+
+        Feedback needs none of this: its evidence goes to the names of the impression that it answers.
+        """
+        changes = {
+            kind.value: OVERFLOW
+            for kind, name in _names_of(event)
+            if name != ANY and self._kept(kind, name) is OVERFLOW
+        }
+        if not changes:
+            return event
+        if Kind.LESSON in changes:
+            changes["lesson_id"] = changes.pop(Kind.LESSON)
+        return structs.replace(event, **changes)
+
+    def agent(self, name: str) -> str:
+        """An agent's name as it is counted under: those that no other event made known share one."""
+        return name if name == ANY or (Kind.AGENT, name) in self.known else OVERFLOW
+
+    def principal(self, name: str) -> str:
+        """The fingerprint that a principal is kept under."""
+        found = self._principals.get(name)
+        if found is None:
+            found = self._principals[name] = self._kept(Kind.PRINCIPAL, principal_fingerprint(name))
+        return found
+
+    def draw(self, fingerprint: str, day: int, micro: int) -> bool:
+        """Draw on a principal's allowance of a day; whether there was any left."""
+        drawn = self.drawn.get((fingerprint, day), 0)
+        self.drawn[fingerprint, day] = self.changed[fingerprint, day] = drawn + micro
+        return drawn < self.limits.daily_micro
+
+    def _kept(self, kind: Kind, name: str) -> str:
+        if (kind, name) in self.known:
+            return name
+        count = self.counts.get(kind, 0)
+        if count >= getattr(self.limits, f"{kind}s"):
+            self.overflowed[kind] += 1
+            return OVERFLOW
+        self.counts[kind] = count + 1
+        self.known.add((kind, name))
+        self.new.append((kind, count + 1, name))
+        return name
+
+
+def read_names(
+    connection: sqlite3.Connection, limits: LimitSettings, events: Iterable[AnyEvent], principals: Iterable[str]
+) -> Names:
+    """What a store knows of the names in some events, and of some more principals."""
+    names = Names(limits)
+    fingerprints = {OVERFLOW, *map(principal_fingerprint, principals)}
+    wanted: set[tuple[Kind, str]] = set()
+    for event in events:
+        if isinstance(event, Naming):
+            wanted.update(_names_of(event))
+    wanted |= {(Kind.PRINCIPAL, fingerprint) for fingerprint in fingerprints}
+    for kind in Kind:
+        count = connection.execute("select max(number) from names where kind = ?", (kind,)).fetchone()[0]
+        names.counts[kind] = count or 0
+    for name in wanted:
+        if connection.execute("select 1 from names where kind = ? and name = ?", name).fetchone():
+            names.known.add(name)
+    days = [day for (day,) in connection.execute("select distinct day from allowances")]
+    for fingerprint, day in ((fingerprint, day) for fingerprint in fingerprints for day in days):
+        statement = "select micro from allowances where day = ? and principal = ?"
+        if row := connection.execute(statement, (day, fingerprint)).fetchone():
+            names.drawn[fingerprint, day] = row[0]
+    return names
+
+
+def write_names(connection: sqlite3.Connection, names: Names, *, oldest_day: int) -> None:
+    """What a batch changed; allowances of days that no event can fall on any more are forgotten."""
+    connection.executemany("insert into names (kind, number, name) values (?, ?, ?)", names.new)
+    connection.executemany(
+        "insert or replace into allowances (day, principal, micro) values (?, ?, ?)",
+        [(day, principal, micro) for (principal, day), micro in names.changed.items()],
+    )
+    connection.execute("delete from allowances where day < ?", (oldest_day,))
+    connection.executemany(
+        "insert into overflow values (?, ?) on conflict do update set events = events + excluded.events",
+        list(names.overflowed.items()),
+    )
+
+
+def overflow_in(connection: sqlite3.Connection) -> Mapping[str, int]:
+    """How often a name was one too many, by kind."""
+    return dict(connection.execute("select kind, events from overflow order by kind").fetchall())
+
+
+def _names_of(event: Naming) -> Iterable[tuple[Kind, str]]:
+    yield Kind.MODEL, event.model
+    yield Kind.AGENT, event.agent
+    intent = getattr(event, "intent", ANY)
+    if intent != ANY:
+        yield Kind.INTENT, intent
+    if isinstance(event, LessonOutcome):
+        yield Kind.LESSON, event.lesson_id
+    elif isinstance(event, Trust):
+        yield Kind.SOURCE, event.source

@@ -1,0 +1,266 @@
+"""The tables of sessions: overlays beside the shared evidence, and how one becomes part of it or leaves it again.
+
+Always inside the caller's transaction. Moving evidence between overlay and shared tables is integer addition, so
+that merging sessions in any order, and taking one out again, is exact to the bit (ARC-1).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from pipelines.feedback.sessions import OPEN, Life, Phase, Sessions, Work, silence_ms
+from pipelines.feedback.settings import FeedbackSettings
+from pipelines.learning.evidence import Evidence, EvidenceKey, UsageKey
+
+PENDING, SETTLED = 0, 1
+"""Whose rows of an overlay are: the session's alone, or a part of the shared evidence."""
+
+_TABLES = (("evidence", EvidenceKey._fields), ("usage", UsageKey._fields))
+_LIFE = ", ".join(Life._fields)
+
+
+def life_of(row: tuple[object, ...]) -> Life:
+    """A session from the columns that `select_lives` names."""
+    life = Life(*row)  # type: ignore[arg-type]  # the table's columns are the fields
+    return life._replace(phase=Phase(life.phase))
+
+
+def select_lives(condition: str) -> str:
+    """The statement that reads sessions."""
+    return f"select {_LIFE} from sessions {condition}"  # noqa: S608 - names of ours
+
+
+def add_evidence(connection: sqlite3.Connection, evidence: Evidence) -> None:
+    """Add to what all share."""
+    for (table, fields), rows in zip(_TABLES, _rows_of(evidence), strict=True):
+        places = ", ".join("?" * (len(fields) + 1))
+        connection.executemany(
+            f"insert into {table} ({', '.join(fields)}, micro) values ({places})"  # noqa: S608
+            " on conflict do update set micro = micro + excluded.micro",
+            rows,
+        )
+
+
+def write_sessions(connection: sqlite3.Connection, sessions: Sessions) -> None:
+    """Everything a batch did to sessions."""
+    works = [*sessions.forgotten, *sessions.works.values()]
+    for work in works:
+        _move_stored(connection, work)
+    settled = [(work.life, work.settled_evidence()) for work in works if work.settled]
+    add_evidence(connection, Evidence.sum(evidence for _, evidence in settled))
+    _add_rows(connection, SETTLED, settled)
+    _add_rows(connection, PENDING, [(work.life, work.pending.freeze()) for work in works])
+    for work in sessions.forgotten:
+        _delete(connection, work.life)
+    connection.executemany(
+        f"insert or replace into sessions ({_LIFE}) values ({', '.join('?' * len(Life._fields))})",  # noqa: S608
+        [work.life for work in sessions.works.values()],
+    )
+
+
+def forget_sessions(connection: sqlite3.Connection, *, next_offset: int, clock_ms: int, rules: FeedbackSettings) -> int:
+    """Delete sessions that are forgotten, and end those that fell silent; how many events lose their evidence."""
+    dropped = 0
+    # Who was heard of later was heard of at a later clock: the first one to be kept says how far to look.
+    kept = "select heard from sessions where heard_ms >= ? order by heard limit 1"
+    first = connection.execute(kept, (clock_ms - rules.time.session_kept_ms,)).fetchone()
+    oldest = max(next_offset - rules.limits.session_records, first[0] if first else next_offset)
+    for life in _lives(connection, "where heard < ?", (oldest,)):
+        dropped += life.pending
+        _delete(connection, life)
+    for phase in OPEN:
+        silent = "where phase = ? and heard_ms < ?"
+        for life in _lives(connection, silent, (phase, clock_ms - silence_ms(phase, rules))):
+            dropped += life.pending
+            _drop_rows(connection, life, PENDING)
+            expired = "update sessions set phase = ?, pending = 0 where offset = ?"
+            connection.execute(expired, (Phase.EXPIRED, life.offset))
+    return dropped
+
+
+def overlay_in(connection: sqlite3.Connection, life: Life, kind: int) -> Evidence:
+    """What a session has pending, or settled."""
+    counts, usage = (
+        connection.execute(
+            f"select {', '.join(fields)}, micro from overlay_{table} where session = ? and settled = ?",  # noqa: S608
+            (life.offset, kind),
+        )
+        for table, fields in _TABLES
+    )
+    return Evidence(
+        {EvidenceKey(*key): micro for *key, micro in counts}, {UsageKey(*key): micro for *key, micro in usage}
+    )
+
+
+class Fork(NamedTuple):
+    """What a session forked from.
+
+    Attributes:
+        session: The session's offset.
+        life: None where the session is no longer remembered.
+        base: Empty where there is none yet, or none any more.
+        started_ms: Of the start that it forked at.
+        settled: Events that it had settled before.
+        report: What its last merge met, as JSON.
+    """
+
+    session: int
+    life: Life | None
+    base: str
+    started_ms: int
+    settled: int
+    report: str | None
+
+
+class HeldSession(NamedTuple):
+    """An open session with what it forked from and what it has pending."""
+
+    life: Life
+    base: str
+    overlay: Evidence
+
+
+def has_forks(connection: sqlite3.Connection) -> bool:
+    """Whether a session is open, or was when the last snapshot was published."""
+    (found,) = connection.execute(
+        "select exists (select 1 from sessions where phase in (?, ?))"
+        " or exists (select 1 from session_forks where base <> '')",
+        OPEN,
+    ).fetchone()
+    return bool(found)
+
+
+def forks_in(connection: sqlite3.Connection) -> list[Fork]:
+    """Every open session, and every one that has a base."""
+    columns = ", ".join(f"sessions.{name}" for name in Life._fields)
+    rows = connection.execute(
+        f"select session_forks.session, base, session_forks.started_ms, session_forks.settled, report, {columns}"  # noqa: S608
+        " from session_forks left join sessions on sessions.offset = session_forks.session where base <> ''"
+        f" union all select sessions.offset, '', 0, 0, report, {columns} from sessions left join session_forks"
+        " on sessions.offset = session_forks.session where phase in (?, ?) and coalesce(base, '') = ''",
+        OPEN,
+    )
+    return [Fork(row[0], None if row[5] is None else life_of(row[5:]), *row[1:5]) for row in rows]
+
+
+def write_forks(connection: sqlite3.Connection, forks: Iterable[Fork]) -> None:
+    """Keep what changed about forks; those of sessions that are no longer remembered go."""
+    for fork in forks:
+        if fork.life is None:
+            connection.execute("delete from session_forks where session = ?", (fork.session,))
+        else:
+            connection.execute(
+                "insert or replace into session_forks values (?, ?, ?, ?, ?)",
+                (fork.session, fork.base, fork.started_ms, fork.settled, fork.report),
+            )
+
+
+def held_sessions(connection: sqlite3.Connection) -> list[HeldSession]:
+    """Every open session that has a base, with what it has pending."""
+    based = [fork for fork in forks_in(connection) if fork.base and fork.life and fork.life.phase in OPEN]
+    if not based:
+        return []
+    counts, usage = (_pending_by_session(connection, table, fields) for table, fields in _TABLES)
+    return [
+        HeldSession(
+            fork.life,
+            fork.base,
+            Evidence(
+                {EvidenceKey(*key): micro for *key, micro in counts.get(fork.session, ())},
+                {UsageKey(*key): micro for *key, micro in usage.get(fork.session, ())},
+            ),
+        )
+        for fork in based
+        if fork.life
+    ]
+
+
+def _pending_by_session(
+    connection: sqlite3.Connection, table: str, fields: Sequence[str]
+) -> dict[int, list[tuple[Any, ...]]]:
+    found: dict[int, list[tuple[Any, ...]]] = {}
+    rows = connection.execute(
+        f"select session, {', '.join(fields)}, micro from overlay_{table} where settled = ?",  # noqa: S608
+        (PENDING,),
+    )
+    for session, *row in rows:
+        found.setdefault(session, []).append(tuple(row))
+    return found
+
+
+def _move_stored(connection: sqlite3.Connection, work: Work) -> None:
+    """What becomes of the rows that a session had before the batch."""
+    life = work.life
+    if work.unlearn:
+        _move_into_shared(connection, life, SETTLED, sign=-1)
+        _drop_rows(connection, life, SETTLED)
+    if work.settle:
+        _move_into_shared(connection, life, PENDING, sign=1)
+        _settle_rows(connection, life)
+    if work.settle or work.drop:
+        _drop_rows(connection, life, PENDING)
+
+
+def _move_into_shared(connection: sqlite3.Connection, life: Life, kind: int, *, sign: int) -> None:
+    for table, fields in _TABLES:
+        names = ", ".join(fields)
+        connection.execute(
+            f"insert into {table} ({names}, micro)"  # noqa: S608
+            f" select {names}, ? * micro from overlay_{table} where session = ? and settled = ?"
+            " on conflict do update set micro = micro + excluded.micro",
+            (sign, life.offset, kind),
+        )
+        # Evidence that was never there leaves no row behind.
+        if sign < 0:
+            connection.execute(
+                f"delete from {table} where micro = 0 and ({names}) in"  # noqa: S608
+                f" (select {names} from overlay_{table} where session = ? and settled = ?)",
+                (life.offset, kind),
+            )
+
+
+def _settle_rows(connection: sqlite3.Connection, life: Life) -> None:
+    for table, fields in _TABLES:
+        names = ", ".join(fields)
+        connection.execute(
+            f"insert into overlay_{table} (session, settled, {names}, micro)"  # noqa: S608
+            f" select session, {SETTLED}, {names}, micro from overlay_{table} where session = ? and settled = {PENDING}"
+            " on conflict do update set micro = micro + excluded.micro",
+            (life.offset,),
+        )
+
+
+def _add_rows(connection: sqlite3.Connection, kind: int, overlays: Iterable[tuple[Life, Evidence]]) -> None:
+    found = [(life.offset, _rows_of(evidence)) for life, evidence in overlays if not evidence.is_empty]
+    for index, (table, fields) in enumerate(_TABLES):
+        places = ", ".join("?" * (len(fields) + 3))
+        connection.executemany(
+            f"insert into overlay_{table} (session, settled, {', '.join(fields)}, micro) values ({places})"  # noqa: S608
+            " on conflict do update set micro = micro + excluded.micro",
+            [(offset, kind, *row) for offset, rows in found for row in rows[index]],
+        )
+
+
+def _rows_of(evidence: Evidence) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    counts = [(*key, micro) for key, micro in evidence.counts.items()]
+    return counts, [(*key, micro) for key, micro in evidence.usage.items()]
+
+
+def _drop_rows(connection: sqlite3.Connection, life: Life, kind: int) -> None:
+    for table, _ in _TABLES:
+        connection.execute(
+            f"delete from overlay_{table} where session = ? and settled = ?",  # noqa: S608
+            (life.offset, kind),
+        )
+
+
+def _delete(connection: sqlite3.Connection, life: Life) -> None:
+    _drop_rows(connection, life, PENDING)
+    _drop_rows(connection, life, SETTLED)
+    connection.execute("delete from sessions where offset = ?", (life.offset,))
+
+
+def _lives(connection: sqlite3.Connection, condition: str, values: Iterable[object]) -> list[Life]:
+    return [life_of(row) for row in connection.execute(select_lives(condition), tuple(values))]

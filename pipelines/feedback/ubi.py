@@ -1,0 +1,239 @@
+"""OpenSearch User Behavior Insights, schema 1.3, as events: documents of `ubi_queries` and `ubi_events` (FBK-2).
+
+| UBI                                                         | weft                                                   |
+| ----------------------------------------------------------- | ------------------------------------------------------ |
+| a query with its `query_response_hit_ids`                   | an impression of those that are weft's contents: ranks |
+|                                                             | are known, signals and scores are not                  |
+| an event with an `action_name` that the settings know       | a selection of its object, or a verdict on it          |
+| `user_id`, else `client_id`                                 | the principal                                          |
+| the `session_id` of the query, else of the event            | the session; a query without one is its own            |
+
+Older spellings are read too: `position.ordinal.index` of 1.0, epoch milliseconds, and hits as a search returns them,
+with the document under `_source`. What cannot be read is reported with a reason and stops nothing:
+
+    not_an_object     no JSON object
+    unknown_document  neither a query nor an event of UBI
+    no_time           `timestamp` is missing, or is no time
+    no_query          nothing can be joined without a `query_id`
+    no_results        the query does not say what was returned
+    no_object         the event is about no object
+    unknown_object    the id of an object stands for no content, or no id that the query returned does
+    unmapped_action   the settings say nothing about this action
+    invalid           the event that it makes is none: an id is too long, for one
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.errors import InvalidEventError
+from pipelines.domain.events import AnyEvent, Explicit, Impression, Selection, ShownResult
+from pipelines.domain.ids import ContentHash
+from pipelines.feedback.codec import encode
+from pipelines.feedback.producer import ANONYMOUS
+from pipelines.feedback.settings import MS, UbiSettings
+
+_HASH = re.compile(r"[0-9a-f]{64}")
+_MOST_RESULTS = 200
+
+
+class Known(NamedTuple):
+    """What an object of UBI is to weft."""
+
+    content_hash: ContentHash
+    domain: Domain
+
+
+Resolve = Callable[[str], Known | None]
+"""Which content an object's id stands for; None where it is none of weft's."""
+
+
+class Refused(NamedTuple):
+    """A document that became no event, by its place among the documents, from 0."""
+
+    number: int
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """What documents came to; each is in one of the two."""
+
+    events: list[AnyEvent] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+
+
+def hashes_alone(domain: Domain) -> Resolve:
+    """Objects whose ids are content hashes, as weft's own searches return them, all of one domain."""
+
+    def resolve(object_id: str) -> Known | None:
+        return Known(ContentHash(object_id), domain) if _HASH.fullmatch(object_id) else None
+
+    return resolve
+
+
+def from_ubi(documents: Sequence[object], rules: UbiSettings, resolve: Resolve) -> Mapped:
+    """The events of documents, in their order.
+
+    An event is of the session that its query is of, where both are among the documents; so they meet, whether or not
+    the query says its session. Documents make the same events with the same ids whenever they are read: read again,
+    they are recognised as repeats.
+
+    Args:
+        documents: JSON values of `ubi_queries` and `ubi_events`, in any order.
+        rules: What actions mean.
+        resolve: Which content an object stands for.
+
+    Examples:
+        >>> from pipelines.settings import load_settings
+        >>> click = {"action_name": "click", "query_id": "q", "timestamp": "2026-09-21T12:00:00Z", "client_id": "c",
+        ...          "event_attributes": {"object": {"object_id": "ab" * 32}, "position": {"ordinal": 3}}}
+        >>> found = from_ubi([click, {"q": 1}], load_settings(environment={}).feedback.ubi, hashes_alone(Domain.CODE))
+        >>> [(type(event).__name__, event.principal, event.rank) for event in found.events]
+        [('Selection', 'c', 3)]
+        >>> found.refused
+        [Refused(number=1, reason='unknown_document', detail='expected `action_name` or `user_query`, found neither')]
+    """
+    mapped = Mapped()
+    unwrapped = [_unwrapped(document) for document in documents]
+    mapper = _Mapper(rules, resolve, _sessions(unwrapped))
+    for index, document in enumerate(unwrapped):
+        try:
+            event = mapper.event(document)
+            encode(event)
+        except InvalidEventError as error:
+            mapped.refused.append(Refused(index, error.reason, str(error).removeprefix(f"{error.reason}: ")))
+        else:
+            mapped.events.append(event)
+    return mapped
+
+
+def _unwrapped(document: object) -> object:
+    """A document as it is kept, with the id of its hit where it came as one."""
+    if isinstance(document, dict) and isinstance(source := document.get("_source"), dict):
+        return {**source, "_id": document.get("_id")}
+    return document
+
+
+def _sessions(documents: Sequence[object]) -> dict[str, str]:
+    """The session of each query."""
+    return {
+        document["query_id"]: str(document.get("session_id") or document["query_id"])
+        for document in documents
+        if isinstance(document, dict) and "user_query" in document and isinstance(document.get("query_id"), str)
+    }
+
+
+class _Mapper:
+    """One pass over documents whose queries are known."""
+
+    def __init__(self, rules: UbiSettings, resolve: Resolve, sessions: Mapping[str, str]) -> None:
+        self._rules = rules
+        self._resolve = resolve
+        self._sessions = sessions
+
+    def event(self, document: object) -> AnyEvent:
+        if not isinstance(document, dict):
+            raise InvalidEventError("not_an_object", f"expected a JSON object, found {type(document).__name__}")
+        if "action_name" in document:
+            return self._action(document)
+        if "user_query" in document:
+            return self._query(document)
+        raise InvalidEventError("unknown_document", "expected `action_name` or `user_query`, found neither")
+
+    def _query(self, document: Mapping[str, Any]) -> Impression:
+        hits = document.get("query_response_hit_ids")
+        if not isinstance(hits, list):
+            raise InvalidEventError("no_results", "expected `query_response_hit_ids`, a list")
+        return Impression(
+            **self._stamp(document),
+            query_hash=hashlib.sha256(str(document["user_query"]).encode("utf-8", "replace")).hexdigest(),
+            results=self._results(hits[:_MOST_RESULTS]),
+        )
+
+    def _results(self, hits: Sequence[object]) -> list[ShownResult]:
+        """Those of the hits that are weft's, at the ranks they had; all of them strange is a mistake."""
+        found: dict[ContentHash, ShownResult] = {}
+        for rank, hit in enumerate(hits, start=1):
+            if isinstance(hit, str | int) and (known := self._resolve(str(hit))):
+                shown = ShownResult(content_hash=known.content_hash, rank=rank, domain=known.domain, signals={})
+                found.setdefault(known.content_hash, shown)
+        if hits and not found:
+            raise InvalidEventError("unknown_object", f"expected ids of contents, found {str(hits[0])[:64]!r}")
+        return list(found.values())
+
+    def _action(self, document: Mapping[str, Any]) -> Selection | Explicit:
+        action = document["action_name"]
+        meaning = self._rules.actions.get(action) if isinstance(action, str) else None
+        if meaning is None:
+            raise InvalidEventError(
+                "unmapped_action", f"expected one of {sorted(self._rules.actions)}, found {action!r}"
+            )
+        attributes = _part(document, "event_attributes")
+        about = _part(attributes, "object")
+        known = self._known(about.get("object_id") or about.get("internal_id"))
+        stamp = self._stamp(document)
+        if isinstance(meaning, float):
+            return Explicit(**stamp, signal=meaning, content_hash=known.content_hash)
+        return Selection(**stamp, content_hash=known.content_hash, rank=_rank(_part(attributes, "position")))
+
+    def _known(self, object_id: object) -> Known:
+        if not isinstance(object_id, str | int) or object_id == "":
+            raise InvalidEventError("no_object", f"expected the id of an object, found {object_id!r}")
+        known = self._resolve(str(object_id))
+        if known is None:
+            raise InvalidEventError("unknown_object", f"expected the id of a content, found {str(object_id)[:64]!r}")
+        return known
+
+    def _stamp(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        query_id = document.get("query_id")
+        if not isinstance(query_id, str) or not query_id:
+            raise InvalidEventError("no_query", f"expected `query_id`, found {query_id!r}")
+        session = self._sessions.get(query_id) or document.get("session_id") or query_id
+        return {
+            "event_id": _event_id(document),
+            "ts": _milliseconds(document.get("timestamp")),
+            "session_id": str(session),
+            "principal": str(document.get("user_id") or document.get("client_id") or ANONYMOUS),
+            "query_id": query_id,
+        }
+
+
+def _event_id(document: Mapping[str, Any]) -> str:
+    """The hit's own id, or a digest of what the document says."""
+    if document.get("_id"):
+        return f"ubi-{document['_id']}"
+    said = json.dumps(document, sort_keys=True, default=str).encode("utf-8", "replace")
+    return f"ubi-{hashlib.blake2b(said, digest_size=16).hexdigest()}"
+
+
+def _milliseconds(timestamp: object) -> int:
+    """Milliseconds since the epoch of an ISO 8601 time, in UTC where it names no zone, or of itself."""
+    if isinstance(timestamp, int) and not isinstance(timestamp, bool):
+        return timestamp
+    try:
+        parsed = datetime.fromisoformat(timestamp if isinstance(timestamp, str) else "")
+        zoned = parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)
+        return round(zoned.timestamp() * MS)
+    except (ValueError, OverflowError) as error:
+        raise InvalidEventError("no_time", f"expected a time in ISO 8601, found {timestamp!r}") from error
+
+
+def _rank(position: Mapping[str, Any]) -> int:
+    """The claimed rank; the updater goes by what the impression says."""
+    ordinal = position.get("ordinal")
+    ordinal = ordinal.get("index") if isinstance(ordinal, dict) else ordinal
+    return max(ordinal, 1) if isinstance(ordinal, int) else 1
+
+
+def _part(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = document.get(name)
+    return part if isinstance(part, dict) else {}

@@ -1,0 +1,203 @@
+"""What is believed, one line per parameter and scope: for people, tables and comparisons (LRN-4, LRN-6 to LRN-10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.ranking import ANY, Scope, Signal
+from pipelines.domain.sizing import Overflow
+from pipelines.learning.beliefs import Beliefs
+from pipelines.learning.beta import Beta, confidence
+from pipelines.learning.priors import Priors
+
+DOMAIN = "domain"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One belief.
+
+    Attributes:
+        family: Such as "weight", "decay" or "trust".
+        scope: Whose belief it is: "code/model/agent", a domain alone, a model, a source, or "*" for all.
+        parameter: What it is about, with its unit where it has one.
+        mean: What is expected; None where nothing is expected to happen.
+        low, high: Credible interval of the priors' level; None where there is none.
+        observations: Behind it, beyond the priors.
+        confidence: How settled it is, in [0, 1).
+        level: The level of the hierarchy that informs it most; empty where there is no hierarchy.
+    """
+
+    family: str
+    scope: str
+    parameter: str
+    mean: float | None
+    low: float | None
+    high: float | None
+    observations: float
+    confidence: float
+    level: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What tells it from all others."""
+        return self.family, self.scope, self.parameter
+
+
+def read_all(beliefs: Beliefs, priors: Priors, scopes: Iterable[Scope]) -> list[Reading]:
+    """Every belief: weights at `scopes`, everything else wherever there is evidence, and in every domain."""
+    read = _Reader(beliefs, priors)
+    return [
+        *(reading for scope in scopes for reading in read.weights(scope)),
+        *read.decay(),
+        *read.thresholds(),
+        *read.quality(),
+        *read.trust(),
+        *read.lessons(),
+        *read.sizes(),
+        *read.examination(),
+    ]
+
+
+def path_of(scope: Scope) -> str:
+    """A scope as one word, without what it leaves open at its end.
+
+    Examples:
+        >>> [path_of(Scope(Domain.CODE, *rest)) for rest in ((), ("m",), ("m", "a", "debug"))]
+        ['code', 'code/m', 'code/m/a?debug']
+    """
+    names = [scope.domain.value, scope.model, scope.agent]
+    while names[-1] == ANY:
+        names.pop()
+    return "/".join(names) + ("" if scope.intent == ANY else f"?{scope.intent}")
+
+
+class _Reader:
+    """Turns each family's posteriors into lines."""
+
+    def __init__(self, beliefs: Beliefs, priors: Priors) -> None:
+        self._beliefs = beliefs
+        self._priors = priors
+        self._level = priors.interval.level
+        self._halfway = priors.confidence.halfway
+
+    def weights(self, scope: Scope) -> Iterator[Reading]:
+        for signal, belief in self._beliefs.weights(scope, tuple(Signal)).items():
+            settled = confidence(belief.n_effective, halfway=self._halfway)
+            bounds = belief.mean, belief.low, belief.high
+            yield Reading("weight", path_of(scope), signal.value, *bounds, belief.n_effective, settled, belief.level)
+
+    def decay(self) -> Iterator[Reading]:
+        for domain in Domain:
+            belief = self._beliefs.reported.decay(domain)
+            low, median, high = belief.half_life(self._level)
+            known = belief.observations, belief.confidence(self._halfway)
+            yield Reading("decay", domain.value, "half-life in hours", median, low, high, *known, DOMAIN)
+
+    def thresholds(self) -> Iterator[Reading]:
+        reported = self._beliefs.reported
+        for domain in Domain:
+            for agent in (ANY, *reported.agents_of(domain)):
+                belief = reported.threshold(domain, agent)
+                scope = domain.value if agent == ANY else f"{domain.value}/{ANY}/{agent}"
+                known = belief.observations, belief.confidence(self._halfway)
+                level = DOMAIN if agent == ANY else "agent"
+                yield Reading("threshold", scope, "τ*", belief.mean, *belief.interval(self._level), *known, level)
+                acting = reported.acting_threshold(Scope(domain, agent=agent))
+                yield Reading("threshold", scope, "acts from", acting, None, None, *known, level)
+
+    def quality(self) -> Iterator[Reading]:
+        reported, prior = self._beliefs.reported, self._priors.quality
+        turns = np.array(prior.told_turns, dtype=np.float64)
+        for model, agent in reported.judged_models():
+            belief = reported.quality(model, agent)
+            scope = model if agent == ANY else f"{model}/{agent}"
+            known = belief.observations, belief.confidence(self._halfway), "model" if agent == ANY else "agent"
+            means, (lows, highs) = belief.predict(turns)[0], belief.interval(turns, self._level)
+            for turn, mean, low, high in zip(prior.told_turns, means, lows, highs, strict=True):
+                yield Reading("quality", scope, f"at turn {turn}", float(mean), float(low), float(high), *known)
+            leave = belief.hand_off(prior.hand_off, horizon=prior.horizon)
+            yield Reading("quality", scope, "turn to hand off", None if leave is None else leave, None, None, *known)
+
+    def trust(self) -> Iterator[Reading]:
+        reported = self._beliefs.reported
+        for source, model in reported.verified_sources():
+            scope = source if model == ANY else f"{source}/{model}"
+            belief, level = reported.trust(source, model), "source" if model == ANY else "model"
+            yield self._beta("trust", scope, "share that holds", belief, level)
+            factor = reported.trust_multiplier(source, model)
+            known = belief.observations, belief.confidence(self._halfway)
+            yield Reading("trust", scope, "multiplier", factor, None, None, *known, level)
+
+    def lessons(self) -> Iterator[Reading]:
+        for lesson in self._beliefs.reported.tried_lessons():
+            yield self._beta("lesson", lesson, "share of successes", self._beliefs.reported.lesson(lesson))
+
+    def sizes(self) -> Iterator[Reading]:
+        for domain, sizing in self._beliefs.sizing.items():
+            for name, belief in sizing.sizes.items():
+                settled = confidence(sizing.n_effective[name], halfway=self._halfway)
+                bounds = belief.mean, *belief.interval(self._level)
+                known = sizing.n_effective[name], settled, DOMAIN
+                yield Reading("size", domain.value, f"{name} in tokens", *bounds, *known)
+            shares = zip(Overflow, sizing.overflow.mean, sizing.overflow.interval(self._level), strict=True)
+            n = sizing.n_effective["overflow"]
+            for strategy, mean, (low, high) in shares:
+                known = n, confidence(n, halfway=self._halfway), DOMAIN
+                yield Reading("size", domain.value, f"{strategy.value} on overflow", mean, low, high, *known)
+
+    def examination(self) -> Iterator[Reading]:
+        for domain, belief in self._beliefs.examination.items():
+            for rank in range(2, self._priors.examination.ranks + 1):
+                bounds = belief.probability(rank), *belief.interval(rank, self._level)
+                known = belief.observations(rank), belief.confidence(rank, self._halfway)
+                yield Reading("examination", domain.value, f"rank {rank}", *bounds, *known, DOMAIN)
+
+    def _beta(self, family: str, scope: str, parameter: str, belief: Beta, level: str = "") -> Reading:
+        known = belief.observations, belief.confidence(self._halfway)
+        return Reading(family, scope, parameter, belief.mean, *belief.interval(self._level), *known, level)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One belief in two states of evidence; either is None where the parameter is unknown there."""
+
+    before: Reading | None
+    after: Reading | None
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Of the belief."""
+        return (self.after or self.before).key  # type: ignore[union-attr]
+
+    @property
+    def change(self) -> float | None:
+        """Of the mean; None where one of them is missing."""
+        if self.before is None or self.after is None or self.before.mean is None or self.after.mean is None:
+            return None
+        return self.after.mean - self.before.mean
+
+    @property
+    def surprise(self) -> float:
+        """The change in half-widths of the former interval: 1 has left it; 0 without an interval or a change."""
+        if self.change is None or self.before is None or self.before.low is None or self.before.high is None:
+            return 0.0
+        width = (self.before.high - self.before.low) / 2.0
+        return abs(self.change) / width if width > 0.0 else 0.0
+
+
+def moves(before: Iterable[Reading], after: Iterable[Reading]) -> list[Move]:
+    """Beliefs that differ, the most surprising first."""
+    old, new = ({reading.key: reading for reading in readings} for readings in (before, after))
+    keys = sorted(old.keys() | new.keys())
+    found = [Move(old.get(key), new.get(key)) for key in keys if _mean(old, key) != _mean(new, key)]
+    return sorted(found, key=lambda move: (-move.surprise, move.key))
+
+
+def _mean(readings: Mapping[tuple[str, str, str], Reading], key: tuple[str, str, str]) -> tuple[bool, float | None]:
+    reading = readings.get(key)
+    return reading is not None, None if reading is None else reading.mean

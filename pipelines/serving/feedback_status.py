@@ -1,0 +1,56 @@
+"""`weft feedback status`: what the updaters have been through, and which sources close no loop (FBK-12)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from pipelines.feedback.metrics import prometheus, samples, standings_of
+from pipelines.feedback.sources import Source
+from pipelines.runtime.clock import system_clock
+from pipelines.settings import load_settings
+
+feedback = typer.Typer(no_args_is_help=True, help="What became of feedback.")
+
+
+@feedback.callback()
+def _group() -> None:
+    """Keep `status` a command of its own, though it is the only one."""
+
+
+@feedback.command()
+def status(
+    store: Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything.")] = None,
+    conf: Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable.")] = [],  # noqa: B006
+    metrics: Annotated[bool, typer.Option("--prometheus", help="Print metrics in Prometheus' text format.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Each source beside all others: rates of events per answer shown, and what is wrong; or metrics of partitions."""
+    settings = load_settings(conf)
+    root = store or Path(settings.storage.root)
+    standings, sources = standings_of(root, settings.feedback)
+    found = samples(root, standings, now=system_clock())
+    if metrics:
+        sys.stdout.write(prometheus(found))
+    elif as_json:
+        values = [{"name": each.name, **dict(each.labels), "value": each.value} for each in found]
+        told = {"sources": [source.as_json() for source in sources], "metrics": values}
+        sys.stdout.write(json.dumps(told, sort_keys=True) + "\n")
+    else:
+        Console().print(_table(sources))
+
+
+def _table(sources: list[Source]) -> Table:
+    table = Table("kind", "source", "answers", "per answer (others)", "flags", title="sources", box=None)
+    for source in sources:
+        rates = ", ".join(
+            f"{what} {rate:.2g} ({source.expected.get(what, 0.0):.2g})" for what, rate in source.seen.items() if rate
+        )
+        table.add_row(source.kind, source.name, f"{source.impressions:,}", rates, "; ".join(source.flags))
+    return table

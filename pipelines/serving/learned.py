@@ -1,0 +1,200 @@
+"""`weft learned`: what weft believes, in any learned version or live; what changed between two; how it came about."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Column, Table
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.domain.errors import StoreError
+from pipelines.domain.ids import LearnedVersion
+from pipelines.learning.beliefs import read_beliefs
+from pipelines.learning.evidence import Evidence
+from pipelines.learning.priors import Priors
+from pipelines.learning.reading import Move, Reading, moves, read_all
+from pipelines.runtime.clock import system_clock
+from pipelines.settings import Settings, load_settings
+
+Store = Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything; default storage.root.")]
+Conf = Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable, later files win.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
+Version = Annotated[str, typer.Argument(help="A learned version, `live`, or `priors`.")]
+Family = Annotated[str | None, typer.Option("--family", help="Only weight, decay, threshold, quality, trust, …")]
+Where = Annotated[str | None, typer.Option("--scope", help="Only what begins with it, such as code or code/model.")]
+
+learned = typer.Typer(no_args_is_help=True, help="What was learned: versions, beliefs, and how they changed.")
+
+LIVE, PRIORS = "live", "priors"
+_PIPED_WIDTH = 200
+
+
+@learned.command("list")
+def list_learned(store: Store = None, conf: Conf = [], as_json: AsJson = False) -> None:  # noqa: B006
+    """Every learned version, oldest first."""
+    catalog, _ = _opened(store, conf)
+    live = catalog.pointer().learned
+    manifests = [catalog.learned_manifest(version) for version in catalog.learned_versions()]
+    if as_json:
+        _print({**each.model_dump(mode="json", exclude={"files"}), "live": each.version == live} for each in manifests)
+        return
+    table = Table("", "version", "made", "built on", "evidence", "MLflow run")
+    for manifest in manifests:
+        mark = LIVE if manifest.version == live else ""
+        parent, run = manifest.parent or LearnedVersion(PRIORS), manifest.mlflow_run_id or ""
+        table.add_row(mark, manifest.version, _stamp(manifest.created_at), parent, manifest.digest[:12], run)
+    _tell(table)
+
+
+@learned.command()
+def show(
+    version: Version = LIVE,
+    *,
+    family: Family = None,
+    scope: Where = None,
+    store: Store = None,
+    conf: Conf = [],  # noqa: B006
+    as_json: AsJson = False,
+) -> None:
+    """Every belief, with its interval, the observations behind it, and the level it comes from."""
+    catalog, settings = _opened(store, conf)
+    found = _selected(_readings(catalog, settings.priors, version), family, scope)
+    if as_json:
+        _print(asdict(reading) for reading in found)
+        return
+    table = _table("family", "scope", "parameter", "mean", "interval", "observations", "confidence", "level")
+    for reading in found:
+        known = f"{reading.observations:,.1f}", f"{reading.confidence:.2f}", reading.level
+        table.add_row(*reading.key, _number(reading.mean), _interval(reading), *known)
+    _tell(table)
+
+
+@learned.command()
+def diff(
+    before: Version,
+    after: Version = LIVE,
+    *,
+    family: Family = None,
+    scope: Where = None,
+    store: Store = None,
+    conf: Conf = [],  # noqa: B006
+    as_json: AsJson = False,
+) -> None:
+    """What is believed differently, the most surprising first: the change in half-widths of the former interval."""
+    catalog, settings = _opened(store, conf)
+    old, new = (_selected(_readings(catalog, settings.priors, version), family, scope) for version in (before, after))
+    found = moves(old, new)
+    if as_json:
+        _print(_move_as_json(move) for move in found)
+        return
+    table = _table("family", "scope", "parameter", before, after, "change", "surprise")
+    for move in found:
+        means = [_number(None if each is None else each.mean) for each in (move.before, move.after)]
+        table.add_row(*move.key, *means, _number(move.change, sign=True), f"{move.surprise:.2f}")
+    _tell(table)
+
+
+@learned.command()
+def history(
+    parameter: Annotated[str, typer.Argument(help="Such as `vector`, or `half-life in hours`.")],
+    *,
+    family: Family = None,
+    scope: Where = None,
+    store: Store = None,
+    conf: Conf = [],  # noqa: B006
+    as_json: AsJson = False,
+) -> None:
+    """One parameter in every learned version, and live."""
+    catalog, settings = _opened(store, conf)
+    rows = [
+        (version, reading)
+        for version in (*catalog.learned_versions(), LIVE)
+        for reading in _selected(_readings(catalog, settings.priors, version), family, scope)
+        if reading.parameter == parameter
+    ]
+    if not rows:
+        raise StoreError(f"expected a parameter, found no {parameter!r}; list them with `weft learned show`")
+    if as_json:
+        _print({"version": version, **asdict(reading)} for version, reading in rows)
+        return
+    table = _table("family", "scope", "version", "mean", "interval", "observations", "confidence")
+    for version, reading in sorted(rows, key=lambda row: row[1].key):
+        known = f"{reading.observations:,.1f}", f"{reading.confidence:.2f}"
+        table.add_row(reading.family, reading.scope, version, _number(reading.mean), _interval(reading), *known)
+    _tell(table)
+
+
+def _opened(store: Path | None, conf: Sequence[Path]) -> tuple[Catalog, Settings]:
+    settings = load_settings(conf)
+    return Catalog(store or Path(settings.storage.root)), settings
+
+
+def _readings(catalog: Catalog, priors: Priors, version: str) -> list[Reading]:
+    """Beliefs of a version as they were read when it was made; of what is live, and of priors alone, now."""
+    if version in (LIVE, PRIORS):
+        evidence, now = catalog.live_evidence() if version == LIVE else Evidence(), system_clock()
+    else:
+        state = catalog.read_learned(LearnedVersion(version))
+        evidence, now = state.evidence, state.created_at
+    beliefs = read_beliefs(priors, evidence, now=now)
+    return read_all(beliefs, priors, beliefs.scopes())
+
+
+def _selected(readings: Iterable[Reading], family: str | None, scope: str | None) -> list[Reading]:
+    return [
+        reading
+        for reading in readings
+        if family in (None, reading.family) and (scope is None or reading.scope.startswith(scope))
+    ]
+
+
+def _move_as_json(move: Move) -> dict[str, Any]:
+    family, scope, parameter = move.key
+    sides = {
+        name: None if each is None else each.mean for name, each in (("before", move.before), ("after", move.after))
+    }
+    return {
+        "family": family,
+        "scope": scope,
+        "parameter": parameter,
+        **sides,
+        "change": move.change,
+        "surprise": move.surprise,
+    }
+
+
+def _table(*names: str) -> Table:
+    text = {"family", "scope", "parameter", "version", "level"}
+    columns = [Column(name, justify="left" if name in text else "right", no_wrap=True) for name in names]
+    return Table(*columns, box=None)
+
+
+def _tell(table: Table) -> None:
+    # What is piped into a file or a pager is not cut to the width of a terminal that nobody looks at.
+    Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH).print(table)
+
+
+def _number(value: float | None, *, sign: bool = False) -> str:
+    if value is None:
+        return "–"
+    return f"{value:{'+' if sign else ''},.3f}" if abs(value) < 100.0 else f"{value:{'+' if sign else ''},.0f}"
+
+
+def _interval(reading: Reading) -> str:
+    return "" if reading.low is None else f"{_number(reading.low)} … {_number(reading.high)}"
+
+
+def _stamp(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(seconds))
+
+
+def _print(rows: Iterable[object]) -> None:
+    sys.stdout.writelines(json.dumps(row, sort_keys=True) + "\n" for row in rows)

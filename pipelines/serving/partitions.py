@@ -1,0 +1,43 @@
+"""The partitions of a store, for commands that look into them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipelines.domain.errors import StoreError
+from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.state import PartitionState
+from pipelines.feedback.updater import UPDATERS
+from pipelines.settings import Settings
+
+
+def states(settings: Settings, store: Path | None, partition: int | None = None) -> Iterator[PartitionState]:
+    """Each partition's state, open until the next is asked for; one alone where a partition is named.
+
+    Raises:
+        StoreError: There is no such partition.
+    """
+    root = (store or Path(settings.storage.root)) / UPDATERS
+    found = sorted(int(folder.name) for folder in root.glob("*") if folder.name.isdecimal())
+    if partition is not None and partition not in found:
+        raise StoreError(f"{root}: expected a store of partition {partition}, found {found}")
+    for number in found if partition is None else [partition]:
+        yield from _opened(root / str(number), number, settings.feedback)
+
+
+def moment(timestamp_ms: int) -> str:
+    """A time in milliseconds, for people; producers may write any integer."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(timestamp_ms / 1000))
+    except (OverflowError, ValueError, OSError):
+        return str(timestamp_ms)
+
+
+def _opened(folder: Path, partition: int, rules: FeedbackSettings) -> Iterator[PartitionState]:
+    state = PartitionState(folder, partition, rules)
+    try:
+        yield state
+    finally:
+        state.close()

@@ -1,0 +1,156 @@
+"""`weft sessions`: who learns alone, who was merged and what the merge met, and taking a session out again (LRN-17)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.live import Reach
+from pipelines.domain.errors import StoreError
+from pipelines.domain.ids import LearnedVersion
+from pipelines.feedback.overlays import PENDING, SETTLED
+from pipelines.feedback.producer import FeedbackProducer
+from pipelines.feedback.sessions import Life, Phase
+from pipelines.feedback.state import PartitionState
+from pipelines.learning.evidence import MICRO, Evidence
+from pipelines.serving.partitions import moment, states
+from pipelines.settings import Settings, load_settings
+
+Store = Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything; default storage.root.")]
+Conf = Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable, later files win.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
+Session = Annotated[str, typer.Argument(help="Id of a session.")]
+InPhase = Annotated[Phase | None, typer.Option("--phase", help="Only those in this phase.")]
+InVersion = Annotated[str | None, typer.Option("--version", help="Only those in this learned version.")]
+
+sessions = typer.Typer(no_args_is_help=True, help="Sessions that learn alone until they complete.")
+
+
+@sessions.command("list")
+def list_sessions(  # noqa: PLR0917  typer names options after parameters
+    store: Store = None,
+    conf: Conf = [],  # noqa: B006
+    phase: InPhase = None,
+    version: InVersion = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Show at most so many.")] = 100,
+    as_json: AsJson = False,
+) -> None:
+    """Sessions that the updaters remember, by partition, the one heard of longest ago first."""
+    settings = load_settings(conf)
+    reach = None if version is None else _reach(_catalog(settings, store), LearnedVersion(version))
+    found = [
+        (state.partition, life)
+        for state in states(settings, store)
+        for life in state.sessions()
+        if phase in {None, life.phase} and (reach is None or _reaches(reach, state.partition, life))
+    ]
+    if as_json:
+        for partition, life in found[:limit]:
+            sys.stdout.write(json.dumps({"partition": partition, **life._asdict()}) + "\n")
+        return
+    table = Table("session", "partition", "phase", "principal", "started", "heard", "pending", "settled", box=None)
+    for partition, life in found[:limit]:
+        times = (moment(life.started_ms), moment(life.heard_ms))
+        table.add_row(
+            life.session, str(partition), life.phase, life.principal, *times, f"{life.pending:,}", f"{life.settled:,}"
+        )
+    Console().print(table)
+    sys.stdout.write(f"{len(found):,} sessions\n")
+
+
+@sessions.command()
+def show(session: Session, store: Store = None, conf: Conf = []) -> None:  # noqa: B006
+    """What a session has learned, what its merge met, and the learned versions that it is in."""
+    settings = load_settings(conf)
+    catalog = _catalog(settings, store)
+    for state, life in _found(settings, store, session):
+        report = state.merge_report(session)
+        facts = {
+            "partition": state.partition,
+            **life._asdict(),
+            "observations_pending": _observations(state.overlay(session, PENDING)),
+            "observations_settled": _observations(state.overlay(session, SETTLED)),
+            "learned_versions": [
+                version
+                for version in catalog.learned_versions()
+                if _reaches(_reach(catalog, version), state.partition, life)
+            ],
+            "merge": None if report is None else json.loads(report),
+        }
+        sys.stdout.write(json.dumps(facts, indent=1) + "\n")
+
+
+@sessions.command()
+def unlearn(
+    session: Session,
+    store: Store = None,
+    conf: Conf = [],  # noqa: B006
+    bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker, host:port.")] = None,
+) -> None:
+    """Take out of the evidence exactly what a session brought in; the updaters do so when they read of it.
+
+    The wish travels through the log like everything else, so that a store which is built anew from the log
+    unlearns it, too.
+    """
+    chosen = [] if bootstrap is None else [f"kafka.bootstrap={bootstrap!r}"]
+    settings = load_settings(conf, chosen)
+    catalog = _catalog(settings, store)
+    for state, life in _found(settings, store, session):
+        _require_in_force(catalog, state.partition, life)
+        principal = life.principal
+    with closing(FeedbackProducer.connect(settings.kafka, settings.feedback)) as producer:
+        event_id = producer.session(session, "unlearn", principal=principal)
+    sys.stdout.write(json.dumps({"session": session, "event_id": event_id}) + "\n")
+
+
+def _catalog(settings: Settings, store: Path | None) -> Catalog:
+    return Catalog(store or Path(settings.storage.root))
+
+
+def _found(settings: Settings, store: Path | None, session: str) -> Iterator[tuple[PartitionState, Life]]:
+    """The partitions that remember a session: one, where producers choose keys as they should."""
+    count = 0
+    for state in states(settings, store):
+        if (life := state.session(session)) is not None:
+            count += 1
+            yield state, life
+    if not count:
+        raise StoreError(
+            f"expected a session that was started, found no {session!r}; list them with `weft sessions list`: what was "
+            "said without a start, or too long ago, cannot be told apart"
+        )
+
+
+def _reach(catalog: Catalog, version: LearnedVersion | None) -> Reach:
+    found: Mapping[str, Any] = {} if version is None else catalog.learned_manifest(version).provenance
+    reach: Reach = found.get("reach", {})
+    return reach
+
+
+def _reaches(reach: Reach, partition: int, life: Life) -> bool:
+    return life.merged is not None and life.merged < reach.get(str(partition), 0)
+
+
+def _require_in_force(catalog: Catalog, partition: int, life: Life) -> None:
+    """Refuse where a night that was rolled back has taken the session out already: it would be taken out twice."""
+    pointer = catalog.pointer()
+    settled, live = _reach(catalog, pointer.decided), _reach(catalog, pointer.learned)
+    if _reaches(settled, partition, life) and not _reaches(live, partition, life):
+        raise StoreError(
+            f"expected {life.session!r} to be in force, found it out with learned version {pointer.decided}, which was "
+            "rolled back; nothing is left to unlearn"
+        )
+
+
+def _observations(evidence: Evidence) -> float:
+    """Mass of use of all contents, in observations: each verdict or choice once."""
+    return sum(evidence.usage.values()) / MICRO

@@ -1,0 +1,76 @@
+"""FBK-5, ARC-3: thousands of small worlds that fail in every way, and one state that all of them must come to.
+
+`WEFT_SIMULATION_SEED` runs one world again.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.support.feedback_fold import digest_of_stores
+from tests.support.feedback_simulation import MEMORY, PARTITIONS, Simulation, folders_of
+
+IN_MEMORY = Path("/dev/shm")
+
+
+def test_two_hundred_worlds_come_to_what_their_logs_say() -> None:
+    """FBK-5: killed inside and between steps, cut off, fenced, delivered to twice: the independent fold's bits."""
+    happened = simulate(chosen(range(200)))
+    for event in ("killed", "power cut", "fenced", "taken over", "no broker", "delivered again", "late in the log"):
+        assert happened[event] >= 10 or len(chosen(range(200))) == 1, (event, happened)
+
+
+@pytest.mark.slow
+@pytest.mark.crash
+@pytest.mark.timeout(3600)
+def test_ten_thousand_worlds_come_to_what_their_logs_say() -> None:
+    """FBK-5: the long run."""
+    happened = simulate(range(200, 10_200))
+    sys.stderr.write("".join(f"{count:8,} {event}\n" for event, count in happened.most_common()))
+
+
+def chosen(seeds: range) -> Iterable[int] | range:
+    one = os.environ.get("WEFT_SIMULATION_SEED")
+    return seeds if one is None else range(int(one), int(one) + 1)
+
+
+def simulate(seeds: Iterable[int]) -> Counter[str]:
+    happened: Counter[str] = Counter()
+    for seed in seeds:
+        with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+            world = Simulation(seed, Path(folder))
+            world.run()
+            require_the_logs_state(world)
+        happened += world.happened
+    return happened
+
+
+def require_the_logs_state(world: Simulation) -> None:
+    """Same masses, same fates, every record accounted for, every dead letter kept and told."""
+    expected = world.expected()
+    folders = folders_of(world.store)
+    assert digest_of_stores(folders) == expected.digest(), world.seed
+    fates: Counter[str] = Counter()
+    for partition, folder in enumerate(folders):
+        with closing(sqlite3.connect(folder / "state.sqlite")) as connection:
+            consumed, applied, duplicate, dead, late, holes, end = connection.execute(
+                "select consumed, applied, duplicate, dead_lettered, late, holes, next_offset from progress"
+            ).fetchone()
+            letters = {offset for (offset,) in connection.execute("select offset from dead_letters")}
+        records = world.records[partition]
+        assert (consumed, end, holes) == (len(records), records[-1].offset + 1, end - len(records)), world.seed
+        assert consumed == applied + duplicate + dead + late, world.seed
+        assert len(letters) == dead, world.seed
+        assert {b"%d:%d" % (partition, offset) for offset in letters} <= world.told, world.seed
+        fates.update(applied=applied, duplicate=duplicate, dead_lettered=dead, late=late)
+    assert len(folders) == PARTITIONS
+    assert +fates == +expected.fates, world.seed

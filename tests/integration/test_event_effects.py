@@ -1,0 +1,187 @@
+"""FBK-1, FBK-7: what users report changes what is believed: through a broker, an updater and the store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jobs import update
+from pipelines.catalog.catalog import Catalog
+from pipelines.domain.documents import Domain
+from pipelines.domain.ids import ContentHash
+from pipelines.domain.ranking import Scope, Signal
+from pipelines.feedback.producer import FeedbackProducer
+from pipelines.learning.beliefs import Beliefs, read_beliefs
+from pipelines.retrieval.candidates import Candidate
+from pipelines.retrieval.signals import with_quality
+from pipelines.runtime.broker import EmbeddedBroker
+from pipelines.runtime.kafka import create_topic
+from pipelines.settings import Settings, load_settings
+from tests.support.answers import a_query, an_answer
+from tests.support.feedback_events import HASHES
+from tests.support.retrieval_fakes import a_place
+
+CODE, ADA = Domain.CODE, "ada"
+Send = Callable[[FeedbackProducer], None]
+
+
+class World:
+    """A topic of its own, a store of its own, and what is believed after each round of events."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        create_topic(settings.kafka, settings.feedback.topic, partitions=4, replication=1)
+        self.producer = FeedbackProducer.connect(settings.kafka, settings.feedback)
+
+    def believed_after(self, *rounds: Send) -> Beliefs:
+        """Beliefs as searches read them, once all that was sent is consumed."""
+        for send in rounds:
+            send(self.producer)
+        self.producer.flush()
+        standings = update.run(self.settings, local=True, until_caught_up=True)
+        assert all(each.report.balanced and not each.report.dead_lettered for each in standings)
+        evidence = Catalog(Path(self.settings.storage.root)).live_evidence()
+        return read_beliefs(self.settings.priors, evidence, now=time.time())
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker() as running:
+        yield running
+
+
+@pytest.fixture
+def world(broker: EmbeddedBroker, tmp_path: Path) -> Iterator[World]:
+    assignments = [f"kafka.bootstrap={broker.bootstrap}", f"storage.root={tmp_path}", f"feedback.topic={tmp_path.name}"]
+    made = World(load_settings([], assignments, environment={}))
+    yield made
+    made.producer.close()
+
+
+def reviewed(confidence: float, *, good: bool, times: int, agent: str = "coder") -> Send:
+    def send(producer: FeedbackProducer) -> None:
+        for number in range(times):  # by many: one alone may move parameters by some observations a day only
+            reviewer = f"reviewer-{number}"
+            producer.review("s1", CODE, confidence=confidence, good=good, principal=reviewer, agent=agent)
+
+    return send
+
+
+def test_reviews_move_the_threshold(world: World) -> None:
+    """FBK-1 review, LRN-7: confident decisions that turn out bad raise τ* of their domain, and of no other."""
+    before = world.believed_after()
+    after = world.believed_after(reviewed(0.7, good=False, times=20), reviewed(0.95, good=True, times=20))
+    scope = Scope(CODE, agent="coder")
+    assert after.reported.threshold(CODE).mean > before.reported.threshold(CODE).mean + 0.1
+    assert after.reported.acting_threshold(scope) > before.reported.acting_threshold(scope) + 0.1
+    assert after.reported.threshold(Domain.ACADEMIC).mean == before.reported.threshold(Domain.ACADEMIC).mean
+    back = world.believed_after(reviewed(0.3, good=True, times=40))
+    assert back.reported.threshold(CODE).mean < after.reported.threshold(CODE).mean - 0.1
+
+
+def test_accuracy_moves_freshness(world: World) -> None:
+    """FBK-1 accuracy, LRN-6: what was found stale at 100 hours makes items of that age less fresh in their domain."""
+
+    def found(accurate: bool) -> Send:
+        def send(producer: FeedbackProducer) -> None:
+            for _ in range(20):
+                producer.accuracy("s1", CODE, age_hours=100.0, accurate=accurate, principal=ADA, content_hash=HASHES[1])
+
+        return send
+
+    before = world.believed_after()
+    stale = world.believed_after(found(False))
+    assert stale.freshness(CODE, 100.0) < before.freshness(CODE, 100.0) - 0.1
+    assert stale.freshness(Domain.HISTORY, 100.0) == before.freshness(Domain.HISTORY, 100.0)
+    held = world.believed_after(found(True), found(True))
+    assert held.freshness(CODE, 100.0) > stale.freshness(CODE, 100.0) + 0.1
+
+
+def test_model_quality_moves_the_turn_of_hand_off(world: World) -> None:
+    """FBK-1 model_quality, LRN-8: a model that was seen to tire is advised to hand over where it did."""
+
+    def tiring(producer: FeedbackProducer) -> None:
+        for turn in range(1, 41):
+            producer.model_quality("s1", "small", turn=turn, quality=0.9 if turn < 20 else 0.3, principal=ADA)
+
+    before, after = world.believed_after(), world.believed_after(tiring)
+    assert before.reported.quality("small").hand_off(0.6, horizon=60) is None
+    turn = after.reported.quality("small").hand_off(0.6, horizon=60)
+    assert turn is not None
+    assert 15 <= turn <= 25
+    assert after.reported.quality("large").hand_off(0.6, horizon=60) is None
+
+
+def test_trust_moves_the_signal_that_searches_read(world: World) -> None:
+    """FBK-1 trust, LRN-10: refuted blogs are trusted less, by the model they failed most of all; papers are not."""
+
+    def verified(producer: FeedbackProducer) -> None:
+        for _ in range(20):
+            producer.trust("s1", "blog", verified=False, principal=ADA, model="small")
+            producer.trust("s1", "paper", verified=True, principal=ADA, model="small")
+
+    def trusted(beliefs: Beliefs, source: str, model: str = "small") -> float:
+        place = a_place("a.md", "text", metadata={"source_type": source})
+        candidate = Candidate(ContentHash("ab" * 32), "text", (place,), {}, {})
+        (told,) = with_quality([candidate], beliefs, model=model, now=time.time())
+        return told.signals[Signal.TRUST]
+
+    before, after = world.believed_after(), world.believed_after(verified)
+    assert trusted(before, "blog") == trusted(before, "paper") == 0.5  # the level of such a place is 50
+    assert trusted(after, "blog") < 0.3
+    assert trusted(after, "blog") <= trusted(after, "blog", model="large")
+    assert trusted(after, "paper") > 0.5
+
+
+def test_outcomes_move_the_belief_in_a_lesson(world: World) -> None:
+    """FBK-1 lesson_outcome, LRN-4: success and confirmation for it, failure and contradiction against it."""
+
+    def told(producer: FeedbackProducer) -> None:
+        for outcome in ("success", "success", "confirmation", "failure"):
+            producer.lesson_outcome("s1", "testing-00012", outcome, principal=ADA)
+        producer.lesson_outcome("s1", "testing-00013", "contradiction", principal=ADA)
+
+    lessons = world.believed_after(told).reported
+    prior = world.settings.priors.lessons
+    good, bad = lessons.lesson("testing-00012"), lessons.lesson("testing-00013")
+    assert (good.a, good.b) == (prior.success + 3, prior.failure + 1)
+    assert (bad.a, bad.b) == (prior.success, prior.failure + 1)
+
+
+def test_uses_and_outcomes_of_an_answer_move_what_is_known_of_its_contents(world: World) -> None:
+    """FBK-1, FBK-6: each type of feedback moves the score of the content it is about, as far as it weighs."""
+    query, (kept, left_out) = a_query(), HASHES[1:3]
+
+    def answered(producer: FeedbackProducer) -> None:
+        producer.emit(an_answer(query))
+        producer.retrieval(query, [left_out])
+        producer.inclusion(query, [kept])
+
+    def used(producer: FeedbackProducer) -> None:
+        producer.reference(query, content_hashes=[kept], match=0.5)
+        producer.success(query)
+
+    def chosen(producer: FeedbackProducer) -> None:
+        producer.selection(query, kept, 1)
+        producer.explicit(query, -1.0, content_hash=left_out)
+
+    rules, contents = world.settings.feedback.credit, [ContentHash(kept), ContentHash(left_out)]
+    shown = world.believed_after(answered).content_signals(contents)
+    assert shown.positive == pytest.approx([rules.included, 0.0])
+    assert shown.negative == pytest.approx([0.0, rules.retrieved])
+    assert (shown.inclusion > 0.0).tolist() == [True, False]
+    assert (shown.retrieval > 0.0).tolist() == [False, True]
+    then = world.believed_after(used).content_signals(contents)
+    assert then.positive == pytest.approx(
+        [rules.included + 0.5 * rules.referenced + rules.success / 2, rules.success / 2]
+    )
+    assert then.citations.tolist() == [0.5, 0.0]
+    last = world.believed_after(chosen).content_signals(contents)
+    assert last.usage[0] > then.usage[0] > shown.usage[0] > 0.5
+    assert last.usage[1] < then.usage[1]
+    assert (last.deviation < shown.deviation).all()
+    assert np.unique(last.last_feedback).tolist() == [int(time.time() // 86_400)]

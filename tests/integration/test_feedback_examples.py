@@ -1,0 +1,113 @@
+"""FBK-2: the examples in docs/feedback.md, run as they stand against a broker, and what comes of them."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from kafka import KafkaProducer
+
+from jobs import update
+from pipelines.catalog.catalog import Catalog
+from pipelines.feedback.codec import decode, encode
+from pipelines.learning.evidence import Evidence
+from pipelines.runtime.broker import EmbeddedBroker
+from pipelines.runtime.kafka import create_topic
+from pipelines.settings import Settings, load_settings
+from tests.support.answers import a_query, an_answer
+from tests.support.feedback_events import HASHES, impression
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "docs/feedback.md").read_text()
+DOCUMENTED = "127.0.0.1:9092"
+
+
+def example(language: str, names: str) -> str:
+    """The one code block of that language in which `names` stands."""
+    blocks = [block for block in re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL) if names in block]
+    assert len(blocks) == 1
+    return blocks[0]
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker() as running:
+        yield running
+
+
+@pytest.fixture
+def settings(broker: EmbeddedBroker, tmp_path: Path) -> Settings:
+    made = load_settings([], [f"kafka.bootstrap={broker.bootstrap}", f"storage.root={tmp_path}"], environment={})
+    create_topic(made.kafka, made.feedback.topic, partitions=4, replication=1)
+    return made
+
+
+def learned(settings: Settings) -> tuple[dict[str, int], Evidence]:
+    """Counts over all partitions, and the evidence, once everything is consumed."""
+    standings = update.run(settings, local=True, until_caught_up=True)
+    summary = update.summary(standings)
+    assert summary["balanced"]
+    counts = {name: summary[name] for name in ("applied", "dead_lettered", "late", "duplicate")}
+    return counts, Catalog(Path(settings.storage.root)).live_evidence()
+
+
+def parameters(evidence: Evidence) -> set[str]:
+    return {key.parameter for key in evidence.counts}
+
+
+def ran(code: str, broker: EmbeddedBroker, **names: object) -> None:
+    exec(compile(code.replace(DOCUMENTED, broker.bootstrap), "docs/feedback.md", "exec"), names)
+
+
+def test_every_client_is_understood(
+    broker: EmbeddedBroker, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FBK-2: weft's producer, kafka-python, confluent-kafka and bare JSON, one after the other, on one topic."""
+    monkeypatch.setenv("WEFT__KAFKA__BOOTSTRAP", broker.bootstrap)
+    query = a_query()
+    ran(example("python", "FeedbackProducer"), broker, searcher=SimpleNamespace(search=an_answer), query=query)
+    counts, evidence = learned(settings)
+    assert counts == {"applied": 5, "dead_lettered": 0, "late": 0, "duplicate": 0}
+    used = {key.bin for key in evidence.usage if key.content_hash == HASHES[1]}
+    assert used == {"positive", "inclusion", "reference"}
+    assert "decay" in parameters(evidence)
+
+    shown = impression("q-7", session_id="s-41", ts=round(time.time() * 1000))
+    raw = KafkaProducer(bootstrap_servers=broker.bootstrap, acks="all")
+    raw.send(settings.feedback.topic, key=b"s-41", value=encode(shown))
+    raw.flush()
+    ran(example("python", "from kafka import"), broker)
+    counts, evidence = learned(settings)
+    assert counts["applied"] == 7
+    assert {key.bin for key in evidence.usage if key.content_hash == HASHES[3]} == {"negative"}
+
+    ran(example("python", "from confluent_kafka import"), broker)
+    counts, evidence = learned(settings)
+    assert counts["applied"] == 8
+    assert {key.bin for key in evidence.usage if key.content_hash == HASHES[3]} == {"negative", "positive"}
+
+    for line in bare_lines():
+        key, _, value = line.partition("|")
+        raw.send(settings.feedback.topic, key=key.encode(), value=value.encode())
+    raw.close()
+    counts, evidence = learned(settings)
+    assert counts == {"applied": 10, "dead_lettered": 0, "late": 0, "duplicate": 0}
+    assert {"threshold", "trust.blog"} <= parameters(evidence)
+
+
+def bare_lines() -> list[str]:
+    """What the shell example sends, a record a line."""
+    shell = example("sh", "kafka-console-producer")
+    sent = shell.split("<<END\n")[1].split("END\n")[0].replace("NOW", str(round(time.time() * 1000)))
+    return sent.splitlines()
+
+
+def test_the_bare_lines_are_events_of_the_session_that_their_key_names() -> None:
+    """FBK-1: the key is the session's id."""
+    for line in bare_lines():
+        key, _, value = line.partition("|")
+        assert decode(value.encode(), max_bytes=10_000).session_id == key

@@ -1,0 +1,161 @@
+"""FBK-11, LRN-3: one principal with a thousand sessions against three who vote once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from msgspec import structs
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.events import AnyEvent
+from pipelines.domain.ranking import Scope, Signal
+from pipelines.feedback.names import OVERFLOW, principal_fingerprint
+from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.updater import Updater
+from pipelines.learning.beliefs import Beliefs, read_beliefs
+from pipelines.learning.evidence import Evidence
+from pipelines.settings import load_settings
+from tests.support.feedback_events import BINS, HASHES, NOON, RULES, explicit, impression, records, rules, shown
+from tests.support.feedback_source import FakeLog, FakeSource
+
+PRIORS = load_settings(environment={}).priors
+BAD, GOOD = HASHES[1], HASHES[2]
+SCOPE = Scope(Domain.CODE)
+SIGNALS = (Signal.VECTOR, Signal.LEXICAL, Signal.USAGE)
+
+
+def learned(store: Path, events: Iterable[AnyEvent], settings: FeedbackSettings = RULES) -> Evidence:
+    updater = Updater.open(FakeSource(FakeLog.of(records(events))), store, [0], settings, BINS)
+    while updater.step(0.0):
+        pass
+    state = updater._states[0]
+    assert state.report().balanced
+    evidence = state.evidence()
+    updater.close()
+    return evidence
+
+
+def praise(principal: str, sessions: int, votes: int, *, content: int = 1, signal: float = 1.0) -> Iterator[AnyEvent]:
+    """So many verdicts of one principal on one content, spread over sessions."""
+    for number in range(sessions):
+        session = {"session_id": f"{principal}-{number}", "principal": principal}
+        query = f"{principal}-query-{number}"
+        yield impression(query, **session)
+        for vote in range(votes // sessions):
+            yield explicit(signal, content, query_id=query, event_id=f"{query}-{content}-{vote}", **session)
+
+
+def believed(evidence: Evidence) -> Beliefs:
+    return read_beliefs(PRIORS, evidence, now=NOON / 1000)
+
+
+def test_a_thousand_sessions_of_one_principal_are_less_than_three_votes(tmp_path: Path) -> None:
+    """FBK-11: ten thousand praises of a bad document move it less than three honest ones do."""
+    before = believed(Evidence()).usage([BAD])[0]
+    flood = learned(tmp_path / "flood", praise("mallory", 1_000, 10_000))
+    honest = learned(tmp_path / "honest", (e for name in ("ada", "bob", "cyd") for e in praise(name, 1, 1)))
+    flooded, voted = (believed(evidence).usage([BAD])[0] - before for evidence in (flood, honest))
+    assert sum(mass for key, mass in flood.usage.items() if key.content_hash == BAD) == 10_000 * 1_000_000
+    assert 0 < flooded < voted
+    # A cap of one observation: Beta(2 + 1, 2) against Beta(2 + 3, 2).
+    assert (flooded, voted) == (pytest.approx(3 / 5 - 1 / 2), pytest.approx(5 / 7 - 1 / 2))
+
+
+def test_the_cap_holds_across_partitions_and_days(tmp_path: Path) -> None:
+    """LRN-3, ARC-1: evidence of two partitions is added before it is capped."""
+    parts = [learned(tmp_path / str(part), praise("mallory", 3, 30)) for part in range(2)]
+    whole = believed(Evidence.sum(parts)).usage([BAD])[0]
+    assert whole == believed(parts[0]).usage([BAD])[0]
+
+
+def test_what_goes_beyond_a_days_allowance_is_kept_beside(tmp_path: Path) -> None:
+    """LRN-3: visible, exact, and read by nobody."""
+    settings = rules(limits__principal_daily=5.0)
+    evidence = learned(tmp_path, praise("mallory", 2, 20), settings)
+    masses = {True: 0, False: 0}
+    for key, mass in evidence.counts.items():
+        if key.parameter.endswith("relevance"):
+            masses[key.parameter.startswith("surplus.")] += mass
+    assert masses == {False: 5_000_000, True: 15_000_000}
+    within = learned(tmp_path / "five", praise("mallory", 1, 5))
+    scope = (SCOPE, SIGNALS)
+    assert believed(evidence).weights(*scope) == believed(within).weights(*scope)
+
+
+def ndcg(beliefs: Beliefs, collection: list[tuple[np.ndarray, np.ndarray, list[str]]]) -> float:
+    """Mean nDCG@10 of ranking every query's documents by the weights and usage that are believed."""
+    weights = beliefs.weights(SCOPE, SIGNALS)
+    by_signal = np.array([weights[signal].mean for signal in SIGNALS])
+    found = []
+    for signals, relevant, hashes in collection:
+        scores = np.column_stack([signals, beliefs.usage(hashes)]) @ by_signal
+        gains = relevant[np.argsort(-scores, kind="stable")][:10]
+        discounts = 1.0 / np.log2(np.arange(2, 12))
+        ideal = np.sort(relevant)[::-1][:10] @ discounts
+        found.append(gains @ discounts / ideal)
+    return float(np.mean(found))
+
+
+def test_a_flood_costs_others_next_to_nothing(tmp_path: Path) -> None:
+    """FBK-11: at most 0.01 nDCG@10 on a collection in which honest users have voted."""
+    rng = np.random.default_rng(3)
+    collection, events = [], []
+    for query in range(60):
+        relevant = (rng.random(20) < 0.25).astype(float)
+        relevant[rng.integers(20)] = 1.0
+        signals = np.clip(0.35 + 0.25 * relevant[:, None] + 0.2 * rng.standard_normal((20, 2)), 0.0, 1.0)
+        hashes = [f"{query:032x}{document:032x}" for document in range(20)]
+        collection.append((signals, relevant, hashes))
+        results = [
+            shown(
+                1 + place,
+                content_hash=hashes[place],
+                signals={"vector": float(signals[place, 0]), "lexical": float(signals[place, 1])},
+            )
+            for place in range(6)
+        ]
+        user = {"session_id": f"s{query}", "principal": f"user{query % 12}"}
+        events.append(impression(f"q{query}", results, **user))
+        for place in range(6):
+            facts = {"query_id": f"q{query}", "event_id": f"q{query}-{place}", **user}
+            verdict = explicit(1.0 if relevant[place] else -1.0, 1, **facts)
+            events.append(structs.replace(verdict, content_hash=hashes[place]))
+    flood = []
+    for number in range(1_000):
+        signals, relevant, hashes = collection[number % 60]
+        # What an attacker praises is what the search service showed, with the signals it had.
+        bad = min(np.flatnonzero(relevant == 0).tolist(), key=lambda place: float(signals[place].sum()))
+        values = {"vector": float(signals[bad, 0]), "lexical": float(signals[bad, 1])}
+        who = {"session_id": f"m{number}", "principal": "mallory"}
+        flood.append(impression(f"m{number}", [shown(1, content_hash=hashes[bad], signals=values)], **who))
+        for vote in range(10):
+            verdict = explicit(1.0, 1, query_id=f"m{number}", event_id=f"m{number}-{vote}", **who)
+            flood.append(structs.replace(verdict, content_hash=hashes[bad]))
+    # The sessions of one principal reach every partition, each of which grants an allowance.
+    everywhere = rules(limits__principal_daily=RULES.partitions * RULES.limits.principal_daily)
+    honest = learned(tmp_path / "honest", events, everywhere)
+    both = learned(tmp_path / "both", [*events, *flood], everywhere)
+    before, after = (ndcg(believed(evidence), collection) for evidence in (honest, both))
+    assert ndcg(believed(Evidence()), collection) < before
+    assert before - after <= 0.01, (before, after)
+
+
+def test_names_beyond_the_limit_share_one(tmp_path: Path) -> None:
+    """FBK-8: the first ones in the log's order are told apart, wherever batches begin."""
+    settings = {"limits__principals": 2, "limits__models": 1, "limits__agents": 1}
+    events = [
+        event
+        for name in ("ada", "bob", "cyd", "dan", "ada")
+        for event in (
+            impression(f"{name}-q", model=f"model-{name}", session_id=name, principal=name, event_id=f"{name}-i"),
+            explicit(query_id=f"{name}-q", session_id=name, principal=name, event_id=f"{name}-e"),
+        )
+    ]
+    found = [learned(tmp_path / str(size), events, rules(**settings, poll_records=size)) for size in (1, 3, 100)]
+    assert all(one == found[0] for one in found)
+    told_apart = {principal_fingerprint(name) for name in ("ada", "bob")}
+    assert {key.principal for key in found[0].usage} == {*told_apart, OVERFLOW}
+    assert {key.model for key in found[0].counts} == {"model-ada", OVERFLOW}

@@ -1,0 +1,76 @@
+"""FBK-12: sources that show and never tell, and sources that only praise; and what an operator watches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from pipelines.domain.events import AnyEvent
+from pipelines.feedback.metrics import prometheus, samples, standings_of, write_metrics
+from pipelines.feedback.updater import Updater
+from pipelines.serving.cli import weft
+from tests.support.feedback_events import BINS, RULES, explicit, impression, records
+from tests.support.feedback_source import FakeLog, FakeSource
+
+ANSWERS = RULES.sources.impressions
+
+
+def source(name: str, verdicts: int, *, blame_every: int = 0) -> Iterator[AnyEvent]:
+    """An agent that shows `ANSWERS` answers, and whose user judges the first few of them."""
+    for number in range(ANSWERS):
+        facts = {"session_id": name, "principal": f"user of {name}", "agent": name, "query_id": f"{name}-{number}"}
+        yield impression(**facts, event_id=f"{name}-{number}")
+        if number < verdicts:
+            signal = -1.0 if blame_every and number % blame_every == 0 else 1.0
+            yield explicit(signal, event_id=f"{name}-{number}-verdict", **facts)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    events = [*source("mute", 0), *source("fan", RULES.sources.verdicts), *source("fair", 30, blame_every=3)]
+    log = FakeLog.of(records([*events, b"{"]))
+    updater = Updater.open(FakeSource(log), tmp_path, [0], RULES, BINS)
+    while updater.step(0.0):
+        pass
+    write_metrics(tmp_path, updater.progress(), now=0.0)
+    updater.close()
+    return tmp_path
+
+
+def test_a_source_that_never_reports_is_flagged_and_so_is_one_that_only_praises(store: Path) -> None:
+    """FBK-12: the agent and the principal behind it; an ordinary source is not."""
+    _, sources = standings_of(store, RULES)
+    agents = {each.name: each for each in sources if each.kind == "agent"}
+    assert agents["mute"].flags == ("shows results and reports no outcome",)
+    assert agents["fan"].flags == ("reports only praise",)
+    assert agents["fair"].flags == ()
+    assert agents["fair"].seen["praise"] == 20 / ANSWERS
+    assert agents["fair"].expected["praise"] == RULES.sources.verdicts / (2 * ANSWERS)
+    assert sum(bool(each.flags) for each in sources if each.kind == "principal") == 2
+
+
+def test_status_says_so(store: Path) -> None:
+    """FBK-12: `weft feedback status`."""
+    told = CliRunner().invoke(weft, ["feedback", "status", "--store", str(store), "--json"])
+    assert told.exit_code == 0, told.output
+    flags = {each["name"]: each["flags"] for each in json.loads(told.stdout)["sources"] if each["kind"] == "agent"}
+    assert flags == {"mute": ["shows results and reports no outcome"], "fan": ["reports only praise"], "fair": []}
+    shown = CliRunner().invoke(weft, ["feedback", "status", "--store", str(store), "--prometheus"])
+    assert 'weft_feedback_dead_letters_total{partition="0",reason="undecodable"} 1' in shown.stdout
+
+
+def test_metrics_are_a_file_that_can_be_scraped(store: Path) -> None:
+    """FBK-12: lag from the high watermark, counts, reasons, age of the checkpoint, size."""
+    lines = (store / "logs/feedback.prom").read_text(encoding="utf-8").splitlines()
+    values = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    consumed = 3 * ANSWERS + RULES.sources.verdicts + 30 + 1
+    assert values['weft_feedback_lag_records{partition="0"}'] == "0"
+    assert values['weft_feedback_consumed_total{partition="0"}'] == str(consumed)
+    assert int(values['weft_feedback_state_bytes{partition="0"}']) > 0
+    assert values['weft_feedback_checkpoint_behind_records{partition="0"}'] == str(consumed)
+    standings, _ = standings_of(store, RULES)
+    assert "lag_records" not in prometheus(samples(store, standings, now=0.0))

@@ -1,0 +1,141 @@
+"""What sessions should come to, as plain dicts: written from the specification, with none of weft's code."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+Masses = Counter[tuple[str, str]]
+"""Micro-units by content hash and "positive" or "negative"."""
+
+OPEN = ("active", "suspended")
+
+
+@dataclass
+class ModelSession:
+    """One session that was started."""
+
+    phase: str
+    started: int
+    heard_ms: int
+    pending: Masses = field(default_factory=Counter)
+    settled: Masses = field(default_factory=Counter)
+    pending_events: int = 0
+    settled_events: int = 0
+
+
+@dataclass
+class ModelEvent:
+    """What the model needs to know of an event."""
+
+    kind: str  # "impression", "explicit" or a phase
+    event_id: str
+    session: str
+    at_ms: int
+    query: str = ""
+    content: str = ""
+    signal: float = 0.0
+
+
+@dataclass
+class Model:
+    """A partition: apply events one by one, `settle_clock` where a batch ends."""
+
+    idle_ms: int
+    suspended_ms: int
+    shared: Masses = field(default_factory=Counter)
+    sessions: dict[str, ModelSession] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
+    shown: set[tuple[str, str]] = field(default_factory=set)
+    early: dict[tuple[str, str], list[ModelEvent]] = field(default_factory=dict)
+    clock_ms: int = 0
+    duplicates: int = 0
+    version: int = 0
+    dropped: int = 0
+
+    def apply(self, event: ModelEvent) -> None:
+        self.clock_ms = max(self.clock_ms, event.at_ms)
+        if event.event_id in self.seen:
+            self.duplicates += 1
+            return
+        self.seen.add(event.event_id)
+        self.expire([event.session])
+        if event.session in self.sessions:
+            self.sessions[event.session].heard_ms = self.clock_ms
+        query = (event.session, event.query)
+        if event.kind == "impression":
+            self.shown.add(query)
+            self.credit(event)  # that it was shown is evidence, too, of no mass that is looked at here
+            for one in self.early.pop(query, []):
+                self.credit(one)
+        elif event.kind == "explicit":
+            if query in self.shown:
+                self.credit(event)
+            else:
+                self.early.setdefault(query, []).append(event)
+        else:
+            self.turn(event)
+
+    def settle_clock(self) -> None:
+        self.expire(list(self.sessions))
+
+    def expire(self, names: Iterable[str]) -> None:
+        for name in names:
+            session = self.sessions.get(name)
+            if session is None or session.phase not in OPEN:
+                continue
+            limit = self.suspended_ms if session.phase == "suspended" else self.idle_ms
+            if self.clock_ms - session.heard_ms > limit:
+                self.drop(session, "expired")
+
+    def credit(self, event: ModelEvent) -> None:
+        mass = Counter(
+            {(event.content, "positive" if event.signal > 0 else "negative"): round(abs(event.signal) * 10**6)}
+        )
+        session = self.sessions.get(event.session)
+        if session is None:
+            self.shared += mass
+        elif session.phase in OPEN:
+            session.pending += mass
+            session.pending_events += 1
+        elif session.phase == "completed":
+            self.shared += mass
+            session.settled += mass
+            session.settled_events += 1
+        else:
+            self.dropped += 1
+
+    def turn(self, event: ModelEvent) -> None:
+        session = self.sessions.get(event.session)
+        is_open = session is not None and session.phase in OPEN
+        if event.kind in {"start", "resume"}:
+            if session is None:
+                self.sessions[event.session] = ModelSession("active", self.clock_ms, self.clock_ms)
+            else:
+                session.started = session.started if is_open else self.clock_ms
+                session.phase = "active"
+        elif session is None:
+            return
+        elif event.kind == "suspend" and is_open:
+            session.phase = "suspended"
+        elif event.kind == "complete" and is_open:
+            self.shared += session.pending
+            session.settled += session.pending
+            session.settled_events += session.pending_events
+            session.pending, session.pending_events = Counter(), 0
+            session.phase = "completed"
+            self.version += 1
+        elif event.kind == "abandon" and is_open:
+            self.drop(session, "abandoned")
+        elif event.kind == "unlearn":
+            self.drop(session, "unlearned")
+            self.version += session.settled_events > 0
+            self.shared -= session.settled
+            self.dropped += session.settled_events
+            session.settled, session.settled_events = Counter(), 0
+
+    def drop(self, session: ModelSession, phase: str) -> None:
+        self.dropped += session.pending_events
+        session.pending, session.pending_events = Counter(), 0
+        session.phase = phase

@@ -1,0 +1,83 @@
+"""A store whose partitions are fed event by event: what a project's updaters would make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.domain.events import AnyEvent
+from pipelines.feedback.overlays import PENDING
+from pipelines.feedback.pipeline import consume
+from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.snapshot import publish_snapshot
+from pipelines.feedback.state import PartitionReport, PartitionState
+from pipelines.feedback.updater import partition_folder
+from pipelines.learning.evidence import Evidence
+from pipelines.runtime.log import LogFacts
+from tests.support.feedback_events import BINS, RULES, explicit, impression, records, session
+
+FACTS = LogFacts("weft.feedback", "one", 1)
+
+
+class Partition:
+    """A partition's store, fed event by event, as an updater that can be killed would."""
+
+    def __init__(
+        self, store: Path, settings: FeedbackSettings = RULES, *, partition: int = 0, partitions: int = 1
+    ) -> None:
+        self.settings = settings
+        self._facts = LogFacts("weft.feedback", "one", partitions)
+        self._place = (partition_folder(store, partition), partition)
+        self.catalog = Catalog(store)
+        self.open()
+
+    def open(self) -> None:
+        """Claim the store: whoever held it before is fenced."""
+        self.state = PartitionState(*self._place, self.settings)
+        self.state.claim(self._facts, log_start=0)
+
+    def feed(self, events: Sequence[AnyEvent], *, cuts: bool = True) -> None:
+        """One transaction per event, or one for all."""
+        first = self.report.next_offset
+        lain = [record._replace(offset=first + record.offset) for record in records(events)]
+        for batch in [[record] for record in lain] if cuts else [lain]:
+            consume(batch, self._facts, self.state, self.settings, BINS)
+
+    def publish(self) -> None:
+        """What the updater does about every second."""
+        publish_snapshot(self.state)
+
+    @property
+    def report(self) -> PartitionReport:
+        return self.state.report()
+
+    @property
+    def shared(self) -> Evidence:
+        return self.state.evidence()
+
+    def overlay(self, session_id: str, kind: int = PENDING) -> Evidence:
+        return self.state.overlay(session_id, kind)
+
+
+def phase(name: str, session_id: str = "s1", **changes: Any) -> AnyEvent:
+    return session(name, **{"event_id": f"{session_id}-{name}", "session_id": session_id, **changes})
+
+
+def judged(
+    session_id: str = "s1", signal: float = 1.0, rank: int = 1, query: str = "q1", **changes: Any
+) -> list[AnyEvent]:
+    """An answer, and a verdict on it."""
+    shared = {"session_id": session_id, **changes}
+    return [
+        impression(query, event_id=f"{session_id}-{query}-shown", **shared),
+        explicit(signal, rank, query_id=query, event_id=f"{session_id}-{query}-judged", **shared),
+    ]
+
+
+def alone(folder: Path, events: Sequence[AnyEvent]) -> Evidence:
+    """What events come to in a partition that saw nothing else."""
+    partition = Partition(folder)
+    partition.feed(events)
+    return partition.shared

@@ -1,0 +1,112 @@
+"""An updater as a process of its own, to be killed; and what it leaves behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kafka import KafkaConsumer, TopicPartition
+
+from pipelines.settings import Settings
+from tests.support.feedback_fold import Folded, digest_of_stores, fold_log
+
+ROOT = Path(__file__).resolve().parents[2]
+PARTITIONS = 4
+NOON = int(time.time() // 86_400 * 86_400 + 43_200) * 1000 - 86_400_000
+"""Noon of yesterday, in milliseconds: the time of every record, so that windows and clocks stay out of play."""
+
+# Small batches make many commits, so that kills fall into and between them.
+_PACED = ("--set", "feedback.poll_records=5", "--set", "feedback.publish_every_s=0.02")
+_CHECKPOINTS = ("--set", "feedback.checkpoint_records=500")
+
+
+def command(store: Path, bootstrap: str, *more: str, program: Sequence[str] = ("-m", "jobs.update")) -> list[str]:
+    return [sys.executable, *program, "--local", "--store", str(store), "--bootstrap", bootstrap, *more]
+
+
+def start(store: Path, bootstrap: str, *program: str) -> subprocess.Popen[bytes]:
+    arguments = command(store, bootstrap, *_PACED, *_CHECKPOINTS, program=program or ("-m", "jobs.update"))
+    return subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def kill(updater: subprocess.Popen[bytes]) -> None:
+    """End it without a word; it may have ended already."""
+    if updater.poll() is None:
+        os.kill(updater.pid, signal.SIGKILL)
+    updater.communicate()
+
+
+def await_claims(updater: subprocess.Popen[bytes], store: Path, before: int) -> None:
+    """Wait until it owns all partitions."""
+    while epochs(store) < before + PARTITIONS:
+        assert updater.poll() is None, updater.stderr and updater.stderr.read().decode()
+        time.sleep(0.02)
+
+
+def catch_up(store: Path, bootstrap: str) -> dict[str, Any]:
+    """Let one last updater consume everything; its report."""
+    arguments = command(store, bootstrap, "--until-caught-up", "--json")
+    run = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    summary: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
+    return summary
+
+
+def whole_log(bootstrap: str, topic: str, at_least: int) -> list[list[bytes | None]]:
+    """Values of every partition up to where the log ends."""
+    consumer = KafkaConsumer(bootstrap_servers=bootstrap, group_id=None, enable_auto_commit=False)
+    places = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
+    consumer.assign(places)
+    values: list[list[bytes | None]] = [[] for _ in places]
+    for place in places:
+        consumer.seek(place, 0)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        for place, records in consumer.poll(timeout_ms=500).items():
+            values[place.partition] += [record.value for record in records]
+        ends = [consumer.highwater(place) for place in places]
+        there = [end is not None and consumer.position(place) >= end for place, end in zip(places, ends, strict=True)]
+        if all(there) and sum(map(len, values)) >= at_least:
+            break
+    consumer.close()
+    return values
+
+
+def folded(values: list[list[bytes | None]], settings: Settings) -> Folded:
+    """What an independent reading of a log comes to, under the settings' weights."""
+    weights = settings.feedback.credit.model_dump()
+    weights["principal_daily"] = settings.feedback.limits.principal_daily
+    return fold_log(values, bins=settings.learning.relevance_bins, weights=weights)
+
+
+def require_the_same_bits(store: Path, summary: dict[str, Any], expected: Folded) -> None:
+    assert digest_of_stores((store / "updaters").iterdir()) == expected.digest()
+    fates = ("applied", "duplicate", "dead_lettered", "late")
+    assert {name: summary[name] for name in fates} == {name: expected.fates[name] for name in fates}
+    assert summary["consumed"] == sum(expected.fates.values())
+    assert summary["balanced"]
+
+
+def epochs(store: Path) -> int:
+    return sum(column(store, "epoch"))
+
+
+def consumed(store: Path) -> int:
+    return sum(column(store, "consumed"))
+
+
+def column(store: Path, name: str) -> list[int]:
+    found = []
+    for path in (store / "updaters").glob("*/state.sqlite"):
+        with contextlib.suppress(sqlite3.OperationalError), contextlib.closing(sqlite3.connect(path)) as connection:
+            found += [row[0] for row in connection.execute(f"select {name} from progress")]
+    return found
