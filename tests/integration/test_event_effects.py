@@ -64,8 +64,9 @@ def world(broker: EmbeddedBroker, tmp_path: Path) -> Iterator[World]:
 
 def reviewed(confidence: float, *, good: bool, times: int, agent: str = "coder") -> Send:
     def send(producer: FeedbackProducer) -> None:
-        for user in range(times):
-            producer.review("s1", CODE, confidence=confidence, good=good, principal=f"user {user}", agent=agent)
+        for number in range(times):  # by many: one alone may move parameters by some observations a day only
+            reviewer = f"reviewer-{number}"
+            producer.review("s1", CODE, confidence=confidence, good=good, principal=reviewer, agent=agent)
 
     return send
 
