@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import psutil
 import pyarrow.parquet as pq
 import pytest
 
@@ -150,10 +151,18 @@ def test_bombs_are_cut_into_windows_and_good_files_properly(tmp_path: Path) -> N
     assert outcome.skipped == 0
 
 
+def _processor_s() -> float:
+    """Processor time of this process and all that it started: on a busy machine the clock tells nothing of a file."""
+    times = os.times()
+    living = [child.cpu_times() for child in psutil.Process().children(recursive=True)]
+    ended = times.children_user + times.children_system
+    return times.user + times.system + ended + sum(child.user + child.system for child in living)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(BOMBS))
 def test_no_file_costs_more_than_its_share(tmp_path: Path, name: str) -> None:
-    """ING-3: at most 10 s a file with the shipped limits; it is indexed all the same, and so is the one beside it."""
+    """ING-3: at most 10 s of a processor with the shipped limits; it is indexed all the same, as is its neighbour."""
     root = tmp_path / "tree"
     root.mkdir()
     (root / "good.py").write_text("def good():\n    return 1\n")
@@ -162,9 +171,9 @@ def test_no_file_costs_more_than_its_share(tmp_path: Path, name: str) -> None:
     worker = ReadAndChunk(Reading(plan.ingest, prior_sizes(plan.chunking, plan.priors), plan.embedding, None))
     items = list_items(root, plan.ingest)
     worker.work(Unit(0, [item for item in items if item.uri.endswith("good.py")]))  # starts the child
-    begun = time.monotonic()
+    begun = _processor_s()
     unit = worker.work(Unit(1, items))
-    assert time.monotonic() - begun < PER_FILE_S
+    assert _processor_s() - begun < PER_FILE_S
     documents = {row["uri"].rpartition("/")[2].partition("#")[0] for row in unit.tables["documents"].to_pylist()}
     assert documents == {"good.py", name}
     assert {row["reason"] for row in unit.tables["rejected"].to_pylist()} <= NOTED
