@@ -115,7 +115,7 @@ def test_killed_at_fifty_named_instants_the_evidence_has_the_same_bits(tmp_path:
     """FBK-5, ARC-3: inside claims, transactions, commits, snapshots and checkpoints."""
     died: Counter[str] = Counter()
     with loop(tmp_path, 60) as world:
-        while died.total() < 50:
+        while died.total() < kills(default=50):
             world.grow()
             name = NAMES[died.total() % len(NAMES)]
             nth = world.rng.randint(1, 4)
