@@ -56,8 +56,8 @@ eval: setup ## measure retrieval on every collection under WEFT_DATA
 	$(BIN)/python -m pytest -m "slow and data" -s tests/evaluation
 
 .PHONY: bench-ingest
-bench-ingest: $(BENCH)/.installed ## measure ingestion beside its own models, Haystack and LlamaIndex, in 20 minutes
-	$(BIN)/python -m pytest -m slow -s tests/bench/test_ingest_throughput.py
+bench-ingest: $(BENCH)/.installed ## measure ingestion beside its own models, Haystack and LlamaIndex, in 40 minutes
+	$(BIN)/python -m pytest -m slow -s tests/bench/test_ingest_throughput.py tests/bench/test_ingest_memory.py
 
 # The others' packages come on top of this project's environment, so that all share one torch, and none of it changes.
 $(BENCH)/.installed: $(STAMP) infra/python/bench.txt
@@ -68,7 +68,7 @@ $(BENCH)/.installed: $(STAMP) infra/python/bench.txt
 	@touch $@
 
 .PHONY: crash
-crash: setup ## kill the updater at many random points and compare the bits
+crash: setup ## kill ingestion and the updater at many random points and compare the bits
 	$(BIN)/python -m pytest -m "slow and crash" -s tests/crash
 
 .PHONY: bench-feedback

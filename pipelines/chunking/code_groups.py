@@ -89,7 +89,8 @@ def groups_of(tree: Tree, items: Sequence[Item], previous: int) -> list[Group]:
                 groups[-1][1].append(item)
             else:
                 groups.append((start if header is None else header, [item], definition, headed))
-            header, headed, running = None, False, definition is None
+            # What a definition ends with, such as a semicolon, makes it no run that others could join.
+            header, headed, running = None, False, definition is None and groups[-1][2] is None
         floor = tree.next_line(item.end, floor)
     return [Group(start, tuple(joined), definition, heads) for start, joined, definition, heads in groups]
 

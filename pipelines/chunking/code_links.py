@@ -126,7 +126,7 @@ def _captured(tree: Tree, capture: str) -> Iterator[tuple[int, str]]:
         covered = end
         if capture == "invoked" and (parent := node.parent) is not None:
             start = parent.start_byte
-        name = dotted(source[max(start, end - LONGEST_NAME) : end])
+        name = dotted(source[max(start, end - LONGEST_NAME) : end]).rstrip(".")  # `p.operator->` names `p.operator`
         if name and source[max(0, start - 2) : start].endswith((b"::", b".", b"->")):
             name = f".{name.removeprefix('.')}"
         if name:

@@ -121,8 +121,9 @@ def _filled(weights: Sequence[int], first: int, budget: int) -> int:
 
 def _overlapping(cuts: Cuts, weights: Sequence[int], span: tuple[int, int], *, budget: int, overlap: int) -> int:
     first, last = span
-    # The next window holds at least one new piece, so its repeated part must leave room for that.
-    allowed = min(overlap, budget - weights[last])
+    # The next window holds at least one new piece, so its repeated part must leave room for that; and where a context
+    # takes most of the room, it must not leave so little that every window repeats the one before.
+    allowed = min(overlap, budget // 2, budget - weights[last])
     start, repeated = last, 0
     while (
         start > first + 1

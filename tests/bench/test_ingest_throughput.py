@@ -19,7 +19,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from sentence_transformers import SentenceTransformer
@@ -42,8 +41,6 @@ FILES = 260  # modules of the standard library: some 15,000 chunks, beside which
 FILES_WITH_ENTITIES = 120  # entities cost twice as much as vectors
 UNCHANGED = 0.05  # of the first run's time is what a run may take that finds nothing new
 RECORDS = 3_000  # two minutes of the slower ones: beside them, seconds of starting count little
-MEMORY_RECORDS = 2_000
-TENFOLD = 10
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 Line = Callable[[str, str, float, str], None]
@@ -139,20 +136,6 @@ def test_documents_per_second_beside_others(line: Line, tmp_path: Path, abstract
         assert found["seconds"] / seconds >= 2.0
 
 
-def test_memory_does_not_grow_with_the_corpus(line: Line, tmp_path: Path) -> None:
-    """ING-24: the driver's peak for a corpus ten times as large."""
-    peaks = []
-    for times in (1, TENFOLD):
-        corpus = tmp_path / f"corpus{times}.jsonl"
-        corpus.write_text("".join(made_up(number) for number in range(MEMORY_RECORDS * times)), encoding="utf-8")
-        store = tmp_path / f"of-{times}" / "store"
-        store.parent.mkdir()
-        found = told(Path(sys.executable), RIVALS / "peak_memory.py", str(corpus), str(store))
-        peaks.append(found["peak_mib"])
-    line("driver's peak, ten times the corpus", f"{peaks[0]:.0f} → {peaks[1]:.0f} MiB", peaks[1] / peaks[0], "<= 1.20")
-    assert peaks[1] / peaks[0] <= 1.2
-
-
 @pytest.fixture(scope="module")
 def cluster_of_all_cores() -> Iterator[None]:
     """A local cluster that knows how many cores there are."""
@@ -171,13 +154,6 @@ def settings_with(*assignments: str) -> Settings:
 
 def text_of(record: dict[str, str]) -> str:
     return f"{record.get('title', '')}\n\n{record['text']}".strip()
-
-
-def made_up(number: int) -> str:
-    words = np.random.default_rng(number).integers(0, 5_000, 120)
-    return (
-        json.dumps({"_id": str(number), "title": f"t{number}", "text": " ".join(f"w{word}" for word in words)}) + "\n"
-    )
 
 
 def a_tree(folder: Path, files: int) -> Path:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import multiprocessing
 import os
@@ -16,6 +15,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -25,10 +26,16 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.ingestion.report import Outcome, Progress
 from pipelines.runtime.stages import ON_CLUSTER
 from tests.conftest import ROOT
-from tests.support.ingest_process import Point, busy_workers, run, run_and_die
+from tests.support.ingest_process import Point, run, run_and_die, workers_titled
 from tests.support.ingestion import a_tree
 
 FILES = 40
+WORKERS = {  # Ray's titles of those that work in each phase: stages, mergers of tables, writers of indexes
+    "reading and embedding": "MapWorker",
+    "merging tables": "on_a_worker",
+    "building indexes": "on_a_worker",
+}
+LONGEST_DELAY_S = {"reading and embedding": 1.5, "merging tables": 0.1, "building indexes": 0.5}
 PHASES = ("reading and embedding", "merging tables", "building indexes", "publishing")
 
 
@@ -117,35 +124,45 @@ def test_any_worker_killed_at_many_points_changes_nothing(
 ) -> None:
     """ING-24: readers, extractors, encoders, table mergers and Lucene writers die, and are replaced unseen."""
     rng = random.Random(seed())
-    wanted, titles = kills(default=20), []
+    wanted, killed = kills(default=20), Counter[str]()
     for number in range(3 * wanted):
-        store = tmp_path / str(number)
-        reached, victim = threading.Event(), rng.choice(PHASES[:3])
+        # The phase that was met least often, so that each has its share.
+        victim = min(WORKERS, key=lambda phase: killed[phase])
+        reached, delay_s = threading.Event(), rng.uniform(0.0, LONGEST_DELAY_S[victim])
 
-        def kill_one(reached: threading.Event = reached, delay_s: float = rng.uniform(0.0, 1.5)) -> None:
+        def kill_one(victim: str = victim, reached: threading.Event = reached, delay_s: float = delay_s) -> None:
             reached.wait()
+            busy = _await(lambda: workers_titled(psutil.Process(), WORKERS[victim]))
             time.sleep(delay_s)
-            if workers := busy_workers(psutil.Process()):
-                worker = rng.choice(workers)
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    titles.append(worker.cmdline()[0])
-                    worker.kill()
+            still = [worker for worker in busy if worker in workers_titled(psutil.Process(), WORKERS[victim])]
+            if still:
+                rng.choice(still).kill()
+                killed[victim] += 1
 
         killer = threading.Thread(target=kill_one, daemon=True)
         killer.start()
 
-        def watch(progress: Progress, reached: threading.Event = reached, victim: str = victim) -> None:
+        def watch(progress: Progress, victim: str = victim, reached: threading.Event = reached) -> None:
             if progress.phase == victim:
                 reached.set()
 
+        store = tmp_path / str(number)
         outcome = run(source, store, watch, ON_CLUSTER)
         killer.join(timeout=10)
         assert outcome.content_hash == undisturbed[0].content_hash
         assert_whole(store, expected=outcome.content_hash)
-        if len(titles) >= wanted:
+        if killed.total() >= wanted:
             break
-    sys.stdout.write(f"killed {len(titles)} workers: {sorted(set(titles))}\n")
-    assert len(titles) >= wanted
+    sys.stdout.write(f"killed while {dict(killed)}\n")
+    assert killed.total() >= wanted
+    assert min(killed[phase] for phase in WORKERS) >= wanted // 5
+
+
+def _await(find: Callable[[], list[psutil.Process]]) -> list[psutil.Process]:
+    deadline = time.monotonic() + 5.0
+    while not (found := find()) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    return found
 
 
 @pytest.mark.slow

@@ -64,8 +64,9 @@ def world(broker: EmbeddedBroker, tmp_path: Path) -> Iterator[World]:
 
 def reviewed(confidence: float, *, good: bool, times: int, agent: str = "coder") -> Send:
     def send(producer: FeedbackProducer) -> None:
-        for _ in range(times):
-            producer.review("s1", CODE, confidence=confidence, good=good, principal=ADA, agent=agent)
+        for number in range(times):  # by many: one alone may move parameters by some observations a day only
+            reviewer = f"reviewer-{number}"
+            producer.review("s1", CODE, confidence=confidence, good=good, principal=reviewer, agent=agent)
 
     return send
 
@@ -87,8 +88,9 @@ def test_accuracy_moves_freshness(world: World) -> None:
 
     def found(accurate: bool) -> Send:
         def send(producer: FeedbackProducer) -> None:
-            for _ in range(20):
-                producer.accuracy("s1", CODE, age_hours=100.0, accurate=accurate, principal=ADA, content_hash=HASHES[1])
+            for user in range(20):
+                of = {"principal": f"user {user}", "content_hash": HASHES[1]}
+                producer.accuracy("s1", CODE, age_hours=100.0, accurate=accurate, **of)
 
         return send
 
@@ -105,7 +107,9 @@ def test_model_quality_moves_the_turn_of_hand_off(world: World) -> None:
 
     def tiring(producer: FeedbackProducer) -> None:
         for turn in range(1, 41):
-            producer.model_quality("s1", "small", turn=turn, quality=0.9 if turn < 20 else 0.3, principal=ADA)
+            producer.model_quality(
+                "s1", "small", turn=turn, quality=0.9 if turn < 20 else 0.3, principal=f"user {turn}"
+            )
 
     before, after = world.believed_after(), world.believed_after(tiring)
     assert before.reported.quality("small").hand_off(0.6, horizon=60) is None
@@ -119,9 +123,9 @@ def test_trust_moves_the_signal_that_searches_read(world: World) -> None:
     """FBK-1 trust, LRN-10: refuted blogs are trusted less, by the model they failed most of all; papers are not."""
 
     def verified(producer: FeedbackProducer) -> None:
-        for _ in range(20):
-            producer.trust("s1", "blog", verified=False, principal=ADA, model="small")
-            producer.trust("s1", "paper", verified=True, principal=ADA, model="small")
+        for user in range(20):  # what one of them may say in a day is limited
+            producer.trust("s1", "blog", verified=False, principal=f"user {user}", model="small")
+            producer.trust("s1", "paper", verified=True, principal=f"user {user}", model="small")
 
     def trusted(beliefs: Beliefs, source: str, model: str = "small") -> float:
         place = a_place("a.md", "text", metadata={"source_type": source})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import tempfile
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from pipelines.domain.events import AnyEvent
 from pipelines.domain.ids import SessionId, content_hash
+from pipelines.feedback.overlays import PENDING, SETTLED
 from pipelines.learning.evidence import Evidence
 from tests.support.feedback_events import explicit, impression, shown
 from tests.support.session_store import Partition, alone, judged, phase
@@ -67,6 +69,34 @@ def test_unlearning_any_sessions_equals_never_having_seen_them(
         others = [event for name in NAMES if name not in unlearned for event in said(name, said_by[name])]
         assert left == alone(Path(folder, "b"), others)
         assert left.digest() == alone(Path(folder, "c"), others).digest()
+
+
+TURNS = ("speak", "speak", "start", "resume", "suspend", "complete", "complete", "abandon", "unlearn")
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    turns=st.lists(st.sampled_from(TURNS), min_size=3, max_size=12),
+    cuts=st.sets(st.integers(1, 11), max_size=3),
+)
+def test_where_batches_begin_changes_nothing_for_a_session(turns: list[str], cuts: set[int]) -> None:
+    """ARC-3, LRN-15: several lives of a session in one batch, or each phase in a batch of its own."""
+    events: list[list[AnyEvent]] = [
+        judged("ada", 1.0, query=f"q{number}") if turn == "speak" else [phase(turn, "ada", event_id=f"turn {number}")]
+        for number, turn in enumerate(["start", *turns])
+    ]
+    edges = [0, *sorted(cuts), len(events)]
+    with tempfile.TemporaryDirectory() as folder:
+        slow, fast = Partition(Path(folder, "slow")), Partition(Path(folder, "fast"))
+        slow.feed([event for some in events for event in some])
+        for begin, end in pairwise(edges):
+            if batch := [event for some in events[begin:end] for event in some]:
+                fast.feed(batch, cuts=False)
+        assert fast.shared == slow.shared
+        for kind in (PENDING, SETTLED):
+            assert fast.overlay("ada", kind) == slow.overlay("ada", kind)
+        assert [fast.report.version, fast.report.dropped] == [slow.report.version, slow.report.dropped]
+        assert fast.state.sessions() == slow.state.sessions()
 
 
 class Project:

@@ -10,5 +10,5 @@ from tests.support.session_machine import SessionMachine
 
 TestSessions = SessionMachine.TestCase
 TestSessions.settings = settings(
-    max_examples=20, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import resource
 import signal
 import sys
 import threading
@@ -21,9 +21,6 @@ from pipelines.runtime.cluster import connect
 from pipelines.runtime.stages import HERE, ON_CLUSTER, Executor
 from pipelines.settings import load_settings
 from tests.support.ingestion import SLOW, WORDS, a_plan
-
-NO_WORKERS = ("IDLE", "DashboardAgent", "RuntimeEnvAgent")
-"""Idle processes, and those without which a node is lost, and a driver with it."""
 
 WAYS = ("index.shards=3", "extraction.enabled=true")
 
@@ -58,16 +55,13 @@ def killing(point: Point) -> Watch:
     return watch
 
 
-def busy_workers(process: psutil.Process) -> list[psutil.Process]:
-    """Ray's workers below a process that are at work."""
+def workers_titled(process: psutil.Process, title: str) -> list[psutil.Process]:
+    """Ray's workers below a process that are at work of that title."""
     found = []
     for child in process.children(recursive=True):
-        try:
-            title = " ".join(child.cmdline())
-        except (psutil.NoSuchProcess, psutil.ZombieProcess):
-            continue
-        if title.startswith("ray::") and not any(name in title for name in NO_WORKERS):
-            found.append(child)
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+            if " ".join(child.cmdline()).startswith(f"ray::{title}"):
+                found.append(child)
     return found
 
 
@@ -104,6 +98,12 @@ def on_several_nodes(source: Path, store: Path, delay_s: float) -> tuple[Outcome
     return outcome, left
 
 
+def peak_mb() -> float:
+    """The most memory this program has held; `getrusage` would tell that of the program that started it, if larger."""
+    (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:")]
+    return int(line.split()[1]) / 1024
+
+
 def main(kind: str, source: str, store: str, *numbers: str) -> None:
     if kind == "nodes":
         outcome, left = on_several_nodes(Path(source), Path(store), float(numbers[0]))
@@ -111,8 +111,7 @@ def main(kind: str, source: str, store: str, *numbers: str) -> None:
         return
     if kind == "memory":
         outcome = on_own_cluster(Path(source), Path(store), None, encoder=WORDS)
-        peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        sys.stdout.write(json.dumps({"documents": outcome.documents, "peak_mb": peak_kib / 1024}) + "\n")
+        sys.stdout.write(json.dumps({"documents": outcome.documents, "peak_mb": peak_mb()}) + "\n")
         return
     point = Point(int(numbers[0]), float(numbers[1])) if numbers else None
     outcome = on_own_cluster(Path(source), Path(store), point)

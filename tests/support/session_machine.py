@@ -33,8 +33,9 @@ SETTINGS = rules(
     time__session_suspended_s=1_200.0,
     time__session_kept_s=10.0**9,
 )
-SESSIONS = ("ada", "bob", "cyd", "dan")
-PHASES = ("start", "start", "suspend", "resume", "complete", "complete", "abandon", "unlearn")
+PHASES = ("start", "suspend", "resume", "complete", "complete", "complete", "abandon", "unlearn")
+THEN = st.sampled_from(("nothing", "commit", "publish", "publish"))
+names = st.sampled_from(("ada", "bob", "cyd"))
 
 
 def masses(evidence: Evidence) -> Masses:
@@ -65,15 +66,12 @@ class SessionMachine(RuleBasedStateMachine):
     def publish_first(self) -> None:
         self.publish()
 
-    # Producers.
+    # Producers; what they sent is read at once more often than not, since a search can tell nothing before.
 
     @rule(
-        name=st.sampled_from(SESSIONS),
-        signal=st.sampled_from([1.0, -1.0, 0.3]),
-        content=st.integers(1, 3),
-        early=st.booleans(),
+        name=names, signal=st.sampled_from([1.0, -1.0, 0.3]), content=st.integers(1, 3), early=st.booleans(), then=THEN
     )
-    def feedback(self, name: str, signal: float, content: int, early: bool) -> None:
+    def speak(self, name: str, signal: float, content: int, early: bool, then: str) -> None:
         """An answer and a verdict on it, in either order."""
         self.queries += 1
         query = f"q{self.queries}"
@@ -83,28 +81,40 @@ class SessionMachine(RuleBasedStateMachine):
         judged = ModelEvent("explicit", verdict.event_id, name, self.now, query, HASHES[content], signal)
         pair: list[tuple[AnyEvent, ModelEvent]] = [(answer, asked), (verdict, judged)]
         self.log += reversed(pair) if early else pair
+        self.read_on(then)
 
-    @rule(name=st.sampled_from(SESSIONS), phase=st.sampled_from(PHASES))
-    def turn(self, name: str, phase: str) -> None:
+    @rule(name=names, phase=st.sampled_from(PHASES), then=THEN)
+    def turn(self, name: str, phase: str, then: str) -> None:
         event = session(phase, **self.stamp(name))
         self.log.append((event, ModelEvent(phase, event.event_id, name, self.now)))
+        self.read_on(then)
 
-    @rule(name=st.sampled_from(SESSIONS))
-    def whole_session(self, name: str) -> None:
-        """So that merges are common."""
-        self.turn(name, "start")
-        self.feedback(name, 1.0, 1, False)
-        self.turn(name, "complete")
+    @rule(name=names, signal=st.sampled_from([1.0, -1.0]), content=st.integers(1, 3), then=THEN)
+    def begin(self, name: str, signal: float, content: int, then: str) -> None:
+        """A session starts, and learns something."""
+        self.turn(name, "start", "nothing")
+        self.speak(name, signal, content, False, then)
 
-    @rule(back=st.integers(1, 8))
-    def retry(self, back: int) -> None:
+    @rule(name=names, phases=st.lists(st.sampled_from(("start", *PHASES)), min_size=2, max_size=5), then=THEN)
+    def burst(self, name: str, phases: list[str], then: str) -> None:
+        """Several lives of a session in one batch, and something learned in each."""
+        for phase in phases:
+            self.turn(name, phase, "nothing")
+            self.speak(name, 1.0, 1, False, "nothing")
+        self.read_on(then)
+
+    @rule(back=st.integers(1, 8), then=THEN)
+    def retry(self, back: int, then: str) -> None:
         """A producer that was not answered sends an event once more."""
         if len(self.log) >= back:
             self.log.append(self.log[-back])
+        self.read_on(then)
 
-    @rule(seconds=st.sampled_from([1, 300, 601, 1_201]))
-    def wait(self, seconds: int) -> None:
+    @rule(seconds=st.sampled_from([1, 300, 601, 1_201]), name=names)
+    def wait(self, seconds: int, name: str) -> None:
+        """Silence, until somebody says something."""
         self.now += seconds * 1_000
+        self.turn(name, "suspend", "commit")
 
     # The updater.
 
@@ -139,6 +149,7 @@ class SessionMachine(RuleBasedStateMachine):
             if one.phase in OPEN
         }
         self.published = (copy.copy(self.model.shared), open_sessions)
+        self.query()
 
     @rule()
     def crash_inside_a_publish(self) -> None:
@@ -150,17 +161,18 @@ class SessionMachine(RuleBasedStateMachine):
 
     # Searches, and what must hold.
 
-    @rule(name=st.sampled_from(SESSIONS))
-    def query(self, name: str) -> None:
+    @rule()
+    def query(self) -> None:
         """A search of a session reads base at its fork + its overlay; every other one reads what all share."""
         catalog = self.partition.catalog
         shared, open_sessions = self.published
-        found = catalog.listing().find(SessionId(name))
-        assert (found is not None) == (name in open_sessions)
-        assert masses(catalog.live_evidence()) == shared
-        if found is not None:
-            base, pending = open_sessions[name]
-            assert masses(catalog.bases.read(found.base).evidence) == base
+        assert masses(catalog.live_evidence()) == +shared
+        listing = catalog.listing()
+        assert set(listing) == set(open_sessions)
+        for name, (base, pending) in open_sessions.items():
+            found = listing.find(SessionId(name))
+            assert found is not None
+            assert masses(catalog.bases.read(found.base).evidence) == +base
             assert masses(found.overlay) == pending
 
     @invariant()
@@ -187,6 +199,12 @@ class SessionMachine(RuleBasedStateMachine):
         once.state.close()
         self.partition.state.close()
         shutil.rmtree(self.folder)
+
+    def read_on(self, then: str) -> None:
+        if then != "nothing":
+            self.commit(len(self.log))
+        if then == "publish":
+            self.publish()
 
     def stamp(self, name: str) -> dict[str, object]:
         self.now += 1
