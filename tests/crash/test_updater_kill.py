@@ -143,7 +143,7 @@ def test_a_zombie_is_fenced_twenty_times(tmp_path: Path) -> None:
             before = epochs(world.store)
             zombie = start(world.store, world.bootstrap)
             await_claims(zombie, world.store, before)
-            # It falls asleep between transactions: in one, it would hold the store until it wakes, and nobody takes over.
+            # It falls asleep between transactions: in one, it would hold the store, and nobody could take over.
             while consumed(world.store) < world.sent:
                 time.sleep(0.05)
             time.sleep(0.5)
