@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+import gc
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pipelines.domain.errors import BrokerUnavailableError, InvalidEventError
 from pipelines.feedback.codec import decode
@@ -59,9 +61,22 @@ def consume(
     records: Sequence[Record], facts: LogFacts, state: PartitionState, rules: FeedbackSettings, bins: Bins
 ) -> None:
     """Apply one batch of one partition: all of it, or, when anything fails, nothing."""
-    arrivals = [_arrived(record, rules.limits.event_bytes) for record in records]
-    with state.batch(facts, records[0].offset, arrivals) as batch:
-        batch.commit(fold(batch.known, arrivals, rules, bins))
+    with _collecting_later():
+        arrivals = [_arrived(record, rules.limits.event_bytes) for record in records]
+        with state.batch(facts, records[0].offset, arrivals) as batch:
+            batch.commit(fold(batch.known, arrivals, rules, bins))
+
+
+@contextlib.contextmanager
+def _collecting_later() -> Iterator[None]:
+    """Leave cyclic garbage where it is for one batch, which makes none: looking for it takes a quarter of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _arrived(record: Record, max_bytes: int) -> Arrival:

@@ -26,7 +26,7 @@ NOON = int(time.time() // 86_400 * 86_400 + 43_200) * 1000 - 86_400_000
 
 # Small batches make many commits, so that kills fall into and between them.
 _PACED = ("--set", "feedback.poll_records=5", "--set", "feedback.publish_every_s=0.02")
-_CHECKPOINTS = ("--set", "feedback.checkpoint_records=500")
+_CHECKPOINTS = ("--set", "feedback.checkpoint_records=10")
 
 
 def command(store: Path, bootstrap: str, *more: str, program: Sequence[str] = ("-m", "jobs.update")) -> list[str]:

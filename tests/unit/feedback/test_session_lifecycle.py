@@ -61,6 +61,16 @@ def test_an_abandoned_session_leaves_nothing_and_is_counted(partition: Partition
     assert partition.report.balanced
 
 
+@pytest.mark.parametrize("cuts", [True, False], ids=["a batch each", "one batch"])
+def test_what_one_life_dropped_no_later_one_merges(partition: Partition, tmp_path: Path, cuts: bool) -> None:
+    """LRN-15, LRN-16: abandoned, started again and completed, at once or one after the other."""
+    partition.feed([phase("start"), *judged(signal=-1.0)])
+    again = [phase("abandon"), phase("start", event_id="again"), *judged(query="q2"), phase("complete")]
+    partition.feed(again, cuts=cuts)
+    assert partition.shared == alone(tmp_path / "alone", judged(query="q2"))
+    assert partition.overlay("s1").is_empty
+
+
 def test_suspending_and_resuming_change_nothing_it_has_learned(partition: Partition, tmp_path: Path) -> None:
     """LRN-15: resume restores the overlay exactly, here through a store that was closed and opened in between."""
     partition.feed([phase("start"), *judged(), phase("suspend")])
