@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -35,6 +35,7 @@ from pipelines.feedback.seen import SeenIndex, index_of_seen
 from pipelines.feedback.sessions import Life
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.sources import Heard, heard_in
+from pipelines.feedback.standing import PartitionReport, read_report, require_same_log, require_still_there
 from pipelines.feedback.updates import Arrival, Change, Known
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.log import LogFacts
@@ -54,55 +55,6 @@ _CURABLE = frozenset(
 """What is wrong with the place a store lies in; anything else is wrong with the store."""
 
 _SCHEMA = (Path(__file__).parent / "schema.sql").read_text(encoding="utf-8")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionReport:
-    """What a partition has been through, since its store was made.
-
-    Attributes:
-        consumed: Records read. Each of them has one fate: `applied`, `duplicate`, `dead_lettered` or `late`.
-        waiting: Feedback whose impression has not come yet; it counts as applied.
-        unjoined: Feedback that waited in vain, or turned out to be about a result that was not shown.
-        holes: Offsets that the log skipped.
-        dropped: Events whose evidence came to nothing, because their session was abandoned, expired or was unlearned;
-            they count as applied.
-        version: Of the shared evidence: moves by one whenever a session is merged into it, or unlearned.
-        open_sessions: Sessions that learn by themselves for now.
-        republished: Dead letters before this offset were republished.
-        reasons: Dead letters by reason.
-    """
-
-    partition: int
-    topic: str
-    topic_id: str
-    partitions: int
-    epoch: int
-    first_offset: int
-    next_offset: int
-    clock_ms: int
-    consumed: int
-    applied: int
-    duplicate: int
-    dead_lettered: int
-    late: int
-    holes: int
-    unjoined: int
-    dropped: int
-    version: int
-    republished: int
-    waiting: int
-    open_sessions: int
-    reasons: Mapping[str, int]
-
-    @property
-    def balanced(self) -> bool:
-        """Whether every record is accounted for: once by fate, once by offset, once by reason (FBK-5)."""
-        return (
-            self.consumed == self.applied + self.duplicate + self.dead_lettered + self.late
-            and self.consumed == self.next_offset - self.first_offset - self.holes
-            and self.dead_lettered == sum(self.reasons.values())
-        )
 
 
 class Held(NamedTuple):
@@ -187,10 +139,10 @@ class PartitionState:
                 " values (1, ?, ?, ?, ?, 0, ?, ?, 0)",
                 (facts.topic, facts.topic_id, facts.partitions, self.partition, log_start, log_start),
             )
-            require_same_log(_report(connection), facts, self.partition)
-            require_still_there(_report(connection), log_start)
+            require_same_log(read_report(connection), facts, self.partition)
+            require_still_there(read_report(connection), log_start)
             connection.execute("update progress set epoch = epoch + 1")
-            report = _report(connection)
+            report = read_report(connection)
             self._seen = index_of_seen(connection)
         self._epoch = report.epoch
         return report.next_offset
@@ -209,7 +161,7 @@ class PartitionState:
             WrongLogError: The records come from another log, or from before the stored offset.
         """
         with self._errors(), self._transaction() as connection:
-            report = _report(connection)
+            report = read_report(connection)
             self._require_ownership(report)
             require_same_log(report, facts, self.partition)
             if first_offset < report.next_offset:
@@ -229,7 +181,7 @@ class PartitionState:
             FencedError: Another updater owns the partition.
         """
         with self._errors(), self._transaction() as connection:
-            report = _report(connection)
+            report = read_report(connection)
             self._require_ownership(report)
             yield Held(report, ledger.evidence_in(connection), held_sessions(connection))
 
@@ -262,13 +214,13 @@ class PartitionState:
         if not forks:
             return
         with self._errors(), self._transaction() as connection:
-            self._require_ownership(_report(connection))
+            self._require_ownership(read_report(connection))
             write_forks(connection, forks)
 
     def report(self) -> PartitionReport:
         """What the partition has been through; readable by anyone."""
         with self._errors():
-            return _report(self._connection)
+            return read_report(self._connection)
 
     def evidence(self) -> Evidence:
         """All evidence of the partition; readable by anyone."""
@@ -314,7 +266,7 @@ class PartitionState:
             FencedError: Another updater owns the partition.
         """
         with self._errors(), self._transaction() as connection:
-            self._require_ownership(_report(connection))
+            self._require_ownership(read_report(connection))
             connection.execute("update progress set republished = ?", (offset,))
 
     def copy_to(self, path: Path) -> None:
@@ -374,72 +326,3 @@ class PartitionState:
         return CorruptionError(
             f"{self._path}: expected a partition's state, found: {found}; an updater that opens it restores it"
         )
-
-
-def require_same_log(report: PartitionReport, facts: LogFacts, partition: int) -> None:
-    """Check that a log is the one a store belongs to.
-
-    Raises:
-        WrongLogError: Naming what differs: the topic, its identity, how many partitions it has, or the partition.
-    """
-    stored = {
-        "topic": report.topic,
-        "topic id": report.topic_id,
-        "partition count": report.partitions,
-        "partition": report.partition,
-    }
-    found = {
-        "topic": facts.topic,
-        "topic id": facts.topic_id,
-        "partition count": facts.partitions,
-        "partition": partition,
-    }
-    if differing := [name for name, value in stored.items() if found[name] != value]:
-        name = differing[0]
-        raise WrongLogError(
-            f"partition {partition}: expected {name} {stored[name]}, found {found[name]}: the topic was re-created or "
-            f"repartitioned, and offset {report.next_offset} means nothing in it; nothing was applied. Use the old "
-            "topic, or a new store for the new one"
-        )
-
-
-def require_still_there(report: PartitionReport, log_start: int) -> None:
-    """Check that nothing unread was deleted from the log.
-
-    Raises:
-        WrongLogError: The log begins behind the stored offset.
-    """
-    if report.next_offset < log_start:
-        raise WrongLogError(
-            f"partition {report.partition}: expected offset {report.next_offset}, but the log starts at {log_start}: "
-            "records were deleted unread; nothing was applied. Keep the topic's retention above the updaters' lag"
-        )
-
-
-def require_within(report: PartitionReport, highwater: int | None) -> None:
-    """Check that the stored offset is not beyond the end of the log.
-
-    Raises:
-        WrongLogError: The log ends before the stored offset.
-    """
-    if highwater is not None and report.next_offset > highwater:
-        raise WrongLogError(
-            f"partition {report.partition}: expected a log of at least {report.next_offset} records, found an end at "
-            f"{highwater}: it was truncated or replaced; nothing was applied"
-        )
-
-
-def _report(connection: sqlite3.Connection) -> PartitionReport:
-    cursor = connection.execute(
-        "select partition, topic, topic_id, partitions, epoch, first_offset, next_offset, clock_ms, consumed, applied,"
-        " duplicate, dead_lettered, late, holes, unjoined, dropped, version, republished from progress"
-    )
-    names = [description[0] for description in cursor.description]
-    row = cursor.fetchone()
-    (waiting,) = connection.execute("select count(*) from waiting").fetchone()
-    (open_sessions,) = connection.execute(
-        "select count(*) from sessions where phase in ('active', 'suspended')"
-    ).fetchone()
-    reasons = dict(connection.execute("select reason, count from dead_letter_reasons order by reason").fetchall())
-    counts = {"waiting": waiting, "open_sessions": open_sessions}
-    return PartitionReport(**dict(zip(names, row, strict=True)), **counts, reasons=reasons)

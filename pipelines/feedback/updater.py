@@ -17,7 +17,8 @@ from pipelines.feedback.producer import Publisher
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.snapshot import publish_snapshot
 from pipelines.feedback.source import FeedbackSource
-from pipelines.feedback.state import PartitionReport, PartitionState
+from pipelines.feedback.standing import PartitionReport
+from pipelines.feedback.state import PartitionState
 from pipelines.feedback.watch import LogWatch
 from pipelines.learning.binning import Bins
 from pipelines.runtime.clock import system_clock

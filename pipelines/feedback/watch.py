@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 from pipelines.feedback.positions import Positions
 from pipelines.feedback.source import FeedbackSource
-from pipelines.feedback.state import PartitionState, require_same_log, require_still_there, require_within
+from pipelines.feedback.standing import require_same_log, require_still_there, require_within
+from pipelines.feedback.state import PartitionState
 
 
 class LogWatch:

@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from pipelines.feedback.dead_letters import envelope, replayed
-from pipelines.feedback.state import KeptDeadLetter, PartitionReport, PartitionState
+from pipelines.feedback.standing import PartitionReport
+from pipelines.feedback.state import KeptDeadLetter, PartitionState
 from pipelines.runtime.kafka import KafkaPublisher
 from pipelines.serving.partitions import moment, states
 from pipelines.settings import load_settings

@@ -11,7 +11,7 @@ import pytest
 
 from jobs.update import run
 from pipelines.feedback.codec import encode
-from pipelines.feedback.state import PartitionReport
+from pipelines.feedback.standing import PartitionReport
 from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.runtime.kafka import KafkaPublisher, create_topic
 from pipelines.serving.cli import main

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.feedback.pipeline import consume
-from pipelines.feedback.state import PartitionReport, PartitionState
+from pipelines.feedback.standing import PartitionReport
+from pipelines.feedback.state import PartitionState
 from pipelines.runtime.log import LogFacts, Record
 from tests.support.feedback_events import BINS, NOON, RULES, WEIGHTS
 from tests.support.feedback_fold import digest_of_stores, fold_log

@@ -12,7 +12,8 @@ from pipelines.feedback.overlays import PENDING
 from pipelines.feedback.pipeline import consume
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.snapshot import publish_snapshot
-from pipelines.feedback.state import PartitionReport, PartitionState
+from pipelines.feedback.standing import PartitionReport
+from pipelines.feedback.state import PartitionState
 from pipelines.feedback.updater import partition_folder
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.log import LogFacts

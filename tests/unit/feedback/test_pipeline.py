@@ -13,7 +13,7 @@ from pipelines.domain.errors import BrokerUnavailableError, FencedError, WrongLo
 from pipelines.domain.events import AnyEvent
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.snapshot import publish_snapshot
-from pipelines.feedback.state import PartitionReport
+from pipelines.feedback.standing import PartitionReport
 from pipelines.feedback.updater import Updater
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.examination import EXAMINATION
