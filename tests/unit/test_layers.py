@@ -17,6 +17,24 @@ def test_imports_run_from_jobs_towards_the_domain_and_never_back() -> None:
     assert "0 broken" in found.stdout
 
 
+PARTITION_TABLES = {
+    f"feedback/{name}.py"
+    for name in ("state", "standing", "ledger", "overlays", "names", "seen", "sources", "integrity")
+}
+"""The tables of a partition's one file, by what they hold: all are written in one transaction, which `state` opens."""
+
+
+def test_a_database_is_opened_in_one_place_for_each_use() -> None:
+    """ARC-3: caches of vectors and entities, and the states of partitions; all others are handed a connection."""
+    package = ROOT / "pipelines"
+    openers = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if "sqlite3.connect(" in path.read_text(encoding="utf-8")
+    }
+    assert openers == {"runtime/blobs.py", "feedback/state.py"}
+
+
 def test_only_one_module_talks_to_each_engine() -> None:
     """ARC-6: an engine can be replaced, and its traps are known, in one place."""
     allowed = {
@@ -28,7 +46,7 @@ def test_only_one_module_talks_to_each_engine() -> None:
         "duckdb": {"runtime/tables.py"},
         "mlflow": {"runtime/tracking.py"},
         "sentence_transformers": {"embedding/sentence_encoder.py"},
-        "sqlite3": {"runtime/blobs.py", "feedback/ledger.py", "feedback/state.py"},
+        "sqlite3": {"runtime/blobs.py", *PARTITION_TABLES},
     }
     package = ROOT / "pipelines"
     for engine, places in allowed.items():
