@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -107,6 +107,22 @@ class ChunkStore:
         places = np.flatnonzero(pc.equal(self._chunks["uri"], pa.scalar(uri)).to_numpy(zero_copy_only=False))
         return sorted({int(row) for row in np.searchsorted(self._spans[0], places, side="right") - 1})
 
+    def trigger_phrases(self) -> list[tuple[str, tuple[int, ...]]]:
+        """Every phrase that a document declares, with the rows of its contents in the document's order."""
+        declared = self.table("documents").select(["uri", "triggers"]).to_pylist()
+        return [
+            (phrase, rows)
+            for document in declared
+            if document["triggers"] and (rows := tuple(self._rows_in_order(document["uri"])))
+            for phrase in document["triggers"]
+        ]
+
+    def rows_of_tiers(self, tiers: Collection[str]) -> set[int]:
+        """Rows of the contents of documents that declare one of these tiers."""
+        declared = self.table("documents").select(["uri", "tier"])
+        some = declared.filter(pc.is_in(declared["tier"], pa.array(list(tiers), pa.string())))
+        return {row for uri in some["uri"].to_pylist() for row in self.rows_of_document(str(uri))}
+
     def uris(self) -> list[str]:
         """Every document's URI, ascending."""
         return sorted(self._documents)
@@ -125,6 +141,13 @@ class ChunkStore:
         """Release the files."""
         for file in self._files.values():
             file.close(force=True)
+
+    def _rows_in_order(self, uri: str) -> list[int]:
+        """Rows of a document's contents, each once, as they follow one another."""
+        places = np.flatnonzero(pc.equal(self._chunks["uri"], pa.scalar(uri)).to_numpy(zero_copy_only=False))
+        order = np.argsort(self._chunks["sequence"].to_numpy()[places], kind="stable")
+        rows = np.searchsorted(self._spans[0], places[order], side="right") - 1
+        return list(dict.fromkeys(rows.tolist()))
 
     def _content(self, row: int, occurrences: tuple[Occurrence, ...]) -> Content:
         return Content(row, self._hashes[row], occurrences[0].chunk.text, occurrences)

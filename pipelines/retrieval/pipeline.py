@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pipelines.domain.ranking import Answer, Channel, Query
 from pipelines.retrieval.assembly import results, score_and_cut
 from pipelines.retrieval.candidates import Candidate, merge
-from pipelines.retrieval.channels.run import Found, Ranked, SearchChannel, further_scores, run_channels
+from pipelines.retrieval.channels.run import Channels, Found, Ranked, further_scores, run_channels
 from pipelines.retrieval.fusion import FUSIONS
 from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.plan import Plan, make_plan
 from pipelines.retrieval.settings import RetrievalSettings
-from pipelines.retrieval.signals import active_signals, with_similarity
+from pipelines.retrieval.signals import active_signals, answering, with_similarity
 from pipelines.retrieval.snapshot import Snapshot
 from pipelines.retrieval.stopwatch import Stopwatch
 from pipelines.retrieval.weights import Weighing, believed_weights
@@ -28,7 +28,7 @@ class Pipeline:
     """The four stages over one snapshot; remembers nothing between calls."""
 
     snapshot: Snapshot
-    channels: Mapping[Channel, SearchChannel]
+    channels: Channels
     settings: RetrievalSettings
     pool: Executor
 
@@ -40,20 +40,21 @@ class Pipeline:
 
     def _find(self, plans: Sequence[Plan]) -> Found:
         depth = max((plan.fetch for plan in plans), default=0)
-        return run_channels(
-            self.channels, [plan.text for plan in plans], depth, budget_ms=self.settings.budget_ms, pool=self.pool
-        )
+        texts = [plan.text for plan in plans]
+        return run_channels(self.channels, texts, depth, budget_ms=self.settings.budget_ms, pool=self.pool)
 
     def _rank(self, plan: Plan, found: Found, index: int, now: float) -> Answer:
         watch = Stopwatch(found.elapsed_ms)
         reading = self.snapshot.reading(plan.query.session_id)
         beliefs = reading.beliefs
-        weights = believed_weights(plan.query, beliefs, active_signals(found.rankings))
+        here = found.of(index)
+        answered = answering(here)
+        weights = believed_weights(plan.query, beliefs, active_signals(answered))
         with watch.stage("candidates"):
-            candidates = self._candidates(plan, found.of(index))
+            candidates = self._candidates(plan, here)
         with watch.stage("fusion"):
             weighing = Weighing(self.settings.channel_weights, weights)
-            fused = FUSIONS[self.settings.fusion](with_similarity(candidates), weighing, self.settings)
+            fused = FUSIONS[self.settings.fusion](with_similarity(candidates, answered), weighing, self.settings)
         with watch.stage("rerank"):
             reranked = UNITS[self.settings.unit](fused, self.settings)
         with watch.stage("assembly"):

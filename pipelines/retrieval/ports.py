@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -11,6 +11,7 @@ from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Answer, Scope, Signal, WeightBelief
+from pipelines.indexes.graph import EdgeArrays
 
 
 class QueryEncoder(Protocol):
@@ -99,6 +100,22 @@ class ContentStore(Protocol):
     def contents(self, rows: Sequence[int]) -> Sequence[StoredContent]:
         """One content per row, in the order asked."""
 
+    def trigger_phrases(self) -> Iterable[tuple[str, tuple[int, ...]]]:
+        """Every phrase that a document declares, with the rows of its contents, the document's first one first."""
+
+    def rows_of_tiers(self, tiers: Collection[str]) -> Collection[int]:
+        """Rows of the contents of documents that declare one of these tiers."""
+
+
+class GraphIndex(Protocol):
+    """Entities, and the edges between contents and from contents to entities."""
+
+    def arrays(self) -> EdgeArrays:
+        """Every edge at once."""
+
+    def spellings(self) -> Iterable[tuple[int, Sequence[str]]]:
+        """Every entity with the ways it is spelled."""
+
 
 class OpenGeneration(Protocol):
     """An opened, immutable set of indexes; shared by threads."""
@@ -115,8 +132,12 @@ class OpenGeneration(Protocol):
     def chunks(self) -> ContentStore:
         """The texts and where they stand."""
 
+    @property
+    def graph(self) -> GraphIndex:
+        """The graph; StoreError where the generation was built without one."""
+
     def dense(self, encoder: str) -> VectorIndex:
-        """The vectors of one encoder."""
+        """The vectors of one encoder; StoreError where the generation has none."""
 
 
 class ReadableBeliefs(Protocol):

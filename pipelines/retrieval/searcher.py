@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
 
 from pipelines.domain.errors import StoreError
-from pipelines.domain.ranking import Answer, Channel, Query
-from pipelines.retrieval.channels.dense import DenseChannel
-from pipelines.retrieval.channels.lexical import LexicalChannel
-from pipelines.retrieval.channels.run import SearchChannel
+from pipelines.domain.ranking import Answer, Query
+from pipelines.retrieval.channels.open import open_channels
 from pipelines.retrieval.pipeline import Pipeline
 from pipelines.retrieval.ports import QueryEncoder
 from pipelines.retrieval.settings import RetrievalSettings
@@ -42,16 +40,25 @@ class Searcher:
     """
 
     def __init__(
-        self, source: SnapshotSource, encoder: QueryEncoder, settings: RetrievalSettings, *, clock: Clock
+        self,
+        source: SnapshotSource,
+        encoder: QueryEncoder,
+        settings: RetrievalSettings,
+        *,
+        clock: Clock,
+        further: Sequence[QueryEncoder] = (),
     ) -> None:
         """Open what is live.
+
+        Args:
+            further: More encoders, in the order of `embedding.further`; each a dense channel.
 
         Raises:
             NothingPublishedError: No generation is live yet.
             CorruptionError: The live generation differs from its manifest, and so does every older one.
         """
         self._source = source
-        self._encoder = encoder
+        self._encoders = (encoder, *further)
         self._settings = settings
         self._clock = clock
         self._lock = threading.Lock()
@@ -112,22 +119,9 @@ class Searcher:
     def _take(self, previous: Snapshot | None, token: Hashable) -> _Held:
         now = self._clock()
         snapshot = self._source.take(previous)
-        pipeline = Pipeline(snapshot, self._channels(snapshot), self._settings, self._pool)
+        channels = open_channels(snapshot.generation, self._encoders, self._settings)
+        pipeline = Pipeline(snapshot, channels, self._settings, self._pool)
         return _Held(snapshot, pipeline, token, now, now)
-
-    def _channels(self, snapshot: Snapshot) -> Mapping[Channel, SearchChannel]:
-        made = {
-            Channel.DENSE: self._dense,
-            Channel.LEXICAL: self._lexical,
-        }
-        return {channel: made[channel](snapshot) for channel in self._settings.channels}
-
-    def _dense(self, snapshot: Snapshot) -> SearchChannel:
-        index = snapshot.generation.dense(self._encoder.name)
-        return DenseChannel(self._encoder, index, self._settings.encode_batch)
-
-    def _lexical(self, snapshot: Snapshot) -> SearchChannel:
-        return LexicalChannel(snapshot.generation.lexical, self._settings.lexical_threads)
 
 
 def _seen(held: _Held, now: float) -> _Held:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, chunk_id, content_hash
 from pipelines.domain.ranking import Channel, ChannelHit, Query, Scope, Signal, WeightBelief
+from pipelines.indexes.graph import EdgeArrays
+from pipelines.indexes.graph_schemas import EdgeKind
 from pipelines.retrieval.candidates import Candidate
 from pipelines.retrieval.filters import RowFilter
 from pipelines.retrieval.searcher import Searcher
@@ -33,6 +36,8 @@ class APlace:
     modified_at: float | None = None
     trust_level: int = 50
     metadata: Mapping[str, str] = field(default_factory=dict)
+    triggers: tuple[str, ...] = ()
+    tier: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,8 @@ class AContent:
     occurrences: tuple[APlace, ...]
 
 
-def a_place(uri: str, text: str, **facts: object) -> APlace:
+def a_place(uri: str, text: str, **facts: Any) -> APlace:
+    sequence = facts.pop("sequence", 0)
     chunk = Chunk(
         chunk_id=chunk_id(uri, text),
         content_hash=content_hash(text),
@@ -53,7 +59,7 @@ def a_place(uri: str, text: str, **facts: object) -> APlace:
         text=text,
         kind="record",
         level=0,
-        sequence=0,
+        sequence=sequence,
         parent_id=None,
         previous_id=None,
         next_id=None,
@@ -64,7 +70,7 @@ def a_place(uri: str, text: str, **facts: object) -> APlace:
         tokens=len(text.split()),
         characters=len(text),
     )
-    return APlace(chunk=chunk, uri=uri, **facts)  # type: ignore[arg-type]
+    return APlace(chunk=chunk, uri=uri, **facts)
 
 
 def a_candidate(name: str, channels: Mapping[Channel, ChannelHit], *uris: str, **more: object) -> Candidate:
@@ -137,8 +143,43 @@ class MemoryChunks:
     def __init__(self, held: Sequence[AContent]) -> None:
         self._held = held
 
+    def trigger_phrases(self) -> list[tuple[str, tuple[int, ...]]]:
+        phrases: dict[tuple[str, str], list[tuple[int, int]]] = {}
+        for item in self._held:
+            for place in item.occurrences:
+                for phrase in place.triggers:
+                    phrases.setdefault((phrase, place.uri), []).append((place.chunk.sequence, item.row))
+        return [(phrase, tuple(row for _, row in sorted(rows))) for (phrase, _), rows in phrases.items()]
+
+    def rows_of_tiers(self, tiers: Collection[str]) -> set[int]:
+        return {item.row for item in self._held if any(place.tier in tiers for place in item.occurrences)}
+
     def contents(self, rows: Sequence[int]) -> list[AContent]:
         return [self._held[row] for row in rows]
+
+
+class MemoryGraph:
+    """Edges of (kind, source, target), contents by row and entities by name; all of them as sure as can be."""
+
+    def __init__(self, contents: int, *edges: tuple[EdgeKind, int, int | str]) -> None:
+        self._names = sorted({target for _, _, target in edges if isinstance(target, str)})
+        self._contents = contents
+        self._edges = edges
+
+    def arrays(self) -> EdgeArrays:
+        places = {name: self._contents + node for node, name in enumerate(self._names)}
+        kinds, sources, targets = [list(column) for column in zip(*self._edges, strict=True)] or ([], [], [])
+        return EdgeArrays(
+            np.array([list(EdgeKind).index(kind) for kind in kinds], dtype=np.int8),
+            np.array(sources, dtype=np.int64),
+            np.array([places.get(target, target) for target in targets], dtype=np.int64),
+            np.ones(len(kinds)),
+            contents=self._contents,
+            entities=len(self._names),
+        )
+
+    def spellings(self) -> list[tuple[int, list[str]]]:
+        return [(node, [name]) for node, name in enumerate(self._names)]
 
 
 class MemoryGeneration:
@@ -147,13 +188,17 @@ class MemoryGeneration:
     def __init__(self, documents: Mapping[str, Sequence[str]], facts: Mapping[str, Mapping[str, object]] = {}) -> None:
         places: dict[str, list[APlace]] = {}
         for uri, texts in documents.items():
-            for text in texts:
-                places.setdefault(text, []).append(a_place(uri, text, **facts.get(uri, {})))
+            for sequence, text in enumerate(texts):
+                places.setdefault(text, []).append(a_place(uri, text, sequence=sequence, **facts.get(uri, {})))
         by_hash = sorted((content_hash(text), text) for text in places)
         self.held = [AContent(row, digest, text, tuple(places[text])) for row, (digest, text) in enumerate(by_hash)]
         self.encoder = WordEncoder(sorted({word for text in places for word in text.split()}))
         self.lexical: object = WordIndex([item.text for item in self.held])
         self.chunks = MemoryChunks(self.held)
+        self.graph: object = MemoryGraph(len(self.held))
+
+    def row_of(self, text: str) -> int:
+        return [item.text for item in self.held].index(text)
 
     @property
     def contents(self) -> list[ContentHash]:
@@ -217,5 +262,8 @@ def a_query(text: str, k: int = 10, **more: object) -> Query:
     return Query(text=text, query_id=QueryId("q-1"), k=k, **more)  # type: ignore[arg-type]
 
 
-def a_searcher(*generations: MemoryGeneration, clock: float = NOW, **changes: object) -> Searcher:
-    return Searcher(MemorySource(*generations), generations[0].encoder, settings(**changes), clock=lambda: clock)
+def a_searcher(
+    *generations: MemoryGeneration, clock: float = NOW, further: Sequence[WordEncoder] = (), **changes: object
+) -> Searcher:
+    encoder, tuned = generations[0].encoder, settings(**changes)
+    return Searcher(MemorySource(*generations), encoder, tuned, clock=lambda: clock, further=further)
