@@ -31,6 +31,7 @@ class Signal(StrEnum):
     FRESHNESS = "freshness"
     USAGE = "usage"
     TRUST = "trust"
+    LATE_INTERACTION = "late_interaction"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ class Answer:
 
     Attributes:
         truncated: The query text was cut to the limits of RET-21.
-        failed_channels: Channels left out, with the reason.
+        failed_channels: Channels and rerankers left out, with the reason.
         timings_ms: Milliseconds by stage.
     """
 

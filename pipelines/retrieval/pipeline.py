@@ -16,6 +16,7 @@ from pipelines.retrieval.channels.run import Found, Ranked, SearchChannel, furth
 from pipelines.retrieval.fusion import FUSIONS
 from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.plan import Plan, make_plan
+from pipelines.retrieval.rerank import late_interaction
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.signals import active_signals, with_similarity
 from pipelines.retrieval.snapshot import Snapshot
@@ -48,14 +49,17 @@ class Pipeline:
         watch = Stopwatch(found.elapsed_ms)
         reading = self.snapshot.reading(plan.query.session_id)
         beliefs = reading.beliefs
-        weights = believed_weights(plan.query, beliefs, active_signals(found.rankings))
+        by_channel = found.of(index)
+        match = late_interaction.matcher(by_channel, self.settings)
+        weights = believed_weights(plan.query, beliefs, active_signals(by_channel, matched=match is not None))
         with watch.stage("candidates"):
-            candidates = self._candidates(plan, found.of(index))
+            candidates = self._candidates(plan, by_channel)
         with watch.stage("fusion"):
             weighing = Weighing(self.settings.channel_weights, weights)
             fused = FUSIONS[self.settings.fusion](with_similarity(candidates), weighing, self.settings)
         with watch.stage("rerank"):
-            reranked = UNITS[self.settings.unit](fused, self.settings)
+            matched = late_interaction.with_late_interaction(fused, match, weights, self.settings)
+            reranked = UNITS[self.settings.unit](matched, self.settings)
         with watch.stage("assembly"):
             query, mode = plan.query, self.settings.fusion
             scored = score_and_cut(reranked, query.k, beliefs, weights, mode, model=query.model, now=now)
@@ -67,7 +71,7 @@ class Pipeline:
             learned=reading.learned,
             fusion=self.settings.fusion.value,
             truncated=plan.truncated,
-            failed_channels=found.failed,
+            failed_channels={**found.failed, **late_interaction.left_out(by_channel, self.settings)},
             timings_ms=watch.timings_ms,
         )
 

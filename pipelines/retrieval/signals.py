@@ -24,11 +24,17 @@ SOURCE_TYPE = "source_type"
 _SECONDS_PER_HOUR = 3600.0
 
 
-def active_signals(channels: Collection[Channel]) -> frozenset[Signal]:
-    """Signals that can be told when these channels answered: without a channel its similarity has no weight."""
+def active_signals(channels: Collection[Channel], *, matched: bool = False) -> frozenset[Signal]:
+    """Signals that can be told when these channels answered: without a channel its similarity has no weight.
+
+    Args:
+        matched: The best candidates are compared with the query token by token.
+    """
     silent = {signal for channel, signal in SIMILARITY.items() if channel not in channels}
     if silent:
         silent.add(Signal.CROSS_VALIDATION)
+    if not matched:
+        silent.add(Signal.LATE_INTERACTION)
     return frozenset(Signal) - silent
 
 
