@@ -24,10 +24,13 @@ SOURCE_TYPE = "source_type"
 _SECONDS_PER_HOUR = 3600.0
 
 
-def active_signals(channels: Collection[Channel], *, matched: bool = False) -> frozenset[Signal]:
-    """Signals that can be told when these channels answered: without a channel its similarity has no weight.
+def active_signals(
+    channels: Collection[Channel], without: Collection[Signal] = (), *, matched: bool = False
+) -> frozenset[Signal]:
+    """Signals that are weighed when these channels answered: without a channel its similarity has no weight.
 
     Args:
+        without: Signals that are switched off: told, and not weighed.
         matched: The best candidates are compared with the query token by token.
     """
     silent = {signal for channel, signal in SIMILARITY.items() if channel not in channels}
@@ -35,7 +38,7 @@ def active_signals(channels: Collection[Channel], *, matched: bool = False) -> f
         silent.add(Signal.CROSS_VALIDATION)
     if not matched:
         silent.add(Signal.LATE_INTERACTION)
-    return frozenset(Signal) - silent
+    return frozenset(Signal) - silent - frozenset(without)
 
 
 def with_similarity(candidates: Sequence[Candidate]) -> list[Candidate]:
