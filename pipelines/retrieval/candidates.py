@@ -93,6 +93,18 @@ def _scores(
     return {**more, **{channel: hit.score for channel, hit in hits.items()}}
 
 
+def heads(candidates: Iterable[Candidate], depth: int) -> dict[Channel, tuple[tuple[ContentHash, float], ...]]:
+    """The contents that each channel ranked first to `depth`, with its scores, best first."""
+    found: defaultdict[Channel, list[tuple[int, ContentHash, float]]] = defaultdict(list)
+    for candidate in candidates:
+        for channel, hit in candidate.channels.items():
+            if hit.rank <= depth:
+                found[channel].append((hit.rank, candidate.content_hash, hit.score))
+    return {
+        channel: tuple((content, score) for _, content, score in sorted(found[channel])) for channel in sorted(found)
+    }
+
+
 def best_first(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Candidates by score, ties by content hash."""
     return sorted(candidates, key=lambda candidate: (-candidate.score, candidate.content_hash))

@@ -11,16 +11,17 @@ from dataclasses import dataclass
 
 from pipelines.domain.ranking import Answer, Channel, Query
 from pipelines.retrieval.assembly import results, score_and_cut
-from pipelines.retrieval.candidates import Candidate, merge
+from pipelines.retrieval.candidates import Candidate, heads, merge
 from pipelines.retrieval.channels.run import Found, Ranked, SearchChannel, further_scores, run_channels
 from pipelines.retrieval.fusion import FUSIONS
 from pipelines.retrieval.mpab import UNITS
+from pipelines.retrieval.order import with_certainty, with_propensity
 from pipelines.retrieval.plan import Plan, make_plan
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.signals import active_signals, with_similarity
 from pipelines.retrieval.snapshot import Snapshot
 from pipelines.retrieval.stopwatch import Stopwatch
-from pipelines.retrieval.weights import Weighing, believed_weights
+from pipelines.retrieval.weights import Weighing, believed_draws, believed_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,9 @@ class Pipeline:
         watch = Stopwatch(found.elapsed_ms)
         reading = self.snapshot.reading(plan.query.session_id)
         beliefs = reading.beliefs
-        weights = believed_weights(plan.query, beliefs, active_signals(found.rankings))
+        active = active_signals(found.rankings, self.settings.without_signals)
+        weights = believed_weights(plan.query, beliefs, active)
+        draws = believed_draws(plan.query, beliefs, active, self.settings.order_draws)
         with watch.stage("candidates"):
             candidates = self._candidates(plan, found.of(index))
         with watch.stage("fusion"):
@@ -58,8 +61,10 @@ class Pipeline:
             reranked = UNITS[self.settings.unit](fused, self.settings)
         with watch.stage("assembly"):
             query, mode = plan.query, self.settings.fusion
-            scored = score_and_cut(reranked, query.k, beliefs, weights, mode, model=query.model, now=now)
-            shown = results(scored, weights, beliefs, reading.calibration)
+            depth = max(query.k, self.settings.explored_depth) if query.explore else query.k
+            scored = score_and_cut(reranked, depth, beliefs, weights, mode, model=query.model, now=now)
+            shown = results(scored[: query.k], weights, beliefs, reading.calibration)
+            shown = with_certainty(with_propensity(shown, scored, draws) if query.explore else shown, draws)
         return Answer(
             query=plan.query,
             results=shown,
@@ -67,6 +72,7 @@ class Pipeline:
             learned=reading.learned,
             fusion=self.settings.fusion.value,
             truncated=plan.truncated,
+            heads=heads(candidates, self.settings.heads_kept),
             failed_channels=found.failed,
             timings_ms=watch.timings_ms,
         )

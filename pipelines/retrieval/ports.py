@@ -133,6 +133,9 @@ class ReadableBeliefs(Protocol):
     ) -> Mapping[Signal, float]:
         """One draw of the weights from their posterior; they sum to 1."""
 
+    def weight_draws(self, scope: Scope, active: Collection[Signal], n: int) -> Mapping[Signal, np.ndarray]:
+        """The first `n` of a fixed sequence of draws of the weights, float64 (n,) by signal; each draw sums to 1."""
+
     def usage(self, hashes: Sequence[ContentHash]) -> np.ndarray:
         """Usage score per content in [0, 1], (n_hashes,)."""
 

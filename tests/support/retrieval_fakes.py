@@ -178,6 +178,10 @@ class EvenBeliefs:
         drawn = rng.dirichlet(np.ones(len(active)))
         return dict(zip(sorted(active), drawn.tolist(), strict=True))
 
+    def weight_draws(self, scope: Scope, active: Collection[Signal], n: int) -> Mapping[Signal, np.ndarray]:
+        drawn = np.random.default_rng(7).dirichlet(np.ones(len(active)), size=n)
+        return {signal: drawn[:, place] for place, signal in enumerate(sorted(active))}
+
     def usage(self, hashes: Sequence[ContentHash]) -> np.ndarray:
         return np.full(len(hashes), 0.5)
 
