@@ -65,6 +65,16 @@ def trigger(shares: Sequence[float | None]) -> list[float]:
     return [0.0 if share is None else _share(share) for share in shares]
 
 
+def late_interaction(matches: Sequence[float]) -> list[float]:
+    """Match of the query's tokens among the candidates looked at again: (m − min) / (max − min), 1 where all are alike.
+
+    Examples:
+        >>> late_interaction([0.75, 0.25, 0.5])
+        [1.0, 0.0, 0.5]
+    """
+    return vector(matches)
+
+
 def freshness(believed: float) -> float:
     """How far the content still holds: the belief at its age, as `Beliefs.freshness` reads it."""
     return _share(believed)

@@ -12,6 +12,7 @@ from types import TracebackType
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Answer, Query
 from pipelines.retrieval.channels.open import open_channels
+from pipelines.retrieval.channels.run import Channels
 from pipelines.retrieval.pipeline import Pipeline
 from pipelines.retrieval.ports import QueryEncoder
 from pipelines.retrieval.settings import RetrievalSettings
@@ -63,7 +64,7 @@ class Searcher:
         self._clock = clock
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(settings.channel_threads, thread_name_prefix="channel")
-        self._held = self._take(None, source.token())
+        self._held = self._take(None, None, source.token())
 
     def search(self, query: Query) -> Answer:
         """Answer one query."""
@@ -110,16 +111,22 @@ class Searcher:
         try:
             token = self._source.token()
             aged = now - held.read_at >= self._settings.beliefs_max_age_s
-            self._held = self._take(held.snapshot, token) if aged or token != held.token else _seen(held, now)
+            self._held = (
+                self._take(held.snapshot, held.pipeline.channels, token)
+                if aged or token != held.token
+                else _seen(held, now)
+            )
         except StoreError as error:
             # What is held was verified when it was opened; it serves until something whole is live again.
             log.warning("keeping generation %s: %s", held.snapshot.generation_id, error)
             self._held = _seen(held, now)
 
-    def _take(self, previous: Snapshot | None, token: Hashable) -> _Held:
+    def _take(self, previous: Snapshot | None, channels: Channels | None, token: Hashable) -> _Held:
         now = self._clock()
         snapshot = self._source.take(previous)
-        channels = open_channels(snapshot.generation, self._encoders, self._settings)
+        # Beliefs come anew every second, and channels only with a generation.
+        if channels is None or previous is None or snapshot.generation is not previous.generation:
+            channels = open_channels(snapshot.generation, self._encoders, self._settings)
         pipeline = Pipeline(snapshot, channels, self._settings, self._pool)
         return _Held(snapshot, pipeline, token, now, now)
 

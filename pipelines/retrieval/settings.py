@@ -8,7 +8,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from pipelines.domain.ranking import Channel
+from pipelines.domain.ranking import Channel, Signal
 from pipelines.indexes.graph_schemas import EdgeKind
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -65,12 +65,22 @@ class DegreeSettings(_EdgeWeights):
     excluded_tiers: tuple[str, ...]
 
 
+class RerankSettings(BaseModel):
+    """What looks at the best candidates again (RET-10)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    depth: Count
+    late_interaction: bool
+
+
 class RetrievalSettings(BaseModel):
     """Depths, weights, limits and time budgets of a search."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     channels: Annotated[tuple[Channel, ...], Field(min_length=1)]
+    without_signals: tuple[Signal, ...]
     fusion: FusionMode
     unit: ResultUnit
     depth: Count
@@ -81,6 +91,7 @@ class RetrievalSettings(BaseModel):
     channel_weights: Mapping[Channel, Weight]
     rrf_k: Positive
     dbsf_sigmas: Positive
+    rerank: RerankSettings
     mpab_factor: Weight
     query_max_bytes: Count
     query_max_terms: Count
@@ -92,6 +103,9 @@ class RetrievalSettings(BaseModel):
     beliefs_max_age_s: Positive
     sessions_held: Count
     snippet_characters: Count
+    order_draws: Count
+    explored_depth: Count
+    heads_kept: Annotated[int, Field(ge=0)]
 
     @model_validator(mode="after")
     def _every_channel_is_tuned(self) -> RetrievalSettings:

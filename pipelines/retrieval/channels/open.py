@@ -60,7 +60,10 @@ class _Opening:
 
     def dense(self, place: int) -> SearchChannel:
         encoder = self.encoders[place]
-        return DenseChannel(encoder, self.generation.dense(encoder.name), self.settings.encode_batch)
+        index = self.generation.dense(encoder.name)
+        # Only the default encoder's tokens are kept.
+        tokens = self.generation.tokens(encoder.name) if self.settings.rerank.late_interaction and not place else None
+        return DenseChannel(encoder, index, self.settings.encode_batch, tokens=tokens)
 
     def lexical(self) -> SearchChannel:
         return LexicalChannel(self.generation.lexical, self.settings.lexical_threads)
