@@ -72,6 +72,20 @@ def sampled_shares(
     return {SIGNALS[column]: share for column, share in zip(columns, _exact(shares), strict=True)}
 
 
+def share_draws(
+    posterior: AgreementPosterior, active: Collection[Signal], rng: np.random.Generator, n: int
+) -> dict[Signal, Floats]:
+    """Shares at `n` draws of every agreement, float64 (n,) by signal.
+
+    Raises:
+        ValueError: No signal is active.
+    """
+    columns = _columns(active)
+    fallback = _fallback(posterior.prior_log_odds[columns])
+    shares = _shares(_draws(posterior.a[columns], posterior.b[columns], rng, n), fallback)
+    return {SIGNALS[column]: shares[:, place] for place, column in enumerate(columns)}
+
+
 def _columns(active: Collection[Signal]) -> list[int]:
     columns = [index for index, signal in enumerate(SIGNALS) if signal in active]
     if not columns:

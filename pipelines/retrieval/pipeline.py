@@ -11,16 +11,18 @@ from dataclasses import dataclass
 
 from pipelines.domain.ranking import Answer, Channel, Query
 from pipelines.retrieval.assembly import results, score_and_cut
-from pipelines.retrieval.candidates import Candidate, merge
+from pipelines.retrieval.candidates import Candidate, heads, merge
 from pipelines.retrieval.channels.run import Found, Ranked, SearchChannel, further_scores, run_channels
 from pipelines.retrieval.fusion import FUSIONS
 from pipelines.retrieval.mpab import UNITS
+from pipelines.retrieval.order import with_certainty, with_propensity
 from pipelines.retrieval.plan import Plan, make_plan
+from pipelines.retrieval.rerank import late_interaction
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.signals import active_signals, with_similarity
 from pipelines.retrieval.snapshot import Snapshot
 from pipelines.retrieval.stopwatch import Stopwatch
-from pipelines.retrieval.weights import Weighing, believed_weights
+from pipelines.retrieval.weights import Weighing, believed_draws, believed_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +50,25 @@ class Pipeline:
         watch = Stopwatch(found.elapsed_ms)
         reading = self.snapshot.reading(plan.query.session_id)
         beliefs = reading.beliefs
-        weights = believed_weights(plan.query, beliefs, active_signals(found.rankings))
+        by_channel = found.of(index)
+        match = late_interaction.matcher(by_channel, self.settings)
+        active = active_signals(by_channel, self.settings.without_signals, matched=match is not None)
+        weights = believed_weights(plan.query, beliefs, active)
+        draws = believed_draws(plan.query, beliefs, active, self.settings.order_draws)
         with watch.stage("candidates"):
-            candidates = self._candidates(plan, found.of(index))
+            candidates = self._candidates(plan, by_channel)
         with watch.stage("fusion"):
             weighing = Weighing(self.settings.channel_weights, weights)
             fused = FUSIONS[self.settings.fusion](with_similarity(candidates), weighing, self.settings)
         with watch.stage("rerank"):
-            reranked = UNITS[self.settings.unit](fused, self.settings)
+            matched = late_interaction.with_late_interaction(fused, match, weights, self.settings)
+            reranked = UNITS[self.settings.unit](matched, self.settings)
         with watch.stage("assembly"):
             query, mode = plan.query, self.settings.fusion
-            scored = score_and_cut(reranked, query.k, beliefs, weights, mode, model=query.model, now=now)
-            shown = results(scored, weights, beliefs, reading.calibration)
+            depth = max(query.k, self.settings.explored_depth) if query.explore else query.k
+            scored = score_and_cut(reranked, depth, beliefs, weights, mode, model=query.model, now=now)
+            shown = results(scored[: query.k], weights, beliefs, reading.calibration)
+            shown = with_certainty(with_propensity(shown, scored, draws) if query.explore else shown, draws)
         return Answer(
             query=plan.query,
             results=shown,
@@ -67,7 +76,8 @@ class Pipeline:
             learned=reading.learned,
             fusion=self.settings.fusion.value,
             truncated=plan.truncated,
-            failed_channels=found.failed,
+            heads=heads(candidates, self.settings.heads_kept),
+            failed_channels={**found.failed, **late_interaction.left_out(by_channel, self.settings)},
             timings_ms=watch.timings_ms,
         )
 

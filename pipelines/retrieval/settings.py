@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from pipelines.domain.ranking import Channel
+from pipelines.domain.ranking import Channel, Signal
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -31,12 +31,22 @@ class ResultUnit(StrEnum):
     CHUNK = "chunk"
 
 
+class RerankSettings(BaseModel):
+    """What looks at the best candidates again (RET-10)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    depth: Count
+    late_interaction: bool
+
+
 class RetrievalSettings(BaseModel):
     """Depths, weights, limits and time budgets of a search."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     channels: Annotated[tuple[Channel, ...], Field(min_length=1)]
+    without_signals: tuple[Signal, ...]
     fusion: FusionMode
     unit: ResultUnit
     depth: Count
@@ -45,6 +55,7 @@ class RetrievalSettings(BaseModel):
     channel_weights: Mapping[Channel, Weight]
     rrf_k: Positive
     dbsf_sigmas: Positive
+    rerank: RerankSettings
     mpab_factor: Weight
     query_max_bytes: Count
     query_max_terms: Count
@@ -56,6 +67,9 @@ class RetrievalSettings(BaseModel):
     beliefs_max_age_s: Positive
     sessions_held: Count
     snippet_characters: Count
+    order_draws: Count
+    explored_depth: Count
+    heads_kept: Annotated[int, Field(ge=0)]
 
     @model_validator(mode="after")
     def _every_channel_is_tuned(self) -> RetrievalSettings:

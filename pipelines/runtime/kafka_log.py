@@ -141,7 +141,8 @@ def _consumer(settings: KafkaSettings, max_poll_records: int) -> dict[str, Any]:
         "check.crcs": True,
         "max.partition.fetch.bytes": settings.fetch_bytes,
         "fetch.wait.max.ms": settings.fetch_wait_ms,
-        "queued.min.messages": max_poll_records,  # read ahead by a poll, not by what memory there is
+        "queued.min.messages": 2 * max_poll_records,  # a poll is ready while another is consumed; more is only memory
+        "fetch.queue.backoff.ms": settings.fetch_pause_ms,
         "socket.timeout.ms": settings.request_timeout_ms,
     }
     return {name: value for name, value in told.items() if value is not None}

@@ -34,6 +34,7 @@ class KafkaSettings(BaseModel):
     batch_bytes: int = Field(gt=0)
     fetch_bytes: int = Field(gt=0)
     fetch_wait_ms: int = Field(gt=0)
+    fetch_pause_ms: int = Field(ge=0)
     idempotent: bool
 
 
