@@ -82,7 +82,8 @@ def share_draws(
     """
     columns = _columns(active)
     fallback = _fallback(posterior.prior_log_odds[columns])
-    shares = _shares(_draws(posterior.a[columns], posterior.b[columns], rng, n), fallback)
+    draws = _draws(posterior.a[columns], posterior.b[columns], rng, n)
+    shares = _shares(draws, _among(posterior, columns), fallback)
     return {SIGNALS[column]: shares[:, place] for place, column in enumerate(columns)}
 
 
