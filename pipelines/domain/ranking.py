@@ -31,6 +31,7 @@ class Signal(StrEnum):
     FRESHNESS = "freshness"
     USAGE = "usage"
     TRUST = "trust"
+    LATE_INTERACTION = "late_interaction"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +167,7 @@ class Answer:
     Attributes:
         truncated: The query text was cut to the limits of RET-21.
         heads: The best contents of each channel with its scores, best first: what the query log keeps of it.
-        failed_channels: Channels left out, with the reason.
+        failed_channels: Channels and rerankers left out, with the reason.
         timings_ms: Milliseconds by stage.
     """
 

@@ -40,6 +40,16 @@ def lexical(scores: Sequence[float | None]) -> list[float]:
     return [0.0 if score is None else _share(score / best) for score in scores]
 
 
+def late_interaction(matches: Sequence[float]) -> list[float]:
+    """Match of the query's tokens among the candidates looked at again: (m − min) / (max − min), 1 where all are alike.
+
+    Examples:
+        >>> late_interaction([0.75, 0.25, 0.5])
+        [1.0, 0.0, 0.5]
+    """
+    return vector(matches)
+
+
 def freshness(believed: float) -> float:
     """How far the content still holds: the belief at its age, as `Beliefs.freshness` reads it."""
     return _share(believed)

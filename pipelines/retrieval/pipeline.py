@@ -17,6 +17,7 @@ from pipelines.retrieval.fusion import FUSIONS
 from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.order import with_certainty, with_propensity
 from pipelines.retrieval.plan import Plan, make_plan
+from pipelines.retrieval.rerank import late_interaction
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.signals import active_signals, with_similarity
 from pipelines.retrieval.snapshot import Snapshot
@@ -49,16 +50,19 @@ class Pipeline:
         watch = Stopwatch(found.elapsed_ms)
         reading = self.snapshot.reading(plan.query.session_id)
         beliefs = reading.beliefs
-        active = active_signals(found.rankings, self.settings.without_signals)
+        by_channel = found.of(index)
+        match = late_interaction.matcher(by_channel, self.settings)
+        active = active_signals(by_channel, self.settings.without_signals, matched=match is not None)
         weights = believed_weights(plan.query, beliefs, active)
         draws = believed_draws(plan.query, beliefs, active, self.settings.order_draws)
         with watch.stage("candidates"):
-            candidates = self._candidates(plan, found.of(index))
+            candidates = self._candidates(plan, by_channel)
         with watch.stage("fusion"):
             weighing = Weighing(self.settings.channel_weights, weights)
             fused = FUSIONS[self.settings.fusion](with_similarity(candidates), weighing, self.settings)
         with watch.stage("rerank"):
-            reranked = UNITS[self.settings.unit](fused, self.settings)
+            matched = late_interaction.with_late_interaction(fused, match, weights, self.settings)
+            reranked = UNITS[self.settings.unit](matched, self.settings)
         with watch.stage("assembly"):
             query, mode = plan.query, self.settings.fusion
             depth = max(query.k, self.settings.explored_depth) if query.explore else query.k
@@ -73,7 +77,7 @@ class Pipeline:
             fusion=self.settings.fusion.value,
             truncated=plan.truncated,
             heads=heads(candidates, self.settings.heads_kept),
-            failed_channels=found.failed,
+            failed_channels={**found.failed, **late_interaction.left_out(by_channel, self.settings)},
             timings_ms=watch.timings_ms,
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -23,6 +23,11 @@ class QueryEncoder(Protocol):
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Vectors of texts: float32 (n_texts, dimension), unit rows."""
 
+    def encode_tokens(
+        self, texts: Sequence[str], keep: Callable[[np.ndarray], np.ndarray]
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """The same vectors, and what is kept of each text's token states, float32 (tokens, width)."""
+
 
 class VectorIndex(Protocol):
     """Nearest contents by cosine, of one encoder."""
@@ -32,6 +37,17 @@ class VectorIndex(Protocol):
 
     def vectors(self, rows: Sequence[int]) -> np.ndarray:
         """Stored vectors, float32 (n_rows, dimension), unit rows."""
+
+
+class TokenEmbeddings(Protocol):
+    """Stored token embeddings of contents, of one encoder."""
+
+    @property
+    def projection(self) -> np.ndarray:
+        """What a query's token states are multiplied by, float32 (width, width stored)."""
+
+    def tokens(self, rows: Sequence[int]) -> Sequence[np.ndarray]:
+        """int8 (tokens, width stored) of each content: directions of any length."""
 
 
 class TextIndex(Protocol):
@@ -117,6 +133,9 @@ class OpenGeneration(Protocol):
 
     def dense(self, encoder: str) -> VectorIndex:
         """The vectors of one encoder."""
+
+    def tokens(self, encoder: str) -> TokenEmbeddings | None:
+        """The token embeddings of one encoder; None where none are kept."""
 
 
 class ReadableBeliefs(Protocol):

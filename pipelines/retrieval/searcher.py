@@ -123,8 +123,10 @@ class Searcher:
         return {channel: made[channel](snapshot) for channel in self._settings.channels}
 
     def _dense(self, snapshot: Snapshot) -> SearchChannel:
-        index = snapshot.generation.dense(self._encoder.name)
-        return DenseChannel(self._encoder, index, self._settings.encode_batch)
+        name = self._encoder.name
+        tokens = snapshot.generation.tokens(name) if self._settings.rerank.late_interaction else None
+        index = snapshot.generation.dense(name)
+        return DenseChannel(self._encoder, index, self._settings.encode_batch, tokens=tokens)
 
     def _lexical(self, snapshot: Snapshot) -> SearchChannel:
         return LexicalChannel(snapshot.generation.lexical, self._settings.lexical_threads)

@@ -31,6 +31,15 @@ class ResultUnit(StrEnum):
     CHUNK = "chunk"
 
 
+class RerankSettings(BaseModel):
+    """What looks at the best candidates again (RET-10)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    depth: Count
+    late_interaction: bool
+
+
 class RetrievalSettings(BaseModel):
     """Depths, weights, limits and time budgets of a search."""
 
@@ -46,6 +55,7 @@ class RetrievalSettings(BaseModel):
     channel_weights: Mapping[Channel, Weight]
     rrf_k: Positive
     dbsf_sigmas: Positive
+    rerank: RerankSettings
     mpab_factor: Weight
     query_max_bytes: Count
     query_max_terms: Count

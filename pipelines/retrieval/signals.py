@@ -24,15 +24,20 @@ SOURCE_TYPE = "source_type"
 _SECONDS_PER_HOUR = 3600.0
 
 
-def active_signals(channels: Collection[Channel], without: Collection[Signal] = ()) -> frozenset[Signal]:
+def active_signals(
+    channels: Collection[Channel], without: Collection[Signal] = (), *, matched: bool = False
+) -> frozenset[Signal]:
     """Signals that are weighed when these channels answered: without a channel its similarity has no weight.
 
     Args:
         without: Signals that are switched off: told, and not weighed.
+        matched: The best candidates are compared with the query token by token.
     """
     silent = {signal for channel, signal in SIMILARITY.items() if channel not in channels}
     if silent:
         silent.add(Signal.CROSS_VALIDATION)
+    if not matched:
+        silent.add(Signal.LATE_INTERACTION)
     return frozenset(Signal) - silent - frozenset(without)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +12,7 @@ from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, chunk_id, content_hash
 from pipelines.domain.ranking import Channel, ChannelHit, Query, Scope, Signal, WeightBelief
+from pipelines.embedding.late_interaction import quantised
 from pipelines.retrieval.candidates import Candidate
 from pipelines.retrieval.filters import RowFilter
 from pipelines.retrieval.searcher import Searcher
@@ -70,7 +71,7 @@ def a_place(uri: str, text: str, **facts: object) -> APlace:
 def a_candidate(name: str, channels: Mapping[Channel, ChannelHit], *uris: str, **more: object) -> Candidate:
     places = tuple(a_place(uri, name) for uri in uris or (f"doc-{name}",))
     scores = {channel: hit.score for channel, hit in channels.items()}
-    return Candidate(ContentHash(name), name, places, channels, scores, **more)  # type: ignore[arg-type]
+    return Candidate(int.from_bytes(name.encode(), "big"), ContentHash(name), name, places, channels, scores, **more)  # type: ignore[arg-type]
 
 
 class WordEncoder:
@@ -87,6 +88,24 @@ class WordEncoder:
                 vector[self._axis.get(word, 0)] += 1.0
             vector[0] += 1e-3
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    def encode_tokens(self, texts: Sequence[str], keep: Callable[[np.ndarray], np.ndarray]):
+        """Each word is a token, whose state is the vector of that word alone."""
+        return self.encode(texts), [
+            keep(self.encode(words) if (words := text.split()) else np.zeros((0, len(self._axis) + 1)))
+            for text in texts
+        ]
+
+
+class WordTokens:
+    """Token embeddings of some texts: a token for each word."""
+
+    def __init__(self, encoder: WordEncoder, texts: Sequence[str]) -> None:
+        self.projection = np.eye(len(encoder.encode([""])[0]), dtype=np.float32)
+        self._tokens = [quantised(states) for states in encoder.encode_tokens(texts, np.asarray)[1]]
+
+    def tokens(self, rows: Sequence[int]) -> list[np.ndarray]:
+        return [self._tokens[row] for row in rows]
 
 
 class ExactIndex:
@@ -154,6 +173,7 @@ class MemoryGeneration:
         self.encoder = WordEncoder(sorted({word for text in places for word in text.split()}))
         self.lexical: object = WordIndex([item.text for item in self.held])
         self.chunks = MemoryChunks(self.held)
+        self.keeps_tokens = True
 
     @property
     def contents(self) -> list[ContentHash]:
@@ -161,6 +181,9 @@ class MemoryGeneration:
 
     def dense(self, encoder: str) -> ExactIndex:
         return ExactIndex(self.encoder.encode([item.text for item in self.held]))
+
+    def tokens(self, encoder: str) -> WordTokens | None:
+        return WordTokens(self.encoder, [item.text for item in self.held]) if self.keeps_tokens else None
 
 
 class EvenBeliefs:

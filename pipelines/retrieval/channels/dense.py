@@ -7,18 +7,25 @@ from functools import partial
 
 import numpy as np
 
-from pipelines.retrieval.channels.run import Ranked
+from pipelines.embedding.late_interaction import max_similarities
+from pipelines.retrieval.channels.run import Ranked, ScoreRows
 from pipelines.retrieval.filters import Ranking
-from pipelines.retrieval.ports import QueryEncoder, VectorIndex
+from pipelines.retrieval.ports import QueryEncoder, TokenEmbeddings, VectorIndex
 
 
 class DenseChannel:
-    """Searches the vectors of one encoder; queries share encoder and FAISS batches."""
+    """Searches the vectors of one encoder; queries share encoder and FAISS batches.
 
-    def __init__(self, encoder: QueryEncoder, index: VectorIndex, batch: int) -> None:
+    Where the contents' token embeddings are kept, a query's own come from the forward pass that gives its vector.
+    """
+
+    def __init__(
+        self, encoder: QueryEncoder, index: VectorIndex, batch: int, *, tokens: TokenEmbeddings | None = None
+    ) -> None:
         self._encoder = encoder
         self._index = index
         self._batch = batch
+        self._tokens = tokens
 
     def search(self, texts: Sequence[str], depth: int) -> list[Ranked]:
         """The `depth` nearest contents of each text; any other content's cosine can be had as well."""
@@ -29,16 +36,30 @@ class DenseChannel:
         ]
 
     def _searched(self, texts: Sequence[str], depth: int) -> list[Ranked]:
-        vectors = self._encoder.encode(texts)
+        vectors, matches = self._encoded(texts)
         rows, cosines = self._index.search(vectors, depth)
         return [
-            Ranked(_ranking(*found), partial(self._cosines, vector))
-            for vector, *found in zip(vectors, rows, cosines, strict=True)
+            Ranked(_ranking(*found), partial(self._cosines, vector), match)
+            for vector, match, *found in zip(vectors, matches, rows, cosines, strict=True)
         ]
+
+    def _encoded(self, texts: Sequence[str]) -> tuple[np.ndarray, Sequence[ScoreRows | None]]:
+        stored = self._tokens
+        if stored is None:
+            return self._encoder.encode(texts), [None] * len(texts)
+        vectors, tokens = self._encoder.encode_tokens(texts, lambda states: states @ stored.projection)
+        return vectors, [partial(_matches, of_text, stored) for of_text in tokens]
 
     def _cosines(self, vector: np.ndarray, rows: Sequence[int]) -> list[float]:
         cosines: list[float] = (self._index.vectors(rows) @ vector).tolist()
         return cosines
+
+
+def _matches(query: np.ndarray, stored: TokenEmbeddings, rows: Sequence[int]) -> list[float]:
+    if not len(query):  # a text without tokens of its own matches everything alike
+        return [0.0] * len(rows)
+    matches: list[float] = max_similarities(query, stored.tokens(rows)).tolist()
+    return matches
 
 
 def _ranking(rows: np.ndarray, cosines: np.ndarray) -> Ranking:

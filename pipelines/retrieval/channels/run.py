@@ -14,6 +14,9 @@ from pipelines.retrieval.filters import Ranking
 
 log = logging.getLogger(__name__)
 
+ScoreRows = Callable[[Sequence[int]], Sequence[float]]
+"""One number for each of some contents, named by row."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
@@ -21,10 +24,13 @@ class Ranked:
 
     Attributes:
         score_rows: The channel's score of any contents, by row; None where it can only score what it found.
+        match_rows: How well the query's tokens match those of any contents, by row, in [−1, 1] (RET-10); None where
+            the channel knows no tokens.
     """
 
     ranking: Ranking
-    score_rows: Callable[[Sequence[int]], Sequence[float]] | None = None
+    score_rows: ScoreRows | None = None
+    match_rows: ScoreRows | None = None
 
 
 class SearchChannel(Protocol):

@@ -31,7 +31,7 @@ def test_an_answer_keeps_the_best_of_each_channel() -> None:
     for channel, head in answer.heads.items():
         assert len(head) == 2
         assert head[0][1] >= head[1][1]
-        hits = [(result.content_hash, result.channels.get(channel)) for result in answer.results]
-        ranks = {content: hit.rank for content, hit in hits if hit is not None}
+        found = [result for result in answer.results if channel in result.channels]
+        ranks = {result.content_hash: result.channels[channel].rank for result in found}
         assert [ranks[content] for content, _ in head] == [1, 2]
     assert not any(a_searcher(FRUIT, heads_kept=0).search(a_query("red apple")).heads.values())
