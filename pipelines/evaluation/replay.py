@@ -21,6 +21,7 @@ class RememberingEncoder:
     def __init__(self, encoder: QueryEncoder) -> None:
         self._encoder = encoder
         self._known: dict[str, np.ndarray] = {}
+        self._tokens: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
     @property
     def name(self) -> str:
@@ -32,6 +33,16 @@ class RememberingEncoder:
         if new := [text for text in dict.fromkeys(texts) if text not in self._known]:
             self._known.update(zip(new, self._encoder.encode(new), strict=True))
         return np.stack([self._known[text] for text in texts])
+
+    def encode_tokens(
+        self, texts: Sequence[str], keep: Callable[[np.ndarray], np.ndarray]
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """The same vectors, and what `keep` makes of each text's token states, float32 (n_tokens, dimension)."""
+        if new := [text for text in dict.fromkeys(texts) if text not in self._tokens]:
+            vectors, states = self._encoder.encode_tokens(new, np.copy)
+            self._tokens.update(zip(new, zip(vectors, states, strict=True), strict=True))
+        known = [self._tokens[text] for text in texts]
+        return np.stack([vector for vector, _ in known]), [keep(states) for _, states in known]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._encoder, name)

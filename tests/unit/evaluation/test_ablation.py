@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -103,11 +105,19 @@ def test_an_encoder_that_remembers_gives_the_same_vectors_and_encodes_each_text_
             self.asked += texts
             return np.array([[float(len(text))] for text in texts])
 
+        def encode_tokens(self, texts: list[str], keep: Callable[[np.ndarray], np.ndarray]) -> tuple:
+            vectors = self.encode(texts)
+            return vectors, [keep(vector) for vector in vectors]
+
     encoder = Counting()
     remembering = RememberingEncoder(encoder)
     assert remembering.encode(["a", "bb", "a"]).tolist() == [[1.0], [2.0], [1.0]]
     assert remembering.encode(["bb", "ccc"]).tolist() == [[2.0], [3.0]]
     assert encoder.asked == ["a", "bb", "ccc"]
+    vectors, doubled = remembering.encode_tokens(["a", "bb", "a"], lambda states: 2.0 * states)
+    assert (vectors.tolist(), [each.tolist() for each in doubled]) == ([[1.0], [2.0], [1.0]], [[2.0], [4.0], [2.0]])
+    remembering.encode_tokens(["bb"], lambda states: states)
+    assert encoder.asked == ["a", "bb", "ccc", "a", "bb"]
     assert (remembering.name, remembering.more) == ("counting", "kept")
     with pytest.raises(AttributeError):
         _ = remembering.absent
