@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import Scope, Signal
+from pipelines.domain.ranking import ANY, Scope, Signal
 from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey, UsageKey
 from pipelines.learning.looks import Looks
@@ -21,6 +21,8 @@ RELEVANCE = "relevance"
 
 FOR, AGAINST = "for", "against"
 POSITIVE, NEGATIVE = "positive", "negative"
+PRODUCT = "product."
+"""What comes before the parameter of how two signals occur together: mass per pair, by domain alone (LRN-4)."""
 SURPLUS = "surplus."
 """What comes before the parameter of evidence beyond its principal's allowance: kept, and read by nobody (LRN-3)."""
 RETRIEVAL, INCLUSION, REFERENCE = "retrieval", "inclusion", "reference"
@@ -30,6 +32,11 @@ _SIGNALS = tuple(Signal)
 _PLACES: Mapping[str, int] = {signal.value: 2 * index for index, signal in enumerate(_SIGNALS)}
 """Where a leaf's masses keep a signal: for here, against next to it; the bins of relevance follow all signals."""
 _FIRST_BIN = 2 * len(_PLACES)
+_ALONE = len(_SIGNALS)
+"""The place of "no other signal" in a pair: what every signal is itself on average, beside the products."""
+PAIRS = tuple((i, j) for i in range(len(_SIGNALS)) for j in (*range(i, len(_SIGNALS)), _ALONE))
+"""Every pair of signals once, each with itself, and each alone."""
+_PAIR_PLACES: Mapping[tuple[int, int], int] = {pair: 2 * place for place, pair in enumerate(PAIRS)}
 
 
 class Leaf(NamedTuple):
@@ -94,6 +101,7 @@ class Tally:
     def freeze(self) -> Evidence:
         """What was noted so far, as a value."""
         counts = dict(self._reported)
+        counts |= self._products()
         for leaf, masses in self._masses():
             for place in np.flatnonzero(masses).tolist():
                 key = _key(leaf, place)
@@ -126,6 +134,32 @@ class Tally:
             np.add.at(masses, (rows[some, None], places), speaks_for)
             np.add.at(masses, (rows[some, None], places + 1), mass[some, None] - speaks_for)
         yield from zip(leaves, masses, strict=True)
+
+    def _products(self) -> dict[EvidenceKey, int]:
+        """Masses of every pair of signals by domain, for s·t and against it: the moments that covariances need.
+
+        How signals vary together is the corpus's doing, whoever asks: models, agents and intents share it.
+        """
+        leaves: dict[Leaf, int] = {}
+        rows = np.array([leaves.setdefault(_of_domain(leaf), len(leaves)) for leaf, *_ in self._outcomes], np.int64)
+        weights = np.array([weight for *_, weight in self._outcomes], np.float64)
+        masses = np.zeros((len(leaves), 2 * len(PAIRS)), dtype=np.int64)
+        for places, some, values in self._by_shape():
+            first, second, at = _pairs_of(places // 2)
+            padded = np.hstack([values, np.ones((len(values), 1))])
+            for row in np.unique(rows[some]):
+                here = np.flatnonzero(rows[some] == row)
+                weight = weights[some[here], None] * MICRO
+                speaks_for = np.rint(weight * (padded[here][:, first] * padded[here][:, second])).astype(np.int64)
+                total = int(np.rint(weight).astype(np.int64).sum())
+                masses[row, at] += speaks_for.sum(axis=0)
+                masses[row, at + 1] += total - speaks_for.sum(axis=0)
+        counts: dict[EvidenceKey, int] = {}
+        for leaf, row in leaves.items():
+            for place in np.flatnonzero(masses[row]).tolist():
+                parameter = SURPLUS * leaf.surplus + product_parameter(*PAIRS[place // 2], good=leaf.good)
+                counts[EvidenceKey(*leaf[:5], parameter, AGAINST if place % 2 else FOR)] = int(masses[row, place])
+        return counts
 
     def _by_shape(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Outcomes with the same signals together: places of the signals, outcomes, values (n_outcomes, n_signals)."""
@@ -194,8 +228,10 @@ def outcome_evidence(
         >>> from pipelines.domain.documents import Domain
         >>> seen = outcome_evidence(day=0, scope=Scope(Domain.CODE), intent="*", signals={"vector": 0.8}, score=0.37,
         ...     content_hash="ab" * 32, good=True, weight=0.5, bins=20)
-        >>> [(key.parameter, key.bin, mass) for key, mass in sorted(seen.counts.items())]
-        [('relevance', '07/20.good', 500000),
+        >>> [(key.parameter, key.bin, mass) for key, mass in sorted(seen.counts.items())]  # .8 · .8 of .5
+        [('product.vector.good', 'against', 100000), ('product.vector.good', 'for', 400000),
+         ('product.vector.vector.good', 'against', 180000), ('product.vector.vector.good', 'for', 320000),
+         ('relevance', '07/20.good', 500000),
          ('signal.vector.good', 'against', 100000), ('signal.vector.good', 'for', 400000)]
     """
     tally = Tally()
@@ -220,6 +256,17 @@ def signal_parameter(signal: Signal, *, good: bool) -> str:
     return f"signal.{signal.value}.{'good' if good else 'bad'}"
 
 
+def product_parameter(first: int, second: int, *, good: bool) -> str:
+    """The parameter that the product of two signals, named by their places, is kept under.
+
+    Examples:
+        >>> product_parameter(0, 1, good=True), product_parameter(0, len(Signal), good=False)
+        ('product.vector.lexical.good', 'product.vector.bad')
+    """
+    names = [_SIGNALS[place].value for place in (first, second) if place != _ALONE]
+    return f"{PRODUCT}{'.'.join(names)}.{'good' if good else 'bad'}"
+
+
 def relevance_bin(index: int, bins: int, *, good: bool) -> str:
     """The bin for scores in [index / bins, (index + 1) / bins); it names `bins`, so a later change leaves it readable.
 
@@ -228,6 +275,22 @@ def relevance_bin(index: int, bins: int, *, good: bool) -> str:
         '07/20.bad'
     """
     return f"{index:02d}/{bins}.{'good' if good else 'bad'}"
+
+
+def _of_domain(leaf: Leaf) -> Leaf:
+    return leaf._replace(model=ANY, agent=ANY, intent=ANY, bins=0)
+
+
+def _pairs_of(signals: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Columns of both sides of each pair among told signals, and the pair's place among masses, int64 each.
+
+    Args:
+        signals: Place of the signal that each column tells; the column after the last one is 1.
+    """
+    columns = {int(place): column for column, place in enumerate(signals)} | {_ALONE: len(signals)}
+    pairs = [(columns[i], columns[j], at) for (i, j), at in _PAIR_PLACES.items() if i in columns and j in columns]
+    first, second, at = np.array(pairs, dtype=np.int64).reshape(-1, 3).T
+    return first, second, at
 
 
 def _key(leaf: Leaf, place: int) -> EvidenceKey:
