@@ -41,9 +41,10 @@ class Pipeline:
         return [self._rank(plan, found, index, now) for index, plan in enumerate(plans)]
 
     def _find(self, plans: Sequence[Plan]) -> Found:
-        depth = max((plan.fetch for plan in plans), default=0)
+        depth = max((plan.depth for plan in plans), default=0)
         texts = [plan.text for plan in plans]
-        return run_channels(self.channels, texts, depth, budget_ms=self.settings.budget_ms, pool=self.pool)
+        among = [self.snapshot.filters.rows(plan.query.filters) for plan in plans]
+        return run_channels(self.channels, texts, among, depth, budget_ms=self.settings.budget_ms, pool=self.pool)
 
     def _rank(self, plan: Plan, found: Found, index: int, now: float) -> Answer:
         watch = Stopwatch(found.elapsed_ms)
@@ -82,11 +83,7 @@ class Pipeline:
         )
 
     def _candidates(self, plan: Plan, found: Mapping[Channel, Ranked]) -> list[Candidate]:
-        filters = plan.query.filters
-        allowed = {
-            channel: self.snapshot.filters.allowed(ranked.ranking, filters, plan.depth)
-            for channel, ranked in found.items()
-        }
-        rows = sorted({row for ranking in allowed.values() for row, _ in ranking})
-        further = further_scores(found, allowed, rows) if self.settings.complete_scores else {}
-        return merge(allowed, self.snapshot.generation.chunks.contents(rows), filters, further)
+        rankings = {channel: ranked.ranking[: plan.depth] for channel, ranked in found.items()}
+        rows = sorted({row for ranking in rankings.values() for row, _ in ranking})
+        further = further_scores(found, rankings, rows) if self.settings.complete_scores else {}
+        return merge(rankings, self.snapshot.generation.chunks.contents(rows), plan.query.filters, further)

@@ -9,7 +9,7 @@ import numpy as np
 from pipelines.domain.ranking import Channel
 from pipelines.indexes.graph import EdgeArrays
 from pipelines.indexes.graph_schemas import EdgeKind
-from pipelines.retrieval.channels.run import Ranked
+from pipelines.retrieval.channels.run import Among, Ranked
 from pipelines.retrieval.settings import DegreeSettings
 
 _KINDS = tuple(EdgeKind)
@@ -26,7 +26,13 @@ class DegreeChannel:
         """
         self._scores = degree_scores(edges, settings.edge_weights, cap=settings.cap, excluded=excluded)
 
-    def follow(self, texts: Sequence[str], first: Mapping[Channel, Sequence[Ranked]], depth: int) -> list[Ranked]:
+    def follow(
+        self,
+        texts: Sequence[str],
+        among: Among,  # noqa: ARG002  the others' hits are among what may be found
+        first: Mapping[Channel, Sequence[Ranked]],
+        depth: int,
+    ) -> list[Ranked]:
         """The first `depth` hits of each text that have any edges, the most connected first."""
         return [self._ranked([found[number] for found in first.values()], depth) for number in range(len(texts))]
 

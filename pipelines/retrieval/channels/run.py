@@ -11,9 +11,13 @@ from functools import partial
 from typing import Protocol
 
 from pipelines.domain.ranking import Channel
+from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.filters import Ranking
 
 log = logging.getLogger(__name__)
+
+Among = Sequence[RowSet | None]
+"""For each text of a batch the only contents that it may find; None for all."""
 
 ScoreRows = Callable[[Sequence[int]], Sequence[float]]
 """One number for each of some contents, named by row."""
@@ -37,14 +41,16 @@ class Ranked:
 class SearchChannel(Protocol):
     """One way to produce ranked candidates; called from a pool's thread, for a batch of queries at a time."""
 
-    def search(self, texts: Sequence[str], depth: int) -> list[Ranked]:
-        """A ranking of at most `depth` per text, in the order of the texts."""
+    def search(self, texts: Sequence[str], among: Among, depth: int) -> list[Ranked]:
+        """A ranking of at most `depth` per text, in the order of the texts, of what each may find."""
 
 
 class FollowingChannel(Protocol):
     """A way that starts from what others found; called when these are done, otherwise like a `SearchChannel`."""
 
-    def follow(self, texts: Sequence[str], first: Mapping[Channel, Sequence[Ranked]], depth: int) -> list[Ranked]:
+    def follow(
+        self, texts: Sequence[str], among: Among, first: Mapping[Channel, Sequence[Ranked]], depth: int
+    ) -> list[Ranked]:
         """A ranking of at most `depth` per text, given the others' rankings, one per text."""
 
 
@@ -83,6 +89,7 @@ class Found:
 def run_channels(
     channels: Channels,
     texts: Sequence[str],
+    among: Among,
     depth: int,
     *,
     budget_ms: Mapping[Channel, float],
@@ -91,13 +98,16 @@ def run_channels(
     """Search all channels at once, then all that follow them at once.
 
     Args:
+        among: For each text all that it may find.
         budget_ms: Time per query and channel; a batch of n has n times as long. Followers' time begins with theirs.
     """
     started = time.perf_counter()
     budget_s = {channel: budget * len(texts) / 1000 for channel, budget in budget_ms.items()}
-    searches = {channel: partial(each.search, texts, depth) for channel, each in channels.searching.items()}
+    searches = {channel: partial(each.search, texts, among, depth) for channel, each in channels.searching.items()}
     rankings, failed = _gathered(searches, budget_s, pool)
-    follows = {channel: partial(each.follow, texts, rankings, depth) for channel, each in channels.following.items()}
+    follows = {
+        channel: partial(each.follow, texts, among, rankings, depth) for channel, each in channels.following.items()
+    }
     following, failed_too = _gathered(follows, budget_s, pool)
     elapsed_ms = (time.perf_counter() - started) * 1000.0 / max(1, len(texts))
     return Found(rankings | following, {**channels.missing, **failed, **failed_too}, elapsed_ms)
