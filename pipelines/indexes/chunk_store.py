@@ -140,7 +140,8 @@ class ChunkStore:
     def mask(self, holds: Callable[[DocumentFacts], bool]) -> np.ndarray:
         """Which contents stand in a document that something holds of, bool (contents,); asks once per document."""
         uris = self._chunks["uri"].combine_chunks().dictionary_encode()
-        held = [holds(DocumentFacts(uri, *self._documents[uri])) for uri in uris.dictionary.to_pylist()]
+        names = map(str, uris.dictionary.to_pylist())
+        held = [holds(DocumentFacts(uri, *self._documents[uri])) for uri in names]
         by_place = np.array(held, dtype=bool)[uris.indices.to_numpy()]
         firsts, counts = self._spans
         ends = np.cumsum(np.concatenate([[0], by_place]))
