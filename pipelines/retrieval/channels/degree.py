@@ -26,12 +26,12 @@ class DegreeChannel:
         """
         self._scores = degree_scores(edges, settings.edge_weights, cap=settings.cap, excluded=excluded)
 
-    def follow(self, texts: Sequence[str], first: Mapping[Channel, Sequence[Ranked]], depth: int) -> list[Ranked]:
+    def follow(self, _texts: Sequence[str], first: Sequence[Mapping[Channel, Ranked]], depth: int) -> list[Ranked]:
         """The first `depth` hits of each text that have any edges, the most connected first."""
-        return [self._ranked([found[number] for found in first.values()], depth) for number in range(len(texts))]
+        return [self._ranked(found, depth) for found in first]
 
-    def _ranked(self, first: Sequence[Ranked], depth: int) -> Ranked:
-        rows = sorted({row for ranked in first for row, _ in ranked.ranking})
+    def _ranked(self, first: Mapping[Channel, Ranked], depth: int) -> Ranked:
+        rows = sorted({row for ranked in first.values() for row, _ in ranked.ranking})
         scores = self._scores[rows]
         order = np.argsort(-scores, kind="stable")[:depth]
         ranking = [(rows[at], float(scores[at])) for at in order if scores[at] > 0.0]

@@ -39,7 +39,7 @@ class DenseChannel:
         vectors, matches = self._encoded(texts)
         rows, cosines = self._index.search(vectors, depth)
         return [
-            Ranked(_ranking(*found), partial(self._cosines, vector), match)
+            Ranked(_ranking(*found), partial(self._cosines, vector), match, vector)
             for vector, match, *found in zip(vectors, matches, rows, cosines, strict=True)
         ]
 

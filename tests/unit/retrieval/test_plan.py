@@ -2,8 +2,11 @@
 
 import pytest
 
+from pipelines.retrieval.facts import GenerationFacts
 from pipelines.retrieval.plan import bounded, make_plan
 from tests.support.retrieval_fakes import a_query, settings
+
+NO_FACTS = GenerationFacts({})
 
 
 def test_a_query_within_the_limits_passes_unchanged() -> None:
@@ -47,5 +50,5 @@ def test_what_utf8_and_lucene_cannot_carry_is_replaced() -> None:
 def test_a_filtered_query_fetches_more_than_its_depth() -> None:
     """RET-4: a filter must not starve the ranking."""
     tuned = settings(depth=10, filter_overfetch=7)
-    assert make_plan(a_query("x"), tuned).fetch == 10
-    assert make_plan(a_query("x", filters={"group": "g"}), tuned).fetch == 70
+    assert make_plan(a_query("x"), NO_FACTS, tuned).fetch == 10
+    assert make_plan(a_query("x", filters={"group": "g"}), NO_FACTS, tuned).fetch == 70
