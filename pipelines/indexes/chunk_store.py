@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,20 @@ class Occurrence:
     """One place where a content stands: the chunk, and what is known of its document."""
 
     chunk: Chunk
+    uri: str
+    title: str | None
+    domain: Domain
+    content_type: ContentType
+    language: str | None
+    modified_at: float | None
+    trust_level: int
+    metadata: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFacts:
+    """What is known of one document."""
+
     uri: str
     title: str | None
     domain: Domain
@@ -131,6 +145,16 @@ class ChunkStore:
         declared = self.table("documents").select(["uri", "tier"])
         some = declared.filter(pc.is_in(declared["tier"], pa.array(list(tiers), pa.string())))
         return {row for uri in some["uri"].to_pylist() for row in self.rows_of_document(str(uri))}
+
+    def mask(self, holds: Callable[[DocumentFacts], bool]) -> np.ndarray:
+        """Which contents stand in a document that something holds of, bool (contents,); asks once per document."""
+        uris = self._chunks["uri"].combine_chunks().dictionary_encode()
+        names = map(str, uris.dictionary.to_pylist())
+        held = [holds(DocumentFacts(uri, *self._documents[uri])) for uri in names]
+        by_place = np.array(held, dtype=bool)[uris.indices.to_numpy()]
+        firsts, counts = self._spans
+        ends = np.cumsum(np.concatenate([[0], by_place]))
+        return np.asarray(ends[firsts + counts] > ends[firsts])
 
     def uris(self) -> list[str]:
         """Every document's URI, ascending."""

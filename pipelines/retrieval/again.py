@@ -1,7 +1,7 @@
 """A second pass of the channels for those queries that need one: in other words, deeper, or with all channels.
 
-Why: too few results, a complex question (RET-3), a change of topic (RET-6), or a simple query that one channel could not
-answer (RET-2).
+Why: too few results, a complex question (RET-3), a change of topic (RET-6), or a simple query that one channel could
+not answer (RET-2).
 """
 
 from __future__ import annotations
@@ -51,13 +51,7 @@ def reconsidered(plan: Plan, found: Mapping[Channel, Ranked], hints: Hints, sett
     channels = settings.channels if few else plan.channels
     if tuned.expansion.enabled and (few or understanding.complexity is Complexity.COMPLEX):
         understanding = replace(understanding, variants=_variants(plan.text, first, hints, tuned.expansion))
-    return replace(
-        plan,
-        understanding=understanding,
-        depth=round(plan.depth * widening),
-        fetch=round(plan.fetch * widening),
-        channels=channels,
-    )
+    return replace(plan, understanding=understanding, depth=round(plan.depth * widening), channels=channels)
 
 
 def needs_another_pass(before: Plan, after: Plan) -> bool:
@@ -131,7 +125,11 @@ Run = Callable[[Sequence[Asked], int], Found]
 
 
 def search_again(
-    plans: Sequence[Plan], found: Found, run: Run, hints: Hints, settings: RetrievalSettings
+    plans: Sequence[Plan],
+    found: Found,
+    run: Run,
+    hints: Hints,
+    settings: RetrievalSettings,
 ) -> tuple[list[Plan], Found]:
     """The plans after a first look, and what the channels found for those that needed another pass, with all else."""
     later = [reconsidered(plan, found.of(at), hints, settings) for at, plan in enumerate(plans)]
@@ -139,7 +137,7 @@ def search_again(
     if not again:
         return later, found
     asked = [asking for at in again for asking in _asked(later[at])]
-    second = run(asked, max(later[at].fetch for at in again))
+    second = run(asked, max(later[at].depth for at in again))
     rankings = {channel: dict(of_channel) for channel, of_channel in found.rankings.items()}
     start = 0
     for at in again:
@@ -153,8 +151,6 @@ def search_again(
 
 
 def _asked(plan: Plan) -> list[Asked]:
-    variants = [
-        Asked(variant.text, [channel for channel in plan.channels if channel in _WORDS_AND_MEANING])
-        for variant in plan.understanding.variants
-    ]
-    return [Asked(plan.text, plan.channels), *variants]
+    both = [channel for channel in plan.channels if channel in _WORDS_AND_MEANING]
+    variants = [Asked(variant.text, both, plan.among) for variant in plan.understanding.variants]
+    return [Asked(plan.text, plan.channels, plan.among), *variants]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from pipelines.retrieval.filters import TIMES, is_time
 from pipelines.retrieval.understanding.prefilter import FOLDER
 
 
@@ -15,8 +16,8 @@ class GenerationFacts:
     values: Mapping[str, frozenset[str]]
 
     def known(self, name: str, value: str) -> bool:
-        """Whether any document has that value under that name, or lies in that folder."""
-        return value in self.values.get(name, ())
+        """Whether any document has that value under that name, or lies in that folder; of times, whether it is one."""
+        return is_time(value) if name in TIMES else value in self.values.get(name, ())
 
 
 def facts_of(declared: Iterable[tuple[str, str]], *, most: int) -> GenerationFacts:

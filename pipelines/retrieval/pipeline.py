@@ -23,10 +23,10 @@ from pipelines.retrieval.order import with_certainty, with_propensity
 from pipelines.retrieval.plan import Plan, make_plan
 from pipelines.retrieval.rerank import late_interaction
 from pipelines.retrieval.settings import RetrievalSettings
-from pipelines.retrieval.signals import active_signals, answering, with_similarity
+from pipelines.retrieval.signals import Moment, active_signals, answering, with_similarity
 from pipelines.retrieval.snapshot import Snapshot
 from pipelines.retrieval.stopwatch import Stopwatch
-from pipelines.retrieval.understanding.shift import remembered
+from pipelines.retrieval.understanding.shift import remembered, usage_kept
 from pipelines.retrieval.weights import Weighing, believed_draws, believed_weights
 
 
@@ -42,10 +42,11 @@ class Pipeline:
 
     def answer(self, queries: Sequence[Query], *, now: float) -> list[Answer]:
         """Answer queries together: the channels see them as one batch, the other stages one by one."""
-        plans = [make_plan(query, self.facts, self.settings) for query in queries]
+        plans = [make_plan(query, self.facts, self.snapshot.filters, self.settings) for query in queries]
         if not plans:
             return []
-        found = self._run([Asked(plan.text, plan.channels) for plan in plans], max(plan.fetch for plan in plans))
+        asked = [Asked(plan.text, plan.channels, plan.among) for plan in plans]
+        found = self._run(asked, max(plan.depth for plan in plans))
         plans, found = search_again(plans, found, self._run, self._hints, self.settings)
         return [self._rank(plan, found, index, now) for index, plan in enumerate(plans)]
 
@@ -62,7 +63,9 @@ class Pipeline:
 
     def _rank(self, plan: Plan, found: Found, index: int, now: float) -> Answer:
         watch = Stopwatch(found.elapsed_ms)
-        reading = self.snapshot.reading(plan.query.session_id)
+        # After a change of topic a session reads what all believe: what it learned was about another topic.
+        shift = plan.understanding.shift
+        reading = self.snapshot.reading(None if shift is not None and shift.happened else plan.query.session_id)
         beliefs = reading.beliefs
         by_channel = found.of(index)
         answered = answering(by_channel)
@@ -80,8 +83,9 @@ class Pipeline:
             reranked = UNITS[self.settings.unit](matched, self.settings)
         with watch.stage("assembly"):
             query, mode = plan.query, self.settings.fusion
+            moment = Moment(query.model, now, usage_kept(shift, self.settings.understanding.shift))
             depth = max(plan.k, self.settings.explored_depth) if query.explore else plan.k
-            scored = score_and_cut(reranked, depth, beliefs, weights, mode, model=query.model, now=now)
+            scored = score_and_cut(reranked, depth, beliefs, weights, mode, moment=moment)
             shown = results(scored[: plan.k], weights, beliefs, reading.calibration)
             shown = with_certainty(with_propensity(shown, scored, draws) if query.explore else shown, draws)
         return Answer(
@@ -103,11 +107,7 @@ class Pipeline:
         return None if memory is None else remembered(query_vector(found), memory, self.settings.understanding.shift)
 
     def _candidates(self, plan: Plan, found: Mapping[Channel, Ranked]) -> list[Candidate]:
-        filters = plan.query.filters
-        allowed = {
-            channel: self.snapshot.filters.allowed(ranked.ranking, filters, plan.depth)
-            for channel, ranked in found.items()
-        }
-        rows = sorted({row for ranking in allowed.values() for row, _ in ranking})
-        further = further_scores(found, allowed, rows) if self.settings.complete_scores else {}
-        return merge(allowed, self.snapshot.generation.chunks.contents(rows), filters, further)
+        rankings = {channel: ranked.ranking[: plan.depth] for channel, ranked in found.items()}
+        rows = sorted({row for ranking in rankings.values() for row, _ in ranking})
+        further = further_scores(found, rankings, rows) if self.settings.complete_scores else {}
+        return merge(rankings, self.snapshot.generation.chunks.contents(rows), plan.query.filters, further)

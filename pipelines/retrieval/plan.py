@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from pipelines.domain.ranking import Channel, Query
 from pipelines.domain.understanding import Complexity, Understanding
+from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.facts import GenerationFacts
+from pipelines.retrieval.filters import RowFilter
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.understanding.understand import understood
 
@@ -23,8 +25,8 @@ class Plan:
         understanding: What the text was taken to ask for.
         channels: Those that search for it.
         depth: Candidates wanted of each channel.
-        fetch: Hits asked of each channel, more than `depth` where a filter will leave some out.
         k: Results wanted.
+        among: All that it may find; None for everything.
     """
 
     query: Query
@@ -33,18 +35,17 @@ class Plan:
     understanding: Understanding
     channels: tuple[Channel, ...]
     depth: int
-    fetch: int
     k: int
+    among: RowSet | None
 
 
-def make_plan(query: Query, facts: GenerationFacts, settings: RetrievalSettings) -> Plan:
+def make_plan(query: Query, facts: GenerationFacts, filters: RowFilter, settings: RetrievalSettings) -> Plan:
     """Bound, normalise and understand a query."""
     text, truncated = bounded(query.text, max_bytes=settings.query_max_bytes, max_terms=settings.query_max_terms)
     read, sought, understanding = understood(query, text, facts.known, settings.understanding)
-    fetch = settings.depth * (settings.filter_overfetch if read.filters else 1)
     k = min(query.k, understanding.limit) if query.adaptive else query.k
     channels = routed(query, understanding, settings)
-    return Plan(read, sought, truncated, understanding, channels, settings.depth, fetch, k)
+    return Plan(read, sought, truncated, understanding, channels, settings.depth, k, filters.rows(read.filters))
 
 
 def routed(query: Query, understanding: Understanding, settings: RetrievalSettings) -> tuple[Channel, ...]:

@@ -96,7 +96,6 @@ class RetrievalSettings(BaseModel):
     mpab_factor: Weight
     query_max_bytes: Count
     query_max_terms: Count
-    filter_overfetch: Count
     encode_batch: Count
     lexical_threads: Count
     channel_threads: Count

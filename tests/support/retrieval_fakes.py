@@ -16,6 +16,7 @@ from pipelines.domain.ranking import Channel, ChannelHit, Query, Scope, Signal, 
 from pipelines.embedding.late_interaction import quantised
 from pipelines.indexes.graph import EdgeArrays
 from pipelines.indexes.graph_schemas import EdgeKind
+from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.candidates import Candidate
 from pipelines.retrieval.filters import RowFilter
 from pipelines.retrieval.searcher import Searcher
@@ -34,6 +35,7 @@ class APlace:
     uri: str
     domain: Domain = Domain.GENERAL
     content_type: ContentType = ContentType.TEXT
+    language: str | None = None
     modified_at: float | None = None
     trust_level: int = 50
     metadata: Mapping[str, str] = field(default_factory=dict)
@@ -120,8 +122,11 @@ class ExactIndex:
     def __init__(self, stored: np.ndarray) -> None:
         self._stored = stored
 
-    def search(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def search(self, vectors: np.ndarray, k: int, among: RowSet | None = None) -> tuple[np.ndarray, np.ndarray]:
         cosines = vectors @ self._stored.T
+        if among is not None:
+            rows = among.rows[np.argsort(-cosines[:, among.rows], axis=1, kind="stable")[:, :k]]
+            return rows, np.take_along_axis(cosines, rows, axis=1)
         rows = np.argsort(-cosines, axis=1, kind="stable")[:, :k]
         padding = ((0, 0), (0, k - rows.shape[1]))
         scores = np.take_along_axis(cosines, rows, axis=1)
@@ -137,11 +142,14 @@ class WordIndex:
     def __init__(self, texts: Sequence[str]) -> None:
         self._words = [frozenset(text.split()) for text in texts]
 
-    def search_many(self, texts: Sequence[str], k: int, threads: int) -> list[list[tuple[int, float]]]:
-        return [self._search(set(text.split()), k) for text in texts]
+    def search_many(
+        self, texts: Sequence[str], k: int, threads: int, among: Sequence[RowSet | None]
+    ) -> list[list[tuple[int, float]]]:
+        return [self._search(set(text.split()), k, rows) for text, rows in zip(texts, among, strict=True)]
 
-    def _search(self, words: set[str], k: int) -> list[tuple[int, float]]:
-        hits = [(row, float(len(words & held))) for row, held in enumerate(self._words) if words & held]
+    def _search(self, words: set[str], k: int, among: RowSet | None) -> list[tuple[int, float]]:
+        rows = range(len(self._words)) if among is None else among.rows.tolist()
+        hits = [(row, float(len(words & self._words[row]))) for row in rows if words & self._words[row]]
         return sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:k]
 
 
@@ -151,7 +159,9 @@ class FailingIndex:
     def __init__(self, delay_s: float = 0.0) -> None:
         self._delay_s = delay_s
 
-    def search_many(self, texts: Sequence[str], k: int, threads: int) -> list[list[tuple[int, float]]]:
+    def search_many(
+        self, texts: Sequence[str], k: int, threads: int, among: Sequence[RowSet | None]
+    ) -> list[list[tuple[int, float]]]:
         time.sleep(self._delay_s)
         raise OSError("the index is gone")
 
@@ -178,6 +188,9 @@ class MemoryChunks:
 
     def contents(self, rows: Sequence[int]) -> list[AContent]:
         return [self._held[row] for row in rows]
+
+    def mask(self, holds: Callable[[APlace], bool]) -> np.ndarray:
+        return np.array([any(map(holds, item.occurrences)) for item in self._held])
 
 
 class MemoryGraph:
@@ -279,7 +292,7 @@ class MemorySource:
 
 
 def a_snapshot(generation: MemoryGeneration, generation_id: GenerationId) -> Snapshot:
-    filters = RowFilter(generation.chunks, len(generation.held))
+    filters = RowFilter(generation.chunks)
     return Snapshot(generation_id, generation, filters, LearnedVersion("none"), EvenBeliefs())  # type: ignore[arg-type]
 
 

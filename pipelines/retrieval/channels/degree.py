@@ -9,7 +9,7 @@ import numpy as np
 from pipelines.domain.ranking import Channel
 from pipelines.indexes.graph import EdgeArrays
 from pipelines.indexes.graph_schemas import EdgeKind
-from pipelines.retrieval.channels.run import Ranked
+from pipelines.retrieval.channels.run import Among, Ranked
 from pipelines.retrieval.settings import DegreeSettings
 
 _KINDS = tuple(EdgeKind)
@@ -26,7 +26,13 @@ class DegreeChannel:
         """
         self._scores = degree_scores(edges, settings.edge_weights, cap=settings.cap, excluded=excluded)
 
-    def follow(self, _texts: Sequence[str], first: Sequence[Mapping[Channel, Ranked]], depth: int) -> list[Ranked]:
+    def follow(
+        self,
+        _texts: Sequence[str],
+        _among: Among,  # the others' hits are among what may be found
+        first: Sequence[Mapping[Channel, Ranked]],
+        depth: int,
+    ) -> list[Ranked]:
         """The first `depth` hits of each text that have any edges, the most connected first."""
         return [self._ranked(found, depth) for found in first]
 

@@ -14,8 +14,9 @@ from scipy import sparse
 from pipelines.domain.ranking import Channel
 from pipelines.indexes.graph import EdgeArrays
 from pipelines.indexes.graph_schemas import EdgeKind
+from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.channels.names import Vocabulary
-from pipelines.retrieval.channels.run import Ranked
+from pipelines.retrieval.channels.run import Among, Ranked
 from pipelines.retrieval.settings import GraphSettings
 
 _KINDS = tuple(EdgeKind)
@@ -30,14 +31,19 @@ class GraphChannel:
         self._settings = settings
         self._passes = passing(edges, settings.edge_weights)
 
-    def follow(self, texts: Sequence[str], first: Sequence[Mapping[Channel, Ranked]], depth: int) -> list[Ranked]:
+    def follow(
+        self, texts: Sequence[str], among: Among, first: Sequence[Mapping[Channel, Ranked]], depth: int
+    ) -> list[Ranked]:
         """The `depth` contents of each text that most energy reached, not counting what they started with."""
         seeds = [self._seeds(text, found) for text, found in zip(texts, first, strict=True)]
         if not seeds:
             return []
         reached = spread(sparse.vstack(seeds, format="csr"), self._passes, self._settings)[:, : self._contents]
         bounds = zip(reached.indptr[:-1], reached.indptr[1:], strict=True)
-        return [_ranked(reached.indices[start:end], reached.data[start:end], depth) for start, end in bounds]
+        return [
+            _ranked(reached.indices[start:end], reached.data[start:end], rows, depth)
+            for (start, end), rows in zip(bounds, among, strict=True)
+        ]
 
     def names_near(self, text: str, count: int) -> list[str]:
         """At most `count` names that most energy reaches from those in a text, by way of contents that hold both."""
@@ -101,7 +107,9 @@ def spread(seeds: sparse.csr_array, passes: sparse.csr_array, settings: GraphSet
     return total.tocsr()
 
 
-def _ranked(rows: np.ndarray, energies: np.ndarray, depth: int) -> Ranked:
+def _ranked(rows: np.ndarray, energies: np.ndarray, among: RowSet | None, depth: int) -> Ranked:
+    if among is not None:
+        rows, energies = rows[among.mask[rows]], energies[among.mask[rows]]
     order = np.lexsort((rows, -energies))[:depth]
     ranking = [(int(rows[at]), float(energies[at])) for at in order]
     return Ranked(ranking, _look_up(dict(zip(rows.tolist(), energies.tolist(), strict=True))))

@@ -13,9 +13,13 @@ from typing import Protocol
 import numpy as np
 
 from pipelines.domain.ranking import Channel
+from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.filters import Ranking
 
 log = logging.getLogger(__name__)
+
+Among = Sequence[RowSet | None]
+"""For each text of a batch the only contents that it may find; None for all."""
 
 ScoreRows = Callable[[Sequence[int]], Sequence[float]]
 """One number for each of some contents, named by row."""
@@ -41,14 +45,16 @@ class Ranked:
 class SearchChannel(Protocol):
     """One way to produce ranked candidates; called from a pool's thread, for a batch of queries at a time."""
 
-    def search(self, texts: Sequence[str], depth: int) -> list[Ranked]:
-        """A ranking of at most `depth` per text, in the order of the texts."""
+    def search(self, texts: Sequence[str], among: Among, depth: int) -> list[Ranked]:
+        """A ranking of at most `depth` per text, in the order of the texts, of what each may find."""
 
 
 class FollowingChannel(Protocol):
     """A way that starts from what others found; called when these are done, otherwise like a `SearchChannel`."""
 
-    def follow(self, texts: Sequence[str], first: Sequence[Mapping[Channel, Ranked]], depth: int) -> list[Ranked]:
+    def follow(
+        self, texts: Sequence[str], among: Among, first: Sequence[Mapping[Channel, Ranked]], depth: int
+    ) -> list[Ranked]:
         """A ranking of at most `depth` per text, given what the others found for it."""
 
 
@@ -91,10 +97,12 @@ class Asked:
 
     Attributes:
         channels: Those that search for it.
+        among: All that it may find; None for everything.
     """
 
     text: str
     channels: Collection[Channel]
+    among: RowSet | None = None
 
 
 def run_channels(
@@ -114,14 +122,15 @@ def run_channels(
     wanting = {channel: [at for at, each in enumerate(asked) if channel in each.channels] for channel in budget_ms}
     budget_s = {channel: budget * len(wanting[channel]) / 1000 for channel, budget in budget_ms.items()}
     texts = {channel: [asked[at].text for at in places] for channel, places in wanting.items()}
+    among = {channel: [asked[at].among for at in places] for channel, places in wanting.items()}
     searches = {
-        channel: partial(each.search, texts[channel], depth)
+        channel: partial(each.search, texts[channel], among[channel], depth)
         for channel, each in channels.searching.items()
         if texts[channel]
     }
     rankings, failed = _gathered(searches, wanting, budget_s, pool)
     follows = {
-        channel: partial(each.follow, texts[channel], _first(rankings, wanting[channel]), depth)
+        channel: partial(each.follow, texts[channel], among[channel], _first(rankings, wanting[channel]), depth)
         for channel, each in channels.following.items()
         if texts[channel]
     }

@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pipelines.retrieval.channels.run import Ranked
+from pipelines.indexes.rows import RowSet
+from pipelines.retrieval.channels.run import Among, Ranked
 
 _WORD = re.compile(r"\w+")
 
@@ -37,11 +38,11 @@ class TriggerChannel:
                 by_start[words[0]].append((words, trigger.rows))
         self._by_start: Mapping[str, Sequence[tuple[Words, tuple[int, ...]]]] = by_start
 
-    def search(self, texts: Sequence[str], depth: int) -> list[Ranked]:
+    def search(self, texts: Sequence[str], among: Among, depth: int) -> list[Ranked]:
         """The `depth` contents of each text by the share of its words that their longest trigger in it makes up."""
-        return [self._found(words_of(text), depth) for text in texts]
+        return [self._found(words_of(text), rows, depth) for text, rows in zip(texts, among, strict=True)]
 
-    def _found(self, words: Words, depth: int) -> Ranked:
+    def _found(self, words: Words, among: RowSet | None, depth: int) -> Ranked:
         scores: dict[int, float] = {}
         heads: set[int] = set()
         for start, word in enumerate(words):
@@ -50,7 +51,9 @@ class TriggerChannel:
                     heads.add(rows[0])
                     share = len(phrase) / len(words)
                     scores |= {row: max(share, scores.get(row, 0.0)) for row in rows}
-        ranking = sorted(((row, scores[row]) for row in heads), key=lambda hit: (-hit[1], hit[0]))
+        ranking = sorted(
+            ((row, scores[row]) for row in heads if among is None or among.mask[row]), key=lambda hit: (-hit[1], hit[0])
+        )
         return Ranked(ranking[:depth], _look_up(scores))
 
 

@@ -53,8 +53,8 @@ def combined_scores(original: float, variants: Sequence[float], settings: Expans
     Examples:
         >>> from pipelines.settings import load_settings
         >>> tuned = load_settings(environment={}).retrieval.understanding.expansion
-        >>> combined_scores(0.9, [0.3], tuned)  # (2 · 0.9 + 0.3) / 3
-        0.7
+        >>> combined_scores(1.0, [0.25], tuned)  # (2 · 1 + 0.25) / 3
+        0.75
     """
     total = settings.original_weight * original + math.fsum(variants)
     return total / (settings.original_weight + len(variants))

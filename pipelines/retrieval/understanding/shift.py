@@ -11,8 +11,6 @@ from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.understanding import Shift
 from pipelines.retrieval.understanding.settings import ShiftSettings
 
-_NEUTRAL = 0.5  # of a usage that says nothing: between good and bad
-
 
 def shift_of(vector: np.ndarray, memory: SessionMemory, settings: ShiftSettings) -> Shift | None:
     """How far a query lies from the centroid of its session's recent ones; None before there are enough of them.
@@ -46,18 +44,9 @@ def remembered(vector: np.ndarray | None, memory: SessionMemory, settings: Shift
     return memory.asked(tuple(vector.tolist()), shift=distance(vector, recent), window=settings.window)
 
 
-def dampened(usage: float, shift: Shift | None, settings: ShiftSettings) -> float:
-    """Usage as it counts: after a change of topic only a share of what sets it apart.
-
-    Examples:
-        >>> from pipelines.settings import load_settings
-        >>> tuned = load_settings(environment={}).retrieval.understanding.shift.model_copy(update={"usage_kept": 0.5})
-        >>> dampened(0.9, Shift(0.8, 0.5), tuned), dampened(0.9, Shift(0.2, 0.5), tuned)
-        (0.7, 0.9)
-    """
-    if shift is None or not shift.happened:
-        return usage
-    return _NEUTRAL + settings.usage_kept * (usage - _NEUTRAL)
+def usage_kept(shift: Shift | None, settings: ShiftSettings) -> float:
+    """Share of recent usage feedback that counts: all of it while the topic is the same."""
+    return settings.usage_kept if shift is not None and shift.happened else 1.0
 
 
 def _threshold(distances: tuple[float, ...], settings: ShiftSettings) -> float:

@@ -28,7 +28,7 @@ def followed(graph: MemoryGraph, text: str, *hits: int, depth: int = 9, **change
     names = Vocabulary(graph.spellings(), longest=4, shortest=3)
     channel = GraphChannel(graph.arrays(), names, TUNED.model_copy(update=changes))
     first = [{Channel.DENSE: Ranked([(row, 0.5) for row in hits])}]
-    return dict(channel.follow([text], first, depth)[0].ranking)
+    return dict(channel.follow([text], [None], first, depth)[0].ranking)
 
 
 def test_energy_decays_per_hop_and_by_the_root_of_the_fan_out() -> None:
@@ -82,7 +82,7 @@ def test_degree_ranks_what_others_found_and_nothing_else() -> None:
     tuned = settings().degree.model_copy(update={"edge_weights": WEIGHTS, "cap": 1.0})
     channel = DegreeChannel(graph.arrays(), tuned)
     first = [{Channel.DENSE: Ranked([(2, 0.9), (0, 0.1)]), Channel.LEXICAL: Ranked([])}]
-    (ranked,) = channel.follow([""], first, 9)
+    (ranked,) = channel.follow([""], [None], first, 9)
     assert [row for row, _ in ranked.ranking] == [0, 2]
 
 
