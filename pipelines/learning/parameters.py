@@ -1,0 +1,29 @@
+"""Names that evidence of outcomes is kept under (LRN-1, LRN-4)."""
+
+from __future__ import annotations
+
+from pipelines.domain.ranking import Signal
+
+RELEVANCE = "relevance"
+"""The parameter that calibration is fitted on: mass per bin of the score, by outcome."""
+
+FOR, AGAINST = "for", "against"
+POSITIVE, NEGATIVE = "positive", "negative"
+SURPLUS = "surplus."
+"""What comes before the parameter of evidence beyond its principal's allowance: kept, and read by nobody (LRN-3)."""
+RETRIEVAL, INCLUSION, REFERENCE = "retrieval", "inclusion", "reference"
+
+
+def signal_parameter(signal: Signal, *, good: bool) -> str:
+    """The parameter that a signal's agreement with outcomes of one kind is kept under."""
+    return f"signal.{signal.value}.{'good' if good else 'bad'}"
+
+
+def relevance_bin(index: int, bins: int, *, good: bool) -> str:
+    """The bin for scores in [index / bins, (index + 1) / bins); it names `bins`, so a later change leaves it readable.
+
+    Examples:
+        >>> relevance_bin(7, 20, good=False)
+        '07/20.bad'
+    """
+    return f"{index:02d}/{bins}.{'good' if good else 'bad'}"
