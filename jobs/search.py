@@ -95,7 +95,8 @@ def opened(settings: Settings) -> Iterator[Searcher]:
             f"PATH --store {settings.storage.root}` first"
         )
     source = CatalogSource(catalog, settings.priors, clock=system_clock, sessions_held=settings.retrieval.sessions_held)
-    with Searcher(source, load_encoder(settings.embedding), settings.retrieval, clock=system_clock) as searcher:
+    encoder, *further = map(load_encoder, settings.embedding.encoders)
+    with Searcher(source, encoder, settings.retrieval, clock=system_clock, further=further) as searcher:
         yield searcher
 
 

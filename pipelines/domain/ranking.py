@@ -19,14 +19,24 @@ class Channel(StrEnum):
     """One way to produce ranked candidates."""
 
     DENSE = "dense"
+    DENSE_2 = "dense_2"  # the first further encoder, in the order of `embedding.further`
+    DENSE_3 = "dense_3"
     LEXICAL = "lexical"
+    GRAPH = "graph"
+    DEGREE = "degree"
+    TRIGGERS = "triggers"
 
 
 class Signal(StrEnum):
     """A number in [0, 1] about a candidate that may speak for it; each has a learned weight."""
 
     VECTOR = "vector"
+    VECTOR_2 = "vector_2"
+    VECTOR_3 = "vector_3"
     LEXICAL = "lexical"
+    GRAPH = "graph"
+    DEGREE = "degree"
+    TRIGGER = "trigger"
     CROSS_VALIDATION = "cross_validation"
     FRESHNESS = "freshness"
     USAGE = "usage"

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pipelines.domain.ranking import Channel, Signal
+from pipelines.indexes.graph_schemas import EdgeKind
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class FusionMode(StrEnum):
@@ -29,6 +31,38 @@ class ResultUnit(StrEnum):
 
     DOCUMENT = "document"
     CHUNK = "chunk"
+
+
+class _EdgeWeights(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    edge_weights: Mapping[EdgeKind, Share]
+
+    @model_validator(mode="after")
+    def _every_kind_is_weighed(self) -> Self:
+        if missing := [kind.value for kind in EdgeKind if kind not in self.edge_weights]:
+            raise ValueError(f"edge_weights: expected a value per kind of edge, none for {missing}")
+        return self
+
+
+class GraphSettings(_EdgeWeights):
+    """How activation spreads."""
+
+    hops: Count
+    decay: Share
+    least_energy: Weight
+    seed_hits: Annotated[int, Field(ge=0)]
+    hit_energy: Weight
+    name_energy: Weight
+    name_words: Count
+    name_characters: Count
+
+
+class DegreeSettings(_EdgeWeights):
+    """How well connected contents are."""
+
+    cap: Share
+    excluded_tiers: tuple[str, ...]
 
 
 class RerankSettings(BaseModel):
@@ -51,6 +85,8 @@ class RetrievalSettings(BaseModel):
     unit: ResultUnit
     depth: Count
     complete_scores: bool
+    graph: GraphSettings
+    degree: DegreeSettings
     budget_ms: Mapping[Channel, Positive]
     channel_weights: Mapping[Channel, Weight]
     rrf_k: Positive
@@ -59,7 +95,6 @@ class RetrievalSettings(BaseModel):
     mpab_factor: Weight
     query_max_bytes: Count
     query_max_terms: Count
-    filter_overfetch: Count
     encode_batch: Count
     lexical_threads: Count
     channel_threads: Count

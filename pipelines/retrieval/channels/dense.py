@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import groupby
 
 import numpy as np
 
 from pipelines.embedding.late_interaction import max_similarities
-from pipelines.retrieval.channels.run import Ranked, ScoreRows
+from pipelines.retrieval.channels.run import Among, Ranked, ScoreRows
 from pipelines.retrieval.filters import Ranking
 from pipelines.retrieval.ports import QueryEncoder, TokenEmbeddings, VectorIndex
 
@@ -27,21 +28,23 @@ class DenseChannel:
         self._batch = batch
         self._tokens = tokens
 
-    def search(self, texts: Sequence[str], depth: int) -> list[Ranked]:
+    def search(self, texts: Sequence[str], among: Among, depth: int) -> list[Ranked]:
         """The `depth` nearest contents of each text; any other content's cosine can be had as well."""
-        return [
-            ranked
-            for start in range(0, len(texts), self._batch)
-            for ranked in self._searched(texts[start : start + self._batch], depth)
-        ]
+        found: list[Ranked] = []
+        for start in range(0, len(texts), self._batch):
+            batch = slice(start, start + self._batch)
+            vectors, matches = self._encoded(texts[batch])
+            near = self._nearest(vectors, among[batch], depth)
+            found += (
+                Ranked(ranking, partial(self._cosines, vector), match)
+                for ranking, vector, match in zip(near, vectors, matches, strict=True)
+            )
+        return found
 
-    def _searched(self, texts: Sequence[str], depth: int) -> list[Ranked]:
-        vectors, matches = self._encoded(texts)
-        rows, cosines = self._index.search(vectors, depth)
-        return [
-            Ranked(_ranking(*found), partial(self._cosines, vector), match)
-            for vector, match, *found in zip(vectors, matches, rows, cosines, strict=True)
-        ]
+    def _nearest(self, vectors: np.ndarray, among: Among, depth: int) -> Iterator[Ranking]:
+        for rows, alike in groupby(range(len(vectors)), key=among.__getitem__):
+            found = self._index.search(vectors[list(alike)], depth, rows)
+            yield from (_ranking(*of_text) for of_text in zip(*found, strict=True))
 
     def _encoded(self, texts: Sequence[str]) -> tuple[np.ndarray, Sequence[ScoreRows | None]]:
         stored = self._tokens
@@ -63,5 +66,6 @@ def _matches(query: np.ndarray, stored: TokenEmbeddings, rows: Sequence[int]) ->
 
 
 def _ranking(rows: np.ndarray, cosines: np.ndarray) -> Ranking:
-    found = [(int(row), float(cosine)) for row, cosine in zip(rows, cosines, strict=True) if row >= 0]
-    return sorted(found, key=lambda hit: (-hit[1], hit[0]))
+    # Best first, and ties by row, is how the index gives them.
+    found = rows >= 0
+    return list(zip(rows[found].tolist(), cosines[found].tolist(), strict=True))
