@@ -1,9 +1,13 @@
-"""Measure retrieval on a data set in BEIR layout.
+"""Measure retrieval on a data set in BEIR layout, and compare what can be compared.
 
     python -m jobs.evaluate --dataset DIR --split test [--store DIR] [--channels lexical,dense] [--fusion learned]
+    python -m jobs.evaluate --dataset DIR --split test --compare A B
+    python -m jobs.evaluate --dataset DIR --split test --ablate
 
 The corpus is indexed below the store once for the settings that matter, and found there afterwards. Queries are asked
 one by one, each within its group where the data set has groups. `--run-file` writes what was returned as TREC does.
+`--compare` takes TREC run files, YAML files, assignments such as "retrieval.fusion=rrf", or `base`, in any combination.
+`--half tuned` asks half of the queries, to choose settings on; `--half held-out` the others, to measure the choice.
 Exit codes: 0 measured, 1 with a reason (unreadable data set, no such split), 2 usage.
 """
 
@@ -21,13 +25,16 @@ import typer
 from rich.progress import track
 from rich.table import Table
 
-from jobs import _job, reindex
+from jobs import _ablate, _compare, _job, reindex
 from jobs.search import channel_names, opened
 from pipelines.catalog.catalog import Catalog
+from pipelines.domain.errors import SourceError
 from pipelines.domain.ranking import Channel
 from pipelines.evaluation.beir import Dataset, JudgedQuery, read_dataset
 from pipelines.evaluation.measuring import Measurement, measure_searcher
 from pipelines.evaluation.runs import write_run
+from pipelines.evaluation.settings import EvaluationSettings
+from pipelines.evaluation.significance import Half, half_of
 from pipelines.ingestion.corpus import corpus_name
 from pipelines.ingestion.report import Progress
 from pipelines.retrieval.settings import FusionMode
@@ -35,16 +42,6 @@ from pipelines.runtime.cluster import connect
 from pipelines.runtime.files import sha256_of
 from pipelines.runtime.stages import ON_CLUSTER, Executor
 from pipelines.settings import Settings
-
-_LABELS = {
-    "ndcg_at_10": "nDCG@10",
-    "mrr_at_5": "MRR@5",
-    "mrr_at_10": "MRR@10",
-    "recall_at_20": "Recall@20",
-    "recall_at_100": "Recall@100",
-    "hit_rate_at_1": "Hit rate@1",
-    "map": "MAP",
-}
 
 
 def evaluate(
@@ -57,21 +54,77 @@ def evaluate(
     fusion: Annotated[FusionMode | None, typer.Option("--fusion", help="Default retrieval.fusion.")] = None,
     run_file: Annotated[Path | None, typer.Option("--run-file", help="Write what was returned, as TREC does.")] = None,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first queries.")] = None,
+    half: Annotated[Half | None, typer.Option("--half", help="Only this half of the queries.")] = None,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option("--compare", metavar="A B", help="Run files or configurations, paired by query."),
+    ] = None,
+    ablate: Annotated[bool, typer.Option("--ablate", help="Switch every feature off in turn.")] = False,
     as_json: _job.AsJson = False,
 ) -> None:
     """Measure retrieval on one split of a data set."""
+    if compare is not None and ablate:
+        raise typer.BadParameter("give either --compare or --ablate")
     chosen = [] if channels is None else [f"retrieval.channels={json.dumps(channel_names(channels))}"]
     chosen += [] if fusion is None else [f"retrieval.fusion={fusion.value}"]
-    settings = measuring(_job.settings_of(conf, [*assignments, *chosen], store))
-    judged = read_dataset(dataset, split)
-    judged = replace(judged, queries=judged.queries[:limit])
-    store_of = indexed(judged, settings, before=lambda: connect(settings.cluster))
-    measurement = run(judged, store_of, progress=_shown)
+
+    def configured(files: list[Path], more: list[str]) -> Settings:
+        return measuring(_job.settings_of([*conf, *files], [*assignments, *chosen, *more], store))
+
+    settings = configured([], [])
+    judged = _part_of(read_dataset(dataset, split), settings.evaluation, half=half, limit=limit)
+    if compare is not None:
+        summary = _compared(judged, compare, configured)
+    elif ablate:
+        summary = _ablated(judged, settings)
+    else:
+        summary = _measured(judged, settings, run_file)
+    _job.emit(summary, as_json=as_json)
+
+
+def _measured(dataset: Dataset, settings: Settings, run_file: Path | None) -> dict[str, Any]:
+    measurement = _asked_of(dataset, settings)
     if run_file is not None:
         write_run(run_file, measurement.run, tag="weft")
-    summary = described(judged, settings, measurement)
+    summary = described(dataset, settings, measurement)
     _job.stdout.print(table(summary, measurement))
-    _job.emit(summary, as_json=as_json)
+    return summary
+
+
+def _compared(dataset: Dataset, names: tuple[str, str], configured: _compare.Configure) -> dict[str, Any]:
+    settings = configured([], [])
+    control, treatment = (
+        _compare.side(name, configured, lambda changed: _asked_of(dataset, changed)) for name in names
+    )
+    found, moved = _compare.compared(dataset, control, treatment, settings)
+    _compare.show(dataset, control, treatment, found, moved, settings.evaluation)
+    return _compare.described(dataset, control, treatment, found, moved, settings.evaluation)
+
+
+def _ablated(dataset: Dataset, settings: Settings) -> dict[str, Any]:
+    stored = indexed(dataset, settings, before=lambda: connect(settings.cluster))
+    found = _ablate.ablated(dataset, stored, _document_id(dataset))
+    _ablate.show(dataset, stored, found)
+    return _ablate.as_json(dataset, stored, found)
+
+
+def _asked_of(dataset: Dataset, settings: Settings) -> Measurement:
+    stored = indexed(dataset, settings, before=lambda: connect(settings.cluster))
+    return run(dataset, stored, progress=_shown)
+
+
+def _part_of(dataset: Dataset, settings: EvaluationSettings, *, half: Half | None, limit: int | None) -> Dataset:
+    """The data set with some of its queries, and their judgements alone.
+
+    Raises:
+        SourceError: None of its queries is among them.
+    """
+    queries = [query for query in dataset.queries if half in (None, half_of(query.query_id, settings.seed))][:limit]
+    if not queries:
+        raise SourceError(f"{dataset.name} {dataset.split}: expected judged queries, found none in the part asked for")
+    names = {query.query_id for query in queries}
+    qrels = {query_id: grades for query_id, grades in dataset.qrels.items() if query_id in names}
+    return replace(dataset, queries=tuple(queries), qrels=qrels)
 
 
 def measuring(settings: Settings) -> Settings:
@@ -116,9 +169,15 @@ def run(
             searcher,
             dataset,
             settings.evaluation,
-            document_id=lambda uri: uri.removeprefix(f"{corpus_name(dataset.corpus)}:"),
+            document_id=_document_id(dataset),
             progress=progress,
         )
+
+
+def _document_id(dataset: Dataset) -> Callable[[str], str]:
+    """From the URI of a document of the corpus to the id that judgements name it by."""
+    prefix = f"{corpus_name(dataset.corpus)}:"
+    return lambda uri: uri.removeprefix(prefix)
 
 
 def described(dataset: Dataset, settings: Settings, measurement: Measurement) -> dict[str, Any]:
@@ -138,7 +197,7 @@ def table(summary: Mapping[str, Any], measurement: Measurement) -> Table:
     title = f"{summary['dataset']} {summary['split']}: {summary['queries']} queries, {how}"
     shown = Table("measure", "mean", "interval", box=None, title=title, title_justify="left")
     for name, value in measurement.estimates.items():
-        shown.add_row(_LABELS[name], f"{value.mean:.4f}", f"{value.low:.4f} – {value.high:.4f}")
+        shown.add_row(_compare.LABELS[name], f"{value.mean:.4f}", f"{value.low:.4f} – {value.high:.4f}")
     shown.add_row("ms per query", f"{measurement.p50_ms:.1f}", f"95 % below {measurement.p95_ms:.1f}")
     for channel, count in measurement.failed_channels.items():
         shown.add_row(f"without {channel}", str(count), "queries")

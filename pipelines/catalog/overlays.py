@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipelines.domain.errors import CorruptionError
+from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import SessionId
 from pipelines.learning.evidence import SCHEMA, Evidence
 
@@ -111,6 +111,7 @@ def read_listing(snapshots: Sequence[Path]) -> Listing:
 
     Raises:
         CorruptionError: A file is not what was written.
+        StoreError: A file is there and cannot be read.
     """
     return Listing(table for path in snapshots if (table := _sessions_beside(path)) is not None)
 
@@ -120,14 +121,19 @@ def metadata_of(snapshot: Path) -> Mapping[bytes, bytes]:
 
     Raises:
         CorruptionError: The file is not what was written.
+        StoreError: It is there and cannot be read.
     """
     try:
-        with snapshot.open("rb") as file:
-            return pq.read_schema(file).metadata or {}
+        file = snapshot.open("rb")
     except FileNotFoundError:
         return {}
-    except (pa.ArrowInvalid, OSError) as error:
-        raise CorruptionError(f"{snapshot}: expected evidence, found: {error}; remove it") from error
+    except OSError as error:
+        raise _unreadable(snapshot, error) from error
+    with file:
+        try:
+            return pq.read_schema(file).metadata or {}
+        except (pa.ArrowInvalid, OSError) as error:
+            raise CorruptionError(f"{snapshot}: expected evidence, found: {error}; remove it") from error
 
 
 def _sessions_beside(snapshot: Path) -> pa.Table | None:
@@ -137,9 +143,13 @@ def _sessions_beside(snapshot: Path) -> pa.Table | None:
             return None
         path = snapshot.with_name(name)
         try:
-            table = pq.read_table(io.BytesIO(path.read_bytes()), page_checksum_verification=True)
+            written = io.BytesIO(path.read_bytes())
         except FileNotFoundError:
             continue
+        except OSError as error:
+            raise _unreadable(path, error) from error
+        try:
+            table = pq.read_table(written, page_checksum_verification=True)
         except (pa.ArrowInvalid, OSError) as error:
             raise CorruptionError(f"{path}: expected open sessions, found: {error}; remove it") from error
         if not table.schema.equals(OVERLAY_SCHEMA):
@@ -147,6 +157,10 @@ def _sessions_beside(snapshot: Path) -> pa.Table | None:
         return table.replace_schema_metadata(None)
     log.warning("%s: its sessions are replaced faster than they are read; they see what all see", snapshot)
     return None
+
+
+def _unreadable(path: Path, error: OSError) -> StoreError:
+    return StoreError(f"{path}: expected a readable file, found: {error}; nothing in it is lost by that")
 
 
 def _by_session(table: pa.Table) -> Iterator[tuple[str, pa.Table]]:

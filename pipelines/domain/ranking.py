@@ -19,18 +19,29 @@ class Channel(StrEnum):
     """One way to produce ranked candidates."""
 
     DENSE = "dense"
+    DENSE_2 = "dense_2"  # the first further encoder, in the order of `embedding.further`
+    DENSE_3 = "dense_3"
     LEXICAL = "lexical"
+    GRAPH = "graph"
+    DEGREE = "degree"
+    TRIGGERS = "triggers"
 
 
 class Signal(StrEnum):
     """A number in [0, 1] about a candidate that may speak for it; each has a learned weight."""
 
     VECTOR = "vector"
+    VECTOR_2 = "vector_2"
+    VECTOR_3 = "vector_3"
     LEXICAL = "lexical"
+    GRAPH = "graph"
+    DEGREE = "degree"
+    TRIGGER = "trigger"
     CROSS_VALIDATION = "cross_validation"
     FRESHNESS = "freshness"
     USAGE = "usage"
     TRUST = "trust"
+    LATE_INTERACTION = "late_interaction"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +136,9 @@ class RankedResult:
         relevance: Σ expected weight · signal in [0, 1]: the same measure under every fusion mode, so that calibration
             survives a change of mode.
         probability: P(good) at this relevance by the live calibration, None while there is none.
+        above_next: Probability that it belongs above the next result, by the posterior of the weights; None for the
+            last one, and where no learned weight ranks.
+        propensity: Probability of showing it at this rank: 1 unless the query explores.
         examination: Probability that its rank is looked at, by the live beliefs (FBK-10).
         made: Its size and the learned sizes behind it; None where no learned size decided over it.
     """
@@ -145,6 +159,8 @@ class RankedResult:
     contributions: tuple[Contribution, ...]
     relevance: float = 0.0
     probability: float | None = None
+    above_next: float | None = None
+    propensity: float = 1.0
     examination: float = 1.0
     made: MadeBy | None = None
 
@@ -160,7 +176,8 @@ class Answer:
 
     Attributes:
         truncated: The query text was cut to the limits of RET-21.
-        failed_channels: Channels left out, with the reason.
+        heads: The best contents of each channel with its scores, best first: what the query log keeps of it.
+        failed_channels: Channels and rerankers left out, with the reason.
         timings_ms: Milliseconds by stage.
     """
 
@@ -170,5 +187,6 @@ class Answer:
     learned: LearnedVersion
     fusion: str
     truncated: bool = False
+    heads: Mapping[Channel, tuple[tuple[ContentHash, float], ...]] = field(default_factory=dict)
     failed_channels: Mapping[str, str] = field(default_factory=dict)
     timings_ms: Mapping[str, float] = field(default_factory=dict)

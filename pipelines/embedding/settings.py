@@ -42,11 +42,13 @@ class EmbeddingSettings(BaseModel):
 
     @property
     def encoders(self) -> tuple[EmbeddingSettings, ...]:
-        """The settings of each encoder, the default one first, none of them with further ones."""
-        own = self.model_dump()
-        return tuple(
-            EmbeddingSettings.model_validate({**own, **changes, "further": ()}) for changes in ({}, *self.further)
-        )
+        """The settings of each encoder, the default one first, none of them with further ones.
+
+        Token embeddings are kept of the default one alone, unless a further one asks for its own.
+        """
+        own = self.model_dump() | {"further": ()}
+        untold = own | {"tokens": own["tokens"] | {"enabled": False}}
+        return tuple(EmbeddingSettings.model_validate(one) for one in (own, *(untold | more for more in self.further)))
 
     @model_validator(mode="after")
     def _further_ones_are_settings_too(self) -> EmbeddingSettings:

@@ -76,7 +76,7 @@ def measure_searcher(
     failed: dict[str, int] = {}
     for query in progress(dataset.queries):
         started = time.perf_counter()
-        answer = searcher.search(_asked(query, settings))
+        answer = searcher.search(asked(query, settings))
         elapsed_ms.append((time.perf_counter() - started) * 1000.0)
         run[query.query_id] = as_ranked(answer.results, settings.depth, document_id=document_id)
         for channel in answer.failed_channels:
@@ -84,7 +84,8 @@ def measure_searcher(
     return _measurement(run, _judged(dataset.qrels, run), elapsed_ms, failed, settings)
 
 
-def _asked(query: JudgedQuery, settings: EvaluationSettings) -> Query:
+def asked(query: JudgedQuery, settings: EvaluationSettings) -> Query:
+    """A judged query as it is put to a searcher: within its group where it has one."""
     group = query.metadata.get(settings.group_key)
     filters = {} if group is None else {settings.group_key: str(group)}
     return Query(text=query.text, query_id=QueryId(query.query_id), k=settings.depth, filters=filters)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 
+from pipelines.domain.errors import SourceError
 from pipelines.domain.ranking import RankedResult
 from pipelines.runtime.files import write_atomically
 
@@ -44,6 +46,42 @@ def write_run(path: Path, run: Run, tag: str) -> None:
         for rank, (document_id, score) in enumerate(ranked.items(), start=1)
     )
     write_atomically(path, "".join(lines).encode("utf-8"))
+
+
+def read_run(path: Path) -> Run:
+    """Read a TREC run file; as for trec_eval, the scores say the order and the column of ranks says nothing.
+
+    Raises:
+        SourceError: There is no such file, or a line of it is no line of a run.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path}: expected a TREC run file, found: {error}") from error
+    run: dict[str, dict[str, float]] = {}
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            query_id, document_id, score = _returned(line, f"{path}:{number}")
+            run.setdefault(query_id, {})[document_id] = score
+    return run
+
+
+def order_of(ranked: Ranked) -> list[str]:
+    """Document ids, best first, in trec_eval's order: ties by id from the last to the first."""
+    by_id = sorted(ranked, reverse=True)
+    return sorted(by_id, key=lambda name: -np.float32(ranked[name]))
+
+
+def _returned(line: str, place: str) -> tuple[str, str, float]:
+    fields = line.split()
+    try:
+        query_id, _, document_id, _, score, _ = fields
+        value = float(score)
+    except ValueError as error:
+        raise SourceError(f"{place}: expected `query Q0 document rank score tag`, found {line[:80]!r}") from error
+    if not math.isfinite(value):
+        raise SourceError(f"{place}: expected a finite score, found {score}")
+    return query_id, document_id, value
 
 
 def _falling(ordered: Iterable[tuple[str, np.float32]]) -> Ranked:

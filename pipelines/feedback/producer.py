@@ -241,6 +241,7 @@ def _shown(result: RankedResult) -> ShownResult:
         domain=result.domain,
         score=_share(result.relevance),
         signals={signal.value: _share(value) for signal, value in result.signals.items()},
+        propensity=_share(result.propensity),
         examination=_share(result.examination),
         made=result.made,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,20 @@ class Occurrence:
     """One place where a content stands: the chunk, and what is known of its document."""
 
     chunk: Chunk
+    uri: str
+    title: str | None
+    domain: Domain
+    content_type: ContentType
+    language: str | None
+    modified_at: float | None
+    trust_level: int
+    metadata: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFacts:
+    """What is known of one document."""
+
     uri: str
     title: str | None
     domain: Domain
@@ -107,6 +121,32 @@ class ChunkStore:
         places = np.flatnonzero(pc.equal(self._chunks["uri"], pa.scalar(uri)).to_numpy(zero_copy_only=False))
         return sorted({int(row) for row in np.searchsorted(self._spans[0], places, side="right") - 1})
 
+    def trigger_phrases(self) -> list[tuple[str, tuple[int, ...]]]:
+        """Every phrase that a document declares, with the rows of its contents in the document's order."""
+        declared = self.table("documents").select(["uri", "triggers"]).to_pylist()
+        return [
+            (phrase, rows)
+            for document in declared
+            if document["triggers"] and (rows := tuple(self._rows_in_order(document["uri"])))
+            for phrase in document["triggers"]
+        ]
+
+    def rows_of_tiers(self, tiers: Collection[str]) -> set[int]:
+        """Rows of the contents of documents that declare one of these tiers."""
+        declared = self.table("documents").select(["uri", "tier"])
+        some = declared.filter(pc.is_in(declared["tier"], pa.array(list(tiers), pa.string())))
+        return {row for uri in some["uri"].to_pylist() for row in self.rows_of_document(str(uri))}
+
+    def mask(self, holds: Callable[[DocumentFacts], bool]) -> np.ndarray:
+        """Which contents stand in a document that something holds of, bool (contents,); asks once per document."""
+        uris = self._chunks["uri"].combine_chunks().dictionary_encode()
+        names = map(str, uris.dictionary.to_pylist())
+        held = [holds(DocumentFacts(uri, *self._documents[uri])) for uri in names]
+        by_place = np.array(held, dtype=bool)[uris.indices.to_numpy()]
+        firsts, counts = self._spans
+        ends = np.cumsum(np.concatenate([[0], by_place]))
+        return np.asarray(ends[firsts + counts] > ends[firsts])
+
     def uris(self) -> list[str]:
         """Every document's URI, ascending."""
         return sorted(self._documents)
@@ -125,6 +165,13 @@ class ChunkStore:
         """Release the files."""
         for file in self._files.values():
             file.close(force=True)
+
+    def _rows_in_order(self, uri: str) -> list[int]:
+        """Rows of a document's contents, each once, as they follow one another."""
+        places = np.flatnonzero(pc.equal(self._chunks["uri"], pa.scalar(uri)).to_numpy(zero_copy_only=False))
+        order = np.argsort(self._chunks["sequence"].to_numpy()[places], kind="stable")
+        rows = np.searchsorted(self._spans[0], places[order], side="right") - 1
+        return list(dict.fromkeys(rows.tolist()))
 
     def _content(self, row: int, occurrences: tuple[Occurrence, ...]) -> Content:
         return Content(row, self._hashes[row], occurrences[0].chunk.text, occurrences)

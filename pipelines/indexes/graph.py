@@ -67,6 +67,25 @@ class Neighbour:
     declared: bool
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class EdgeArrays:
+    """All edges at once, an entry per edge in the stored order; places number contents first, then entities.
+
+    Attributes:
+        kind: int8, place of the kind in `EdgeKind`.
+        source, target: int64, row of a content, or `contents` + row of an entity.
+        strength: float64 in (0, 1], how sure the edge is times 0.5 where it was found or 1 where it was stated.
+        contents, entities: How many places of each there are.
+    """
+
+    kind: np.ndarray
+    source: np.ndarray
+    target: np.ndarray
+    strength: np.ndarray
+    contents: int
+    entities: int
+
+
 class Graph:
     """The nodes and edges of one generation; files are opened at once and decoded on first use. Shared by threads."""
 
@@ -111,6 +130,20 @@ class Graph:
             raise IndexError(f"expected a node in [0, {self._nodes.num_rows}), got {node}")
         (row,) = self._nodes.slice(node, 1).to_pylist()
         return Entity(node, row["node_id"], row["label"], row["name"], tuple(row["aliases"]), row["mentions"])
+
+    def arrays(self) -> EdgeArrays:
+        """Every edge, for whoever walks many of them."""
+        targets = np.where(
+            self._target_nodes >= 0, len(self._contents) + self._target_nodes, _numbers(self._edges["target_row"])
+        )
+        strength = self._edges["confidence"].to_numpy() * self._edges["strength"].to_numpy()
+        return EdgeArrays(
+            self._kinds, self._sources, targets, strength, contents=len(self._contents), entities=self._nodes.num_rows
+        )
+
+    def spellings(self) -> list[tuple[int, list[str]]]:
+        """Every node with its aliases."""
+        return [(node, aliases or []) for node, aliases in enumerate(self._nodes["aliases"].to_pylist())]
 
     def find(self, name: str) -> list[Entity]:
         """Entities that a name may mean, whatever its case and punctuation, most mentioned first."""

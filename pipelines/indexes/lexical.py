@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from pipelines.domain.errors import CorruptionError
 from pipelines.indexes.jvm import JAVA, java_cast, java_class, java_error
+from pipelines.indexes.rows import RowSet
 from pipelines.indexes.settings import LexicalSettings
 
 ROW = "row"
@@ -62,6 +64,8 @@ class LexicalIndex:
             CorruptionError: Lucene cannot read it, or its document order is not the contents' row order.
         """
         self._settings = settings
+        # Handing thousands of rows to Java takes milliseconds: once per set, as long as anyone holds it.
+        self._clauses: weakref.WeakKeyDictionary[RowSet, Any] = weakref.WeakKeyDictionary()
         self._weights = [(name, getattr(settings.weights, name)) for name in FIELDS if getattr(settings.weights, name)]
         with JAVA:
             try:
@@ -73,10 +77,13 @@ class LexicalIndex:
             self._searcher.setSimilarity(similarity(settings))
             self._analyzer = analyzer(settings.stemmer)
 
-    def search(self, text: str, k: int) -> list[tuple[int, float]]:
+    def search(self, text: str, k: int, among: RowSet | None = None) -> list[tuple[int, float]]:
         """The k contents with the highest BM25 score for the words of a text.
 
         Nothing in the text is an operator. Text and terms beyond the configured limits are left out.
+
+        Args:
+            among: The only contents to find; None for all. Scores are those of a search among all.
 
         Returns:
             (row, score), best first, ties by row; fewer than k when fewer contents share a word.
@@ -85,16 +92,26 @@ class LexicalIndex:
             query = self._query(text)
             if query is None or k < 1:
                 return []
+            if among is not None:
+                query = self._restricted(query, among)
             return [(hit.doc, hit.score) for hit in self._searcher.search(query, k).scoreDocs]
 
-    def search_many(self, texts: Sequence[str], k: int, threads: int) -> list[list[tuple[int, float]]]:  # noqa: ARG002
+    def search_many(
+        self,
+        texts: Sequence[str],
+        k: int,
+        threads: int,  # noqa: ARG002
+        among: Sequence[RowSet | None] | None = None,
+    ) -> list[list[tuple[int, float]]]:
         """`search` for many texts, in their order.
 
         Args:
+            among: For each text the only contents to find.
             threads: How many may be used. Java is talked to by one thread at a time (see `jvm.JAVA`), so that more than
                 one gain nothing here.
         """
-        return [self.search(text, k) for text in texts]
+        sets = [None] * len(texts) if among is None else among
+        return [self.search(text, k, rows) for text, rows in zip(texts, sets, strict=True)]
 
     def terms(self, text: str) -> list[str]:
         """The analysed terms of a text that a search would use, in order, repeats kept."""
@@ -121,6 +138,18 @@ class LexicalIndex:
             for term, count in counts.items():
                 query = exactly(term_of(field, term))
                 builder.add(query if count * weight == 1.0 else _boosted(query, count * weight), should)
+        return builder.build()
+
+    def _restricted(self, query: Any, among: RowSet) -> Any:
+        """A query that finds some rows only; a clause that filters adds nothing to the score."""
+        kept = self._clauses.get(among)
+        if kept is None:
+            field = java_class("org.apache.lucene.document.NumericDocValuesField")
+            kept = self._clauses[among] = field.newSlowSetQuery(ROW, *among.rows.tolist())
+        occur = java_class(_SEARCH + "BooleanClause$Occur")
+        builder = java_class(_SEARCH + "BooleanQuery$Builder")()
+        builder.add(query, occur.MUST)
+        builder.add(kept, occur.FILTER)
         return builder.build()
 
 

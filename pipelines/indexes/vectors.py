@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from pipelines.domain.errors import CorruptionError
+from pipelines.indexes.rows import RowSet
 from pipelines.indexes.settings import VectorSettings
 
 VECTORS_FILE = "vectors.npy"
@@ -63,12 +64,13 @@ class DenseIndex:
     def __len__(self) -> int:
         return len(self._stored)
 
-    def search(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def search(self, vectors: np.ndarray, k: int, among: RowSet | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest contents of each query.
 
         Args:
             vectors: float32 (n, dimension); their length does not matter.
             k: Results per query, at least 1.
+            among: The only contents to find; None for all.
 
         Returns:
             Rows, int64 (n, k), and cosines, float32 (n, k), best first, ties by row. Row −1 with cosine −1 pads.
@@ -82,7 +84,7 @@ class DenseIndex:
         queries = _unit(queries)
         rows = np.full((len(queries), k), -1, dtype=np.int64)
         cosines = np.full((len(queries), k), -1.0, dtype=np.float32)
-        for at, candidates in enumerate(self._candidates(queries, k)):
+        for at, candidates in enumerate(self._candidates(queries, k, among)):
             found, scores = self._refined(queries[at], candidates, k)
             rows[at, : len(found)], cosines[at, : len(found)] = found, scores
         return rows, cosines
@@ -111,16 +113,28 @@ class DenseIndex:
         """Stored vectors of some rows: float32 (n_rows, dimension), unit rows."""
         return _unit(np.asarray(self._stored[np.asarray(rows, dtype=np.int64)]))
 
-    def _candidates(self, queries: np.ndarray, k: int) -> Iterator[np.ndarray]:
-        wanted = min(len(self), k * self.facts.refine_factor)
+    def _candidates(self, queries: np.ndarray, k: int, among: RowSet | None) -> Iterator[np.ndarray]:
+        size = len(self) if among is None else len(among)
+        wanted = min(size, k * self.facts.refine_factor)
         if not wanted:
             return iter([np.empty(0, dtype=np.int64)] * len(queries))
         if self._exact is not None:
-            return self._nearest(queries, self._exact, wanted)
-        probes: Any = faiss.SearchParametersIVF()
-        probes.nprobe = self.facts.probes
+            if among is None:
+                return self._nearest(queries, self._exact, wanted)
+            return (among.rows[near] for near in self._nearest(queries, self._exact[among.rows], wanted))
+        # Visiting a share of the lists compares that share of all vectors: no fewer than a small set has.
+        if among is not None and size * self.facts.lists <= len(self) * self.facts.probes:
+            return (among.rows[near] for near in self._nearest(queries, self.vectors(among.rows), wanted))
         index: Any = self._approximate
-        return iter(index.search(queries, wanted, params=probes)[1])
+        return iter(index.search(queries, wanted, params=self._visits(among))[1])
+
+    def _visits(self, among: RowSet | None) -> Any:
+        """How FAISS searches: the fewer contents are allowed, the more lists, so that as many of them are met."""
+        if among is None:
+            return faiss.SearchParametersIVF(nprobe=self.facts.probes)  # type: ignore[call-arg]
+        probes = min(self.facts.lists, math.ceil(self.facts.probes * len(self) / len(among)))
+        allowed = faiss.IDSelectorBitmap(np.packbits(among.mask, bitorder="little"))  # type: ignore[call-arg,arg-type]
+        return faiss.SearchParametersIVF(nprobe=probes, sel=allowed)  # type: ignore[call-arg]
 
     @staticmethod
     def _nearest(queries: np.ndarray, exact: np.ndarray, wanted: int) -> Iterator[np.ndarray]:

@@ -16,9 +16,10 @@ from pipelines.learning.evidence import Evidence
 from pipelines.learning.gathering import SIGNALS, Path, gathered, numbered, observations, summed
 from pipelines.learning.hierarchy import Level, Pooled, pool
 from pipelines.learning.intents import Intents, read_intents
-from pipelines.learning.priors import AgreementPrior, Priors
+from pipelines.learning.priors import AgreementPrior, Priors, Weighing
 from pipelines.learning.recency import Discount
 from pipelines.learning.robustness import capped_share
+from pipelines.learning.spread import read_spread
 
 Floats = NDArray[np.float64]
 
@@ -42,6 +43,7 @@ class AgreementPosterior:
         n_effective: float64 (signals,), observations behind the belief beyond the priors of `conf/`.
         level: Level that informs each signal's belief most, "prior" among them.
         prior_log_odds: float64 (signals,), what the priors alone say.
+        spread: float64 (signals, signals), their covariance within outcomes of one kind; None weighs by log-odds.
     """
 
     a: Floats
@@ -49,6 +51,7 @@ class AgreementPosterior:
     n_effective: Floats
     level: tuple[str, ...]
     prior_log_odds: Floats
+    spread: Floats | None = None
 
 
 class Agreement:
@@ -63,7 +66,9 @@ class Agreement:
         models: Mapping[Path, int],
         agents: Mapping[Path, int],
         intents: Intents,
+        spread: Mapping[Domain, Floats],
     ) -> None:
+        self._spread = spread
         self._prior = prior
         self._pooled = pooled
         self._honest = [level.honest for level in pooled]
@@ -110,6 +115,7 @@ class Agreement:
             n_effective=self._n_effective(path),
             level=self._levels(path),
             prior_log_odds=np.array([logit(self._prior.mean(domain, signal)) for signal in SIGNALS]),
+            spread=self._spread.get(domain),
         )
 
     def _path(self, node: Node) -> list[int]:
@@ -151,7 +157,7 @@ class Agreement:
 def read_agreement(priors: Priors, evidence: Evidence, today: int) -> Agreement:
     """Pool the evidence about agreement as it counts on the day `today`."""
     found, by_intent = gathered(evidence, priors.robustness)
-    project = found.masses(Discount(today, priors.recency.project_half_life_days))
+    project = found.masses(_project(priors, today))
     everywhere = found.masses(Discount(today, priors.recency.global_half_life_days))
     domains: dict[Path, int] = {(domain.value,): index for index, domain in enumerate(DOMAINS)}
     models = numbered(path[:2] for path in found.paths if len(path) >= 2)
@@ -173,7 +179,17 @@ def read_agreement(priors: Priors, evidence: Evidence, today: int) -> Agreement:
     levels = [top, *map(_plain_level, parents[1:], direct[1:])]
     pooled = pool(root, levels, priors.pooling, effective_cap=cap)
     intents = read_intents(priors, by_intent, today, root, top)
-    return Agreement(priors.signals, pooled, parents, models=models, agents=agents, intents=intents)
+    discriminant = priors.signals.weighing is Weighing.DISCRIMINANT
+    spread = (
+        read_spread(priors.signals.spread, evidence, _project(priors, today), daily_cap=priors.robustness.daily_cap)
+        if discriminant
+        else {}
+    )
+    return Agreement(priors.signals, pooled, parents, models=models, agents=agents, intents=intents, spread=spread)
+
+
+def _project(priors: Priors, today: int) -> Discount:
+    return Discount(today, priors.recency.project_half_life_days)
 
 
 def _plain_level(parent: NDArray[np.int64], observed: tuple[Floats, Floats]) -> Level:

@@ -20,13 +20,13 @@ from pipelines.learning.recency import Discount
 from pipelines.learning.reported import Reported
 from pipelines.learning.sizing import SizingBeliefs, read_sizing
 from pipelines.learning.usage import ContentSignals, Usage, read_usage
-from pipelines.learning.weights import believed_weights, sampled_shares
+from pipelines.learning.weights import believed_weights, sampled_shares, share_draws
 
 Floats = NDArray[np.float64]
 
 
 class Beliefs:
-    """All posteriors at one time. Immutable but for a memory of the weights it was asked for, bounded by its nodes.
+    """All posteriors at one time. Immutable but for a memory of what weights it was asked for, bounded by its nodes.
 
     Attributes:
         reported: Beliefs about decay, thresholds, model quality and trust, from what is reported outright.
@@ -58,6 +58,7 @@ class Beliefs:
         self.examination = examination
         self.sizing = sizing
         self._known: dict[tuple[Node, str, frozenset[Signal]], Mapping[Signal, WeightBelief]] = {}
+        self._drawn: dict[tuple[Node, str, frozenset[Signal], int], Mapping[Signal, Floats]] = {}
 
     def trust_multiplier(self, source: str, model: str = ANY) -> float:
         """Factor on the trust level of a source of that type, as that model uses it (LRN-10)."""
@@ -90,6 +91,17 @@ class Beliefs:
         """One draw of the weights from their posterior (Thompson): shares >= 0 that sum to 1."""
         posterior = self._agreement.posterior(self._agreement.node(scope), self._agreement.intent(scope))
         return sampled_shares(posterior, frozenset(active), rng)
+
+    def weight_draws(self, scope: Scope, active: Collection[Signal], n: int) -> Mapping[Signal, Floats]:
+        """The first `n` of a fixed sequence of draws of the weights: float64 (n,) by signal, each draw sums to 1."""
+        key = (self._agreement.node(scope), self._agreement.intent(scope), frozenset(active), n)
+        known = self._drawn.get(key)
+        if known is None:
+            posterior = self._agreement.posterior(*key[:2])
+            seed = [self._priors.interval.seed, list(Domain).index(scope.domain)]  # domains are drawn independently
+            known = MappingProxyType(share_draws(posterior, key[2], np.random.default_rng(seed), n))
+            self._drawn[key] = known
+        return known
 
     def usage(self, hashes: Sequence[ContentHash]) -> Floats:
         """Belief that each content's next outcome is good, float64 (n,) in (0, 1); the prior's mean if never used."""

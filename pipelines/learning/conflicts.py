@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observations import AGAINST, FOR, NEGATIVE, POSITIVE
+from pipelines.learning.observations import AGAINST, FOR, NEGATIVE, POSITIVE, PRODUCT
 
 _SIDES: Mapping[str, int] = {FOR: 0, AGAINST: 1, POSITIVE: 0, NEGATIVE: 1}
 
@@ -43,7 +43,7 @@ def sides_of(evidence: Evidence) -> Sides:
     """The masses for and against every rate that evidence speaks about, all days together."""
     sides: Sides = {}
     for key, micro in evidence.counts.items():
-        if (side := _SIDES.get(key.bin)) is not None:
+        if (side := _SIDES.get(key.bin)) is not None and not key.parameter.startswith(PRODUCT):
             place = (key.domain, key.model, key.agent, key.intent, key.parameter)
             sides.setdefault(place, [0, 0])[side] += micro
     for used, micro in evidence.usage.items():

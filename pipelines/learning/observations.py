@@ -17,11 +17,14 @@ from pipelines.learning.parameters import (
     FOR,
     INCLUSION,
     NEGATIVE,
+    PAIRS,
     POSITIVE,
+    PRODUCT,
     REFERENCE,
     RELEVANCE,
     RETRIEVAL,
     SURPLUS,
+    product_parameter,
     relevance_bin,
     signal_parameter,
 )
@@ -32,7 +35,9 @@ __all__ = [
     "FOR",
     "INCLUSION",
     "NEGATIVE",
+    "PAIRS",
     "POSITIVE",
+    "PRODUCT",
     "REFERENCE",
     "RELEVANCE",
     "RETRIEVAL",
@@ -40,6 +45,7 @@ __all__ = [
     "Tally",
     "observe_outcome",
     "outcome_evidence",
+    "product_parameter",
     "relevance_bin",
     "signal_parameter",
 ]
@@ -110,8 +116,10 @@ def outcome_evidence(
         >>> from pipelines.domain.documents import Domain
         >>> seen = outcome_evidence(day=0, scope=Scope(Domain.CODE), intent="*", signals={"vector": 0.8}, score=0.37,
         ...     content_hash="ab" * 32, good=True, weight=0.5, bins=20)
-        >>> [(key.parameter, key.bin, mass) for key, mass in sorted(seen.counts.items())]
-        [('relevance', '07/20.good', 500000),
+        >>> [(key.parameter, key.bin, mass) for key, mass in sorted(seen.counts.items())]  # .8 · .8 of .5
+        [('product.vector.good', 'against', 100000), ('product.vector.good', 'for', 400000),
+         ('product.vector.vector.good', 'against', 180000), ('product.vector.vector.good', 'for', 320000),
+         ('relevance', '07/20.good', 500000),
          ('signal.vector.good', 'against', 100000), ('signal.vector.good', 'for', 400000)]
     """
     tally = Tally()

@@ -9,14 +9,33 @@ RELEVANCE = "relevance"
 
 FOR, AGAINST = "for", "against"
 POSITIVE, NEGATIVE = "positive", "negative"
+PRODUCT = "product."
+"""What comes before the parameter of how two signals occur together: mass per pair, by domain alone (LRN-4)."""
 SURPLUS = "surplus."
 """What comes before the parameter of evidence beyond its principal's allowance: kept, and read by nobody (LRN-3)."""
 RETRIEVAL, INCLUSION, REFERENCE = "retrieval", "inclusion", "reference"
+
+SIGNALS = tuple(Signal)
+ALONE = len(SIGNALS)
+"""The place of "no other signal" in a pair: what every signal is itself on average, beside the products."""
+PAIRS = tuple((i, j) for i in range(len(SIGNALS)) for j in (*range(i, len(SIGNALS)), ALONE))
+"""Every pair of signals once, each with itself, and each alone."""
 
 
 def signal_parameter(signal: Signal, *, good: bool) -> str:
     """The parameter that a signal's agreement with outcomes of one kind is kept under."""
     return f"signal.{signal.value}.{'good' if good else 'bad'}"
+
+
+def product_parameter(first: int, second: int, *, good: bool) -> str:
+    """The parameter that the product of two signals, named by their places, is kept under.
+
+    Examples:
+        >>> product_parameter(0, 1, good=True), product_parameter(0, len(Signal), good=False)
+        ('product.vector.lexical.good', 'product.vector.bad')
+    """
+    names = [SIGNALS[place].value for place in (first, second) if place != ALONE]
+    return f"{PRODUCT}{'.'.join(names)}.{'good' if good else 'bad'}"
 
 
 def relevance_bin(index: int, bins: int, *, good: bool) -> str:

@@ -24,6 +24,27 @@ class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class Weighing(StrEnum):
+    """How beliefs about agreement become weights."""
+
+    DISCRIMINANT = "discriminant"
+    LOG_ODDS = "log_odds"
+
+
+class SpreadPrior(_Section):
+    """How signals vary among outcomes of one kind, before evidence says how.
+
+    Attributes:
+        variance: Of every signal; they are expected to vary independently.
+        strength: What that is worth, in observations.
+        least: Variance in [0, 1] that no combination of signals is taken to fall below.
+    """
+
+    variance: Positive
+    strength: Positive
+    least: Positive
+
+
 class AgreementPrior(_Section):
     """Prior of how often each signal agrees with outcomes, stated as weights of the score (RET-14).
 
@@ -33,8 +54,11 @@ class AgreementPrior(_Section):
         global_strength: Pseudo-observations behind the prior of all domains together, per kind of outcome.
         variance_factor: By how much a domain's prior variance exceeds that of `pooling` κ.
         weights: Stated weight >= 0 by domain and signal; shares of one another, they need not sum to 1.
+        weighing: Whether weights are log-odds, or log-odds of which is taken out what signals have in common.
     """
 
+    weighing: Weighing
+    spread: SpreadPrior
     log_odds_per_weight: Positive
     global_strength: Positive
     variance_factor: dict[Domain, Annotated[float, Field(ge=1.0)]]

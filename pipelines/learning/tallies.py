@@ -16,17 +16,21 @@ from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.events import ShownResult
-from pipelines.domain.ranking import Signal
+from pipelines.domain.ranking import ANY
 from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey, UsageKey
 from pipelines.learning.looks import Looks, Page
 from pipelines.learning.parameters import (
     AGAINST,
+    ALONE,
     FOR,
     NEGATIVE,
+    PAIRS,
     POSITIVE,
     RELEVANCE,
+    SIGNALS,
     SURPLUS,
+    product_parameter,
     relevance_bin,
     signal_parameter,
 )
@@ -35,10 +39,11 @@ from pipelines.learning.size_observations import CELLS, observe_sizes
 _Ints = NDArray[np.int64]
 _Floats = NDArray[np.float64]
 
-_SIGNALS = tuple(Signal)
-_PLACES: Mapping[str, int] = {signal.value: 2 * index for index, signal in enumerate(_SIGNALS)}
+_PLACES: Mapping[str, int] = {signal.value: 2 * index for index, signal in enumerate(SIGNALS)}
 """Where a leaf's masses keep a signal: for here, against next to it; the bins of relevance follow all signals."""
 _FIRST_BIN = 2 * len(_PLACES)
+_PAIR_PLACES: Mapping[tuple[int, int], int] = {pair: 2 * place for place, pair in enumerate(PAIRS)}
+"""The same for the products of signals."""
 _DOMAINS = tuple(Domain)
 _NUMBERS = {domain: number for number, domain in enumerate(_DOMAINS)}
 _GOOD, _SURPLUS = 1, 2
@@ -134,6 +139,8 @@ class Tallies:
             columns = _Columns(self.rows)
             for of, key, mass in columns.parameters():
                 counts[of][key] = counts[of].get(key, 0) + mass
+            for of, key, mass in columns.products():
+                counts[of][key] = mass
             for of, used, mass in columns.contents():
                 usage[of][used] = usage[of].get(used, 0) + mass
             for of, key, mass in columns.sizes():
@@ -210,24 +217,44 @@ class _Columns:
         numbers = {identity: number for number, identity in enumerate(results)}
         self.result = np.array([numbers[id(each)] for each in result], dtype=np.int64)
         self.results: list[Observed] = list(results.values())
+        self.domain = np.array([_NUMBERS[each.domain] for each in self.results], dtype=np.int64)[self.result]
+        self.kind = _GOOD * self.good + _SURPLUS * self.surplus
 
     def parameters(self) -> Iterator[tuple[int, EvidenceKey, int]]:
         """Masses of signals and of relevance that are not zero, by tally."""
-        domain = np.array([_NUMBERS[each.domain] for each in self.results], dtype=np.int64)[self.result]
-        kind = _GOOD * self.good + _SURPLUS * self.surplus
         first, (place, places_of) = int(self.day.min()), self._without_principals()
         sizes = (*self._spans(), len(places_of), len(_DOMAINS), _KINDS)
-        codes = np.ravel_multi_index((self.of, self.day - first, place, domain, kind), sizes)
+        codes = np.ravel_multi_index((self.of, self.day - first, place, self.domain, self.kind), sizes)
         leaves, row = np.unique(codes, return_inverse=True)
         masses = self._masses(row, len(leaves))
         filled, places = np.nonzero(masses)
         leaf = [each.tolist() for each in np.unravel_index(leaves[filled], sizes)]
-        for of, day, under, where, what, place, mass in zip(
+        for of, day, under, where, what, at, mass in zip(
             *leaf, places.tolist(), masses[filled, places].tolist(), strict=True
         ):
             model, agent, intent, _, bins = places_of[under]
-            parameter, bin_ = _name(place, bins, what)
+            parameter, bin_ = _name(at, bins, what)
             yield of, EvidenceKey(first + day, _DOMAINS[where].value, model, agent, intent, parameter, bin_), mass
+
+    def products(self) -> Iterator[tuple[int, EvidenceKey, int]]:
+        """Masses of every pair of signals by tally and domain, for s·t and against it: what covariances need.
+
+        How signals vary together is the corpus's doing, whoever asks: models, agents and intents share it.
+        """
+        first, sizes = int(self.day.min()), (*self._spans(), len(_DOMAINS), _KINDS)
+        codes = np.ravel_multi_index((self.of, self.day - first, self.domain, self.kind), sizes)
+        leaves, row = np.unique(codes, return_inverse=True)
+        masses = np.zeros((len(leaves), 2 * len(PAIRS)), dtype=np.int64)
+        for columns, some, values in self._by_shape():
+            left, right, at = _pairs_of(columns // 2)
+            padded = np.hstack([values, np.ones((len(values), 1))])
+            speaks_for = np.rint(self.weight[some, None] * MICRO * (padded[:, left] * padded[:, right]))
+            _add_rows(masses, row[some], at, speaks_for.astype(np.int64), self.mass[some])
+        filled, places = np.nonzero(masses)
+        leaf = [each.tolist() for each in np.unravel_index(leaves[filled], sizes)]
+        for of, day, where, what, at, mass in zip(*leaf, places.tolist(), masses[filled, places].tolist(), strict=True):
+            parameter, bin_ = _product_name(at, what)
+            yield of, EvidenceKey(first + day, _DOMAINS[where].value, ANY, ANY, ANY, parameter, bin_), mass
 
     def contents(self) -> Iterator[tuple[int, UsageKey, int]]:
         """Masses of outcomes by tally and content."""
@@ -282,9 +309,7 @@ class _Columns:
         np.add.at(masses, (row[told], _FIRST_BIN + places), self.mass[told])
         for columns, some, values in self._by_shape():
             agreed = self.weight[some, None] * np.where(self.good[some, None], values, 1.0 - values) * MICRO
-            speaks_for = np.rint(agreed).astype(np.int64)
-            np.add.at(masses, (row[some, None], columns), speaks_for)
-            np.add.at(masses, (row[some, None], columns + 1), self.mass[some, None] - speaks_for)
+            _add_rows(masses, row[some], columns, np.rint(agreed).astype(np.int64), self.mass[some])
         return masses
 
     def _by_shape(self) -> Iterator[tuple[_Ints, _Ints, _Floats]]:
@@ -305,10 +330,39 @@ class _Columns:
             yield columns, outcomes, values[within[self.result[outcomes]]]
 
 
+def _add_rows(masses: _Ints, row: _Ints, columns: _Ints, speaks_for: _Ints, mass: _Ints) -> None:
+    """Add what each outcome speaks for at some columns of its row, and the rest of its mass in those next to them."""
+    order = np.argsort(row, kind="stable")
+    rows, begin = np.unique(row[order], return_index=True)
+    sums = np.add.reduceat(speaks_for[order], begin, axis=0)
+    total = np.add.reduceat(mass[order], begin)
+    masses[rows[:, None], columns] += sums
+    masses[rows[:, None], columns + 1] += total[:, None] - sums
+
+
+def _pairs_of(signals: _Ints) -> tuple[_Ints, _Ints, _Ints]:
+    """Columns of both sides of each pair among told signals, and the pair's place among masses.
+
+    Args:
+        signals: Place of the signal that each column tells; the column after the last one is 1.
+    """
+    columns = {int(place): column for column, place in enumerate(signals)} | {ALONE: len(signals)}
+    pairs = [(columns[i], columns[j], at) for (i, j), at in _PAIR_PLACES.items() if i in columns and j in columns]
+    left, right, at = np.array(pairs, dtype=np.int64).reshape(-1, 3).T
+    return left, right, at
+
+
+@lru_cache(maxsize=4096)
+def _product_name(place: int, kind: int) -> tuple[str, str]:
+    """Parameter and bin that the mass of a product is kept under."""
+    parameter = product_parameter(*PAIRS[place // 2], good=bool(kind & _GOOD))
+    return (SURPLUS if kind & _SURPLUS else "") + parameter, AGAINST if place % 2 else FOR
+
+
 @lru_cache(maxsize=4096)
 def _name(place: int, bins: int, kind: int) -> tuple[str, str]:
     """Parameter and bin that the mass at a place of a leaf is kept under."""
     good, beside = bool(kind & _GOOD), SURPLUS if kind & _SURPLUS else ""
     if place >= _FIRST_BIN:
         return beside + RELEVANCE, relevance_bin(place - _FIRST_BIN, bins, good=good)
-    return beside + signal_parameter(_SIGNALS[place // 2], good=good), AGAINST if place % 2 else FOR
+    return beside + signal_parameter(SIGNALS[place // 2], good=good), AGAINST if place % 2 else FOR

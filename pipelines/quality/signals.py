@@ -40,6 +40,41 @@ def lexical(scores: Sequence[float | None]) -> list[float]:
     return [0.0 if score is None else _share(score / best) for score in scores]
 
 
+vector_2 = vector
+vector_3 = vector
+"""Further encoders' similarity is measured like the first one's."""
+
+
+def graph(energies: Sequence[float | None]) -> list[float]:
+    """Share of the most energy that reached any candidate; what no energy reached has 0.
+
+    Examples:
+        >>> graph([0.5, None, 0.25])
+        [1.0, 0.0, 0.5]
+    """
+    return lexical(energies)
+
+
+def degree(scores: Sequence[float | None]) -> list[float]:
+    """How well connected each candidate is, in [0, cap]: the channel's score as it is, whatever the others have."""
+    return [0.0 if score is None else _share(score) for score in scores]
+
+
+def trigger(shares: Sequence[float | None]) -> list[float]:
+    """How much of the query its trigger phrase makes up: the channel's score as it is."""
+    return [0.0 if share is None else _share(share) for share in shares]
+
+
+def late_interaction(matches: Sequence[float]) -> list[float]:
+    """Match of the query's tokens among the candidates looked at again: (m − min) / (max − min), 1 where all are alike.
+
+    Examples:
+        >>> late_interaction([0.75, 0.25, 0.5])
+        [1.0, 0.0, 0.5]
+    """
+    return vector(matches)
+
+
 def freshness(believed: float) -> float:
     """How far the content still holds: the belief at its age, as `Beliefs.freshness` reads it."""
     return _share(believed)

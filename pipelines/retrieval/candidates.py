@@ -19,6 +19,7 @@ class Candidate:
     """A content that at least one channel found.
 
     Attributes:
+        row: Its row in every index of the generation.
         standings: The places it stands in that the query may see, the representative first.
         channels: Where each channel that found it put it.
         scores: The channels' scores of it, also of channels that did not find it but could score it nevertheless.
@@ -27,6 +28,7 @@ class Candidate:
         uris: The documents it speaks for, the best one first; empty before stage 3.
     """
 
+    row: int
     content_hash: ContentHash
     text: str
     standings: tuple[Standing, ...]
@@ -75,6 +77,7 @@ def merge(
             hits[row][channel] = ChannelHit(rank, score)
     merged = (
         Candidate(
+            item.row,
             item.content_hash,
             item.text,
             standings_of(item.occurrences, filters),
@@ -91,6 +94,18 @@ def _scores(
 ) -> dict[Channel, float]:
     more = {channel: scores[row] for channel, scores in further.items() if row in scores}
     return {**more, **{channel: hit.score for channel, hit in hits.items()}}
+
+
+def heads(candidates: Iterable[Candidate], depth: int) -> dict[Channel, tuple[tuple[ContentHash, float], ...]]:
+    """The contents that each channel ranked first to `depth`, with its scores, best first."""
+    found: defaultdict[Channel, list[tuple[int, ContentHash, float]]] = defaultdict(list)
+    for candidate in candidates:
+        for channel, hit in candidate.channels.items():
+            if hit.rank <= depth:
+                found[channel].append((hit.rank, candidate.content_hash, hit.score))
+    return {
+        channel: tuple((content, score) for _, content, score in sorted(found[channel])) for channel in sorted(found)
+    }
 
 
 def best_first(candidates: Iterable[Candidate]) -> list[Candidate]:

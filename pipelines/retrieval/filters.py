@@ -1,62 +1,98 @@
-"""Which contents a query may find: explicit filters over document metadata, before ranking (RET-4)."""
+"""Which contents a query may find: explicit filters over facts of documents, obeyed by every channel (RET-4)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import lru_cache
+from types import MappingProxyType
 
-import numpy as np
-
-from pipelines.retrieval.ports import ContentStore, Standing
+from pipelines.indexes.rows import RowSet
+from pipelines.retrieval.ports import ContentStore, DocumentFacts, Standing
 
 Ranking = Sequence[tuple[int, float]]
 """Row of a content and a channel's score (higher is better), best first, each row once."""
 
-FOLDER = "folder"
-"""The one fact that is a path: asking for a folder finds what lies anywhere below it."""
+Test = Callable[[DocumentFacts, str], bool]
 
-_BLOCK = 4096  # contents read at a time while a mask is made: bounds memory, changes nothing else
-_MASKS = 64  # masks kept: one per filter in use; a bit per content each
+_SETS = 64  # sets kept: one per filter in use; a byte and a row number per content each
 
 
 class RowFilter:
-    """Row masks of one generation, made on first use of a filter and kept.
+    """The contents of one generation that filters let through, found on first use of a filter and kept."""
 
-    Making one reads every content once, so the first query with a new filter costs a scan of the generation.
-    """
-
-    def __init__(self, chunks: ContentStore, n_contents: int) -> None:
+    def __init__(self, chunks: ContentStore) -> None:
         self._chunks = chunks
-        self._n_contents = n_contents
-        self._mask = lru_cache(maxsize=_MASKS)(self._scan)
+        self._rows = lru_cache(maxsize=_SETS)(self._found)
 
-    def allowed(self, ranking: Ranking, filters: Mapping[str, str], depth: int) -> Ranking:
-        """The first `depth` hits of a ranking that the filters let through."""
-        if not filters:
-            return ranking[:depth]
-        mask = self._mask(tuple(sorted(filters.items())))
-        return [hit for hit in ranking if mask[hit[0]]][:depth]
+    def rows(self, filters: Mapping[str, str]) -> RowSet | None:
+        """What may be found; None where nothing is asked of documents.
 
-    def _scan(self, filters: tuple[tuple[str, str], ...]) -> np.ndarray:
+        Raises:
+            ValueError: A filter asks for what no document can have, such as a date that is none.
+        """
+        return self._rows(tuple(sorted(filters.items()))) if filters else None
+
+    def _found(self, filters: tuple[tuple[str, str], ...]) -> RowSet:
         wanted = dict(filters)
-        mask = np.zeros(self._n_contents, dtype=bool)
-        for start in range(0, self._n_contents, _BLOCK):
-            for content in self._chunks.contents(range(start, min(start + _BLOCK, self._n_contents))):
-                mask[content.row] = any(matches(standing, wanted) for standing in content.occurrences)
-        return mask
+        return RowSet(self._chunks.mask(lambda facts: matches(facts, wanted)))
 
 
-def matches(standing: Standing, filters: Mapping[str, str]) -> bool:
-    """Whether a document has all the metadata asked for; one in a folder lies in all that hold that folder, too."""
-    return all(_holds(name, standing.metadata.get(name), value) for name, value in filters.items())
+def matches(facts: DocumentFacts, filters: Mapping[str, str]) -> bool:
+    """Whether a document has everything asked for.
 
-
-def _holds(name: str, found: str | None, wanted: str) -> bool:
-    if name == FOLDER and found is not None:
-        return f"{found}/".startswith(f"{wanted.rstrip('/')}/")
-    return found == wanted
+    What it declares under a name is compared first; else `domain`, `type`, `language`, `since` and `until` mean what
+    is known of every document. One in a folder lies in all that hold that folder, too.
+    """
+    return all(_holds(facts, name, wanted) for name, wanted in filters.items())
 
 
 def standings_of(standings: Sequence[Standing], filters: Mapping[str, str]) -> tuple[Standing, ...]:
     """The places of a content that the filters let through."""
-    return tuple(standing for standing in standings if matches(standing, filters))
+    return tuple(standing for standing in standings if matches(standing, filters)) if filters else tuple(standings)
+
+
+def _holds(facts: DocumentFacts, name: str, wanted: str) -> bool:
+    declared = facts.metadata.get(name)
+    if name == "folder" and declared is not None:
+        return f"{declared}/".startswith(f"{wanted.rstrip('/')}/")
+    if declared is not None or name not in _KNOWN:
+        return declared == wanted
+    return _KNOWN[name](facts, wanted)
+
+
+def _since(facts: DocumentFacts, wanted: str) -> bool:
+    return facts.modified_at is not None and facts.modified_at >= seconds(wanted)
+
+
+def _until(facts: DocumentFacts, wanted: str) -> bool:
+    return facts.modified_at is not None and facts.modified_at < seconds(wanted)
+
+
+_KNOWN: Mapping[str, Test] = MappingProxyType(
+    {
+        "domain": lambda facts, wanted: facts.domain.value == wanted,
+        "type": lambda facts, wanted: facts.content_type.value == wanted,
+        "language": lambda facts, wanted: facts.language == wanted,
+        "since": _since,
+        "until": _until,
+    }
+)
+
+
+@lru_cache(maxsize=_SETS)
+def seconds(date: str) -> float:
+    """Seconds since the epoch of a date or time as ISO 8601 writes it; UTC where it names no zone.
+
+    Raises:
+        ValueError: It is none.
+
+    Examples:
+        >>> seconds("1970-01-02"), seconds("1970-01-01T01:00:00+01:00")
+        (86400.0, 0.0)
+    """
+    try:
+        found = datetime.fromisoformat(date)
+    except ValueError as error:
+        raise ValueError(f"expected a date such as 2024-05-31 in a filter by time, found {date!r}") from error
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

@@ -12,12 +12,15 @@ from types import MappingProxyType
 from pipelines.domain.ranking import Channel, ChannelHit, Contribution
 from pipelines.retrieval.candidates import Candidate, best_first
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
+from pipelines.retrieval.signals import DENSE
 from pipelines.retrieval.weights import ChannelWeights, SignalWeights, Weighing, weighted
 
 Share = Callable[[ChannelHit], float]
 """From a channel's hit to its share of a score, in [0, 1]."""
 
-FLOORS: Mapping[Channel, float | None] = MappingProxyType({Channel.DENSE: None, Channel.LEXICAL: 0.0})
+FLOORS: Mapping[Channel, float | None] = MappingProxyType(
+    {channel: None if channel in DENSE else 0.0 for channel in Channel}
+)
 """The least score a hit of the channel can have in theory; None where nothing near it is ever seen, as with cosines
 of text: then the least score of the query stands in for it."""
 

@@ -64,7 +64,7 @@ class CatalogSource:
             return replace(previous, learned=learned, beliefs=beliefs, calibration=calibration, sessions=sessions)
         generation = self._opened()
         self._asked_for = pointer.generation
-        filters = RowFilter(generation.chunks, len(generation.contents))
+        filters = RowFilter(generation.chunks)
         return Snapshot(generation.manifest.id, generation, filters, learned, beliefs, calibration, sessions)
 
     def _opened(self) -> Generation:

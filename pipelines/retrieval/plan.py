@@ -17,7 +17,6 @@ class Plan:
         text: The normalised query text: what every channel sees.
         truncated: `text` lost something to the limits of RET-21.
         depth: Candidates wanted of each channel.
-        fetch: Hits asked of each channel, more than `depth` where a filter will leave some out.
     """
 
     query: Query
@@ -25,14 +24,12 @@ class Plan:
     truncated: bool
     channels: tuple[Channel, ...]
     depth: int
-    fetch: int
 
 
 def make_plan(query: Query, settings: RetrievalSettings) -> Plan:
     """Bound and normalise a query."""
     text, truncated = bounded(query.text, max_bytes=settings.query_max_bytes, max_terms=settings.query_max_terms)
-    fetch = settings.depth * (settings.filter_overfetch if query.filters else 1)
-    return Plan(query, text, truncated, settings.channels, settings.depth, fetch)
+    return Plan(query, text, truncated, settings.channels, settings.depth)
 
 
 def bounded(text: str, *, max_bytes: int, max_terms: int) -> tuple[str, bool]:

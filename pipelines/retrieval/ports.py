@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -11,6 +11,8 @@ from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Answer, Scope, Signal, WeightBelief
+from pipelines.indexes.graph import EdgeArrays
+from pipelines.indexes.rows import RowSet
 
 
 class QueryEncoder(Protocol):
@@ -23,30 +25,44 @@ class QueryEncoder(Protocol):
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Vectors of texts: float32 (n_texts, dimension), unit rows."""
 
+    def encode_tokens(
+        self, texts: Sequence[str], keep: Callable[[np.ndarray], np.ndarray]
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """The same vectors, and what is kept of each text's token states, float32 (tokens, width)."""
+
 
 class VectorIndex(Protocol):
     """Nearest contents by cosine, of one encoder."""
 
-    def search(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rows, int64 (n, k), and cosines, float32 (n, k), best first; row −1 pads."""
+    def search(self, vectors: np.ndarray, k: int, among: RowSet | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Rows, int64 (n, k), and cosines, float32 (n, k), best first; row −1 pads. `among`: all that may be found."""
 
     def vectors(self, rows: Sequence[int]) -> np.ndarray:
         """Stored vectors, float32 (n_rows, dimension), unit rows."""
 
 
+class TokenEmbeddings(Protocol):
+    """Stored token embeddings of contents, of one encoder."""
+
+    @property
+    def projection(self) -> np.ndarray:
+        """What a query's token states are multiplied by, float32 (width, width stored)."""
+
+    def tokens(self, rows: Sequence[int]) -> Sequence[np.ndarray]:
+        """int8 (tokens, width stored) of each content: directions of any length."""
+
+
 class TextIndex(Protocol):
     """Best contents by BM25."""
 
-    def search_many(self, texts: Sequence[str], k: int, threads: int) -> Sequence[Sequence[tuple[int, float]]]:
-        """Row and score per text, best first, ties by row."""
+    def search_many(
+        self, texts: Sequence[str], k: int, threads: int, among: Sequence[RowSet | None]
+    ) -> Sequence[Sequence[tuple[int, float]]]:
+        """Row and score per text, best first, ties by row. `among`: for each text all that may be found."""
 
 
-class Standing(Protocol):
-    """One place where a content stands, with the facts of its document."""
-
-    @property
-    def chunk(self) -> Chunk:
-        """The chunk at that place."""
+class DocumentFacts(Protocol):
+    """What is known of one document: what filters and quality look at."""
 
     @property
     def uri(self) -> str:
@@ -61,6 +77,10 @@ class Standing(Protocol):
         """How the document was cut; the type of its source where it declares none."""
 
     @property
+    def language(self) -> str | None:
+        """Of code or of people, None where unknown."""
+
+    @property
     def modified_at(self) -> float | None:
         """Seconds since the epoch, None where unknown."""
 
@@ -71,6 +91,14 @@ class Standing(Protocol):
     @property
     def metadata(self) -> Mapping[str, str]:
         """Declared facts: what filters compare."""
+
+
+class Standing(DocumentFacts, Protocol):
+    """One place where a content stands, with the facts of its document."""
+
+    @property
+    def chunk(self) -> Chunk:
+        """The chunk at that place."""
 
 
 class StoredContent(Protocol):
@@ -99,6 +127,25 @@ class ContentStore(Protocol):
     def contents(self, rows: Sequence[int]) -> Sequence[StoredContent]:
         """One content per row, in the order asked."""
 
+    def mask(self, holds: Callable[[DocumentFacts], bool]) -> np.ndarray:
+        """Which contents stand in a document that something holds of, bool (contents,)."""
+
+    def trigger_phrases(self) -> Iterable[tuple[str, tuple[int, ...]]]:
+        """Every phrase that a document declares, with the rows of its contents, the document's first one first."""
+
+    def rows_of_tiers(self, tiers: Collection[str]) -> Collection[int]:
+        """Rows of the contents of documents that declare one of these tiers."""
+
+
+class GraphIndex(Protocol):
+    """Entities, and the edges between contents and from contents to entities."""
+
+    def arrays(self) -> EdgeArrays:
+        """Every edge at once."""
+
+    def spellings(self) -> Iterable[tuple[int, Sequence[str]]]:
+        """Every entity with the ways it is spelled."""
+
 
 class OpenGeneration(Protocol):
     """An opened, immutable set of indexes; shared by threads."""
@@ -115,8 +162,15 @@ class OpenGeneration(Protocol):
     def chunks(self) -> ContentStore:
         """The texts and where they stand."""
 
+    @property
+    def graph(self) -> GraphIndex:
+        """The graph; StoreError where the generation was built without one."""
+
     def dense(self, encoder: str) -> VectorIndex:
-        """The vectors of one encoder."""
+        """The vectors of one encoder; StoreError where the generation has none."""
+
+    def tokens(self, encoder: str) -> TokenEmbeddings | None:
+        """The token embeddings of one encoder; None where none are kept."""
 
 
 class ReadableBeliefs(Protocol):
@@ -132,6 +186,9 @@ class ReadableBeliefs(Protocol):
         self, scope: Scope, active: Collection[Signal], rng: np.random.Generator
     ) -> Mapping[Signal, float]:
         """One draw of the weights from their posterior; they sum to 1."""
+
+    def weight_draws(self, scope: Scope, active: Collection[Signal], n: int) -> Mapping[Signal, np.ndarray]:
+        """The first `n` of a fixed sequence of draws of the weights, float64 (n,) by signal; each draw sums to 1."""
 
     def usage(self, hashes: Sequence[ContentHash]) -> np.ndarray:
         """Usage score per content in [0, 1], (n_hashes,)."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
 
 from pipelines.domain.errors import StoreError
-from pipelines.domain.ranking import Answer, Channel, Query
-from pipelines.retrieval.channels.dense import DenseChannel
-from pipelines.retrieval.channels.lexical import LexicalChannel
-from pipelines.retrieval.channels.run import SearchChannel
+from pipelines.domain.ranking import Answer, Query
+from pipelines.retrieval.channels.open import open_channels
+from pipelines.retrieval.channels.run import Channels
 from pipelines.retrieval.pipeline import Pipeline
 from pipelines.retrieval.ports import QueryEncoder
 from pipelines.retrieval.settings import RetrievalSettings
@@ -42,21 +41,30 @@ class Searcher:
     """
 
     def __init__(
-        self, source: SnapshotSource, encoder: QueryEncoder, settings: RetrievalSettings, *, clock: Clock
+        self,
+        source: SnapshotSource,
+        encoder: QueryEncoder,
+        settings: RetrievalSettings,
+        *,
+        clock: Clock,
+        further: Sequence[QueryEncoder] = (),
     ) -> None:
         """Open what is live.
+
+        Args:
+            further: More encoders, in the order of `embedding.further`; each a dense channel.
 
         Raises:
             NothingPublishedError: No generation is live yet.
             CorruptionError: The live generation differs from its manifest, and so does every older one.
         """
         self._source = source
-        self._encoder = encoder
+        self._encoders = (encoder, *further)
         self._settings = settings
         self._clock = clock
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(settings.channel_threads, thread_name_prefix="channel")
-        self._held = self._take(None, source.token())
+        self._held = self._take(None, None, source.token())
 
     def search(self, query: Query) -> Answer:
         """Answer one query."""
@@ -103,31 +111,24 @@ class Searcher:
         try:
             token = self._source.token()
             aged = now - held.read_at >= self._settings.beliefs_max_age_s
-            self._held = self._take(held.snapshot, token) if aged or token != held.token else _seen(held, now)
+            self._held = (
+                self._take(held.snapshot, held.pipeline.channels, token)
+                if aged or token != held.token
+                else _seen(held, now)
+            )
         except StoreError as error:
             # What is held was verified when it was opened; it serves until something whole is live again.
             log.warning("keeping generation %s: %s", held.snapshot.generation_id, error)
             self._held = _seen(held, now)
 
-    def _take(self, previous: Snapshot | None, token: Hashable) -> _Held:
+    def _take(self, previous: Snapshot | None, channels: Channels | None, token: Hashable) -> _Held:
         now = self._clock()
         snapshot = self._source.take(previous)
-        pipeline = Pipeline(snapshot, self._channels(snapshot), self._settings, self._pool)
+        # Beliefs come anew every second, and channels only with a generation.
+        if channels is None or previous is None or snapshot.generation is not previous.generation:
+            channels = open_channels(snapshot.generation, self._encoders, self._settings)
+        pipeline = Pipeline(snapshot, channels, self._settings, self._pool)
         return _Held(snapshot, pipeline, token, now, now)
-
-    def _channels(self, snapshot: Snapshot) -> Mapping[Channel, SearchChannel]:
-        made = {
-            Channel.DENSE: self._dense,
-            Channel.LEXICAL: self._lexical,
-        }
-        return {channel: made[channel](snapshot) for channel in self._settings.channels}
-
-    def _dense(self, snapshot: Snapshot) -> SearchChannel:
-        index = snapshot.generation.dense(self._encoder.name)
-        return DenseChannel(self._encoder, index, self._settings.encode_batch)
-
-    def _lexical(self, snapshot: Snapshot) -> SearchChannel:
-        return LexicalChannel(snapshot.generation.lexical, self._settings.lexical_threads)
 
 
 def _seen(held: _Held, now: float) -> _Held:

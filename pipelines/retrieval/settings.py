@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from pipelines.domain.ranking import Channel
+from pipelines.domain.ranking import Channel, Signal
+from pipelines.indexes.graph_schemas import EdgeKind
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class FusionMode(StrEnum):
@@ -31,24 +33,68 @@ class ResultUnit(StrEnum):
     CHUNK = "chunk"
 
 
+class _EdgeWeights(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    edge_weights: Mapping[EdgeKind, Share]
+
+    @model_validator(mode="after")
+    def _every_kind_is_weighed(self) -> Self:
+        if missing := [kind.value for kind in EdgeKind if kind not in self.edge_weights]:
+            raise ValueError(f"edge_weights: expected a value per kind of edge, none for {missing}")
+        return self
+
+
+class GraphSettings(_EdgeWeights):
+    """How activation spreads."""
+
+    hops: Count
+    decay: Share
+    least_energy: Weight
+    seed_hits: Annotated[int, Field(ge=0)]
+    hit_energy: Weight
+    name_energy: Weight
+    name_words: Count
+    name_characters: Count
+
+
+class DegreeSettings(_EdgeWeights):
+    """How well connected contents are."""
+
+    cap: Share
+    excluded_tiers: tuple[str, ...]
+
+
+class RerankSettings(BaseModel):
+    """What looks at the best candidates again (RET-10)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    depth: Count
+    late_interaction: bool
+
+
 class RetrievalSettings(BaseModel):
     """Depths, weights, limits and time budgets of a search."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     channels: Annotated[tuple[Channel, ...], Field(min_length=1)]
+    without_signals: tuple[Signal, ...]
     fusion: FusionMode
     unit: ResultUnit
     depth: Count
     complete_scores: bool
+    graph: GraphSettings
+    degree: DegreeSettings
     budget_ms: Mapping[Channel, Positive]
     channel_weights: Mapping[Channel, Weight]
     rrf_k: Positive
     dbsf_sigmas: Positive
+    rerank: RerankSettings
     mpab_factor: Weight
     query_max_bytes: Count
     query_max_terms: Count
-    filter_overfetch: Count
     encode_batch: Count
     lexical_threads: Count
     channel_threads: Count
@@ -56,6 +102,9 @@ class RetrievalSettings(BaseModel):
     beliefs_max_age_s: Positive
     sessions_held: Count
     snippet_characters: Count
+    order_draws: Count
+    explored_depth: Count
+    heads_kept: Annotated[int, Field(ge=0)]
 
     @model_validator(mode="after")
     def _every_channel_is_tuned(self) -> RetrievalSettings:

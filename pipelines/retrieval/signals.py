@@ -9,13 +9,27 @@ from types import MappingProxyType
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.quality import signals
 from pipelines.retrieval.candidates import Candidate
+from pipelines.retrieval.channels.run import Ranked
 from pipelines.retrieval.ports import ReadableBeliefs, Standing
 
-SIMILARITY: Mapping[Channel, Signal] = MappingProxyType({Channel.DENSE: Signal.VECTOR, Channel.LEXICAL: Signal.LEXICAL})
+DENSE = frozenset({Channel.DENSE, Channel.DENSE_2, Channel.DENSE_3})
+"""Channels that find by meaning, one per encoder."""
+
+SIMILARITY: Mapping[Channel, Signal] = MappingProxyType(
+    {
+        Channel.DENSE: Signal.VECTOR,
+        Channel.DENSE_2: Signal.VECTOR_2,
+        Channel.DENSE_3: Signal.VECTOR_3,
+        Channel.LEXICAL: Signal.LEXICAL,
+        Channel.GRAPH: Signal.GRAPH,
+        Channel.DEGREE: Signal.DEGREE,
+        Channel.TRIGGERS: Signal.TRIGGER,
+    }
+)
 """The signal that a channel's score becomes."""
 
 _SCALES: Mapping[Channel, Callable[[Sequence[float | None]], list[float]]] = MappingProxyType(
-    {Channel.DENSE: signals.vector, Channel.LEXICAL: signals.lexical}
+    {channel: getattr(signals, signal.value) for channel, signal in SIMILARITY.items()}
 )
 
 SOURCE_TYPE = "source_type"
@@ -24,21 +38,49 @@ SOURCE_TYPE = "source_type"
 _SECONDS_PER_HOUR = 3600.0
 
 
-def active_signals(channels: Collection[Channel]) -> frozenset[Signal]:
-    """Signals that can be told when these channels answered: without a channel its similarity has no weight."""
+def answering(found: Mapping[Channel, Ranked]) -> frozenset[Channel]:
+    """Channels that have something to say about one query: words and meaning where they answered at all.
+
+    That neither found anything says something; that a query names no entity does not.
+    """
+    return frozenset(
+        channel for channel, ranked in found.items() if ranked.ranking or channel is Channel.LEXICAL or channel in DENSE
+    )
+
+
+def active_signals(
+    channels: Collection[Channel], without: Collection[Signal] = (), *, matched: bool = False
+) -> frozenset[Signal]:
+    """Signals that are weighed when these channels answered: without a channel its similarity has no weight.
+
+    Args:
+        without: Signals that are switched off: told, and not weighed.
+        matched: The best candidates are compared with the query token by token.
+    """
     silent = {signal for channel, signal in SIMILARITY.items() if channel not in channels}
-    if silent:
+    if Channel.LEXICAL not in channels or DENSE.isdisjoint(channels):
         silent.add(Signal.CROSS_VALIDATION)
-    return frozenset(Signal) - silent
+    if not matched:
+        silent.add(Signal.LATE_INTERACTION)
+    return frozenset(Signal) - silent - frozenset(without)
 
 
-def with_similarity(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Candidates with their similarity to the query, measured among one another, and whether channels agree."""
-    similarity = {SIMILARITY[channel]: scale(_scores(candidates, channel)) for channel, scale in _SCALES.items()}
+def with_similarity(candidates: Sequence[Candidate], channels: Collection[Channel]) -> list[Candidate]:
+    """Candidates with their similarity to the query, measured among one another, and whether channels agree.
+
+    Args:
+        channels: Those that answered.
+    """
+    similarity = {SIMILARITY[channel]: _SCALES[channel](_scores(candidates, channel)) for channel in sorted(channels)}
     return [
-        replace(candidate, signals={**told, Signal.CROSS_VALIDATION: signals.cross_validation(len(candidate.channels))})
+        replace(candidate, signals={**told, Signal.CROSS_VALIDATION: signals.cross_validation(_ways(candidate))})
         for candidate, told in zip(candidates, _rows(similarity, len(candidates)), strict=True)
     ]
+
+
+def _ways(candidate: Candidate) -> int:
+    """In how many ways, by words and by meaning, a candidate was found."""
+    return (Channel.LEXICAL in candidate.channels) + (not DENSE.isdisjoint(candidate.channels))
 
 
 def with_quality(

@@ -14,7 +14,7 @@ from pipelines.domain.ranking import Answer, Contribution, RankedResult
 
 def explained(result: RankedResult) -> RenderableType:
     """A table of everything that made the score of one result, ending in their sum."""
-    return Group(_channels(result), _contributions(result))
+    return Group(_channels(result), _contributions(result), *_order(result))
 
 
 def answer_as_json(answer: Answer) -> dict[str, Any]:
@@ -40,6 +40,9 @@ def result_as_json(result: RankedResult) -> dict[str, Any]:
         "score": result.score,
         "relevance": result.relevance,
         "probability": result.probability,
+        "above_next": result.above_next,
+        "propensity": result.propensity,
+        "examination": result.examination,
         "content_hash": result.content_hash,
         "chunk_id": result.chunk_id,
         "uris": list(result.uris),
@@ -77,6 +80,13 @@ def _contribution_as_json(contribution: Contribution) -> dict[str, Any]:
 def _channels(result: RankedResult) -> Text:
     found = (f"{channel.value} #{hit.rank} ({hit.score:.4g})" for channel, hit in sorted(result.channels.items()))
     return Text(f"found by {', '.join(found)}", style="dim")
+
+
+def _order(result: RankedResult) -> Iterable[Text]:
+    if result.above_next is not None:
+        yield Text(f"belongs above the next with probability {result.above_next:.2f}", style="dim")
+    if result.propensity < 1.0:
+        yield Text(f"explored: shown at this rank with probability {result.propensity:.2f}", style="dim")
 
 
 def _contributions(result: RankedResult) -> Table:

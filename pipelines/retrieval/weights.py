@@ -13,6 +13,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Channel, Contribution, Query, Scope, Signal, WeightBelief
 from pipelines.quality.score import contributions
+from pipelines.retrieval.order import WeightDraws
 from pipelines.retrieval.ports import ReadableBeliefs
 
 ChannelWeights = Mapping[Channel, float]
@@ -58,6 +59,16 @@ def believed_weights(query: Query, beliefs: ReadableBeliefs, active: Collection[
             return {signal: SignalWeight(belief.mean, belief) for signal, belief in believed.items()}
         drawn = beliefs.sampled_weights(scope, active, _generator(query.query_id, domain))
         return {signal: SignalWeight(drawn[signal], belief) for signal, belief in believed.items()}
+
+    return lambda domain: of_domain(query.domain or domain)
+
+
+def believed_draws(query: Query, beliefs: ReadableBeliefs, active: Collection[Signal], n: int) -> WeightDraws:
+    """Draws of the learned weights for the query's domain, or for each candidate's own where the query names none."""
+
+    @cache
+    def of_domain(domain: Domain) -> Mapping[Signal, np.ndarray]:
+        return beliefs.weight_draws(Scope(domain, query.model, query.agent, query.intent), active, n)
 
     return lambda domain: of_domain(query.domain or domain)
 

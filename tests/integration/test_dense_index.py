@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from pipelines.domain.errors import CorruptionError
+from pipelines.indexes.rows import RowSet
 from pipelines.indexes.settings import VectorSettings
 from pipelines.indexes.vectors import DenseFacts, DenseIndex, Trained, build_dense, index_vectors, open_dense
 from pipelines.settings import load_settings
@@ -189,3 +190,44 @@ def test_what_is_alike_is_what_a_search_finds_near() -> None:
     found = list(index.alike(4, 0.8))
     assert [pair[:2] for pair in found] == [pair[:2] for pair in expected]
     assert [pair[2] for pair in found] == pytest.approx([pair[2] for pair in expected], abs=1e-6)
+
+
+def some(share: float, seed: int = 5) -> RowSet:
+    return RowSet(np.random.default_rng(seed).random(CONTENTS) < share)
+
+
+def found_by_force(stored: np.ndarray, queries: np.ndarray, among: RowSet, k: int) -> np.ndarray:
+    return among.rows[brute_force(stored[among.rows], queries, k)[0]]
+
+
+@pytest.mark.parametrize("share", [0.0005, 0.01, 0.5, 0.99])
+def test_exact_search_among_some_rows_is_brute_force_over_them(stored: np.ndarray, share: float) -> None:
+    """RET-4: a filter decides what is compared, not what is left of the nearest."""
+    queries, among = clustered(40, seed=6), some(share)
+    k = min(10, len(among))
+    rows, cosines = DenseIndex(stored, DenseFacts(dimension=DIMENSION, kind="exact")).search(queries, k, among)
+    assert np.array_equal(rows, found_by_force(stored, queries, among, k))
+    assert np.all(np.diff(cosines, axis=1) <= 0.0)
+
+
+@pytest.mark.parametrize("share", [0.0005, 0.01, 0.1, 0.5, 0.99])
+def test_ivfpq_among_some_rows_keeps_its_recall(
+    stored: np.ndarray, built: tuple[Path, DenseFacts], share: float
+) -> None:
+    """RET-4, ING-22: the selector is FAISS's own; few rows are compared one by one, with nothing missed."""
+    queries, among = clustered(200, seed=7), some(share)
+    k = min(10, len(among))
+    rows, _ = open_dense(*built).search(queries, k, among)
+    assert set(rows.ravel().tolist()) <= set(among.rows.tolist())
+    truth = found_by_force(stored, queries, among, k)
+    recall = np.mean([len(set(a) & set(b)) / k for a, b in zip(rows.tolist(), truth.tolist(), strict=True)])
+    assert recall >= (1.0 if share <= 0.01 else 0.95)
+
+
+def test_nothing_is_found_among_nothing(stored: np.ndarray, built: tuple[Path, DenseFacts]) -> None:
+    """RET-4: a filter that no document fits."""
+    nothing = RowSet(np.zeros(CONTENTS, dtype=bool))
+    for index in (open_dense(*built), DenseIndex(stored, DenseFacts(dimension=DIMENSION, kind="exact"))):
+        rows, cosines = index.search(clustered(2, seed=8), 3, nothing)
+        assert (rows == -1).all()
+        assert (cosines == -1.0).all()

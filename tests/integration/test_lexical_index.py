@@ -17,6 +17,7 @@ import pytest
 from pipelines.domain.errors import CorruptionError
 from pipelines.indexes.lexical import LexicalIndex
 from pipelines.indexes.lexical_build import LexicalDocument, merge_shards, write_shard
+from pipelines.indexes.rows import RowSet
 from pipelines.indexes.settings import FieldWeights, LexicalSettings
 from pipelines.settings import load_settings
 
@@ -178,3 +179,17 @@ def _ndcg(hits: list[bool], relevant: int) -> float:
 def _lines(path: Path) -> Iterator[Any]:
     with gzip.open(path, "rt", encoding="utf-8") as file:
         yield from map(json.loads, file)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])
+def test_search_among_some_rows_is_what_is_left_of_all_hits(
+    contents: list[str], index: LexicalIndex, share: float
+) -> None:
+    """RET-4: Lucene's own filter: the same scores and ties as a search among all, cut after the filter."""
+    among = RowSet(np.random.default_rng(4).random(len(contents)) < share)
+    for text in ("terma termb", "termc", "nothing"):
+        hits = [hit for hit in index.search(text, len(contents)) if among.mask[hit[0]]]
+        assert index.search(text, 7, among) == hits[:7]
+    first, second = index.search_many(["terma", "terma"], 5, 1, [among, None])
+    assert first == index.search("terma", 5, among)
+    assert second == index.search("terma", 5)

@@ -36,7 +36,9 @@ def ranked(candidates, mode: FusionMode, unit: ResultUnit, *, explore: bool = Fa
     query = a_query("q", k=k, explore=explore)
     answered = {channel for candidate in candidates for channel in candidate.channels}
     weights = believed_weights(query, EvenBeliefs(), active_signals(answered))
-    fused = FUSIONS[mode](with_similarity(candidates), Weighing({"dense": 0.7, "lexical": 1.3}, weights), SETTINGS)
+    fused = FUSIONS[mode](
+        with_similarity(candidates, answered), Weighing({"dense": 0.7, "lexical": 1.3}, weights), SETTINGS
+    )
     scored = score_and_cut(UNITS[unit](fused, SETTINGS), k, EvenBeliefs(), weights, mode, model="*", now=NOW)
     return results(scored, weights, EvenBeliefs(), None)
 

@@ -6,6 +6,7 @@ import random
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import nnls
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
@@ -13,7 +14,9 @@ from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
 from pipelines.learning.observations import outcome_evidence
+from pipelines.learning.priors import Weighing
 from pipelines.learning.recency import recency
+from pipelines.learning.weights import discriminant
 from pipelines.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
@@ -74,15 +77,41 @@ def test_equal_evidence_reads_as_the_same_bits(history: list[dict], scope: Scope
 def test_more_agreement_never_lowers_a_signals_weight(
     history: list[dict], scope: Scope, signal: Signal, outcome: str, mass: float
 ) -> None:
-    """LRN-4: mass for a signal at a scope raises its share there, or leaves it."""
+    """LRN-4: mass for a signal at a scope raises its share there, or leaves it, where shares are log-odds."""
     key = EvidenceKey(10, scope.domain.value, scope.model, scope.agent, "*", f"signal.{signal}.{outcome}", "for")
     # With κ held, so that only what was observed moves: a re-estimated κ may shift belief between levels.
     held = PRIORS.pooling.model_copy(update={"minimum": 20.0, "initial": 20.0, "maximum": 20.0})
-    priors = PRIORS.model_copy(update={"pooling": held})
+    signals = PRIORS.signals.model_copy(update={"weighing": Weighing.LOG_ODDS})
+    priors = PRIORS.model_copy(update={"pooling": held, "signals": signals})
     before = _total(history)
     after = before + Evidence({key: round(mass * MICRO)})
     less, more = (read_beliefs(priors, each, now=NOW).weights(scope, list(Signal)) for each in (before, after))
     assert more[signal].mean >= less[signal].mean - 1e-12
+
+
+@st.composite
+def spreads(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
+    """Log-odds (1, n) and a covariance (n, n)."""
+    size = draw(st.integers(1, 6))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    factors = rng.normal(size=(size, draw(st.integers(1, 8))))
+    return rng.normal(size=(1, size)), factors @ factors.T / 10.0 + 0.02 * np.eye(size)
+
+
+@settings(max_examples=60, deadline=None)
+@given(spreads(), st.floats(0.0, 3.0), st.integers(0, 5))
+def test_weights_are_the_best_that_none_is_negative_of(
+    case: tuple[np.ndarray, np.ndarray], more: float, place: int
+) -> None:
+    """LRN-4: as non-negative least squares finds them; and more agreement of a signal never lowers its own weight."""
+    odds, spread = case
+    weights = discriminant(odds, spread)
+    root = np.linalg.cholesky(spread)
+    expected, _ = nnls(root.T, np.linalg.solve(root, odds[0]), maxiter=1000)
+    assert np.allclose(weights[0], expected, rtol=1e-4, atol=1e-4 * (1.0 + expected.max()))
+    at = place % odds.shape[1]
+    raised = discriminant(odds + more * np.eye(odds.shape[1])[at], spread)
+    assert raised[0, at] >= weights[0, at] - 1e-6 * (1.0 + weights.max())
 
 
 @given(st.integers(-100, 10_000), st.integers(0, 1000), st.floats(0.5, 1000.0))

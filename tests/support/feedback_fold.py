@@ -8,6 +8,8 @@ than a window before it is late.
 Evidence of one credited result, of weight w, shown with signal values s in [0, 1] and a score (LRN-4):
     mass = round(w · 10⁶); agreed = round(w · s · 10⁶) if good, round(w · (1 − s) · 10⁶) if bad
     signal.<name>.<good|bad>: "for" += agreed, "against" += mass − agreed
+    product.<name>[.<other>].<good|bad>, of the domain alone, for every pair in the order that weft tells signals in,
+        a signal with itself, and one alone: "for" += round(w · s · t · 10⁶), "against" += the rest of the mass
     where a result at a rank that is looked at with probability p weighs min(1/p, clip) times a click's or skip's weight
     examination of a shown result: "<rank>/<bin>/<bins>.shown" += 10⁶, ".score" += round(score · 10⁶); of a click
         that is not surplus ".clicked" += 10⁶
@@ -31,6 +33,7 @@ from typing import Any
 MICRO = 1_000_000
 USES = {"retrieval": ("retrieved", False), "inclusion": ("included", True), "reference": ("referenced", True)}
 DAY_MS = 86_400_000
+SIGNALS = ("vector", "lexical", "cross_validation", "freshness", "usage", "trust")
 
 
 def _review(event: dict[str, Any]) -> list[tuple[str, str, int]]:
@@ -362,6 +365,13 @@ class _Reader:
             agreed = round(weight * (value if good else 1.0 - value) * MICRO)
             counts[*leaf, f"{self.surplus}signal.{name}.{kind}", "for"] += agreed
             counts[*leaf, f"{self.surplus}signal.{name}.{kind}", "against"] += mass - agreed
+        domain, told = (day, result["domain"], "*", "*", "*"), [name for name in SIGNALS if name in result["signals"]]
+        for at, name in enumerate(told):
+            for other in (*told[at:], ""):
+                of_pair = result["signals"][name] * result["signals"].get(other, 1.0)
+                parameter = f"{self.surplus}product.{name}{other and '.'}{other}.{kind}"
+                counts[*domain, parameter, "for"] += round(weight * MICRO * of_pair)
+                counts[*domain, parameter, "against"] += mass - round(weight * MICRO * of_pair)
         counts[
             *leaf, f"{self.surplus}relevance", f"{min(int(result['score'] * bins), bins - 1):02d}/{bins}.{kind}"
         ] += mass

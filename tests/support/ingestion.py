@@ -146,6 +146,7 @@ def a_plan(source: Path, store: Path, *assignments: str, full: bool = False, **m
         "index.rows_per_shard=1",
         "ingest.pools.few=0",
         "extraction.enabled=false",
+        "embedding.tokens.enabled=false",  # models made of words are narrower than what is stored of a token
         f"embedding.model={a_model(store.parent)}",
     )
     settings = load_settings(assignments=[*small, *assignments], environment={})

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,10 @@ from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, chunk_id, content_hash
 from pipelines.domain.ranking import Channel, ChannelHit, Query, Scope, Signal, WeightBelief
+from pipelines.embedding.late_interaction import quantised
+from pipelines.indexes.graph import EdgeArrays
+from pipelines.indexes.graph_schemas import EdgeKind
+from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.candidates import Candidate
 from pipelines.retrieval.filters import RowFilter
 from pipelines.retrieval.searcher import Searcher
@@ -30,9 +35,12 @@ class APlace:
     uri: str
     domain: Domain = Domain.GENERAL
     content_type: ContentType = ContentType.TEXT
+    language: str | None = None
     modified_at: float | None = None
     trust_level: int = 50
     metadata: Mapping[str, str] = field(default_factory=dict)
+    triggers: tuple[str, ...] = ()
+    tier: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +53,8 @@ class AContent:
     occurrences: tuple[APlace, ...]
 
 
-def a_place(uri: str, text: str, **facts: object) -> APlace:
+def a_place(uri: str, text: str, **facts: Any) -> APlace:
+    sequence = facts.pop("sequence", 0)
     chunk = Chunk(
         chunk_id=chunk_id(uri, text),
         content_hash=content_hash(text),
@@ -53,7 +62,7 @@ def a_place(uri: str, text: str, **facts: object) -> APlace:
         text=text,
         kind="record",
         level=0,
-        sequence=0,
+        sequence=sequence,
         parent_id=None,
         previous_id=None,
         next_id=None,
@@ -64,13 +73,13 @@ def a_place(uri: str, text: str, **facts: object) -> APlace:
         tokens=len(text.split()),
         characters=len(text),
     )
-    return APlace(chunk=chunk, uri=uri, **facts)  # type: ignore[arg-type]
+    return APlace(chunk=chunk, uri=uri, **facts)
 
 
 def a_candidate(name: str, channels: Mapping[Channel, ChannelHit], *uris: str, **more: object) -> Candidate:
     places = tuple(a_place(uri, name) for uri in uris or (f"doc-{name}",))
     scores = {channel: hit.score for channel, hit in channels.items()}
-    return Candidate(ContentHash(name), name, places, channels, scores, **more)  # type: ignore[arg-type]
+    return Candidate(int.from_bytes(name.encode(), "big"), ContentHash(name), name, places, channels, scores, **more)  # type: ignore[arg-type]
 
 
 class WordEncoder:
@@ -88,6 +97,24 @@ class WordEncoder:
             vector[0] += 1e-3
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
+    def encode_tokens(self, texts: Sequence[str], keep: Callable[[np.ndarray], np.ndarray]):
+        """Each word is a token, whose state is the vector of that word alone."""
+        return self.encode(texts), [
+            keep(self.encode(words) if (words := text.split()) else np.zeros((0, len(self._axis) + 1)))
+            for text in texts
+        ]
+
+
+class WordTokens:
+    """Token embeddings of some texts: a token for each word."""
+
+    def __init__(self, encoder: WordEncoder, texts: Sequence[str]) -> None:
+        self.projection = np.eye(len(encoder.encode([""])[0]), dtype=np.float32)
+        self._tokens = [quantised(states) for states in encoder.encode_tokens(texts, np.asarray)[1]]
+
+    def tokens(self, rows: Sequence[int]) -> list[np.ndarray]:
+        return [self._tokens[row] for row in rows]
+
 
 class ExactIndex:
     """Inner products with every vector."""
@@ -95,8 +122,11 @@ class ExactIndex:
     def __init__(self, stored: np.ndarray) -> None:
         self._stored = stored
 
-    def search(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def search(self, vectors: np.ndarray, k: int, among: RowSet | None = None) -> tuple[np.ndarray, np.ndarray]:
         cosines = vectors @ self._stored.T
+        if among is not None:
+            rows = among.rows[np.argsort(-cosines[:, among.rows], axis=1, kind="stable")[:, :k]]
+            return rows, np.take_along_axis(cosines, rows, axis=1)
         rows = np.argsort(-cosines, axis=1, kind="stable")[:, :k]
         padding = ((0, 0), (0, k - rows.shape[1]))
         scores = np.take_along_axis(cosines, rows, axis=1)
@@ -112,11 +142,14 @@ class WordIndex:
     def __init__(self, texts: Sequence[str]) -> None:
         self._words = [frozenset(text.split()) for text in texts]
 
-    def search_many(self, texts: Sequence[str], k: int, threads: int) -> list[list[tuple[int, float]]]:
-        return [self._search(set(text.split()), k) for text in texts]
+    def search_many(
+        self, texts: Sequence[str], k: int, threads: int, among: Sequence[RowSet | None]
+    ) -> list[list[tuple[int, float]]]:
+        return [self._search(set(text.split()), k, rows) for text, rows in zip(texts, among, strict=True)]
 
-    def _search(self, words: set[str], k: int) -> list[tuple[int, float]]:
-        hits = [(row, float(len(words & held))) for row, held in enumerate(self._words) if words & held]
+    def _search(self, words: set[str], k: int, among: RowSet | None) -> list[tuple[int, float]]:
+        rows = range(len(self._words)) if among is None else among.rows.tolist()
+        hits = [(row, float(len(words & self._words[row]))) for row in rows if words & self._words[row]]
         return sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:k]
 
 
@@ -126,7 +159,9 @@ class FailingIndex:
     def __init__(self, delay_s: float = 0.0) -> None:
         self._delay_s = delay_s
 
-    def search_many(self, texts: Sequence[str], k: int, threads: int) -> list[list[tuple[int, float]]]:
+    def search_many(
+        self, texts: Sequence[str], k: int, threads: int, among: Sequence[RowSet | None]
+    ) -> list[list[tuple[int, float]]]:
         time.sleep(self._delay_s)
         raise OSError("the index is gone")
 
@@ -137,8 +172,46 @@ class MemoryChunks:
     def __init__(self, held: Sequence[AContent]) -> None:
         self._held = held
 
+    def trigger_phrases(self) -> list[tuple[str, tuple[int, ...]]]:
+        phrases: dict[tuple[str, str], list[tuple[int, int]]] = {}
+        for item in self._held:
+            for place in item.occurrences:
+                for phrase in place.triggers:
+                    phrases.setdefault((phrase, place.uri), []).append((place.chunk.sequence, item.row))
+        return [(phrase, tuple(row for _, row in sorted(rows))) for (phrase, _), rows in phrases.items()]
+
+    def rows_of_tiers(self, tiers: Collection[str]) -> set[int]:
+        return {item.row for item in self._held if any(place.tier in tiers for place in item.occurrences)}
+
     def contents(self, rows: Sequence[int]) -> list[AContent]:
         return [self._held[row] for row in rows]
+
+    def mask(self, holds: Callable[[APlace], bool]) -> np.ndarray:
+        return np.array([any(map(holds, item.occurrences)) for item in self._held])
+
+
+class MemoryGraph:
+    """Edges of (kind, source, target), contents by row and entities by name; all of them as sure as can be."""
+
+    def __init__(self, contents: int, *edges: tuple[EdgeKind, int, int | str]) -> None:
+        self._names = sorted({target for _, _, target in edges if isinstance(target, str)})
+        self._contents = contents
+        self._edges = edges
+
+    def arrays(self) -> EdgeArrays:
+        places = {name: self._contents + node for node, name in enumerate(self._names)}
+        kinds, sources, targets = [list(column) for column in zip(*self._edges, strict=True)] or ([], [], [])
+        return EdgeArrays(
+            np.array([list(EdgeKind).index(kind) for kind in kinds], dtype=np.int8),
+            np.array(sources, dtype=np.int64),
+            np.array([places.get(target, target) for target in targets], dtype=np.int64),
+            np.ones(len(kinds)),
+            contents=self._contents,
+            entities=len(self._names),
+        )
+
+    def spellings(self) -> list[tuple[int, list[str]]]:
+        return [(node, [name]) for node, name in enumerate(self._names)]
 
 
 class MemoryGeneration:
@@ -147,13 +220,18 @@ class MemoryGeneration:
     def __init__(self, documents: Mapping[str, Sequence[str]], facts: Mapping[str, Mapping[str, object]] = {}) -> None:
         places: dict[str, list[APlace]] = {}
         for uri, texts in documents.items():
-            for text in texts:
-                places.setdefault(text, []).append(a_place(uri, text, **facts.get(uri, {})))
+            for sequence, text in enumerate(texts):
+                places.setdefault(text, []).append(a_place(uri, text, sequence=sequence, **facts.get(uri, {})))
         by_hash = sorted((content_hash(text), text) for text in places)
         self.held = [AContent(row, digest, text, tuple(places[text])) for row, (digest, text) in enumerate(by_hash)]
         self.encoder = WordEncoder(sorted({word for text in places for word in text.split()}))
         self.lexical: object = WordIndex([item.text for item in self.held])
         self.chunks = MemoryChunks(self.held)
+        self.graph: object = MemoryGraph(len(self.held))
+        self.keeps_tokens = True
+
+    def row_of(self, text: str) -> int:
+        return [item.text for item in self.held].index(text)
 
     @property
     def contents(self) -> list[ContentHash]:
@@ -161,6 +239,9 @@ class MemoryGeneration:
 
     def dense(self, encoder: str) -> ExactIndex:
         return ExactIndex(self.encoder.encode([item.text for item in self.held]))
+
+    def tokens(self, encoder: str) -> WordTokens | None:
+        return WordTokens(self.encoder, [item.text for item in self.held]) if self.keeps_tokens else None
 
 
 class EvenBeliefs:
@@ -177,6 +258,10 @@ class EvenBeliefs:
     ) -> Mapping[Signal, float]:
         drawn = rng.dirichlet(np.ones(len(active)))
         return dict(zip(sorted(active), drawn.tolist(), strict=True))
+
+    def weight_draws(self, scope: Scope, active: Collection[Signal], n: int) -> Mapping[Signal, np.ndarray]:
+        drawn = np.random.default_rng(7).dirichlet(np.ones(len(active)), size=n)
+        return {signal: drawn[:, place] for place, signal in enumerate(sorted(active))}
 
     def usage(self, hashes: Sequence[ContentHash]) -> np.ndarray:
         return np.full(len(hashes), 0.5)
@@ -204,7 +289,7 @@ class MemorySource:
 
 
 def a_snapshot(generation: MemoryGeneration, generation_id: GenerationId) -> Snapshot:
-    filters = RowFilter(generation.chunks, len(generation.held))
+    filters = RowFilter(generation.chunks)
     return Snapshot(generation_id, generation, filters, LearnedVersion("none"), EvenBeliefs())  # type: ignore[arg-type]
 
 
@@ -217,5 +302,8 @@ def a_query(text: str, k: int = 10, **more: object) -> Query:
     return Query(text=text, query_id=QueryId("q-1"), k=k, **more)  # type: ignore[arg-type]
 
 
-def a_searcher(*generations: MemoryGeneration, clock: float = NOW, **changes: object) -> Searcher:
-    return Searcher(MemorySource(*generations), generations[0].encoder, settings(**changes), clock=lambda: clock)
+def a_searcher(
+    *generations: MemoryGeneration, clock: float = NOW, further: Sequence[WordEncoder] = (), **changes: object
+) -> Searcher:
+    encoder, tuned = generations[0].encoder, settings(**changes)
+    return Searcher(MemorySource(*generations), encoder, tuned, clock=lambda: clock, further=further)

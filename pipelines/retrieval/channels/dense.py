@@ -2,45 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import groupby
 
 import numpy as np
 
-from pipelines.retrieval.channels.run import Ranked
+from pipelines.embedding.late_interaction import max_similarities
+from pipelines.retrieval.channels.run import Among, Ranked, ScoreRows
 from pipelines.retrieval.filters import Ranking
-from pipelines.retrieval.ports import QueryEncoder, VectorIndex
+from pipelines.retrieval.ports import QueryEncoder, TokenEmbeddings, VectorIndex
 
 
 class DenseChannel:
-    """Searches the vectors of one encoder; queries share encoder and FAISS batches."""
+    """Searches the vectors of one encoder; queries share encoder and FAISS batches.
 
-    def __init__(self, encoder: QueryEncoder, index: VectorIndex, batch: int) -> None:
+    Where the contents' token embeddings are kept, a query's own come from the forward pass that gives its vector.
+    """
+
+    def __init__(
+        self, encoder: QueryEncoder, index: VectorIndex, batch: int, *, tokens: TokenEmbeddings | None = None
+    ) -> None:
         self._encoder = encoder
         self._index = index
         self._batch = batch
+        self._tokens = tokens
 
-    def search(self, texts: Sequence[str], depth: int) -> list[Ranked]:
+    def search(self, texts: Sequence[str], among: Among, depth: int) -> list[Ranked]:
         """The `depth` nearest contents of each text; any other content's cosine can be had as well."""
-        return [
-            ranked
-            for start in range(0, len(texts), self._batch)
-            for ranked in self._searched(texts[start : start + self._batch], depth)
-        ]
+        found: list[Ranked] = []
+        for start in range(0, len(texts), self._batch):
+            batch = slice(start, start + self._batch)
+            vectors, matches = self._encoded(texts[batch])
+            near = self._nearest(vectors, among[batch], depth)
+            found += (
+                Ranked(ranking, partial(self._cosines, vector), match)
+                for ranking, vector, match in zip(near, vectors, matches, strict=True)
+            )
+        return found
 
-    def _searched(self, texts: Sequence[str], depth: int) -> list[Ranked]:
-        vectors = self._encoder.encode(texts)
-        rows, cosines = self._index.search(vectors, depth)
-        return [
-            Ranked(_ranking(*found), partial(self._cosines, vector))
-            for vector, *found in zip(vectors, rows, cosines, strict=True)
-        ]
+    def _nearest(self, vectors: np.ndarray, among: Among, depth: int) -> Iterator[Ranking]:
+        for rows, alike in groupby(range(len(vectors)), key=among.__getitem__):
+            found = self._index.search(vectors[list(alike)], depth, rows)
+            yield from (_ranking(*of_text) for of_text in zip(*found, strict=True))
+
+    def _encoded(self, texts: Sequence[str]) -> tuple[np.ndarray, Sequence[ScoreRows | None]]:
+        stored = self._tokens
+        if stored is None:
+            return self._encoder.encode(texts), [None] * len(texts)
+        vectors, tokens = self._encoder.encode_tokens(texts, lambda states: states @ stored.projection)
+        return vectors, [partial(_matches, of_text, stored) for of_text in tokens]
 
     def _cosines(self, vector: np.ndarray, rows: Sequence[int]) -> list[float]:
         cosines: list[float] = (self._index.vectors(rows) @ vector).tolist()
         return cosines
 
 
+def _matches(query: np.ndarray, stored: TokenEmbeddings, rows: Sequence[int]) -> list[float]:
+    if not len(query):  # a text without tokens of its own matches everything alike
+        return [0.0] * len(rows)
+    matches: list[float] = max_similarities(query, stored.tokens(rows)).tolist()
+    return matches
+
+
 def _ranking(rows: np.ndarray, cosines: np.ndarray) -> Ranking:
-    found = [(int(row), float(cosine)) for row, cosine in zip(rows, cosines, strict=True) if row >= 0]
-    return sorted(found, key=lambda hit: (-hit[1], hit[0]))
+    # Best first, and ties by row, is how the index gives them.
+    found = rows >= 0
+    return list(zip(rows[found].tolist(), cosines[found].tolist(), strict=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipelines.retrieval.channels.run import Ranked
+from pipelines.retrieval.channels.run import Among, Ranked
 from pipelines.retrieval.ports import TextIndex
 
 
@@ -15,6 +15,6 @@ class LexicalChannel:
         self._index = index
         self._threads = threads
 
-    def search(self, texts: Sequence[str], depth: int) -> list[Ranked]:
+    def search(self, texts: Sequence[str], among: Among, depth: int) -> list[Ranked]:
         """The `depth` best contents of each text."""
-        return [Ranked(hits) for hits in self._index.search_many(texts, depth, self._threads)]
+        return [Ranked(hits) for hits in self._index.search_many(texts, depth, self._threads, among)]

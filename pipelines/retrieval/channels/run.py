@@ -6,13 +6,21 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from pipelines.domain.ranking import Channel
+from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.filters import Ranking
 
 log = logging.getLogger(__name__)
+
+Among = Sequence[RowSet | None]
+"""For each text of a batch the only contents that it may find; None for all."""
+
+ScoreRows = Callable[[Sequence[int]], Sequence[float]]
+"""One number for each of some contents, named by row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,17 +29,42 @@ class Ranked:
 
     Attributes:
         score_rows: The channel's score of any contents, by row; None where it can only score what it found.
+        match_rows: How well the query's tokens match those of any contents, by row, in [−1, 1] (RET-10); None where
+            the channel knows no tokens.
     """
 
     ranking: Ranking
-    score_rows: Callable[[Sequence[int]], Sequence[float]] | None = None
+    score_rows: ScoreRows | None = None
+    match_rows: ScoreRows | None = None
 
 
 class SearchChannel(Protocol):
     """One way to produce ranked candidates; called from a pool's thread, for a batch of queries at a time."""
 
-    def search(self, texts: Sequence[str], depth: int) -> list[Ranked]:
-        """A ranking of at most `depth` per text, in the order of the texts."""
+    def search(self, texts: Sequence[str], among: Among, depth: int) -> list[Ranked]:
+        """A ranking of at most `depth` per text, in the order of the texts, of what each may find."""
+
+
+class FollowingChannel(Protocol):
+    """A way that starts from what others found; called when these are done, otherwise like a `SearchChannel`."""
+
+    def follow(
+        self, texts: Sequence[str], among: Among, first: Mapping[Channel, Sequence[Ranked]], depth: int
+    ) -> list[Ranked]:
+        """A ranking of at most `depth` per text, given the others' rankings, one per text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Channels:
+    """The channels of one generation.
+
+    Attributes:
+        missing: Reason by name of each that is wanted and cannot be had.
+    """
+
+    searching: Mapping[Channel, SearchChannel]
+    following: Mapping[Channel, FollowingChannel] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,32 +87,48 @@ class Found:
 
 
 def run_channels(
-    channels: Mapping[Channel, SearchChannel],
+    channels: Channels,
     texts: Sequence[str],
+    among: Among,
     depth: int,
     *,
     budget_ms: Mapping[Channel, float],
     pool: Executor,
 ) -> Found:
-    """Search all channels at once.
+    """Search all channels at once, then all that follow them at once.
 
     Args:
-        budget_ms: Time per query and channel; a batch of n has n times as long.
+        among: For each text all that it may find.
+        budget_ms: Time per query and channel; a batch of n has n times as long. Followers' time begins with theirs.
     """
     started = time.perf_counter()
-    futures = {channel: pool.submit(searcher.search, texts, depth) for channel, searcher in channels.items()}
+    budget_s = {channel: budget * len(texts) / 1000 for channel, budget in budget_ms.items()}
+    searches = {channel: partial(each.search, texts, among, depth) for channel, each in channels.searching.items()}
+    rankings, failed = _gathered(searches, budget_s, pool)
+    follows = {
+        channel: partial(each.follow, texts, among, rankings, depth) for channel, each in channels.following.items()
+    }
+    following, failed_too = _gathered(follows, budget_s, pool)
+    elapsed_ms = (time.perf_counter() - started) * 1000.0 / max(1, len(texts))
+    return Found(rankings | following, {**channels.missing, **failed, **failed_too}, elapsed_ms)
+
+
+def _gathered(
+    tasks: Mapping[Channel, Callable[[], list[Ranked]]], budget_s: Mapping[Channel, float], pool: Executor
+) -> tuple[dict[Channel, Sequence[Ranked]], dict[str, str]]:
+    """What each task gave within its budget, and why the others gave nothing."""
+    started = time.perf_counter()
+    futures = {channel: pool.submit(task) for channel, task in tasks.items()}
     rankings: dict[Channel, Sequence[Ranked]] = {}
     failed: dict[str, str] = {}
     for channel, future in futures.items():
-        budget_s = budget_ms[channel] * len(texts) / 1000
-        wait([future], timeout=max(0.0, started + budget_s - time.perf_counter()))
-        if reason := _failure(future, budget_s):
+        wait([future], timeout=max(0.0, started + budget_s[channel] - time.perf_counter()))
+        if reason := _failure(future, budget_s[channel]):
             log.warning("channel %s left out: %s", channel.value, reason)
             failed[channel.value] = reason
         else:
             rankings[channel] = future.result()
-    elapsed_ms = (time.perf_counter() - started) * 1000.0 / max(1, len(texts))
-    return Found(rankings, failed, elapsed_ms)
+    return rankings, failed
 
 
 def further_scores(

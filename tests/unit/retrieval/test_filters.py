@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from pipelines.domain.documents import ContentType, Domain
 from pipelines.retrieval.filters import matches
-from tests.support.retrieval_fakes import a_place
+from tests.support.retrieval_fakes import MemoryGeneration, a_place, a_query, a_searcher
 
 
 @pytest.mark.parametrize(
@@ -25,3 +26,70 @@ def test_a_folder_holds_all_that_lies_below_it(wanted: str, found: bool) -> None
     assert matches(place, {"folder": wanted}) is found
     assert matches(place, {"team": "a"}) is False
     assert matches(a_place("a", "Text."), {"folder": wanted}) is False
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({"domain": "code"}, True),
+        ({"domain": "academic"}, False),
+        ({"type": "code"}, True),
+        ({"type": "markdown"}, False),
+        ({"language": "en"}, True),
+        ({"since": "1970-01-02"}, True),
+        ({"since": "1970-01-02T00:00:01+00:00"}, False),
+        ({"until": "1970-01-02"}, False),
+        ({"until": "1970-01-03", "domain": "code"}, True),
+        ({"until": "1970-01-03", "domain": "history"}, False),
+        ({"team": "a"}, False),
+    ],
+)
+def test_facts_that_every_document_has_can_be_asked_for(filters: dict[str, str], found: bool) -> None:
+    """RET-4: domain, type, language and date, all of those asked for at once."""
+    facts = {"domain": Domain.CODE, "content_type": ContentType.CODE, "language": "en", "modified_at": 86_400.0}
+    assert matches(a_place("a.py", "Text.", **facts), filters) is found
+
+
+def test_what_a_document_declares_comes_first() -> None:
+    """RET-4: metadata of the same name means what its source says."""
+    place = a_place("a", "Text.", metadata={"type": "ticket", "language": "python"}, language="en")
+    assert matches(place, {"type": "ticket", "language": "python"})
+    assert not matches(place, {"type": "text"})
+
+
+def test_an_undated_document_is_neither_before_nor_after() -> None:
+    """RET-4."""
+    assert not any(matches(a_place("a", "Text."), {name: "1970-01-02"}) for name in ("since", "until"))
+
+
+def test_a_date_that_is_none_is_refused() -> None:
+    """RET-4: rather than finding nothing."""
+    searcher = a_searcher(MemoryGeneration({"a": ["Text."]}, {"a": {"modified_at": 0.0}}))
+    with pytest.raises(ValueError, match="yesterday"):
+        searcher.search(a_query("text", filters={"since": "yesterday"}))
+
+
+def test_a_filter_does_not_starve_the_ranking() -> None:
+    """RET-4: as many are found as without a filter, however many others are nearer to the query."""
+    documents = {f"near{number}": [f"red apple {number}"] for number in range(40)}
+    documents |= {f"far{number}": [f"apple pie of number {number}"] for number in range(6)}
+    facts = {uri: {"metadata": {"team": uri[:3]}} for uri in documents}
+    for channel in ("dense", "lexical"):
+        searcher = a_searcher(MemoryGeneration(documents, facts), channels=[channel], depth=5)
+        answer = searcher.search(a_query("red apple", filters={"team": "far"}))
+        assert len(answer.results) == 5
+        assert {result.uris[0][:3] for result in answer.results} == {"far"}
+
+
+def test_queries_of_a_batch_keep_their_own_filters() -> None:
+    """RET-4, RET-20."""
+    facts = {uri: {"metadata": {"team": uri}} for uri in "abc"}
+    searcher = a_searcher(MemoryGeneration({uri: [f"apple {uri}"] for uri in "abc"}, facts))
+    asked = [{"team": "a"}, {}, {"team": "b"}, {"team": "b"}]
+    answers = searcher.search_many([a_query("apple", filters=filters) for filters in asked])
+    assert [sorted(result.uris[0] for result in answer.results) for answer in answers] == [
+        ["a"],
+        ["a", "b", "c"],
+        ["b"],
+        ["b"],
+    ]

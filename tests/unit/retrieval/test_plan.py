@@ -2,8 +2,7 @@
 
 import pytest
 
-from pipelines.retrieval.plan import bounded, make_plan
-from tests.support.retrieval_fakes import a_query, settings
+from pipelines.retrieval.plan import bounded
 
 
 def test_a_query_within_the_limits_passes_unchanged() -> None:
@@ -42,10 +41,3 @@ def test_what_utf8_and_lucene_cannot_carry_is_replaced() -> None:
     text, truncated = bounded("a\x00b\x1b[31m\x85c \udcff\ud800", max_bytes=4096, max_terms=256)
     assert (text, truncated) == ("a b [31m c \ufffd\ufffd", False)
     text.encode("utf-8")
-
-
-def test_a_filtered_query_fetches_more_than_its_depth() -> None:
-    """RET-4: a filter must not starve the ranking."""
-    tuned = settings(depth=10, filter_overfetch=7)
-    assert make_plan(a_query("x"), tuned).fetch == 10
-    assert make_plan(a_query("x", filters={"group": "g"}), tuned).fetch == 70

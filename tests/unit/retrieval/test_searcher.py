@@ -44,7 +44,9 @@ def test_a_channel_that_fails_or_is_late_is_left_out_and_named(delay_s: float, r
     """RET-7."""
     generation = MemoryGeneration(DOCUMENTS)
     generation.lexical = FailingIndex(delay_s)
-    answer = a_searcher(generation, budget_ms={"dense": 5000, "lexical": 250}).search(a_query("checkpoint"))
+    answer = a_searcher(generation, budget_ms=dict.fromkeys(Channel, 5000) | {"lexical": 250}).search(
+        a_query("checkpoint")
+    )
     assert reason in answer.failed_channels["lexical"]
     assert answer.results
     assert all(set(result.channels) == {Channel.DENSE} for result in answer.results)

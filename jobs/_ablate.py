@@ -1,0 +1,170 @@
+"""What `jobs.evaluate --ablate` does: every feature off in turn, on one data set (EVA-9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.progress import Progress
+from rich.table import Table
+
+from jobs import _job
+from jobs.search import opened
+from pipelines.catalog.catalog import Catalog
+from pipelines.embedding.encoder import load_encoder
+from pipelines.evaluation.ablation import Changes, Effect, Feature, changed, effects, features_of, harmful
+from pipelines.evaluation.beir import Dataset
+from pipelines.evaluation.compare import HEADLINE, Difference, compare_halves
+from pipelines.evaluation.measuring import asked
+from pipelines.evaluation.metrics import Estimate, estimate, measure
+from pipelines.evaluation.replay import Replay
+from pipelines.evaluation.runs import Run, as_ranked
+from pipelines.evaluation.significance import Half, strength_of
+from pipelines.learning.beliefs import read_beliefs
+from pipelines.learning.evidence import Evidence
+from pipelines.retrieval.snapshot import Snapshot
+from pipelines.runtime.clock import system_clock
+from pipelines.settings import Settings
+
+LEARNED = "learned weights (priors alone)"
+"""The feature of beliefs that evidence has moved; only in a store that learned anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ablation:
+    """The table, and what came of trusting it.
+
+    Attributes:
+        full: The headline measure with everything on.
+        chosen: Features that looked harmful on the half to tune on.
+        held_out: What switching all of these off does on the other half; None where there are none.
+    """
+
+    full: Estimate
+    queries: int
+    effects: Sequence[Effect]
+    chosen: Sequence[str]
+    held_out: Difference | None
+
+
+def ablated(dataset: Dataset, settings: Settings, document_id: Callable[[str], str]) -> Ablation:
+    """Ask every query with everything on, and with each feature off."""
+    queries = [asked(query, settings.evaluation) for query in dataset.queries]
+    with opened(settings) as searcher:
+        snapshot = searcher.snapshot
+        replay = Replay(
+            snapshot,
+            load_encoder(settings.embedding),
+            settings.retrieval,
+            now=system_clock(),
+            batch=settings.evaluation.batch,
+        )
+        with Progress(console=_job.stderr, transient=True) as progress:
+
+            def run(name: str, changes: Changes, held: Snapshot = snapshot) -> Run:
+                task = progress.add_task(name, total=len(queries))
+                answers = replay(
+                    queries,
+                    settings=changed(settings.retrieval, changes),
+                    snapshot=held,
+                    watch=lambda done: progress.update(task, completed=done),
+                )
+                depth = settings.evaluation.depth
+                return {a.query.query_id: as_ranked(a.results, depth, document_id=document_id) for a in answers}
+
+            features = features_of(settings.retrieval)
+            full = run("everything on", {})
+            without = {feature.name: run(feature.name, feature.off) for feature in features}
+            if not Catalog(Path(settings.storage.root)).live_evidence().is_empty:
+                without[LEARNED] = run(LEARNED, {}, _unlearned(snapshot, settings))
+            found = effects(full, without, dataset.qrels, settings.evaluation)
+            chosen = [name for name in harmful(found) if name != LEARNED]
+            combined = run("all that look harmful", _together(features, chosen)) if chosen else None
+    on = measure(full, dataset.qrels)[HEADLINE]
+    halves = (
+        {} if combined is None else compare_halves(on, measure(combined, dataset.qrels)[HEADLINE], settings.evaluation)
+    )
+    return Ablation(
+        estimate(list(on.values()), settings.evaluation), len(queries), found, chosen, halves.get(Half.HELD_OUT)
+    )
+
+
+def as_json(dataset: Dataset, settings: Settings, found: Ablation) -> dict[str, Any]:
+    """For machines."""
+    return {
+        "dataset": dataset.name,
+        "split": dataset.split,
+        "queries": found.queries,
+        "strength": strength_of(found.queries, settings.evaluation.strength).value,
+        HEADLINE: found.full.mean,
+        "interval": [found.full.low, found.full.high],
+        "features": [effect.as_json() for effect in found.effects],
+        "harmful_on_tuned_half": list(found.chosen),
+        "held_out_without_them": None if found.held_out is None else found.held_out.as_json(),
+    }
+
+
+def show(dataset: Dataset, settings: Settings, found: Ablation) -> None:
+    """For people: one table, the most valuable feature first."""
+    strength = strength_of(found.queries, settings.evaluation.strength)
+    title = (
+        f"{dataset.name} {dataset.split}: nDCG@10 {found.full.mean:.4f} with everything on; "
+        f"{found.queries} queries, {strength.value} evidence"
+    )
+    table = Table("without", box=None, title=title, title_justify="left")
+    for heading in ("effect", f"{settings.evaluation.interval:.0%} interval", "p (Holm)", "better", "worse"):
+        table.add_column(heading, justify="right")
+    for heading in ("tuned half", "held-out half"):
+        table.add_column(heading, justify="right")
+    table.add_column("the feature")
+    for effect in found.effects:
+        table.add_row(*_row(effect))
+    _job.stdout.print(table)
+    if found.held_out is None:
+        _job.stdout.print("no feature looks harmful on the half to tune on")
+    else:
+        change = found.held_out.change
+        _job.stdout.print(
+            f"without all that look harmful on the half to tune on ({', '.join(found.chosen)}), the held-out half "
+            f"changes by {change.mean:+.4f} ({change.low:+.4f} … {change.high:+.4f})",
+            highlight=False,
+        )
+
+
+def _row(effect: Effect) -> list[str]:
+    change = effect.difference.change
+    halves = [effect.halves.get(half) for half in Half]
+    return [
+        effect.feature,
+        f"{change.mean:+.4f}",
+        f"{change.low:+.4f} … {change.high:+.4f}",
+        f"{effect.p_adjusted:.3f}",
+        str(effect.difference.better),
+        str(effect.difference.worse),
+        *("" if half is None else f"{half.change.mean:+.4f}" for half in halves),
+        effect.verdict,
+    ]
+
+
+def _together(features: Sequence[Feature], names: Sequence[str]) -> Changes:
+    """All of these off at once: what several of them take from the same list, all of them take."""
+    together: dict[tuple[str, ...], Any] = {}
+    for feature in features:
+        if feature.name in names:
+            for path, value in feature.off.items():
+                together[path] = _merged(path, together.get(path), value)
+    return together
+
+
+def _merged(path: tuple[str, ...], one: Any, other: Any) -> Any:
+    if one is None or not isinstance(other, tuple):
+        return other
+    if path == ("channels",):
+        return tuple(item for item in one if item in other) or one
+    return tuple(dict.fromkeys((*one, *other)))
+
+
+def _unlearned(snapshot: Snapshot, settings: Settings) -> Snapshot:
+    return replace(snapshot, beliefs=read_beliefs(settings.priors, Evidence(), now=system_clock()), sessions=None)

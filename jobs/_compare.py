@@ -1,0 +1,179 @@
+"""What `jobs.evaluate --compare A B` does: two run files or two configurations, paired by query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from jobs import _job
+from pipelines.consolidation.gate import Ranking, Verdict, judge_rankings
+from pipelines.domain.ids import ContentHash
+from pipelines.evaluation.beir import Dataset
+from pipelines.evaluation.compare import HEADLINE, Comparison, Difference, compare_runs
+from pipelines.evaluation.measuring import Measurement
+from pipelines.evaluation.runs import Run, order_of, read_run
+from pipelines.evaluation.settings import EvaluationSettings
+from pipelines.evaluation.significance import Half
+from pipelines.settings import Settings
+
+BASE = "base"
+"""Names the configuration as it stands, without a change."""
+
+LABELS = {
+    "ndcg_at_10": "nDCG@10",
+    "mrr_at_5": "MRR@5",
+    "mrr_at_10": "MRR@10",
+    "recall_at_20": "Recall@20",
+    "recall_at_100": "Recall@100",
+    "hit_rate_at_1": "Hit rate@1",
+    "map": "MAP",
+}
+
+Configure = Callable[[list[Path], list[str]], Settings]
+"""Settings with some files and assignments over the common ones."""
+
+Measure = Callable[[Settings], Measurement]
+"""Asks every query under these settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two that are compared.
+
+    Attributes:
+        measurement: None for a run file, which knows no times.
+    """
+
+    name: str
+    run: Run
+    measurement: Measurement | None = None
+
+
+def side(name: str, configure: Configure, measure: Measure) -> Side:
+    """What a name on the command line stands for.
+
+    A YAML file, assignments such as "retrieval.fusion=rrf" separated by blanks, or `base` is a configuration; anything
+    else is a TREC run file.
+
+    Raises:
+        SourceError: It is a run file that cannot be read.
+        ConfigurationError: It is a configuration that is none.
+    """
+    path = Path(name)
+    files = [path] if path.suffix in (".yaml", ".yml") else []
+    assignments = name.split() if "=" in name and not path.is_file() else []
+    if not files and not assignments and name != BASE:
+        return Side(name, read_run(path))
+    measurement = measure(configure(files, assignments))
+    return Side(name, measurement.run, measurement)
+
+
+def compared(dataset: Dataset, control: Side, treatment: Side, settings: Settings) -> tuple[Comparison, Verdict]:
+    """The comparison, and what the gate would say of how far the rankings moved (EVA-7)."""
+    found = compare_runs(control.run, treatment.run, dataset.qrels, settings.evaluation)
+    before, after = (_rankings(one.run, dataset) for one in (control, treatment))
+    return found, judge_rankings(before, after, settings.consolidation.shadow)
+
+
+def described(
+    dataset: Dataset, control: Side, treatment: Side, found: Comparison, moved: Verdict, settings: EvaluationSettings
+) -> dict[str, Any]:
+    """For machines: the treatment's measures under the names of the job's contract, and the comparison beside them."""
+    times = treatment.measurement
+    return {
+        "dataset": dataset.name,
+        "split": dataset.split,
+        **{name: sum(values.values()) / len(values) for name, values in found.treatment.items()},
+        "queries": len(dataset.qrels),
+        "p50_ms": None if times is None else times.p50_ms,
+        "p95_ms": None if times is None else times.p95_ms,
+        "control": {
+            "name": control.name,
+            **{name: sum(values.values()) / len(values) for name, values in found.control.items()},
+        },
+        "treatment": {"name": treatment.name},
+        "differences": {name: difference.as_json() for name, difference in found.differences.items()},
+        "halves": {half.value: difference.as_json() for half, difference in found.halves.items()},
+        "strength": found.strength.value,
+        "unjudged": {"control": found.unjudged[0], "treatment": found.unjudged[1]},
+        "shadow": {"decision": moved.decision.value, "reason": moved.reason, **moved.figures},
+        "gained": _movers(found, settings.shown_movers, gained=True),
+        "lost": _movers(found, settings.shown_movers, gained=False),
+    }
+
+
+def show(
+    dataset: Dataset, control: Side, treatment: Side, found: Comparison, moved: Verdict, settings: EvaluationSettings
+) -> None:
+    """For people: the table, how strong the evidence is, and who gained and lost."""
+    out = _job.stdout
+    out.print(table(dataset, control, treatment, found, settings.interval))
+    change = found.differences[HEADLINE]
+    judgement = _judgement(change)
+    out.print(f"\n[bold]{judgement}[/]: {len(dataset.qrels)} queries, {found.strength.value} evidence", highlight=False)
+    for half, difference in found.halves.items():
+        purpose = "to tune on" if half is Half.TUNED else "to believe"
+        out.print(f"  {half.value} half, {purpose}: {_change(difference)}, {_of(difference)}", highlight=False)
+    before, after = found.unjudged
+    out.print(
+        f"  unjudged among the first {settings.unjudged_depth}: {before:.1%} of A, {after:.1%} of B", highlight=False
+    )
+    out.print(f"  rankings moved: {moved.decision.value} ({moved.reason})", highlight=False)
+    texts = {query.query_id: query.text for query in dataset.queries}
+    for title, gained in (("gained most", True), ("lost most", False)):
+        for mover in _movers(found, settings.shown_movers, gained=gained):
+            text = escape(texts.get(mover["query_id"], "")[:70])
+            out.print(f"  {title}: {mover['change']:+.3f}  {mover['query_id']}  [dim]{text}[/]", highlight=False)
+
+
+def table(dataset: Dataset, control: Side, treatment: Side, found: Comparison, level: float) -> Table:
+    """Every measure of both, and the difference."""
+    title = f"{dataset.name} {dataset.split}: A = {escape(control.name)}, B = {escape(treatment.name)}"
+    shown = Table("measure", box=None, title=title, title_justify="left")
+    for heading in ("A", "B", "B − A", f"{level:.0%} interval", "p", "detectable", "better", "worse"):
+        shown.add_column(heading, justify="right")
+    for name, difference in found.differences.items():
+        means = [sum(values[name].values()) / len(values[name]) for values in (found.control, found.treatment)]
+        change = difference.change
+        shown.add_row(
+            LABELS[name],
+            *(f"{mean:.4f}" for mean in means),
+            f"{change.mean:+.4f}",
+            f"{change.low:+.4f} … {change.high:+.4f}",
+            f"{difference.p:.4f}",
+            f"{difference.detectable:.4f}",
+            str(difference.better),
+            str(difference.worse),
+        )
+    return shown
+
+
+def _rankings(run: Run, dataset: Dataset) -> list[Ranking]:
+    return [[ContentHash(name) for name in order_of(run.get(query_id, {}))] for query_id in dataset.qrels]
+
+
+def _judgement(difference: Difference) -> str:
+    if not difference.significant:
+        return f"no difference shown in {LABELS[HEADLINE]}: {_change(difference)}"
+    return f"B is {'better' if difference.change.mean > 0 else 'worse'} in {LABELS[HEADLINE]}: {_change(difference)}"
+
+
+def _change(difference: Difference) -> str:
+    change = difference.change
+    return f"{change.mean:+.4f} ({change.low:+.4f} … {change.high:+.4f}), p = {difference.p:.4f}"
+
+
+def _of(difference: Difference) -> str:
+    return f"{difference.better} better, {difference.worse} worse"
+
+
+def _movers(found: Comparison, count: int, *, gained: bool) -> list[dict[str, Any]]:
+    changes = list(found.changes.items())
+    ordered = reversed(changes) if gained else iter(changes)
+    moved = [(query_id, change) for query_id, change in ordered if (change > 0.0 if gained else change < 0.0)]
+    return [{"query_id": query_id, "change": change} for query_id, change in moved[:count]]

@@ -1,0 +1,99 @@
+"""Asking the same queries again and again of one snapshot, under other settings or beliefs (EVA-7, EVA-9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from pipelines.domain.ranking import Answer, Query
+from pipelines.retrieval.ports import QueryEncoder
+from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.settings import RetrievalSettings
+from pipelines.retrieval.snapshot import Snapshot
+
+
+class RememberingEncoder:
+    """An encoder that encodes each text once; whatever else it can do, it does as ever."""
+
+    def __init__(self, encoder: QueryEncoder) -> None:
+        self._encoder = encoder
+        self._known: dict[str, np.ndarray] = {}
+        self._tokens: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+
+    @property
+    def name(self) -> str:
+        """The encoder's id."""
+        return self._encoder.name
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """Vectors of texts: float32 (n_texts, dimension), unit rows."""
+        if new := [text for text in dict.fromkeys(texts) if text not in self._known]:
+            self._known.update(zip(new, self._encoder.encode(new), strict=True))
+        return np.stack([self._known[text] for text in texts])
+
+    def encode_tokens(
+        self, texts: Sequence[str], keep: Callable[[np.ndarray], np.ndarray]
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """The same vectors, and what `keep` makes of each text's token states, float32 (n_tokens, dimension)."""
+        if new := [text for text in dict.fromkeys(texts) if text not in self._tokens]:
+            vectors, states = self._encoder.encode_tokens(new, np.copy)
+            self._tokens.update(zip(new, zip(vectors, states, strict=True), strict=True))
+        known = [self._tokens[text] for text in texts]
+        return np.stack([vector for vector, _ in known]), [keep(states) for _, states in known]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._encoder, name)
+
+
+class Replay:
+    """Answers fixed queries from one snapshot at one time: what differs between two replays is what was changed."""
+
+    def __init__(
+        self, snapshot: Snapshot, encoder: QueryEncoder, settings: RetrievalSettings, *, now: float, batch: int
+    ) -> None:
+        self._snapshot = snapshot
+        self._encoder = RememberingEncoder(encoder)
+        self._settings = settings
+        self._now = now
+        self._batch = batch
+
+    def __call__(
+        self,
+        queries: Sequence[Query],
+        *,
+        settings: RetrievalSettings | None = None,
+        snapshot: Snapshot | None = None,
+        watch: Callable[[int], None] = lambda _: None,
+    ) -> Iterator[Answer]:
+        """The answer to each query, in their order.
+
+        Args:
+            settings: Instead of the usual ones.
+            snapshot: Instead of the usual one.
+            watch: Told how many queries were answered, now and then.
+        """
+        with self._searching(settings or self._settings, snapshot or self._snapshot) as searcher:
+            for start in range(0, len(queries), self._batch):
+                yield from searcher.search_many(queries[start : start + self._batch])
+                watch(min(start + self._batch, len(queries)))
+
+    @contextmanager
+    def _searching(self, settings: RetrievalSettings, snapshot: Snapshot) -> Iterator[Searcher]:
+        with Searcher(_Fixed(snapshot), self._encoder, settings, clock=lambda: self._now) as searcher:
+            yield searcher
+
+
+class _Fixed:
+    """A source of one snapshot."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def token(self) -> Hashable:
+        return 0
+
+    def take(self, _previous: Snapshot | None) -> Snapshot:
+        return self._snapshot

@@ -1,0 +1,62 @@
+"""Entities that a query names, found by its words: no model runs for a query."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from pipelines.indexes.graph_aliases import entity_key
+
+_WORD = re.compile(r"[^\s,;:!?()\[\]{}\"“”]+")
+_MEMBER = re.compile(r"[.#]|::|->")
+
+
+class Vocabulary:
+    """Which entities each name may mean, whatever its case and punctuation; a member of a type by its last name too."""
+
+    def __init__(self, names: Iterable[tuple[int, Sequence[str]]], *, longest: int, shortest: int) -> None:
+        """Take names up.
+
+        Args:
+            names: Each entity with its spellings.
+            longest: Words that a name has at most; longer ones are not found in queries.
+            shortest: Characters that a name of one plain word has at least: shorter ones stand in every text.
+        """
+        self._longest = longest
+        self._shortest = shortest
+        named: defaultdict[str, list[int]] = defaultdict(list)
+        for entity, spellings in names:
+            for key in {key for spelling in spellings for key in _keys(spelling)}:
+                named[key].append(entity)
+        self._named: Mapping[str, Sequence[int]] = named
+
+    def named_in(self, text: str) -> list[Sequence[int]]:
+        """The entities that each name in a text may mean; of names within a longer one only that.
+
+        Examples:
+            >>> names = [(0, ["Kafka"]), (1, ["Apache Kafka"]), (2, ["Store.get_page"])]
+            >>> known = Vocabulary(names, longest=4, shortest=3)
+            >>> known.named_in("does apache kafka call get_page()?")
+            [[1], [2]]
+        """
+        words = [match.group() for match in _WORD.finditer(text)]
+        found: list[Sequence[int]] = []
+        start = 0
+        while start < len(words):
+            length, entities = self._longest_from(words, start)
+            if entities:
+                found.append(entities)
+            start += length
+        return found
+
+    def _longest_from(self, words: Sequence[str], start: int) -> tuple[int, Sequence[int]]:
+        for length in range(min(self._longest, len(words) - start), 0, -1):
+            name = entity_key(" ".join(words[start : start + length]))
+            if len(name) >= self._shortest and (entities := self._named.get(name)):
+                return length, entities
+        return 1, ()
+
+
+def _keys(spelling: str) -> set[str]:
+    return {entity_key(spelling), entity_key(_MEMBER.split(spelling.rstrip("()"))[-1])} - {""}

@@ -1,0 +1,101 @@
+"""EVA-1, EVA-7, EVA-9, EVA-10: the job compares runs and configurations, and switches features off."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs import evaluate
+from pipelines.domain.ranking import Signal
+from pipelines.evaluation.beir import read_dataset
+from pipelines.runtime.stages import HERE
+from pipelines.settings import load_settings
+
+WORDS = ("lock", "batch", "query", "chunk", "shard", "token", "graph", "cache", "merge", "epoch")
+CONTRACT = {"ndcg_at_10", "mrr_at_5", "mrr_at_10", "recall_at_20", "recall_at_100", "hit_rate_at_1", "queries"}
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Forty records about pairs of words, each asked for by a query of its own."""
+    folder = tmp_path_factory.mktemp("pairs")
+    pairs = [(one, other) for one in WORDS for other in WORDS[:4] if one != other][:36]
+    records = [
+        {"_id": f"d{n}", "title": one, "text": f"Every {one} holds a {other}."} for n, (one, other) in enumerate(pairs)
+    ]
+    queries = [{"_id": f"q{n}", "text": f"what does a {one} hold of {other}"} for n, (one, other) in enumerate(pairs)]
+    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, records)))
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
+    (folder / "qrels").mkdir()
+    (folder / "qrels" / "test.tsv").write_text("".join(f"q{n}\td{n}\t1\n" for n in range(len(pairs))))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def store(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("store")
+    settings = evaluate.measuring(load_settings([], [f"storage.root={root}"], environment={}))
+    evaluate.indexed(read_dataset(dataset, "test"), settings, executor=HERE)
+    return root
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[dict[str, Any], str]:
+    assert evaluate.main([*map(str, arguments), "--json"]) == 0
+    said = capsys.readouterr().out
+    return json.loads(said.splitlines()[-1]), said
+
+
+def test_configurations_and_run_files_compare_in_any_combination(
+    dataset: Path, store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """EVA-1, EVA-7, EVA-10: contract keys of B, paired differences, strength, halves, and how far rankings moved."""
+    common = ["--dataset", dataset, "--store", store]
+    told(capsys, *common, "--fusion", "rrf", "--run-file", tmp_path / "rrf.run")
+    (tmp_path / "rrf.yaml").write_text("retrieval: {fusion: rrf}\n")
+    found, said = told(capsys, *common, "--compare", tmp_path / "rrf.run", "retrieval.channels=[lexical]")
+    assert found.keys() >= CONTRACT | {"p50_ms", "p95_ms", "differences", "strength", "halves", "unjudged", "shadow"}
+    assert found["strength"] == "directional"
+    change = found["differences"]["ndcg_at_10"]
+    assert change["change"] == pytest.approx(found["ndcg_at_10"] - found["control"]["ndcg_at_10"])
+    assert change["interval"][0] <= change["change"] <= change["interval"][1]
+    assert all(word in said for word in ("directional evidence", "held-out half", "unjudged", "rankings moved"))
+    same, _ = told(capsys, *common, "--compare", tmp_path / "rrf.yaml", tmp_path / "rrf.run")
+    assert same["differences"]["ndcg_at_10"]["better"] == same["differences"]["ndcg_at_10"]["worse"] == 0
+    assert (same["shadow"]["kendall_tau"], same["p50_ms"]) == (1.0, None)
+    base, _ = told(capsys, *common, "--compare", "base", "base", "--limit", "5")
+    assert (base["queries"], base["strength"]) == (5, "anecdotal")
+
+
+def test_a_run_file_that_is_none_is_refused(
+    dataset: Path, store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """EVA-5: in one line; and one thing at a time."""
+    common = ["--dataset", str(dataset), "--store", str(store)]
+    assert evaluate.main([*common, "--compare", str(tmp_path / "absent.run"), "base"]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+    assert evaluate.main([*common, "--compare", "base", "base", "--ablate"]) == 2
+
+
+def test_the_halves_of_a_data_set_share_no_query(
+    dataset: Path, store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """EVA-10: settings are chosen on one and measured on the other."""
+    common = ["--dataset", dataset, "--store", store]
+    counts = [told(capsys, *common, "--half", half)[0]["queries"] for half in ("tuned", "held-out")]
+    assert sum(counts) == 36
+    assert min(counts) > 5
+
+
+def test_every_feature_is_switched_off_in_turn(dataset: Path, store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """EVA-9: one table, effects with intervals, found from the settings."""
+    found, said = told(capsys, "--dataset", dataset, "--store", store, "--ablate")
+    effects = {row["feature"]: row for row in found["features"]}
+    assert {f"signal {signal.value}" for signal in Signal} | {"channel dense", "mpab_factor"} <= effects.keys()
+    # Nothing was used and nothing is dated here, so these tell nothing apart.
+    assert effects["signal usage"]["verdict"] == "no effect"
+    assert all(row["interval"][0] <= row["change"] <= row["interval"][1] for row in effects.values())
+    assert "with everything on" in said
+    assert "learned weights (priors alone)" not in effects

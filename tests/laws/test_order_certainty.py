@@ -1,0 +1,138 @@
+"""RET-18, EVA-7: how sure an order is, and how likely an exploring search was to show it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.ranking import Contribution, Query, RankedResult, Scope, Signal
+from pipelines.learning.beliefs import read_beliefs
+from pipelines.learning.evidence import Evidence
+from pipelines.retrieval.order import with_certainty
+from pipelines.retrieval.weights import believed_draws
+from pipelines.settings import load_settings
+from tests.support.answers import an_answer
+from tests.support.nights import a_day
+from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
+
+PRIORS = load_settings(environment={}).priors
+BELIEFS = read_beliefs(PRIORS, Evidence(), now=0.0)
+ACTIVE = frozenset(Signal)
+SCOPE = Scope(Domain.CODE)
+TEXTS = {"a": ["red apple"], "b": ["red pear"], "c": ["green apple pie"], "d": ["apple"]}
+TRUSTED = {"a": {"trust_level": 0}, "b": {"trust_level": 90}, "c": {"trust_level": 100}}
+FRUIT = MemoryGeneration(TEXTS, TRUSTED)
+
+RESULT = replace(an_answer(a_query("how")).results[0], domain=Domain.CODE)
+WEIGHTS = BELIEFS.weights(SCOPE, ACTIVE)
+
+
+def parts(values: dict[Signal, float], bonus: float) -> tuple[Contribution, ...]:
+    learned = [
+        Contribution(signal.value, value, WEIGHTS[signal].mean, WEIGHTS[signal].mean * value, WEIGHTS[signal])
+        for signal, value in values.items()
+    ]
+    return (*learned, Contribution("mpab", bonus, 1.0, bonus))
+
+
+values = st.fixed_dictionaries({signal: st.floats(0.0, 1.0) for signal in Signal})
+
+
+def results(*told: tuple[dict[Signal, float], float]) -> list[RankedResult]:
+    return [replace(RESULT, contributions=parts(*facts)) for facts in told]
+
+
+def draws_of(n: int):
+    return believed_draws(Query(text="", query_id="q", k=1), BELIEFS, ACTIVE, n)
+
+
+@settings(max_examples=30)
+@given(values, values, st.floats(0.0, 0.3))
+def test_either_of_two_belongs_above_the_other(left, right, bonus) -> None:
+    """RET-18: P(a above b) + P(b above a) = 1, whatever else adds to the scores."""
+    one, _ = with_certainty(results((left, bonus), (right, 0.0)), draws_of(200))
+    other, last = with_certainty(results((right, 0.0), (left, bonus)), draws_of(200))
+    assert one.above_next + other.above_next == pytest.approx(1.0)
+    assert last.above_next is None
+
+
+@settings(max_examples=20)
+@given(values)
+def test_what_is_better_in_everything_is_certain_and_twins_are_even(value) -> None:
+    """RET-18: dominance needs no knowledge of the weights; equals are told apart by nothing."""
+    better = {signal: min(1.0, share + 0.01) for signal, share in value.items()}
+    worse = {signal: min(share, better[signal] - 0.01) for signal, share in value.items()}
+    sure, _ = with_certainty(results((better, 0.0), (worse, 0.0)), draws_of(200))
+    even, _ = with_certainty(results((value, 0.1), (value, 0.1)), draws_of(200))
+    assert (sure.above_next, even.above_next) == (1.0, 0.5)
+
+
+def test_the_certainty_is_calibrated_under_the_beliefs() -> None:
+    """RET-18: of pairs told with probability p, a share of p is in the order of weights from the posterior."""
+    rng = np.random.default_rng(3)
+    told, right = [], []
+    true = BELIEFS.weight_draws(SCOPE, ACTIVE, 1900)
+    for case in range(1500):
+        left, right_values = ({signal: float(rng.random()) for signal in Signal} for _ in range(2))
+        pair, _ = with_certainty(results((left, 0.0), (right_values, 0.0)), draws_of(400))
+        told.append(pair.above_next)
+        margin = sum(true[signal][400 + case] * (left[signal] - right_values[signal]) for signal in Signal)
+        right.append(margin > 0.0)
+    bands = np.digitize(told, [0.1, 0.3, 0.5, 0.7, 0.9])
+    for band in range(6):
+        chosen = bands == band
+        expected, n = np.mean(np.array(told)[chosen]), chosen.sum()
+        assert abs(np.mean(np.array(right)[chosen]) - expected) < 4.0 * np.sqrt(expected * (1 - expected) / n) + 0.01
+
+
+def test_evidence_makes_an_order_surer() -> None:
+    """RET-18, LRN-4: two results that differ in the telling signal alone against ones that differ in another."""
+    taught = read_beliefs(PRIORS, a_day(0, outcomes=2000), now=0.0)
+    weights = {name: beliefs.weights(SCOPE, ACTIVE) for name, beliefs in (("before", BELIEFS), ("after", taught))}
+    assert weights["after"][Signal.LEXICAL].mean > weights["before"][Signal.LEXICAL].mean
+    query = Query(text="", query_id="q", k=1)
+    lexical = dict.fromkeys(Signal, 0.5) | {Signal.LEXICAL: 0.7}
+    vector = dict.fromkeys(Signal, 0.5) | {Signal.VECTOR: 0.7}
+    before, after = (
+        with_certainty(results((lexical, 0.0), (vector, 0.0)), believed_draws(query, beliefs, ACTIVE, 400))[0]
+        for beliefs in (BELIEFS, taught)
+    )
+    assert before.above_next < 0.75
+    assert after.above_next > 0.95
+
+
+def test_draws_are_the_same_for_the_same_beliefs_and_lead_on() -> None:
+    """ARC-9: the first draws of more are the draws of fewer."""
+    few, many = (BELIEFS.weight_draws(SCOPE, ACTIVE, n) for n in (50, 100))
+    for signal in Signal:
+        assert few[signal].tolist() == many[signal][:50].tolist()
+    assert np.allclose(sum(many.values()), 1.0)
+
+
+def test_fusion_by_rank_tells_no_certainty() -> None:
+    """RET-18: where no learned weight ranks, there is no posterior of an order."""
+    answer = a_searcher(FRUIT, fusion="rrf").search(a_query("red apple"))
+    assert {result.above_next for result in answer.results} == {None}
+    explored = a_searcher(FRUIT, fusion="rrf").search(a_query("red apple", explore=True))
+    assert {result.propensity for result in explored.results} == {1.0}
+
+
+def test_propensities_of_exploring_searches_are_how_often_ranks_are_taken() -> None:
+    """EVA-7: over many query ids, each of which draws its own weights, and 1 without exploration."""
+    searcher = a_searcher(FRUIT)
+    assert {result.propensity for result in searcher.search(a_query("red apple")).results} == {1.0}
+    taken: dict[tuple[str, int], int] = {}
+    told: dict[tuple[str, int], float] = {}
+    asked = 400
+    for number in range(asked):
+        answer = searcher.search(Query(text="red apple", query_id=f"q{number}", k=2, explore=True))
+        for result in answer.results:
+            place = (result.content_hash, result.rank)
+            taken[place] = taken.get(place, 0) + 1
+            told[place] = result.propensity
+    assert len(taken) > 2
+    for place, count in taken.items():
+        assert told[place] == pytest.approx(count / asked, abs=0.1)

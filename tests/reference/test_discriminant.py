@@ -1,0 +1,101 @@
+"""LRN-4: weights by how signals vary together: against best weights that are known, and numpy's covariance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.ids import ContentHash
+from pipelines.domain.ranking import Scope, Signal
+from pipelines.learning.beliefs import read_beliefs
+from pipelines.learning.evidence import SECONDS_PER_DAY, Evidence
+from pipelines.learning.observations import Tally, observe_outcome
+from pipelines.learning.priors import Priors, Weighing
+from pipelines.learning.recency import Discount
+from pipelines.learning.spread import read_spread
+from pipelines.settings import load_settings
+
+PRIORS = load_settings(environment={}).priors
+DAY = 20_000
+NAMES = (Signal.VECTOR, Signal.LEXICAL, Signal.TRUST)
+SCOPE = Scope(Domain.GENERAL, agent="a")
+
+
+def told(tally: Tally, values: np.ndarray, good: bool, day: int = DAY, weight: float = 1.0) -> None:
+    signals = dict(zip((name.value for name in NAMES), values.tolist(), strict=False))
+    observe_outcome(
+        tally,
+        day=day,
+        scope=SCOPE,
+        intent="*",
+        signals=signals,
+        score=None,
+        content_hash=ContentHash("a" * 64),
+        good=good,
+        weight=weight,
+        bins=20,
+    )
+
+
+def weights(evidence: Evidence, weighing: Weighing, active: tuple[Signal, ...]) -> np.ndarray:
+    signals = PRIORS.signals.model_copy(update={"weighing": weighing})
+    priors: Priors = PRIORS.model_copy(update={"signals": signals})
+    believed = read_beliefs(priors, evidence, now=DAY * SECONDS_PER_DAY).weights(SCOPE, active)
+    return np.array([believed[signal].mean for signal in active])
+
+
+def test_the_covariance_is_that_of_the_outcomes() -> None:
+    """LRN-4: pooled over kinds of outcome, each about its own mean, with the prior's part; recency halves the old."""
+    rng = np.random.default_rng(1)
+    tally, kinds = Tally(), {True: rng.random((40, 3)), False: rng.random((60, 3)) ** 2}
+    for good, rows in kinds.items():
+        for row in rows:
+            told(tally, row, good, day=DAY - 30)
+    prior = PRIORS.signals.spread
+    found = read_spread(prior, tally.freeze(), Discount(DAY, 30.0), daily_cap=1000.0)[Domain.GENERAL]
+    places = [list(Signal).index(name) for name in NAMES]
+    scatter = sum(len(rows) / 2 * np.cov(rows.T, bias=True) for rows in kinds.values())
+    expected = (scatter + prior.strength * prior.variance * np.eye(3)) / (50.0 + prior.strength)
+    assert found[np.ix_(places, places)] == pytest.approx(expected, abs=1e-5)
+
+
+def shown(rng: np.random.Generator, answers: int) -> Tally:
+    """What users say about first pages of ten among sixty, ranked by the sum of two signals.
+
+    The first tells good from bad by one standard deviation and the second by half of one: their best weights are 2 : 1.
+    """
+    tally = Tally()
+    for number in range(answers):
+        good = rng.random(60) < 0.1
+        values = 0.4 + 0.1 * rng.normal(size=(60, 2)) + np.outer(good, [0.1, 0.05])
+        values = np.clip(values, 0.0, 1.0)
+        for place in np.argsort(-values.sum(axis=1))[:10]:
+            told(tally, values[place], bool(good[place]), day=DAY - 10 * number // answers)
+    return tally
+
+
+def test_what_was_shown_because_of_the_signals_tells_how_well_they_tell() -> None:
+    """LRN-4: first pages are chosen by the very signals that are judged; log-odds alone come out further from 2 : 1."""
+    evidence = shown(np.random.default_rng(2), 300).freeze()
+    pair = (Signal.VECTOR, Signal.LEXICAL)
+    best = np.array([2.0, 1.0]) / 3.0
+    away = {weighing: np.abs(weights(evidence, weighing, pair) - best).max() for weighing in Weighing}
+    assert away[Weighing.DISCRIMINANT] < 0.08
+    assert away[Weighing.DISCRIMINANT] < away[Weighing.LOG_ODDS]
+
+
+def test_a_signal_told_twice_does_not_count_twice() -> None:
+    """LRN-4: a copy of a signal takes its share from it, not from the others."""
+    rng = np.random.default_rng(3)
+    plain, doubled = Tally(), Tally()
+    for _ in range(600):
+        good = bool(rng.random() < 0.5)
+        first, second = np.clip(0.4 + 0.15 * rng.normal(size=2) + 0.1 * good, 0.0, 1.0)
+        told(plain, np.array([first, second]), good)
+        told(doubled, np.array([first, second, first]), good)
+    single = weights(plain.freeze(), Weighing.DISCRIMINANT, NAMES[:2])
+    twice = weights(doubled.freeze(), Weighing.DISCRIMINANT, NAMES)
+    assert twice[0] + twice[2] == pytest.approx(single[0], abs=0.05)
+    naive = weights(doubled.freeze(), Weighing.LOG_ODDS, NAMES)
+    assert naive[0] + naive[2] > twice[0] + twice[2] + 0.1

@@ -1,0 +1,150 @@
+"""RET-7: the channels that follow a generation's edges, over graphs in memory."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from pipelines.domain.errors import StoreError
+from pipelines.domain.ranking import Channel, Signal
+from pipelines.indexes.graph_schemas import EdgeKind
+from pipelines.retrieval.channels.degree import DegreeChannel, degree_scores
+from pipelines.retrieval.channels.graph import GraphChannel
+from pipelines.retrieval.channels.names import Vocabulary
+from pipelines.retrieval.channels.run import Ranked
+from tests.support.retrieval_fakes import MemoryGeneration, MemoryGraph, a_query, a_searcher, settings
+
+CALLS, MENTIONS, SIMILAR = EdgeKind.CALLS, EdgeKind.MENTIONS, EdgeKind.SIMILAR
+WEIGHTS = dict.fromkeys(EdgeKind, 0.0) | {CALLS: 0.8, MENTIONS: 0.5}
+TUNED = settings().graph.model_copy(
+    update={"edge_weights": WEIGHTS, "hops": 2, "decay": 0.5, "least_energy": 0.0, "hit_energy": 1.0, "seed_hits": 2}
+)
+
+
+def followed(graph: MemoryGraph, text: str, *hits: int, depth: int = 9, **changes: object) -> dict[int, float]:
+    """Energy by row, of a query whose dense channel found these rows."""
+    names = Vocabulary(graph.spellings(), longest=4, shortest=3)
+    channel = GraphChannel(graph.arrays(), names, TUNED.model_copy(update=changes))
+    first = {Channel.DENSE: [Ranked([(row, 0.5) for row in hits])]}
+    return dict(channel.follow([text], [None], first, depth)[0].ranking)
+
+
+def test_energy_decays_per_hop_and_by_the_root_of_the_fan_out() -> None:
+    """RET-7: e · decay · weight / √fan-out, per hop."""
+    line = MemoryGraph(4, (CALLS, 0, 1), (CALLS, 1, 2), (CALLS, 1, 3))
+    once = 1.0 * 0.5 * 0.8 / math.sqrt(1)
+    back_and_on = once * 0.5 * 0.8 / math.sqrt(3)
+    expected = {1: once, 0: back_and_on, 2: back_and_on, 3: back_and_on}
+    assert followed(line, "", 0) == pytest.approx(expected)
+    assert followed(line, "", 0, hops=1) == pytest.approx({1: once})
+
+
+def test_a_named_entity_leads_to_what_mentions_it() -> None:
+    """RET-7: from the query's entities, however they are written."""
+    graph = MemoryGraph(3, (MENTIONS, 1, "Apache Kafka"), (MENTIONS, 2, "Zookeeper"))
+    assert followed(graph, "what does apache-kafka store?", hops=1) == pytest.approx({1: 0.5 * 0.5})
+    assert followed(graph, "nothing of the kind") == {}
+
+
+def test_edges_without_weight_lead_nowhere_and_weak_energy_is_not_passed_on() -> None:
+    """RET-7: kinds are weighed; the work is bounded."""
+    graph = MemoryGraph(3, (SIMILAR, 0, 1), (CALLS, 0, 2))
+    assert set(followed(graph, "", 0, hops=1)) == {2}
+    line = MemoryGraph(3, (CALLS, 0, 1), (CALLS, 1, 2))
+    assert 2 in followed(line, "", 0, least_energy=0.1)
+    assert 2 not in followed(line, "", 0, least_energy=0.5)
+
+
+def test_two_hits_that_point_to_one_content_lift_it_above_the_neighbour_of_one() -> None:
+    """RET-7: activation adds up."""
+    graph = MemoryGraph(5, (CALLS, 0, 2), (CALLS, 1, 2), (CALLS, 0, 3), (CALLS, 1, 4))
+    energies = followed(graph, "", 0, 1, hops=1)
+    assert energies[2] == pytest.approx(energies[3] + energies[4])
+    assert next(iter(energies)) == 2
+
+
+def test_degree_is_its_formula_and_capped() -> None:
+    """RET-7: log(1 + d) / log(1 + d_max), at most the cap; excluded contents have none."""
+    edges = MemoryGraph(4, (CALLS, 0, 1), (CALLS, 0, 2), (MENTIONS, 1, "x")).arrays()
+    expected = np.log1p([1.6, 1.3, 0.8, 0.0]) / np.log1p(1.6)
+    assert degree_scores(edges, WEIGHTS, cap=1.0) == pytest.approx(expected)
+    assert degree_scores(edges, WEIGHTS, cap=0.15) == pytest.approx(np.minimum(expected, 0.15))
+    assert degree_scores(edges, WEIGHTS, cap=1.0, excluded=[0]) == pytest.approx(
+        [0.0, 1.0, math.log1p(0.8) / math.log1p(1.3), 0.0]
+    )
+
+
+def test_degree_ranks_what_others_found_and_nothing_else() -> None:
+    """RET-7: it knows no query."""
+    graph = MemoryGraph(4, (CALLS, 0, 1), (CALLS, 0, 2), (CALLS, 0, 3))
+    tuned = settings().degree.model_copy(update={"edge_weights": WEIGHTS, "cap": 1.0})
+    channel = DegreeChannel(graph.arrays(), tuned)
+    first = {Channel.DENSE: [Ranked([(2, 0.9), (0, 0.1)])], Channel.LEXICAL: [Ranked([])]}
+    (ranked,) = channel.follow([""], [None], first, 9)
+    assert [row for row, _ in ranked.ranking] == [0, 2]
+
+
+def test_what_only_an_edge_leads_to_is_found_and_says_so() -> None:
+    """RET-7, RET-8: a neighbour of the first hits is a candidate, with its own place and signal."""
+    texts = ["how checkpoints are written", "flush pages in order", "yellow bananas"]
+    generation = MemoryGeneration({f"d{number}": [text] for number, text in enumerate(texts)})
+    hit, linked = generation.row_of(texts[0]), generation.row_of(texts[1])
+    generation.graph = MemoryGraph(3, (CALLS, hit, linked))
+    (answer,) = [a_searcher(generation, depth=1).search(a_query("checkpoints written"))]
+    found = {result.text: result for result in answer.results}
+    assert set(found) == {texts[0], texts[1]}
+    assert found[texts[1]].channels.keys() == {Channel.GRAPH}
+    assert found[texts[1]].signals[Signal.GRAPH] > 0.0
+    assert answer.failed_channels == {}
+
+
+def test_a_channel_without_its_index_is_named_and_changes_nothing_else() -> None:
+    """RET-7, ARC-8: a generation without a graph is searched as if nobody had asked for one."""
+    documents = {"a": ["how checkpoints are written"], "b": ["flush pages in order"]}
+
+    class Bare(MemoryGeneration):
+        @property
+        def graph(self) -> object:
+            raise StoreError("expected a graph, found none")
+
+        @graph.setter
+        def graph(self, _: object) -> None: ...
+
+    query = a_query("checkpoints in order")
+    without = a_searcher(Bare(documents)).search(query)
+    off = a_searcher(Bare(documents), channels=["dense", "lexical", "triggers"]).search(query)
+    assert set(without.failed_channels) == {"graph", "degree"}
+    assert without.results == off.results
+
+
+def test_a_query_that_reaches_no_edge_gives_the_graph_no_share() -> None:
+    """RET-14: what cannot be told has no weight."""
+    generation = MemoryGeneration({"a": ["how checkpoints are written"], "b": ["flush pages in order"]})
+    query = a_query("checkpoints in order")
+    off = a_searcher(generation, channels=["dense", "lexical", "triggers"]).search(query)
+    assert a_searcher(generation).search(query).results == off.results
+
+
+def test_a_declared_phrase_finds_its_document() -> None:
+    """RET-7: by the share of the query that the phrase is; whole words, whatever their case."""
+    facts = {"b": {"triggers": ("Disk Full", "no space left")}}
+    generation = MemoryGeneration({"a": ["yellow"], "b": ["volumes and quotas", "more on quotas"]}, facts)
+    searcher = a_searcher(generation, depth=1, unit="chunk")
+    (found,) = [result for result in searcher.search(a_query("disk full again")).results if "volumes" in result.text]
+    assert found.channels[Channel.TRIGGERS].score == pytest.approx(2 / 3)
+    assert found.signals[Signal.TRIGGER] == pytest.approx(2 / 3)
+    for other in ("diskfull", "full disk", ""):
+        answer = searcher.search(a_query(other))
+        assert all(Channel.TRIGGERS not in result.channels for result in answer.results)
+
+
+def test_each_further_encoder_is_a_channel_of_its_own() -> None:
+    """RET-7: it ranks, is told and weighs apart; without a second encoder there is no such channel."""
+    generation = MemoryGeneration({"a": ["one two"], "b": ["two three"]})
+    answer = a_searcher(generation, further=[generation.encoder]).search(a_query("two three"))
+    best = answer.results[0]
+    assert best.channels[Channel.DENSE_2] == best.channels[Channel.DENSE]
+    assert best.signals[Signal.VECTOR_2] == best.signals[Signal.VECTOR]
+    assert Signal.VECTOR_2 not in a_searcher(generation).search(a_query("two three")).results[0].signals
