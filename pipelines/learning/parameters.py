@@ -31,8 +31,8 @@ def product_parameter(first: int, second: int, *, good: bool) -> str:
     """The parameter that the product of two signals, named by their places, is kept under.
 
     Examples:
-        >>> product_parameter(0, 1, good=True), product_parameter(0, len(Signal), good=False)
-        ('product.vector.lexical.good', 'product.vector.bad')
+        >>> product_parameter(0, 0, good=True), product_parameter(0, ALONE, good=False)
+        ('product.vector.vector.good', 'product.vector.bad')
     """
     names = [SIGNALS[place].value for place in (first, second) if place != ALONE]
     return f"{PRODUCT}{'.'.join(names)}.{'good' if good else 'bad'}"
