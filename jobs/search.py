@@ -4,7 +4,8 @@
     python -m jobs.search --queries FILE --store DIR --json
 
 A file of queries holds one a line: its text, or a JSON object with `_id` and `text`. With `--bootstrap` what was shown
-goes to the feedback topic, so that feedback can be given on the query id that is printed.
+goes to the feedback topic, so that feedback can be given on the query id that is printed. Answers are kept in the query
+log (`weft queries list`), unless `--set query_log.enabled=false`.
 Exit codes: 0 answered, 1 with a reason (nothing published, damaged store, no broker), 2 usage.
 """
 
@@ -29,6 +30,7 @@ from pipelines.domain.errors import NothingPublishedError, SourceError
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import ANY, Answer, Channel, Query, RankedResult
 from pipelines.embedding.encoder import load_encoder
+from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.feedback.producer import FeedbackProducer
 from pipelines.retrieval.live import CatalogSource
 from pipelines.retrieval.searcher import Searcher
@@ -78,8 +80,10 @@ def search(
         )
         for query_id, text in ([(_new_id(), query)] if query is not None else _read(queries))
     ]
-    with opened(settings) as searcher:
+    with opened(settings) as searcher, QueryLog(Path(settings.storage.root), settings.query_log) as log:
         answers = searcher.search_many(asked)
+        for answer in answers:
+            log.emit(answer)
     if bootstrap is not None:
         _tell(answers, settings)
     if not as_json:
