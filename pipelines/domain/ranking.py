@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from pipelines.domain.context import Context
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, SessionId
 from pipelines.domain.sessions import SessionMemory
@@ -71,6 +72,7 @@ class Query:
         adaptive: The router decides over channels and over the number of results, which is then at most `k` (RET-2).
         across_domains: An agent that has a home domain asks for all of them (RET-5).
         memory: What the session remembers of its earlier queries; an answer holds what to remember after it.
+        context: Results shall come with what surrounds them (RET-16).
     """
 
     text: str
@@ -87,6 +89,7 @@ class Query:
     adaptive: bool = False
     across_domains: bool = False
     memory: SessionMemory | None = None
+    context: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +152,7 @@ class RankedResult:
         propensity: Probability of showing it at this rank: 1 unless the query explores.
         examination: Probability that its rank is looked at, by the live beliefs (FBK-10).
         made: Its size and the learned sizes behind it; None where no learned size decided over it.
+        context: It and what surrounds it, where the query asked for that.
     """
 
     rank: int
@@ -171,6 +175,7 @@ class RankedResult:
     propensity: float = 1.0
     examination: float = 1.0
     made: MadeBy | None = None
+    context: Context | None = None
 
     @property
     def score(self) -> float:

@@ -121,6 +121,11 @@ class ChunkStore:
         places = np.flatnonzero(pc.equal(self._chunks["uri"], pa.scalar(uri)).to_numpy(zero_copy_only=False))
         return sorted({int(row) for row in np.searchsorted(self._spans[0], places, side="right") - 1})
 
+    def chunks_of_document(self, uri: str) -> list[Chunk]:
+        """Every chunk of a document, in source order; none of a document that is not here."""
+        chunks = table_to_chunks(self._chunks.filter(pc.equal(self._chunks["uri"], pa.scalar(uri))))
+        return sorted(chunks, key=lambda chunk: chunk.sequence)
+
     def trigger_phrases(self) -> list[tuple[str, tuple[int, ...]]]:
         """Every phrase that a document declares, with the rows of its contents in the document's order."""
         declared = self.table("documents").select(["uri", "triggers"]).to_pylist()

@@ -9,18 +9,21 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
-from pipelines.domain.ranking import Answer, Channel, Query
+from pipelines.domain.ranking import Answer, Channel, Query, RankedResult
 from pipelines.domain.sessions import SessionMemory
 from pipelines.retrieval.again import Hints, query_vector, search_again
 from pipelines.retrieval.assembly import results, score_and_cut
 from pipelines.retrieval.candidates import Candidate, heads, merge
 from pipelines.retrieval.channels.graph import GraphChannel
 from pipelines.retrieval.channels.run import Asked, Channels, Found, Ranked, further_scores, run_channels
+from pipelines.retrieval.context.assemble import with_contexts
+from pipelines.retrieval.context.read import neighbours_in
 from pipelines.retrieval.facts import GenerationFacts
 from pipelines.retrieval.fusion import FUSIONS
 from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.order import with_certainty, with_propensity
 from pipelines.retrieval.plan import Plan, make_plan
+from pipelines.retrieval.ports import ReadableBeliefs
 from pipelines.retrieval.rerank import late_interaction
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.signals import Moment, active_signals, answering, with_similarity
@@ -88,6 +91,8 @@ class Pipeline:
             scored = score_and_cut(reranked, depth, beliefs, weights, mode, moment=moment)
             shown = results(scored[: plan.k], weights, beliefs, reading.calibration)
             shown = with_certainty(with_propensity(shown, scored, draws) if query.explore else shown, draws)
+            if query.context:
+                shown = self._with_contexts(plan, shown, beliefs)
         return Answer(
             query=plan.query,
             results=shown,
@@ -101,6 +106,17 @@ class Pipeline:
             understanding=plan.understanding,
             memory=self._remembered(plan, by_channel),
         )
+
+    def _with_contexts(
+        self, plan: Plan, shown: Sequence[RankedResult], beliefs: ReadableBeliefs
+    ) -> tuple[RankedResult, ...]:
+        tuned = self.settings.context
+        neighbours = neighbours_in(self.snapshot.generation, most=max(tuned.most.values()))
+
+        def moved(result: RankedResult) -> float:
+            return beliefs.threshold_moved(result.domain, plan.query.agent)
+
+        return with_contexts(shown, plan.understanding.type, neighbours, moved, tuned)
 
     def _remembered(self, plan: Plan, found: Mapping[Channel, Ranked]) -> SessionMemory | None:
         memory = plan.query.memory

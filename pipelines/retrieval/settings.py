@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.indexes.graph_schemas import EdgeKind
+from pipelines.retrieval.context.settings import ContextSettings
 from pipelines.retrieval.understanding.settings import UnderstandingSettings
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -104,6 +105,7 @@ class RetrievalSettings(BaseModel):
     sessions_held: Count
     snippet_characters: Count
     understanding: UnderstandingSettings
+    context: ContextSettings
     order_draws: Count
     explored_depth: Count
     heads_kept: Annotated[int, Field(ge=0)]
