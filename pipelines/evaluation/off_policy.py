@@ -86,8 +86,8 @@ def crossed_means(
     for held in range(folds):
         sums: dict[Any, float] = {}
         counts: dict[Any, int] = {}
-        others = np.flatnonzero(fold != held)
-        overall = float(r[others].mean()) if len(others) else 0.0
+        others = [int(index) for index in np.flatnonzero(fold != held)]
+        overall = float(r[others].mean()) if others else 0.0
         for index in others:
             action = actions[index]
             sums[action] = sums.get(action, 0.0) + float(r[index])
@@ -156,7 +156,7 @@ def of_rankings(
     count = len(answers)
 
     def per_answer(values: Floats) -> Floats:
-        return np.bincount(owner, weights=values, minlength=count)
+        return np.bincount(owner, weights=values, minlength=count).astype(np.float64)
 
     weighted, weights, ones = per_answer(ratios * rewards), per_answer(ratios), np.ones(count)
     depth = len(places) / count
