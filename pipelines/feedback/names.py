@@ -21,6 +21,7 @@ from msgspec import structs
 
 from pipelines.domain.events import AnyEvent, Impression, LessonOutcome, Report, Trust
 from pipelines.domain.ranking import ANY
+from pipelines.feedback.lookup import matching
 from pipelines.feedback.settings import LimitSettings
 
 OVERFLOW = "overflow"
@@ -129,22 +130,21 @@ def read_names(
     """What a store knows of the names in some events, and of some more principals."""
     names = Names(limits)
     fingerprints = {OVERFLOW, *map(principal_fingerprint, principals)}
-    wanted: set[tuple[Kind, str]] = set()
+    wanted: dict[Kind, set[str]] = {kind: set() for kind in Kind}
     for event in events:
         if isinstance(event, Naming):
-            wanted.update(_names_of(event))
-    wanted |= {(Kind.PRINCIPAL, fingerprint) for fingerprint in fingerprints}
-    for kind in Kind:
+            for kind, name in _names_of(event):
+                wanted[kind].add(name)
+    wanted[Kind.PRINCIPAL] |= fingerprints
+    for kind, some in wanted.items():
         count = connection.execute("select max(number) from names where kind = ?", (kind,)).fetchone()[0]
         names.counts[kind] = count or 0
-    for name in wanted:
-        if connection.execute("select 1 from names where kind = ? and name = ?", name).fetchone():
-            names.known.add(name)
-    days = [day for (day,) in connection.execute("select distinct day from allowances")]
-    for fingerprint, day in ((fingerprint, day) for fingerprint in fingerprints for day in days):
-        statement = "select micro from allowances where day = ? and principal = ?"
-        if row := connection.execute(statement, (day, fingerprint)).fetchone():
-            names.drawn[fingerprint, day] = row[0]
+        known = matching(connection, "select name from names where kind = ? and name in", some, kind)
+        names.known.update((kind, name) for (name,) in known)
+    for (day,) in connection.execute("select distinct day from allowances").fetchall():
+        drawn = "select principal, micro from allowances where day = ? and principal in"
+        for fingerprint, micro in matching(connection, drawn, fingerprints, day):
+            names.drawn[fingerprint, day] = micro
     return names
 
 

@@ -44,19 +44,21 @@ def add_evidence(connection: sqlite3.Connection, evidence: Evidence) -> None:
 
 
 def write_sessions(connection: sqlite3.Connection, sessions: Sessions) -> None:
-    """Everything a batch did to sessions."""
+    """All evidence of a batch, and everything that it did to sessions."""
     works = [*sessions.forgotten, *sessions.works.values()]
     for work in works:
         _move_stored(connection, work)
-    settled = [(work.life, work.settled_evidence()) for work in works if work.settled]
-    add_evidence(connection, Evidence.sum(evidence for _, evidence in settled))
+    frozen = sessions.tallies.freeze()
+    settled = [(work.life, Evidence.sum(frozen[each.number] for each in work.settled)) for work in works]
+    pending = [(work.life, frozen[work.pending.number]) for work in works if work.pending is not None]
+    add_evidence(connection, Evidence.sum([frozen[sessions.shared.number], *(evidence for _, evidence in settled)]))
     _add_rows(connection, SETTLED, settled)
-    _add_rows(connection, PENDING, [(work.life, work.pending.freeze()) for work in works])
+    _add_rows(connection, PENDING, pending)
     for work in sessions.forgotten:
         _delete(connection, work.life)
     connection.executemany(
         f"insert or replace into sessions ({_LIFE}) values ({', '.join('?' * len(Life._fields))})",  # noqa: S608
-        [work.life for work in sessions.works.values()],
+        sessions.ended(),
     )
 
 

@@ -85,6 +85,19 @@ def usage(believed: float) -> float:
     return _share(believed)
 
 
+def dampened(usage: float, kept: float) -> float:
+    """A usage of which only a share of what sets it apart from neutral, 0.5, still counts.
+
+    Examples:
+        >>> dampened(0.75, 0.5), dampened(0.75, 1.0)
+        (0.625, 0.75)
+    """
+    return usage if kept == 1.0 else _NEUTRAL + kept * (usage - _NEUTRAL)
+
+
+_NEUTRAL = 0.5  # between good and bad
+
+
 def trust(level: int, multiplier: float) -> float:
     """Trust in the source: level / 100 · multiplier, at most 1.
 
