@@ -36,7 +36,7 @@ from pipelines.retrieval.live import CatalogSource
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
 from pipelines.retrieval.snippet import snippet
-from pipelines.retrieval.trace import answer_as_json, explained
+from pipelines.retrieval.trace import answer_as_json, explained, understanding_line
 from pipelines.runtime.clock import system_clock
 from pipelines.settings import Settings
 
@@ -47,7 +47,9 @@ def search(
     assignments: _job.Assignments = [],
     store: _job.Store = None,
     queries: Annotated[Path | None, typer.Option("--queries", help="File of queries, one a line.")] = None,
-    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Results per query.")] = 10,
+    k: Annotated[
+        int | None, typer.Option("-k", min=1, max=1000, help="Results; default what a query is worth.")
+    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show what every score is made of.")] = False,
     fusion: Annotated[FusionMode | None, typer.Option("--fusion", help="Default retrieval.fusion.")] = None,
     channels: Annotated[str | None, typer.Option("--channels", help="Such as lexical,dense.")] = None,
@@ -64,8 +66,18 @@ def search(
         raise typer.BadParameter("give either a QUERY or --queries FILE")
     chosen = [*assignments, *_chosen(fusion, channels, unit)]
     settings = _job.settings_of(conf, [*chosen, *_broker(bootstrap)], store)
+    most = max(settings.retrieval.understanding.router.limits.values())
     asked = [
-        Query(text=text, query_id=query_id, k=k, domain=domain, model=model, agent=agent, explore=explore)
+        Query(
+            text=text,
+            query_id=query_id,
+            k=k or most,
+            adaptive=k is None,
+            domain=domain,
+            model=model,
+            agent=agent,
+            explore=explore,
+        )
         for query_id, text in ([(_new_id(), query)] if query is not None else _read(queries))
     ]
     with opened(settings) as searcher, QueryLog(Path(settings.storage.root), settings.query_log) as log:
@@ -104,6 +116,8 @@ def show(answer: Answer, settings: RetrievalSettings, *, explain: bool) -> None:
     """Print an answer for people."""
     out = _job.stdout
     out.print(f"[bold]{escape(answer.query.text)}[/]")
+    if answer.understanding is not None:
+        out.print(f"[dim]{escape(understanding_line(answer.understanding))}[/]", highlight=False)
     for channel, reason in answer.failed_channels.items():
         _job.stderr.print(f"[yellow]without {channel}: {escape(reason)}[/]")
     if answer.truncated:

@@ -9,7 +9,9 @@ from enum import StrEnum
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, SessionId
+from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.sizing import MadeBy
+from pipelines.domain.understanding import Understanding
 
 ANY = "*"
 """The name of an unspecified model, agent or intent."""
@@ -66,6 +68,9 @@ class Query:
         domain: Whose weights rank the answer; None takes the weights of each candidate's own domain.
         explore: Draw the weights from their posterior (Thompson) instead of taking the mean; seeded by `query_id`.
         filters: Metadata that a document must have, value by name (RET-4).
+        adaptive: The router decides over channels and over the number of results, which is then at most `k` (RET-2).
+        across_domains: An agent that has a home domain asks for all of them (RET-5).
+        memory: What the session remembers of its earlier queries; an answer holds what to remember after it.
     """
 
     text: str
@@ -79,6 +84,9 @@ class Query:
     principal: str = ""
     explore: bool = False
     filters: Mapping[str, str] = field(default_factory=dict)
+    adaptive: bool = False
+    across_domains: bool = False
+    memory: SessionMemory | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +187,8 @@ class Answer:
         heads: The best contents of each channel with its scores, best first: what the query log keeps of it.
         failed_channels: Channels and rerankers left out, with the reason.
         timings_ms: Milliseconds by stage.
+        understanding: How the query was read, and what that changed.
+        memory: What its session remembers after it; None where the query brought no memory along.
     """
 
     query: Query
@@ -190,3 +200,5 @@ class Answer:
     heads: Mapping[Channel, tuple[tuple[ContentHash, float], ...]] = field(default_factory=dict)
     failed_channels: Mapping[str, str] = field(default_factory=dict)
     timings_ms: Mapping[str, float] = field(default_factory=dict)
+    understanding: Understanding | None = None
+    memory: SessionMemory | None = None

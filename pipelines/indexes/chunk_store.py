@@ -131,6 +131,15 @@ class ChunkStore:
             for phrase in document["triggers"]
         ]
 
+    def declared(self) -> Iterator[tuple[str, str]]:
+        """Name and value of every fact of every document: what it declares, its domain, type and language."""
+        for _, domain, content_type, language, _, _, metadata in self._documents.values():
+            yield "domain", domain.value
+            yield "type", content_type.value
+            if language is not None:
+                yield "language", language
+            yield from metadata.items()
+
     def rows_of_tiers(self, tiers: Collection[str]) -> set[int]:
         """Rows of the contents of documents that declare one of these tiers."""
         declared = self.table("documents").select(["uri", "tier"])

@@ -133,6 +133,9 @@ class ContentStore(Protocol):
     def trigger_phrases(self) -> Iterable[tuple[str, tuple[int, ...]]]:
         """Every phrase that a document declares, with the rows of its contents, the document's first one first."""
 
+    def declared(self) -> Iterable[tuple[str, str]]:
+        """Name and value of every fact of every document: what it declares, its domain, type and language."""
+
     def rows_of_tiers(self, tiers: Collection[str]) -> Collection[int]:
         """Rows of the contents of documents that declare one of these tiers."""
 

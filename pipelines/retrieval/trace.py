@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -10,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipelines.domain.ranking import Answer, Contribution, RankedResult
+from pipelines.domain.understanding import Understanding
 
 
 def explained(result: RankedResult) -> RenderableType:
@@ -29,8 +31,45 @@ def answer_as_json(answer: Answer) -> dict[str, Any]:
         "truncated": answer.truncated,
         "failed_channels": dict(answer.failed_channels),
         "timings_ms": dict(answer.timings_ms),
+        "understanding": None if answer.understanding is None else understanding_as_json(answer.understanding),
         "results": [result_as_json(result) for result in answer.results],
     }
+
+
+def understanding_as_json(read: Understanding) -> dict[str, Any]:
+    """How a query was read, and what that changed."""
+    shift = read.shift
+    return {
+        "type": read.type.value,
+        "confidence": read.confidence,
+        "cues": list(read.cues),
+        "complexity": read.complexity.value,
+        "limit": read.limit,
+        "variants": [{"text": variant.text, "source": variant.source} for variant in read.variants],
+        "filters": [asdict(each) for each in read.filters],
+        "home": read.home,
+        "shift": None if shift is None else {**asdict(shift), "happened": shift.happened},
+    }
+
+
+def understanding_line(read: Understanding) -> str:
+    """How a query was read, on one line for people.
+
+    Examples:
+        >>> from pipelines.domain.understanding import QueryType
+        >>> understanding_line(Understanding(type=QueryType.DEBUG, confidence=0.5, cues=("fails",), limit=10))
+        'read as debug (fails) · moderate'
+    """
+    cues = f" ({', '.join(read.cues)})" if read.cues else ""
+    parts = [f"read as {read.type.value.replace('_', ' ')}{cues}", read.complexity.value]
+    parts += [f"{each.name}: {each.value}{'' if each.applied else ' not applied'}" for each in read.filters]
+    parts += [f"home: {read.home}"] if read.home is not None else []
+    parts += [f"also asked ({variant.source}): {variant.text}" for variant in read.variants]
+    if read.shift is not None and read.shift.happened:
+        parts.append(
+            f"another topic: {read.shift.distance:.2f} from the last queries, above {read.shift.threshold:.2f}"
+        )
+    return " · ".join(parts)
 
 
 def result_as_json(result: RankedResult) -> dict[str, Any]:

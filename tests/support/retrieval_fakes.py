@@ -180,6 +180,9 @@ class MemoryChunks:
                     phrases.setdefault((phrase, place.uri), []).append((place.chunk.sequence, item.row))
         return [(phrase, tuple(row for _, row in sorted(rows))) for (phrase, _), rows in phrases.items()]
 
+    def declared(self) -> list[tuple[str, str]]:
+        return [fact for item in self._held for place in item.occurrences for fact in place.metadata.items()]
+
     def rows_of_tiers(self, tiers: Collection[str]) -> set[int]:
         return {item.row for item in self._held if any(place.tier in tiers for place in item.occurrences)}
 
