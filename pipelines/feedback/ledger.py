@@ -11,6 +11,7 @@ import msgspec
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import Feedback, Impression
+from pipelines.feedback import integrity
 from pipelines.feedback.arrivals import Arrivals
 from pipelines.feedback.lookup import matching
 from pipelines.feedback.names import Names, read_names, write_names
@@ -29,6 +30,8 @@ from pipelines.feedback.updates import (
 )
 from pipelines.learning.evidence import Evidence, EvidenceKey, UsageKey, day_of
 
+_AT_ONCE = 10_000  # keys in one statement; SQLite takes 32,766
+
 _encoder = msgspec.json.Encoder()
 _impressions = msgspec.json.Decoder(Impression)
 _feedback: msgspec.json.Decoder[Feedback] = msgspec.json.Decoder(Feedback)
@@ -45,6 +48,7 @@ def known_to(connection: sqlite3.Connection, seen: SeenIndex, arrivals: Arrivals
         known.seen[fingerprint] = Moment(offset, at_ms)
     shown = "select query, offset, at_ms, impression, chosen from shown where query in"
     for query, offset, at_ms, impression, chosen in matching(connection, shown, queries):
+        known.stored.add(query)
         known.shown[query] = Shown(Moment(offset, at_ms), _impressions.decode(impression), tuple(json.loads(chosen)))
     waiting = "select query, offset, at_ms, feedback from waiting where query in"
     for query, offset, at_ms, feedback in sorted(matching(connection, waiting, queries)):
@@ -65,10 +69,7 @@ def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSetting
     write_names(connection, change.names, oldest_day=day_of((change.clock_ms - rules.time.window_ms) / MS))
     write_seen(connection, change.seen)
     write_heard(connection, change.heard)
-    connection.executemany(
-        "insert or replace into shown (offset, query, at_ms, impression, chosen) values (?, ?, ?, ?, ?)",
-        [(*_shown_row(query, shown),) for query, shown in change.shown.items()],
-    )
+    _write_shown(connection, change)
     connection.executemany("delete from waiting where offset = ?", [(offset,) for offset in change.joined])
     connection.executemany(
         "insert into waiting (offset, query, at_ms, feedback) values (?, ?, ?, ?)",
@@ -94,6 +95,14 @@ def evidence_in(connection: sqlite3.Connection) -> Evidence:
     return Evidence(
         {EvidenceKey(*key): micro for *key, micro in counts}, {UsageKey(*key): micro for *key, micro in usage}
     )
+
+
+def _write_shown(connection: sqlite3.Connection, change: Change) -> None:
+    before = list(change.stored & change.shown.keys())
+    for place in range(0, len(before), _AT_ONCE):
+        some = before[place : place + _AT_ONCE]
+        integrity.delete(connection, "shown", f"query in ({', '.join('?' * len(some))})", some)
+    integrity.insert(connection, "shown", [_shown_row(query, shown) for query, shown in change.shown.items()])
 
 
 def _shown_row(query: bytes, shown: Shown) -> tuple[int, bytes, int, bytes, str]:
@@ -167,4 +176,6 @@ def _forget_before(
         live = f"select offset from {table} where at_ms >= ? order by offset limit 1"  # noqa: S608 - a name of ours
         found = connection.execute(live, (horizon,)).fetchone()
         oldest = max(oldest, found[0] if found else change.next_offset)
+    if table == "shown":
+        return integrity.delete(connection, table, "offset < ?", (oldest,))
     return connection.execute(f"delete from {table} where offset < ?", (oldest,)).rowcount  # noqa: S608

@@ -20,10 +20,6 @@ def matching(
         select: The statement up to and with its last word, `in`.
         keys: As many as there are.
         before: Values of the placeholders in `select`.
-
-    Examples:
-        >>> list(matching(sqlite3.connect(":memory:"), "select value from (select 3 as value) where value in", [2, 3]))
-        [(3,)]
     """
     rest = iter(keys)
     while some := list(islice(rest, _VARIABLES)):

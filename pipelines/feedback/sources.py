@@ -15,6 +15,7 @@ from typing import get_args
 
 from pipelines.domain.events import AnyEvent, Explicit
 from pipelines.domain.ranking import ANY
+from pipelines.feedback import integrity
 from pipelines.feedback.settings import SourceSettings
 
 IMPRESSION, PRAISE, BLAME = "impression", "praise", "blame"
@@ -83,10 +84,7 @@ def heard_of(said: Iterable[tuple[str, str, str]]) -> Heard:
 
 def write_heard(connection: sqlite3.Connection, heard: Heard) -> None:
     """Add what a batch heard."""
-    connection.executemany(
-        "insert into heard values (?, ?, ?, ?) on conflict do update set events = events + excluded.events",
-        [(*source, events) for source, events in heard.items()],
-    )
+    integrity.add(connection, "heard", [(*source, events) for source, events in heard.items()])
 
 
 def heard_in(connection: sqlite3.Connection) -> Heard:

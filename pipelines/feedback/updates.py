@@ -103,6 +103,7 @@ class Known:
         next_offset: Of the record that is expected next.
         seen: Event ids by fingerprint.
         shown: Impressions by query fingerprint.
+        stored: Queries whose impression the state holds.
         waiting: Feedback without impression by query fingerprint, in the order of its offsets.
         lives: Sessions by id.
         names: Those that the batch mentions.
@@ -113,6 +114,7 @@ class Known:
     names: Names
     seen: dict[bytes, Moment] = field(default_factory=dict)
     shown: dict[bytes, Shown] = field(default_factory=dict)
+    stored: set[bytes] = field(default_factory=set)
     waiting: dict[bytes, list[Waiting]] = field(default_factory=dict)
     lives: dict[str, Life] = field(default_factory=dict)
 
@@ -126,12 +128,14 @@ class Change:
         holes: Offsets that the log skipped: transaction markers, compaction, or records lost by a broker.
         unjoined: Feedback that was waiting and turned out to answer nothing.
         joined: Offsets of feedback that waits no longer.
+        stored: Queries whose impression the state holds before the batch.
     """
 
     clock_ms: int
     next_offset: int
     sessions: Sessions
     names: Names
+    stored: set[bytes] = field(default_factory=set)
     heard: Heard = field(default_factory=Counter)
     consumed: int = 0
     holes: int = 0
@@ -167,8 +171,9 @@ class _Batch:
 
     def __init__(self, known: Known, rules: FeedbackSettings, bins: Bins) -> None:
         self.known = known
-        self.change = Change(known.clock_ms, known.next_offset, Sessions(rules, known.lives), known.names)
-        self._sessions = self.change.sessions
+        sessions = Sessions(rules, known.lives)
+        self.change = Change(known.clock_ms, known.next_offset, sessions, known.names, known.stored)
+        self._sessions = sessions
         self._rules = rules
         self._limits = rules.limits
         self._bins = bins

@@ -65,14 +65,21 @@ def trigger(shares: Sequence[float | None]) -> list[float]:
     return [0.0 if share is None else _share(share) for share in shares]
 
 
-def late_interaction(matches: Sequence[float]) -> list[float]:
-    """Match of the query's tokens among the candidates looked at again: (m − min) / (max − min), 1 where all are alike.
+def late_interaction(matches: Sequence[float], span: float) -> list[float]:
+    """How near each match of the query's tokens comes to the best one: 1 − (best − match) / span, at least 0.
+
+    Small differences stay small: among candidates that match alike, none is the worst.
+
+    Args:
+        matches: Of the candidates looked at again, mean cosines.
+        span: Difference to the best match that leaves nothing.
 
     Examples:
-        >>> late_interaction([0.75, 0.25, 0.5])
+        >>> late_interaction([0.75, 0.25, 0.5], span=0.5)
         [1.0, 0.0, 0.5]
     """
-    return vector(matches)
+    best = max(matches, default=0.0)
+    return [_share(1.0 - (best - match) / span) for match in matches]
 
 
 def freshness(believed: float) -> float:

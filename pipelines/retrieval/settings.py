@@ -74,6 +74,7 @@ class RerankSettings(BaseModel):
 
     depth: Count
     late_interaction: bool
+    span: Positive
 
 
 class RetrievalSettings(BaseModel):

@@ -10,7 +10,8 @@ import pyarrow as pa
 from pipelines.domain.ranking import Answer, RankedResult
 
 
-def _schema(fields: Sequence[tuple[str, Any]]) -> pa.Schema:
+def table_schema(fields: Sequence[tuple[str, Any]]) -> pa.Schema:
+    """A schema of columns by name and type."""
     return pa.schema([pa.field(name, kind) for name, kind in fields])
 
 
@@ -43,7 +44,7 @@ _RESULT = pa.struct(
     ]
 )
 
-QUERIES = _schema(
+QUERIES = table_schema(
     [
         ("asked_at", _WHEN),
         ("query_id", pa.string()),
@@ -71,7 +72,7 @@ QUERIES = _schema(
 )
 """One row per logged query. `seed` is what an exploring query's weights were drawn from, None for others."""
 
-OUTCOMES = _schema(
+OUTCOMES = table_schema(
     [
         ("said_at", _WHEN),
         ("event_id", pa.string()),
