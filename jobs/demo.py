@@ -34,6 +34,7 @@ from pipelines.domain.ids import ContentHash, QueryId, SessionId, content_hash
 from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.compare import compare
 from pipelines.evaluation.metrics import PerQuery, measure
+from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.evaluation.runs import Run
 from pipelines.evaluation.simulation import react
 from pipelines.feedback.producer import FeedbackProducer
@@ -120,11 +121,12 @@ def _learn(
         BackgroundUpdaters(settings) as updaters,
         opened(settings) as searcher,
         _producer(settings) as producer,
+        QueryLog(Path(settings.storage.root), settings.query_log) as log,
     ):
         asked[report.BEFORE] = _ask(searcher, held_out, settings, report.BEFORE)
         before = report.weights_of(searcher)
         report.step("Simulated users ask, read, open and judge; feedback travels through Kafka to the updaters")
-        _teach(settings, searcher, producer, lessons)
+        _teach(settings, searcher, producer, log, lessons)
         standings = updaters.caught_up()
         searcher.refresh()
         report.weights(before, report.weights_of(searcher))
@@ -146,7 +148,11 @@ def _producer(settings: Settings) -> Iterator[FeedbackProducer]:
 
 
 def _teach(
-    settings: Settings, searcher: Searcher, producer: FeedbackProducer, lessons: Sequence[SyntheticQuestion]
+    settings: Settings,
+    searcher: Searcher,
+    producer: FeedbackProducer,
+    log: QueryLog,
+    lessons: Sequence[SyntheticQuestion],
 ) -> None:
     batches = [lessons[start : start + _BATCH] for start in range(0, len(lessons), _BATCH)]
     for number, batch in enumerate(track(batches, "  asking", console=_job.stderr, transient=True)):
@@ -155,6 +161,7 @@ def _teach(
         asked = [_query(question, 10, session, f"user-{number}") for question in batch]
         for question, answer in zip(batch, searcher.search_many(asked), strict=True):
             producer.impression(answer)
+            log.emit(answer)
             _react(settings, producer, answer, question)
         producer.session(session, "complete", principal=f"user-{number}")
         producer.flush()

@@ -4,7 +4,8 @@
     python -m jobs.search --queries FILE --store DIR --json
 
 A file of queries holds one a line: its text, or a JSON object with `_id` and `text`. With `--bootstrap` what was shown
-goes to the feedback topic, so that feedback can be given on the query id that is printed.
+goes to the feedback topic, so that feedback can be given on the query id that is printed. Answers are kept in the query
+log (`weft queries list`), unless `--set query_log.enabled=false`.
 Exit codes: 0 answered, 1 with a reason (nothing published, damaged store, no broker), 2 usage.
 """
 
@@ -29,12 +30,13 @@ from pipelines.domain.errors import NothingPublishedError, SourceError
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import ANY, Answer, Channel, Query, RankedResult
 from pipelines.embedding.encoder import load_encoder
+from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.feedback.producer import FeedbackProducer
 from pipelines.retrieval.live import CatalogSource
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
 from pipelines.retrieval.snippet import snippet
-from pipelines.retrieval.trace import answer_as_json, explained
+from pipelines.retrieval.trace import answer_as_json, context_lines, explained, understanding_line
 from pipelines.runtime.clock import system_clock
 from pipelines.settings import Settings
 
@@ -45,7 +47,9 @@ def search(
     assignments: _job.Assignments = [],
     store: _job.Store = None,
     queries: Annotated[Path | None, typer.Option("--queries", help="File of queries, one a line.")] = None,
-    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="Results per query.")] = 10,
+    k: Annotated[
+        int | None, typer.Option("-k", min=1, max=1000, help="Results; default what a query is worth.")
+    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show what every score is made of.")] = False,
     fusion: Annotated[FusionMode | None, typer.Option("--fusion", help="Default retrieval.fusion.")] = None,
     channels: Annotated[str | None, typer.Option("--channels", help="Such as lexical,dense.")] = None,
@@ -54,6 +58,7 @@ def search(
     model: Annotated[str, typer.Option("--model", help="Whose learned weights rank.")] = ANY,
     agent: Annotated[str, typer.Option("--agent", help="Whose learned weights rank.")] = ANY,
     explore: Annotated[bool, typer.Option("--explore", help="Draw the weights from what is believed.")] = False,
+    context: Annotated[bool, typer.Option("--context", help="Add what surrounds each result.")] = False,
     bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker that is told what was shown.")] = None,
     as_json: _job.AsJson = False,
 ) -> None:
@@ -62,12 +67,25 @@ def search(
         raise typer.BadParameter("give either a QUERY or --queries FILE")
     chosen = [*assignments, *_chosen(fusion, channels, unit)]
     settings = _job.settings_of(conf, [*chosen, *_broker(bootstrap)], store)
+    most = max(settings.retrieval.understanding.router.limits.values())
     asked = [
-        Query(text=text, query_id=query_id, k=k, domain=domain, model=model, agent=agent, explore=explore)
+        Query(
+            text=text,
+            query_id=query_id,
+            k=k or most,
+            adaptive=k is None,
+            domain=domain,
+            model=model,
+            agent=agent,
+            explore=explore,
+            context=context,
+        )
         for query_id, text in ([(_new_id(), query)] if query is not None else _read(queries))
     ]
-    with opened(settings) as searcher:
+    with opened(settings) as searcher, QueryLog(Path(settings.storage.root), settings.query_log) as log:
         answers = searcher.search_many(asked)
+        for answer in answers:
+            log.emit(answer)
     if bootstrap is not None:
         _tell(answers, settings)
     if not as_json:
@@ -100,6 +118,8 @@ def show(answer: Answer, settings: RetrievalSettings, *, explain: bool) -> None:
     """Print an answer for people."""
     out = _job.stdout
     out.print(f"[bold]{escape(answer.query.text)}[/]")
+    if answer.understanding is not None:
+        out.print(f"[dim]{escape(understanding_line(answer.understanding))}[/]", highlight=False)
     for channel, reason in answer.failed_channels.items():
         _job.stderr.print(f"[yellow]without {channel}: {escape(reason)}[/]")
     if answer.truncated:
@@ -128,6 +148,8 @@ def _show_result(result: RankedResult, query: str, length: int, *, explain: bool
     out.print(shown, style="dim", highlight=False, soft_wrap=False)
     for uri in result.uris[1:]:
         out.print(f"     [dim]also {escape(uri)}[/]", highlight=False)
+    if result.context is not None:
+        out.print(Padding(escape(context_lines(result.context)), (0, 0, 0, 5)), style="dim", highlight=False)
     if explain:
         out.print(Padding(explained(result), (0, 0, 1, 5)), soft_wrap=False)
 

@@ -17,6 +17,7 @@ from pipelines.chunking.settings import ChunkingSettings
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.errors import ConfigurationError
 from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.evaluation.queries.settings import QueryLogSettings
 from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.evaluation.simulation import SimulationSettings
 from pipelines.extraction.settings import ExtractionSettings
@@ -59,6 +60,7 @@ class Settings(BaseModel):
     tracking: TrackingSettings
     simulation: SimulationSettings
     evaluation: EvaluationSettings
+    query_log: QueryLogSettings
     consolidation: ConsolidationSettings
     extraction: ExtractionSettings
 

@@ -21,7 +21,9 @@ SCHEMA_VERSION = 2
 Identifier = Annotated[str, Meta(min_length=1, max_length=128)]
 Name = Annotated[str, Meta(min_length=1, max_length=64)]
 Text = Annotated[str, Meta(min_length=1, max_length=65_536)]
-Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", max_length=64)]  # `$` alone lets a line end through
+HEXADECIMAL = "^[0-9a-f]{64}$"  # `$` alone lets a line end through: lengths are checked beside it
+# A pattern is matched in Python at more than all the rest of an event costs: the codec checks many hashes at once.
+Hash = Annotated[str, Meta(min_length=64, max_length=64, extra_json_schema={"pattern": HEXADECIMAL})]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Satisfaction = Annotated[float, Meta(ge=-1.0, le=1.0)]
 Rank = Annotated[int, Meta(ge=1, le=10_000)]
@@ -30,7 +32,7 @@ Hours = Annotated[float, Meta(ge=0.0, le=10_000_000.0)]  # a thousand years: wha
 Contents = Annotated[tuple[Hash, ...], Meta(min_length=1, max_length=200)]
 
 
-class Event(Struct, kw_only=True, frozen=True, tag_field="type", rename=None):
+class Event(Struct, kw_only=True, frozen=True, gc=False, tag_field="type", rename=None):
     """What every event carries.
 
     Attributes:
@@ -49,7 +51,7 @@ class Event(Struct, kw_only=True, frozen=True, tag_field="type", rename=None):
     tenant: Name | None = None
 
 
-class ShownResult(Struct, kw_only=True, frozen=True):
+class ShownResult(Struct, kw_only=True, frozen=True, gc=False):
     """One result as it was shown.
 
     Attributes:
@@ -74,7 +76,7 @@ class ShownResult(Struct, kw_only=True, frozen=True):
     made: MadeBy | None = None
 
 
-class Attribution(Struct, kw_only=True, frozen=True):
+class Attribution(Struct, kw_only=True, frozen=True, gc=False):
     """How much of a response rests on each result it was given, by whoever held both texts (FBK-9).
 
     Attributes:
@@ -86,7 +88,7 @@ class Attribution(Struct, kw_only=True, frozen=True):
     shares: Annotated[dict[Hash, Share], Meta(max_length=200)]
 
 
-class Impression(Event, kw_only=True, frozen=True, tag="impression"):
+class Impression(Event, kw_only=True, frozen=True, gc=False, tag="impression"):
     """What was shown for one query; emitted by the search service itself."""
 
     query_id: Identifier
@@ -95,21 +97,21 @@ class Impression(Event, kw_only=True, frozen=True, tag="impression"):
     results: Annotated[list[ShownResult], Meta(max_length=200)]
 
 
-class Retrieval(Event, kw_only=True, frozen=True, tag="retrieval"):
+class Retrieval(Event, kw_only=True, frozen=True, gc=False, tag="retrieval"):
     """Results that were retrieved, and left out of the context."""
 
     query_id: Identifier
     content_hashes: Contents
 
 
-class Inclusion(Event, kw_only=True, frozen=True, tag="inclusion"):
+class Inclusion(Event, kw_only=True, frozen=True, gc=False, tag="inclusion"):
     """Results that were put into the context."""
 
     query_id: Identifier
     content_hashes: Contents
 
 
-class Reference(Event, kw_only=True, frozen=True, tag="reference"):
+class Reference(Event, kw_only=True, frozen=True, gc=False, tag="reference"):
     """The answer made use of results: of those it names, or of those that its text is found to rest on.
 
     Attributes:
@@ -128,7 +130,7 @@ class Reference(Event, kw_only=True, frozen=True, tag="reference"):
             raise ValueError("expected `content_hashes`, `response` or `attribution`, found none of them")
 
 
-class Success(Event, kw_only=True, frozen=True, tag="success"):
+class Success(Event, kw_only=True, frozen=True, gc=False, tag="success"):
     """The answer served its purpose: nobody had to ask again.
 
     Attributes:
@@ -141,7 +143,7 @@ class Success(Event, kw_only=True, frozen=True, tag="success"):
     attribution: Attribution | None = None
 
 
-class Explicit(Event, kw_only=True, frozen=True, tag="explicit"):
+class Explicit(Event, kw_only=True, frozen=True, gc=False, tag="explicit"):
     """A verdict: thumbs up (1) to thumbs down (−1), on one result, or on the answer as a whole.
 
     Attributes:
@@ -154,7 +156,7 @@ class Explicit(Event, kw_only=True, frozen=True, tag="explicit"):
     attribution: Attribution | None = None
 
 
-class Selection(Event, kw_only=True, frozen=True, tag="selection"):
+class Selection(Event, kw_only=True, frozen=True, gc=False, tag="selection"):
     """A result was opened or chosen."""
 
     query_id: Identifier
@@ -162,7 +164,7 @@ class Selection(Event, kw_only=True, frozen=True, tag="selection"):
     rank: Rank
 
 
-class Review(Event, kw_only=True, frozen=True, tag="review"):
+class Review(Event, kw_only=True, frozen=True, gc=False, tag="review"):
     """What came of a decision that was made with some confidence: evidence about thresholds (LRN-7)."""
 
     domain: Domain
@@ -170,7 +172,7 @@ class Review(Event, kw_only=True, frozen=True, tag="review"):
     good: bool
 
 
-class Accuracy(Event, kw_only=True, frozen=True, tag="accuracy"):
+class Accuracy(Event, kw_only=True, frozen=True, gc=False, tag="accuracy"):
     """Whether a content, or what its domain holds, was still accurate at an age: evidence about decay (LRN-6).
 
     Attributes:
@@ -184,7 +186,7 @@ class Accuracy(Event, kw_only=True, frozen=True, tag="accuracy"):
     content_hash: Hash | None = None
 
 
-class ModelQuality(Event, kw_only=True, frozen=True, tag="model_quality"):
+class ModelQuality(Event, kw_only=True, frozen=True, gc=False, tag="model_quality"):
     """How good a model was at one turn of a conversation (LRN-8)."""
 
     model: Name
@@ -192,7 +194,7 @@ class ModelQuality(Event, kw_only=True, frozen=True, tag="model_quality"):
     quality: Share
 
 
-class Trust(Event, kw_only=True, frozen=True, tag="trust"):
+class Trust(Event, kw_only=True, frozen=True, gc=False, tag="trust"):
     """Whether a source of some type held when it was verified, for the model that used it (LRN-10).
 
     Attributes:
@@ -203,14 +205,14 @@ class Trust(Event, kw_only=True, frozen=True, tag="trust"):
     verified: bool
 
 
-class LessonOutcome(Event, kw_only=True, frozen=True, tag="lesson_outcome"):
+class LessonOutcome(Event, kw_only=True, frozen=True, gc=False, tag="lesson_outcome"):
     """What came of following a lesson, or what was said about it (LRN-4)."""
 
     lesson_id: Name
     outcome: Literal["success", "failure", "confirmation", "contradiction"]
 
 
-class SessionPhase(Event, kw_only=True, frozen=True, tag="session"):
+class SessionPhase(Event, kw_only=True, frozen=True, gc=False, tag="session"):
     """The session's lifecycle moved on."""
 
     phase: Literal["start", "suspend", "resume", "complete", "abandon", "unlearn"]

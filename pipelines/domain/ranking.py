@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from pipelines.domain.context import Context
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, SessionId
+from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.sizing import MadeBy
+from pipelines.domain.understanding import Understanding
 
 ANY = "*"
 """The name of an unspecified model, agent or intent."""
@@ -66,6 +69,10 @@ class Query:
         domain: Whose weights rank the answer; None takes the weights of each candidate's own domain.
         explore: Draw the weights from their posterior (Thompson) instead of taking the mean; seeded by `query_id`.
         filters: Metadata that a document must have, value by name (RET-4).
+        adaptive: The router decides over channels and over the number of results, which is then at most `k` (RET-2).
+        across_domains: An agent that has a home domain asks for all of them (RET-5).
+        memory: What the session remembers of its earlier queries; an answer holds what to remember after it.
+        context: Results shall come with what surrounds them (RET-16).
     """
 
     text: str
@@ -79,6 +86,10 @@ class Query:
     principal: str = ""
     explore: bool = False
     filters: Mapping[str, str] = field(default_factory=dict)
+    adaptive: bool = False
+    across_domains: bool = False
+    memory: SessionMemory | None = None
+    context: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +152,7 @@ class RankedResult:
         propensity: Probability of showing it at this rank: 1 unless the query explores.
         examination: Probability that its rank is looked at, by the live beliefs (FBK-10).
         made: Its size and the learned sizes behind it; None where no learned size decided over it.
+        context: It and what surrounds it, where the query asked for that.
     """
 
     rank: int
@@ -163,6 +175,7 @@ class RankedResult:
     propensity: float = 1.0
     examination: float = 1.0
     made: MadeBy | None = None
+    context: Context | None = None
 
     @property
     def score(self) -> float:
@@ -179,6 +192,8 @@ class Answer:
         heads: The best contents of each channel with its scores, best first: what the query log keeps of it.
         failed_channels: Channels and rerankers left out, with the reason.
         timings_ms: Milliseconds by stage.
+        understanding: How the query was read, and what that changed.
+        memory: What its session remembers after it; None where the query brought no memory along.
     """
 
     query: Query
@@ -190,3 +205,5 @@ class Answer:
     heads: Mapping[Channel, tuple[tuple[ContentHash, float], ...]] = field(default_factory=dict)
     failed_channels: Mapping[str, str] = field(default_factory=dict)
     timings_ms: Mapping[str, float] = field(default_factory=dict)
+    understanding: Understanding | None = None
+    memory: SessionMemory | None = None

@@ -16,12 +16,27 @@ Unknown fields are ignored, so that producers may be newer than weft.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from types import MappingProxyType
 from typing import Any, Never, get_args
 
 import msgspec
 
 from pipelines.domain.errors import InvalidEventError
-from pipelines.domain.events import SCHEMA_VERSION, AnyEvent
+from pipelines.domain.events import (
+    SCHEMA_VERSION,
+    Accuracy,
+    AnyEvent,
+    Attribution,
+    Explicit,
+    Impression,
+    Inclusion,
+    Reference,
+    Retrieval,
+    Selection,
+    Success,
+)
 
 KNOWN_SCHEMAS = frozenset(range(1, SCHEMA_VERSION + 1))
 EVENT_TYPES: dict[str, type[AnyEvent]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyEvent)}
@@ -39,6 +54,9 @@ _SAID_IN_CODE = {
 _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 _encoder = msgspec.json.Encoder()
 
+Decoded = AnyEvent | InvalidEventError
+"""What a record holds, or why it holds nothing."""
+
 
 def decode(value: bytes | None, *, max_bytes: int) -> AnyEvent:
     """The event in a record's value.
@@ -55,17 +73,24 @@ def decode(value: bytes | None, *, max_bytes: int) -> AnyEvent:
         ...        b' "phase": "start", "colour": "blue"}', max_bytes=500).phase
         'start'
     """
-    if value is None:
-        raise InvalidEventError("tombstone", "expected an event, found a record without value")
-    if len(value) > max_bytes:
-        raise InvalidEventError("oversized", f"expected at most {max_bytes} bytes, found {len(value)}")
-    try:
-        event = _decoder.decode(value)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise _explained(value, error) from error
-    if event.schema not in KNOWN_SCHEMAS:
-        raise _unknown_schema(event.schema)
-    return event
+    (found,) = decode_all([value], max_bytes=max_bytes)
+    if isinstance(found, InvalidEventError):
+        raise found
+    return found
+
+
+def decode_all(values: Sequence[bytes | None], *, max_bytes: int) -> list[Decoded]:
+    """What each of many values holds, as `decode` says it."""
+    found: list[Decoded] = []
+    for value in values:
+        try:
+            found.append(_parsed(value, max_bytes))
+        except InvalidEventError as error:
+            # Without the traceback, whose frames hold this list, nothing here refers to itself.
+            found.append(error.with_traceback(None))
+    if _is_hexadecimal(chain.from_iterable(map(_hashes_in, found))):
+        return found
+    return [each if _is_hexadecimal(_hashes_in(each)) else _not_hexadecimal() for each in found]
 
 
 def encode(event: AnyEvent) -> bytes:
@@ -76,7 +101,7 @@ def encode(event: AnyEvent) -> bytes:
     """
     try:
         data = _encoder.encode(event)
-        _decoder.decode(data)
+        decode(data, max_bytes=len(data))
     except (msgspec.MsgspecError, UnicodeEncodeError) as error:
         raise InvalidEventError("invalid", str(error)) from error
     return data
@@ -93,6 +118,57 @@ def json_schema() -> dict[str, Any]:
         "description": "One event of the feedback topic; the record's key is `session_id` in UTF-8.",
         **schema,
     }
+
+
+def _parsed(value: bytes | None, max_bytes: int) -> AnyEvent:
+    """The event in a value, but for its hashes, which may be any 64 characters."""
+    if value is None:
+        raise InvalidEventError("tombstone", "expected an event, found a record without value")
+    if len(value) > max_bytes:
+        raise InvalidEventError("oversized", f"expected at most {max_bytes} bytes, found {len(value)}")
+    try:
+        event = _decoder.decode(value)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise _explained(value, error) from error
+    if event.schema not in KNOWN_SCHEMAS:
+        raise _unknown_schema(event.schema)
+    return event
+
+
+def _hashes_in(found: Decoded) -> Iterable[str]:
+    """Everything in an event that is a hash."""
+    hashes = _HASHES.get(type(found))
+    return hashes(found) if hashes else ()
+
+
+def _shares_in(attribution: Attribution | None) -> Iterable[str]:
+    return () if attribution is None else attribution.shares
+
+
+def _one(content_hash: str | None) -> Iterable[str]:
+    return () if content_hash is None else (content_hash,)
+
+
+_HASHES: Mapping[type, Callable[[Any], Iterable[str]]] = MappingProxyType(
+    {
+        Impression: lambda event: [event.query_hash, *[result.content_hash for result in event.results]],
+        Retrieval: lambda event: event.content_hashes,
+        Inclusion: lambda event: event.content_hashes,
+        Reference: lambda event: (*(event.content_hashes or ()), *_shares_in(event.attribution)),
+        Success: lambda event: _shares_in(event.attribution),
+        Explicit: lambda event: (*_one(event.content_hash), *_shares_in(event.attribution)),
+        Selection: lambda event: (event.content_hash,),
+        Accuracy: lambda event: _one(event.content_hash),
+    }
+)
+
+
+def _is_hexadecimal(hashes: Iterable[str]) -> bool:
+    return not "".join(hashes).encode().translate(None, b"0123456789abcdef")
+
+
+def _not_hexadecimal() -> InvalidEventError:
+    return InvalidEventError("invalid", "expected hashes of 64 hexadecimal digits in lower case")
 
 
 def _explained(value: bytes, error: Exception) -> InvalidEventError:

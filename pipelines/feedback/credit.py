@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -23,8 +23,10 @@ from pipelines.domain.events import (
 )
 from pipelines.feedback.attribution import Method
 from pipelines.feedback.settings import CreditSettings, FeedbackSettings
+from pipelines.learning.evidence import MICRO
 from pipelines.learning.looks import Page
-from pipelines.learning.observations import INCLUSION, REFERENCE, RETRIEVAL, Leaf, Tally
+from pipelines.learning.parameters import INCLUSION, REFERENCE, RETRIEVAL
+from pipelines.learning.tallies import Tally, Under
 
 
 class Credit(Struct, frozen=True, gc=False):
@@ -69,9 +71,20 @@ def credits_of(
     return _RULES[type(feedback)](feedback, impression, rules)
 
 
+def under(impression: Impression, *, bins: int, principal: str = "") -> Under:
+    """What feedback on an impression is kept under.
+
+    Args:
+        impression: What it answers.
+        bins: Of the score.
+        principal: Fingerprint of who stands behind it, under which uses of contents are kept.
+    """
+    return Under(impression.model, impression.agent, impression.intent, principal, bins)
+
+
 def tally_credits(
     tally: Tally,
-    found: Sequence[Credit],
+    found: Iterable[Credit],
     impression: Impression,
     *,
     day: int,
@@ -90,32 +103,34 @@ def tally_credits(
         principal: Fingerprint of who stands behind it, under which uses of contents are kept.
         surplus: Whether that one's allowance of the day is used up, so that no parameter moves.
     """
-    model, agent, intent = impression.model, impression.agent, impression.intent
+    note_credits(tally, found, under(impression, bins=bins, principal=principal), day=day, surplus=surplus)
+
+
+def note_credits(tally: Tally, found: Iterable[Credit], where: Under, *, day: int, surplus: bool) -> None:
+    """What `tally_credits` does, for who knows what they are kept under."""
     for credit in found:
-        result, good = credit.result, credit.good
         # Ranges were checked when the events were decoded.
-        leaf = Leaf(day, result.domain.value, model, agent, intent, good, bins, surplus)
-        tally.note(
-            leaf,
-            result.signals,
-            score=result.score,
-            weight=credit.weight,
-            content_hash=result.content_hash,
-            made=result.made,
-            principal=principal,
-        )
+        tally.note(credit.result, where, day=day, good=credit.good, weight=credit.weight, surplus=surplus)
         if credit.use:
-            tally.note_use(day, result.content_hash, credit.use, credit.used, principal)
+            tally.note_use(day, credit.result.content_hash, credit.use, credit.used, where.principal)
+
+
+def drawn_by(found: Iterable[Credit]) -> int:
+    """How much of its principal's allowance a piece of feedback takes, in micro-units."""
+    micro = 0
+    for credit in found:
+        micro += round(credit.weight * MICRO)
+    return micro
 
 
 def tally_shown(tally: Tally, impression: Impression, rules: CreditSettings, *, day: int) -> None:
     """Count what was shown where: the ground that clicks are counted on (FBK-10)."""
-    tally.looks.show(_page(impression, rules, day), impression.results)
+    tally.show(_page(impression, rules, day), impression.results)
 
 
 def tally_click(tally: Tally, selection: Selection, impression: Impression, rules: CreditSettings, *, day: int) -> None:
     """Count a click that its impression knows nothing of yet."""
-    tally.looks.click(_page(impression, rules, day), _shown(selection.content_hash, impression))
+    tally.click(_page(impression, rules, day), _shown(selection.content_hash, impression))
 
 
 def _page(impression: Impression, rules: CreditSettings, day: int) -> Page:

@@ -5,21 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
-from typing import Any
+from collections.abc import Iterable
 
 import msgspec
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import Feedback, Impression
+from pipelines.feedback import integrity
+from pipelines.feedback.arrivals import Arrivals
+from pipelines.feedback.lookup import matching
 from pipelines.feedback.names import Names, read_names, write_names
-from pipelines.feedback.overlays import add_evidence, forget_sessions, life_of, select_lives, write_sessions
+from pipelines.feedback.overlays import forget_sessions, life_of, select_lives, write_sessions
 from pipelines.feedback.seen import SeenIndex, read_seen, write_seen
 from pipelines.feedback.settings import MS, FeedbackSettings
 from pipelines.feedback.sources import write_heard
 from pipelines.feedback.updates import (
-    Arrival,
     Change,
     DeadLetter,
     Fate,
@@ -30,33 +30,32 @@ from pipelines.feedback.updates import (
 )
 from pipelines.learning.evidence import Evidence, EvidenceKey, UsageKey, day_of
 
-_VARIABLES = 30_000  # SQLite takes 32,766 in one statement
+_AT_ONCE = 10_000  # keys in one statement; SQLite takes 32,766
 
 _encoder = msgspec.json.Encoder()
 _impressions = msgspec.json.Decoder(Impression)
 _feedback: msgspec.json.Decoder[Feedback] = msgspec.json.Decoder(Feedback)
 
 
-def known_to(
-    connection: sqlite3.Connection, seen: SeenIndex, arrivals: Sequence[Arrival], rules: FeedbackSettings
-) -> Known:
+def known_to(connection: sqlite3.Connection, seen: SeenIndex, arrivals: Arrivals, rules: FeedbackSettings) -> Known:
     """The part of the state that the events of a batch mention."""
     clock_ms, next_offset = connection.execute("select clock_ms, next_offset from progress").fetchone()
     known = Known(clock_ms, next_offset, Names(rules.limits))
-    ids = {arrival.fingerprint for arrival in arrivals if arrival.fingerprint}
-    queries = {arrival.query for arrival in arrivals if arrival.query}
+    ids = [fingerprint for fingerprint in arrivals.fingerprints if fingerprint]
+    queries = set(filter(None, arrivals.queries))
     # Of one id that was applied again after its time, the last counts.
-    for fingerprint, offset, at_ms in read_seen(connection, seen.offsets(list(ids))):
+    for fingerprint, offset, at_ms in read_seen(connection, seen.offsets(ids)):
         known.seen[fingerprint] = Moment(offset, at_ms)
     shown = "select query, offset, at_ms, impression, chosen from shown where query in"
-    for query, offset, at_ms, impression, chosen in _matching(connection, shown, queries):
+    for query, offset, at_ms, impression, chosen in matching(connection, shown, queries):
+        known.stored.add(query)
         known.shown[query] = Shown(Moment(offset, at_ms), _impressions.decode(impression), tuple(json.loads(chosen)))
     waiting = "select query, offset, at_ms, feedback from waiting where query in"
-    for query, offset, at_ms, feedback in sorted(_matching(connection, waiting, queries)):
+    for query, offset, at_ms, feedback in sorted(matching(connection, waiting, queries)):
         known.waiting.setdefault(query, []).append(Waiting(Moment(offset, at_ms), _feedback.decode(feedback)))
-    events = [event for arrival in arrivals if not isinstance(event := arrival.event, InvalidEventError)]
+    events = [event for event in arrivals.events if not isinstance(event, InvalidEventError)]
     sessions = {event.session_id for event in events}
-    for row in _matching(connection, select_lives("where session in"), sessions):
+    for row in matching(connection, select_lives("where session in"), sessions):
         life = life_of(row)
         known.lives[life.session] = life
     principals = {event.principal for event in events} | {shown.impression.principal for shown in known.shown.values()}
@@ -66,15 +65,11 @@ def known_to(
 
 def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSettings) -> None:
     """Everything a batch changed; the tables then hold what the next batch may need, and no more."""
-    add_evidence(connection, change.tally.freeze())
     write_sessions(connection, change.sessions)
     write_names(connection, change.names, oldest_day=day_of((change.clock_ms - rules.time.window_ms) / MS))
     write_seen(connection, change.seen)
     write_heard(connection, change.heard)
-    connection.executemany(
-        "insert or replace into shown (offset, query, at_ms, impression, chosen) values (?, ?, ?, ?, ?)",
-        [(*_shown_row(query, shown),) for query, shown in change.shown.items()],
-    )
+    _write_shown(connection, change)
     connection.executemany("delete from waiting where offset = ?", [(offset,) for offset in change.joined])
     connection.executemany(
         "insert into waiting (offset, query, at_ms, feedback) values (?, ?, ?, ?)",
@@ -102,15 +97,17 @@ def evidence_in(connection: sqlite3.Connection) -> Evidence:
     )
 
 
-def _matching(connection: sqlite3.Connection, select: str, keys: Iterable[bytes | int | str]) -> Iterator[Any]:
-    rest = iter(keys)
-    while some := list(islice(rest, _VARIABLES)):
-        yield from connection.execute(f"{select} ({','.join('?' * len(some))})", some)
+def _write_shown(connection: sqlite3.Connection, change: Change) -> None:
+    before = list(change.stored & change.shown.keys())
+    for place in range(0, len(before), _AT_ONCE):
+        some = before[place : place + _AT_ONCE]
+        integrity.delete(connection, "shown", f"query in ({', '.join('?' * len(some))})", some)
+    integrity.insert(connection, "shown", [_shown_row(query, shown) for query, shown in change.shown.items()])
 
 
 def _shown_row(query: bytes, shown: Shown) -> tuple[int, bytes, int, bytes, str]:
-    moment, impression, chosen = shown
-    return moment.offset, query, moment.at_ms, _encoder.encode(impression), json.dumps(chosen)
+    offset, at_ms = shown.moment
+    return offset, query, at_ms, _encoder.encode(shown.impression), json.dumps(shown.chosen)
 
 
 def _write_dead_letters(
@@ -179,4 +176,6 @@ def _forget_before(
         live = f"select offset from {table} where at_ms >= ? order by offset limit 1"  # noqa: S608 - a name of ours
         found = connection.execute(live, (horizon,)).fetchone()
         oldest = max(oldest, found[0] if found else change.next_offset)
+    if table == "shown":
+        return integrity.delete(connection, table, "offset < ?", (oldest,))
     return connection.execute(f"delete from {table} where offset < ?", (oldest,)).rowcount  # noqa: S608

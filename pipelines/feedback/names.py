@@ -21,6 +21,8 @@ from msgspec import structs
 
 from pipelines.domain.events import AnyEvent, Impression, LessonOutcome, Report, Trust
 from pipelines.domain.ranking import ANY
+from pipelines.feedback import integrity
+from pipelines.feedback.lookup import matching
 from pipelines.feedback.settings import LimitSettings
 
 OVERFLOW = "overflow"
@@ -62,18 +64,18 @@ class Names:
         limits: How many of each kind are told apart.
         counts: How many are told apart so far, by kind.
         known: Those mentioned that are told apart already.
-        drawn: Micro-units by principal's fingerprint and day, of those mentioned.
+        drawn: Micro-units by day and principal's fingerprint, of those mentioned.
         new: To be told apart from now on, in order.
-        changed: What the batch leaves drawn.
+        more: What the batch itself drew.
         overflowed: Events whose name of a kind was one too many.
     """
 
     limits: LimitSettings
     counts: dict[Kind, int] = field(default_factory=dict)
     known: set[tuple[Kind, str]] = field(default_factory=set)
-    drawn: dict[tuple[str, int], int] = field(default_factory=dict)
+    drawn: dict[tuple[int, str], int] = field(default_factory=dict)
     new: list[tuple[Kind, int, str]] = field(default_factory=list)
-    changed: dict[tuple[str, int], int] = field(default_factory=dict)
+    more: dict[tuple[int, str], int] = field(default_factory=dict)
     overflowed: Counter[Kind] = field(default_factory=Counter)
     _principals: dict[str, str] = field(default_factory=dict)
 
@@ -106,8 +108,10 @@ class Names:
 
     def draw(self, fingerprint: str, day: int, micro: int) -> bool:
         """Draw on a principal's allowance of a day; whether there was any left."""
-        drawn = self.drawn.get((fingerprint, day), 0)
-        self.drawn[fingerprint, day] = self.changed[fingerprint, day] = drawn + micro
+        key = (day, fingerprint)
+        drawn = self.drawn.get(key, 0)
+        self.drawn[key] = drawn + micro
+        self.more[key] = self.more.get(key, 0) + micro
         return drawn < self.limits.daily_micro
 
     def _kept(self, kind: Kind, name: str) -> str:
@@ -129,33 +133,29 @@ def read_names(
     """What a store knows of the names in some events, and of some more principals."""
     names = Names(limits)
     fingerprints = {OVERFLOW, *map(principal_fingerprint, principals)}
-    wanted: set[tuple[Kind, str]] = set()
+    wanted: dict[Kind, set[str]] = {kind: set() for kind in Kind}
     for event in events:
         if isinstance(event, Naming):
-            wanted.update(_names_of(event))
-    wanted |= {(Kind.PRINCIPAL, fingerprint) for fingerprint in fingerprints}
-    for kind in Kind:
+            for kind, name in _names_of(event):
+                wanted[kind].add(name)
+    wanted[Kind.PRINCIPAL] |= fingerprints
+    for kind, some in wanted.items():
         count = connection.execute("select max(number) from names where kind = ?", (kind,)).fetchone()[0]
         names.counts[kind] = count or 0
-    for name in wanted:
-        if connection.execute("select 1 from names where kind = ? and name = ?", name).fetchone():
-            names.known.add(name)
-    days = [day for (day,) in connection.execute("select distinct day from allowances")]
-    for fingerprint, day in ((fingerprint, day) for fingerprint in fingerprints for day in days):
-        statement = "select micro from allowances where day = ? and principal = ?"
-        if row := connection.execute(statement, (day, fingerprint)).fetchone():
-            names.drawn[fingerprint, day] = row[0]
+        known = matching(connection, "select name from names where kind = ? and name in", some, kind)
+        names.known.update((kind, name) for (name,) in known)
+    for (day,) in connection.execute("select distinct day from allowances").fetchall():
+        drawn = "select principal, micro from allowances where day = ? and principal in"
+        for fingerprint, micro in matching(connection, drawn, fingerprints, day):
+            names.drawn[day, fingerprint] = micro
     return names
 
 
 def write_names(connection: sqlite3.Connection, names: Names, *, oldest_day: int) -> None:
     """What a batch changed; allowances of days that no event can fall on any more are forgotten."""
     connection.executemany("insert into names (kind, number, name) values (?, ?, ?)", names.new)
-    connection.executemany(
-        "insert or replace into allowances (day, principal, micro) values (?, ?, ?)",
-        [(day, principal, micro) for (principal, day), micro in names.changed.items()],
-    )
-    connection.execute("delete from allowances where day < ?", (oldest_day,))
+    integrity.add(connection, "allowances", [(*key, micro) for key, micro in names.more.items()])
+    integrity.delete(connection, "allowances", "day < ?", (oldest_day,))
     connection.executemany(
         "insert into overflow values (?, ?) on conflict do update set events = events + excluded.events",
         list(names.overflowed.items()),

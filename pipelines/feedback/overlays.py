@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from pipelines.feedback import integrity
 from pipelines.feedback.sessions import OPEN, Life, Phase, Sessions, Work, silence_ms
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.learning.evidence import Evidence, EvidenceKey, UsageKey
@@ -34,29 +35,26 @@ def select_lives(condition: str) -> str:
 
 def add_evidence(connection: sqlite3.Connection, evidence: Evidence) -> None:
     """Add to what all share."""
-    for (table, fields), rows in zip(_TABLES, _rows_of(evidence), strict=True):
-        places = ", ".join("?" * (len(fields) + 1))
-        connection.executemany(
-            f"insert into {table} ({', '.join(fields)}, micro) values ({places})"  # noqa: S608
-            " on conflict do update set micro = micro + excluded.micro",
-            rows,
-        )
+    for (table, _), rows in zip(_TABLES, _rows_of(evidence), strict=True):
+        integrity.add(connection, table, rows)
 
 
 def write_sessions(connection: sqlite3.Connection, sessions: Sessions) -> None:
-    """Everything a batch did to sessions."""
+    """All evidence of a batch, and everything that it did to sessions."""
     works = [*sessions.forgotten, *sessions.works.values()]
     for work in works:
         _move_stored(connection, work)
-    settled = [(work.life, work.settled_evidence()) for work in works if work.settled]
-    add_evidence(connection, Evidence.sum(evidence for _, evidence in settled))
+    frozen = sessions.tallies.freeze()
+    settled = [(work.life, Evidence.sum(frozen[each.number] for each in work.settled)) for work in works]
+    pending = [(work.life, frozen[work.pending.number]) for work in works if work.pending is not None]
+    add_evidence(connection, Evidence.sum([frozen[sessions.shared.number], *(evidence for _, evidence in settled)]))
     _add_rows(connection, SETTLED, settled)
-    _add_rows(connection, PENDING, [(work.life, work.pending.freeze()) for work in works])
+    _add_rows(connection, PENDING, pending)
     for work in sessions.forgotten:
         _delete(connection, work.life)
     connection.executemany(
         f"insert or replace into sessions ({_LIFE}) values ({', '.join('?' * len(Life._fields))})",  # noqa: S608
-        [work.life for work in sessions.works.values()],
+        sessions.ended(),
     )
 
 
@@ -82,13 +80,7 @@ def forget_sessions(connection: sqlite3.Connection, *, next_offset: int, clock_m
 
 def overlay_in(connection: sqlite3.Connection, life: Life, kind: int) -> Evidence:
     """What a session has pending, or settled."""
-    counts, usage = (
-        connection.execute(
-            f"select {', '.join(fields)}, micro from overlay_{table} where session = ? and settled = ?",  # noqa: S608
-            (life.offset, kind),
-        )
-        for table, fields in _TABLES
-    )
+    counts, usage = (_overlay_rows(connection, life, kind, table, fields) for table, fields in _TABLES)
     return Evidence(
         {EvidenceKey(*key): micro for *key, micro in counts}, {UsageKey(*key): micro for *key, micro in usage}
     )
@@ -205,42 +197,35 @@ def _move_stored(connection: sqlite3.Connection, work: Work) -> None:
 
 def _move_into_shared(connection: sqlite3.Connection, life: Life, kind: int, *, sign: int) -> None:
     for table, fields in _TABLES:
-        names = ", ".join(fields)
-        connection.execute(
-            f"insert into {table} ({names}, micro)"  # noqa: S608
-            f" select {names}, ? * micro from overlay_{table} where session = ? and settled = ?"
-            " on conflict do update set micro = micro + excluded.micro",
-            (sign, life.offset, kind),
-        )
+        rows = [(*key, sign * micro) for *key, micro in _overlay_rows(connection, life, kind, table, fields)]
+        integrity.add(connection, table, rows)
         # Evidence that was never there leaves no row behind.
         if sign < 0:
-            connection.execute(
-                f"delete from {table} where micro = 0 and ({names}) in"  # noqa: S608
-                f" (select {names} from overlay_{table} where session = ? and settled = ?)",
-                (life.offset, kind),
-            )
+            here = " and ".join(f"{name} = ?" for name in fields)
+            gone = f"delete from {table} where {here} and micro = 0"  # noqa: S608 - names of ours
+            connection.executemany(gone, [row[:-1] for row in rows])
 
 
 def _settle_rows(connection: sqlite3.Connection, life: Life) -> None:
     for table, fields in _TABLES:
-        names = ", ".join(fields)
-        connection.execute(
-            f"insert into overlay_{table} (session, settled, {names}, micro)"  # noqa: S608
-            f" select session, {SETTLED}, {names}, micro from overlay_{table} where session = ? and settled = {PENDING}"
-            " on conflict do update set micro = micro + excluded.micro",
-            (life.offset,),
-        )
+        rows = _overlay_rows(connection, life, PENDING, table, fields)
+        integrity.add(connection, f"overlay_{table}", [(life.offset, SETTLED, *row) for row in rows])
+
+
+def _overlay_rows(
+    connection: sqlite3.Connection, life: Life, kind: int, table: str, fields: Sequence[str]
+) -> list[tuple[Any, ...]]:
+    return connection.execute(
+        f"select {', '.join(fields)}, micro from overlay_{table} where session = ? and settled = ?",  # noqa: S608
+        (life.offset, kind),
+    ).fetchall()
 
 
 def _add_rows(connection: sqlite3.Connection, kind: int, overlays: Iterable[tuple[Life, Evidence]]) -> None:
     found = [(life.offset, _rows_of(evidence)) for life, evidence in overlays if not evidence.is_empty]
-    for index, (table, fields) in enumerate(_TABLES):
-        places = ", ".join("?" * (len(fields) + 3))
-        connection.executemany(
-            f"insert into overlay_{table} (session, settled, {', '.join(fields)}, micro) values ({places})"  # noqa: S608
-            " on conflict do update set micro = micro + excluded.micro",
-            [(offset, kind, *row) for offset, rows in found for row in rows[index]],
-        )
+    for index, (table, _) in enumerate(_TABLES):
+        rows = [(offset, kind, *row) for offset, some in found for row in some[index]]
+        integrity.add(connection, f"overlay_{table}", rows)
 
 
 def _rows_of(evidence: Evidence) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
@@ -250,10 +235,7 @@ def _rows_of(evidence: Evidence) -> tuple[list[tuple[Any, ...]], list[tuple[Any,
 
 def _drop_rows(connection: sqlite3.Connection, life: Life, kind: int) -> None:
     for table, _ in _TABLES:
-        connection.execute(
-            f"delete from overlay_{table} where session = ? and settled = ?",  # noqa: S608
-            (life.offset, kind),
-        )
+        integrity.delete(connection, f"overlay_{table}", "session = ? and settled = ?", (life.offset, kind))
 
 
 def _delete(connection: sqlite3.Connection, life: Life) -> None:

@@ -6,13 +6,13 @@ import contextlib
 import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pipelines.domain.errors import BrokerUnavailableError, InvalidEventError
-from pipelines.feedback.codec import decode
+from pipelines.domain.errors import BrokerUnavailableError
+from pipelines.feedback.arrivals import arrived
 from pipelines.feedback.positions import Positions
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.source import FeedbackSource
 from pipelines.feedback.state import PartitionState
-from pipelines.feedback.updates import Arrival, arrived, fold
+from pipelines.feedback.updates import fold
 from pipelines.learning.binning import Bins
 from pipelines.runtime.log import LogFacts, Record
 
@@ -62,7 +62,7 @@ def consume(
 ) -> None:
     """Apply one batch of one partition: all of it, or, when anything fails, nothing."""
     with _collecting_later():
-        arrivals = [_arrived(record, rules.limits.event_bytes) for record in records]
+        arrivals = arrived(records, max_bytes=rules.limits.event_bytes)
         with state.batch(facts, records[0].offset, arrivals) as batch:
             batch.commit(fold(batch.known, arrivals, rules, bins))
 
@@ -77,13 +77,6 @@ def _collecting_later() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
-
-
-def _arrived(record: Record, max_bytes: int) -> Arrival:
-    try:
-        return arrived(record, decode(record.value, max_bytes=max_bytes))
-    except InvalidEventError as error:
-        return arrived(record, error)
 
 
 def _give_back(source: FeedbackSource, partitions: Iterable[int], positions: Positions) -> None:

@@ -17,8 +17,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.learning.evidence import Evidence
-from pipelines.learning.observations import Tally
+from pipelines.learning.tallies import Tallies, Tally
 
 
 class Phase(StrEnum):
@@ -65,12 +64,12 @@ class Work:
     """What a batch does to one session; applied in the order of the attributes.
 
     Attributes:
-        life: The session as the batch leaves it.
+        life: The session as the batch leaves it, but for what was heard since it last turned: see `caught_up`.
         unlearn: Take out of the shared evidence what it had settled before the batch.
         drop: Drop what was pending before the batch.
         settle: Settle what was pending before the batch.
         settled: What the batch itself brought into the shared evidence.
-        pending: What the batch leaves pending.
+        pending: What the batch leaves pending; None where that is nothing.
     """
 
     life: Life
@@ -78,11 +77,26 @@ class Work:
     drop: bool = False
     settle: bool = False
     settled: list[Tally] = field(default_factory=list)
-    pending: Tally = field(default_factory=Tally)
+    pending: Tally | None = None
+    heard: int = field(init=False)
+    heard_ms: int = field(init=False)
+    events: int = 0
 
-    def settled_evidence(self) -> Evidence:
-        """What the batch itself brought into the shared evidence, as a value."""
-        return Evidence.sum(tally.freeze() for tally in self.settled)
+    def __post_init__(self) -> None:
+        self.heard, self.heard_ms = self.life.heard, self.life.heard_ms
+
+    def caught_up(self) -> Life:
+        """The session with everything that was heard of it; events in between turns only count."""
+        life, events = self.life, self.events
+        pending, settled = (events, 0) if life.phase in OPEN else (0, events)
+        self.life = life._replace(
+            heard=self.heard,
+            heard_ms=self.heard_ms,
+            pending=life.pending + pending,
+            settled=life.settled + settled,
+        )
+        self.events = 0
+        return self.life
 
 
 @dataclass(slots=True)
@@ -93,6 +107,8 @@ class Sessions:
         lives: As the state has them before the batch; used up.
         works: What the batch does to those that it touches.
         forgotten: Sessions that had been forgotten by the time they were heard of again; their rows go.
+        tallies: What the batch noted, of sessions and shared.
+        shared: What goes to all at once.
         merges: How often the shared evidence took a session in, or let one go.
         dropped: Events whose evidence came to nothing with their session.
     """
@@ -101,25 +117,44 @@ class Sessions:
     lives: dict[str, Life] = field(default_factory=dict)
     works: dict[str, Work] = field(default_factory=dict)
     forgotten: list[Work] = field(default_factory=list)
+    tallies: Tallies = field(default_factory=Tallies)
+    shared: Tally = field(init=False)
     merges: int = 0
     dropped: int = 0
+    _nowhere: Tally = field(default_factory=Tally)
+    _patience_ms: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.shared = self.tallies.open()
+        time = self.rules.time
+        self._patience_ms = min(time.session_idle_ms, time.session_suspended_ms, time.session_kept_ms)
+
+    def ended(self) -> list[Life]:
+        """Every session that the batch touched, as it leaves it."""
+        return [work.caught_up() for work in self.works.values()]
 
     def hear(self, session: str, offset: int, clock_ms: int) -> None:
         """Note that a record is about a session; one that had been silent for too long has expired by then."""
-        work = self._known(session)
+        work = self.works.get(session)
         if work is None:
-            return
-        if is_forgotten(work.life, offset + 1, clock_ms, self.rules):
-            self._drop(work, work.life.phase)
-            self.forgotten.append(self.works.pop(session))
-            return
-        if is_silent(work.life, clock_ms, self.rules):
-            self._drop(work, Phase.EXPIRED)
-        work.life = work.life._replace(heard=offset, heard_ms=clock_ms)
+            if session not in self.lives:
+                return
+            work = self.works[session] = Work(self.lives.pop(session))
+        if clock_ms - work.heard_ms > self._patience_ms or offset - work.heard >= self.rules.limits.session_records:
+            life = work.caught_up()
+            if is_forgotten(life, offset + 1, clock_ms, self.rules):
+                self._drop(work, life.phase)
+                self.forgotten.append(self.works.pop(session))
+                return
+            if is_silent(life, clock_ms, self.rules):
+                self._drop(work, Phase.EXPIRED)
+        work.heard, work.heard_ms = offset, clock_ms
 
     def turn(self, session: str, phase: str, *, principal: str, offset: int, clock_ms: int) -> None:
         """Apply a phase of a session that was just heard; one that has no meaning where it stands changes nothing."""
         work = self.works.get(session)
+        if work is not None:
+            work.caught_up()
         if phase in {"start", "resume"}:
             self._open(work, Life(offset, session, principal, Phase.ACTIVE, clock_ms, offset, clock_ms))
         elif work is not None:
@@ -127,27 +162,28 @@ class Sessions:
             if work.life.phase is Phase.COMPLETED and work.life.merged is None:
                 work.life = work.life._replace(merged=offset)
 
-    def tally_of(self, session: str, shared: Tally) -> Tally:
-        """Where the evidence of one event goes; its session was just heard."""
+    def tally_of(self, session: str) -> Tally:
+        """Where the evidence of one event goes; every event that has some asks here, once; its session was just heard.
+
+        The shared tally; or, where the session is isolated, its overlay; or nowhere, where it has ended without
+        completing (LRN-14, LRN-15).
+        """
         work = self.works.get(session)
         if work is None:
-            return shared
-        life = work.life
-        if life.phase in OPEN:
-            work.life = life._replace(pending=life.pending + 1)
+            return self.shared
+        phase = work.life.phase
+        if phase in OPEN:
+            work.events += 1
+            if work.pending is None:
+                work.pending = self.tallies.open()
             return work.pending
-        if life.phase is Phase.COMPLETED:
-            work.life = life._replace(settled=life.settled + 1)
+        if phase is Phase.COMPLETED:
+            work.events += 1
             if not work.settled:
-                work.settled.append(Tally())
+                work.settled.append(self.tallies.open())
             return work.settled[-1]
         self.dropped += 1
-        return Tally()
-
-    def _known(self, session: str) -> Work | None:
-        if (life := self.lives.pop(session, None)) is not None:
-            self.works[session] = Work(life)
-        return self.works.get(session)
+        return self._nowhere
 
     def _open(self, work: Work | None, begun: Life) -> None:
         if work is None:
@@ -166,8 +202,9 @@ class Sessions:
         if life.phase not in OPEN:
             return
         work.settle = not work.drop
-        work.settled.append(work.pending)
-        work.pending = Tally()
+        if work.pending is not None:
+            work.settled.append(work.pending)
+            work.pending = None
         work.life = life._replace(phase=Phase.COMPLETED, settled=life.settled + life.pending, pending=0)
         self.merges += 1
 
@@ -187,7 +224,7 @@ class Sessions:
     def _drop(self, work: Work, phase: Phase) -> None:
         self.dropped += work.life.pending
         work.drop = not work.settle
-        work.pending = Tally()
+        work.pending = None
         work.life = work.life._replace(phase=phase, pending=0)
 
 

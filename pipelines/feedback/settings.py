@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 MS = 1_000
+DAY_MS = 86_400 * MS
 _COMPARING = {"counterfactual", "attention", "semantic"}
 
 

@@ -11,14 +11,18 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import get_args
 
 from pipelines.domain.events import AnyEvent, Explicit
 from pipelines.domain.ranking import ANY
+from pipelines.feedback import integrity
 from pipelines.feedback.settings import SourceSettings
 
 IMPRESSION, PRAISE, BLAME = "impression", "praise", "blame"
 OUTCOMES = frozenset({PRAISE, BLAME, "selection", "reference", "success"})
 """What says something about results that were shown."""
+
+_TYPES = {kind: str(kind.__struct_config__.tag) for kind in get_args(AnyEvent)}
 
 Heard = Counter[tuple[str, str, str]]
 """Events by kind of source, source, and what they were."""
@@ -57,23 +61,30 @@ def what_it_is(event: AnyEvent) -> str:
     """The type that an event counts under; verdicts by their sign."""
     if isinstance(event, Explicit):
         return PRAISE if event.signal > 0.0 else BLAME
-    return str(event.__struct_config__.tag)
+    return _TYPES[type(event)]
 
 
-def note(heard: Heard, event: AnyEvent, agent: str, fingerprint: str) -> None:
-    """Count an event under both of its sources, by the names that they are told apart by."""
-    what = what_it_is(event)
-    heard["principal", fingerprint, what] += 1
-    if agent != ANY:
-        heard["agent", agent, what] += 1
+def heard_of(said: Iterable[tuple[str, str, str]]) -> Heard:
+    """What was said, counted under both of its sources.
+
+    Args:
+        said: Fingerprint of the principal, name of the agent, and what was said, of each event.
+
+    Examples:
+        >>> heard_of([("5b0e", "*", "praise"), ("5b0e", "coder", "praise")])
+        Counter({('principal', '5b0e', 'praise'): 2, ('agent', 'coder', 'praise'): 1})
+    """
+    heard: Heard = Counter()
+    for (fingerprint, agent, what), events in Counter(said).items():
+        heard["principal", fingerprint, what] += events
+        if agent != ANY:
+            heard["agent", agent, what] += events
+    return heard
 
 
 def write_heard(connection: sqlite3.Connection, heard: Heard) -> None:
     """Add what a batch heard."""
-    connection.executemany(
-        "insert into heard values (?, ?, ?, ?) on conflict do update set events = events + excluded.events",
-        [(*source, events) for source, events in heard.items()],
-    )
+    integrity.add(connection, "heard", [(*source, events) for source, events in heard.items()])
 
 
 def heard_in(connection: sqlite3.Connection) -> Heard:

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from pipelines.domain.errors import CorruptionError, FencedError, StoreError, WrongLogError
 from pipelines.feedback import integrity, ledger
+from pipelines.feedback.arrivals import Arrivals
 from pipelines.feedback.overlays import (
     Fork,
     HeldSession,
@@ -36,7 +37,7 @@ from pipelines.feedback.sessions import Life
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.sources import Heard, heard_in
 from pipelines.feedback.standing import PartitionReport, read_report, require_same_log, require_still_there
-from pipelines.feedback.updates import Arrival, Change, Known
+from pipelines.feedback.updates import Change, Known
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.log import LogFacts
 
@@ -148,7 +149,7 @@ class PartitionState:
         return report.next_offset
 
     @contextlib.contextmanager
-    def batch(self, facts: LogFacts, first_offset: int, arrivals: Sequence[Arrival]) -> Iterator[Batch]:
+    def batch(self, facts: LogFacts, first_offset: int, arrivals: Arrivals) -> Iterator[Batch]:
         """A transaction for one batch; leaving the block commits it, an error leaves the state as it was.
 
         Args:

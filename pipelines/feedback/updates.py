@@ -6,45 +6,47 @@ on where batches begin, nor on when or how often an updater ran. That is what ma
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from msgspec import Struct
-
 from pipelines.domain.errors import InvalidEventError
-from pipelines.domain.events import AnyEvent, Feedback, Impression, Selection, SessionPhase
-from pipelines.feedback.credit import chosen_rank, credits_of, tally_click, tally_credits, tally_shown
+from pipelines.domain.events import (
+    AnyEvent,
+    Explicit,
+    Feedback,
+    Impression,
+    Inclusion,
+    Reference,
+    Retrieval,
+    Selection,
+    SessionPhase,
+    Success,
+)
+from pipelines.domain.ranking import ANY
+from pipelines.feedback.arrivals import Arrivals
+from pipelines.feedback.credit import (
+    chosen_rank,
+    credits_of,
+    drawn_by,
+    note_credits,
+    tally_click,
+    tally_shown,
+    under,
+)
 from pipelines.feedback.names import Names
 from pipelines.feedback.reports import report_evidence
 from pipelines.feedback.sessions import Life, Sessions
-from pipelines.feedback.settings import MS, FeedbackSettings
-from pipelines.feedback.sources import Heard, note
-from pipelines.feedback.timing import advance, effective_ms
+from pipelines.feedback.settings import DAY_MS, FeedbackSettings
+from pipelines.feedback.sources import Heard, heard_of, what_it_is
+from pipelines.feedback.timing import effective_ms, times_of
 from pipelines.learning.binning import Bins
-from pipelines.learning.evidence import MICRO, day_of
-from pipelines.learning.observations import Tally
+from pipelines.learning.evidence import MICRO
+from pipelines.learning.tallies import Under
 from pipelines.runtime.log import Record
 
-_AboutAQuery = Feedback | Impression
-
-
-class Arrival(Struct, frozen=True, gc=False):
-    """A record and what it holds, with the fingerprints that the state knows it by.
-
-    Attributes:
-        event: What the record holds, or why it holds nothing.
-        fingerprint: Of the event's id; empty without an event.
-        query: Of the query it is about; empty for events that are about none.
-    """
-
-    record: Record
-    event: AnyEvent | InvalidEventError
-    fingerprint: bytes = b""
-    query: bytes = b""
+_FEEDBACK = (Explicit, Selection, Retrieval, Inclusion, Reference, Success)  # asking a tuple is faster than a union
 
 
 class Fate(StrEnum):
@@ -63,12 +65,18 @@ class Moment(NamedTuple):
     at_ms: int
 
 
-class Shown(NamedTuple):
-    """An impression in the join window, and the ranks chosen from it so far."""
+@dataclass(slots=True)
+class Shown:
+    """An impression in the join window, and the ranks chosen from it so far.
+
+    Attributes:
+        under: What feedback on it is kept under, once there was some.
+    """
 
     moment: Moment
     impression: Impression
     chosen: tuple[int, ...] = ()
+    under: Under | None = None
 
 
 class Waiting(NamedTuple):
@@ -95,6 +103,7 @@ class Known:
         next_offset: Of the record that is expected next.
         seen: Event ids by fingerprint.
         shown: Impressions by query fingerprint.
+        stored: Queries whose impression the state holds.
         waiting: Feedback without impression by query fingerprint, in the order of its offsets.
         lives: Sessions by id.
         names: Those that the batch mentions.
@@ -105,6 +114,7 @@ class Known:
     names: Names
     seen: dict[bytes, Moment] = field(default_factory=dict)
     shown: dict[bytes, Shown] = field(default_factory=dict)
+    stored: set[bytes] = field(default_factory=set)
     waiting: dict[bytes, list[Waiting]] = field(default_factory=dict)
     lives: dict[str, Life] = field(default_factory=dict)
 
@@ -114,200 +124,175 @@ class Change:
     """What a batch adds to a partition's state; all of it is committed in one transaction, or none.
 
     Attributes:
-        sessions: Those the batch mentions; evidence of isolated ones is in here, not in `tally`.
+        sessions: Those the batch mentions, with all its evidence, theirs and shared.
         holes: Offsets that the log skipped: transaction markers, compaction, or records lost by a broker.
         unjoined: Feedback that was waiting and turned out to answer nothing.
         joined: Offsets of feedback that waits no longer.
+        stored: Queries whose impression the state holds before the batch.
     """
 
     clock_ms: int
     next_offset: int
     sessions: Sessions
     names: Names
+    stored: set[bytes] = field(default_factory=set)
     heard: Heard = field(default_factory=Counter)
     consumed: int = 0
     holes: int = 0
     unjoined: int = 0
     fates: Counter[Fate] = field(default_factory=Counter)
-    tally: Tally = field(default_factory=Tally)
     seen: dict[bytes, Moment] = field(default_factory=dict)
     shown: dict[bytes, Shown] = field(default_factory=dict)
     waiting: dict[int, tuple[bytes, Waiting]] = field(default_factory=dict)
     joined: list[int] = field(default_factory=list)
     dead_letters: list[DeadLetter] = field(default_factory=list)
 
-    def tally_of(self, session_id: str) -> Tally:
-        """Where the evidence of one event goes; every event that has some asks here, once.
 
-        The shared tally; or, where the session is isolated, its overlay; or nowhere, where it has ended without
-        completing (LRN-14, LRN-15).
-
-        Args:
-            session_id: Of the event that is being consumed.
-        """
-        return self.sessions.tally_of(session_id, self.tally)
-
-
-def event_fingerprint(event_id: str) -> bytes:
-    """Sixteen bytes that stand for an event id: short to keep, whatever producers choose."""
-    return hashlib.blake2b(event_id.encode(), digest_size=16).digest()
-
-
-def query_fingerprint(session_id: str, query_id: str) -> bytes:
-    """Sixteen bytes that stand for one query of one session: another session's feedback can never meet it."""
-    # The length prefix keeps ("ab", "c") and ("a", "bc") apart.
-    return hashlib.blake2b(f"{len(session_id)}:{session_id}{query_id}".encode(), digest_size=16).digest()
-
-
-def arrived(record: Record, event: AnyEvent | InvalidEventError) -> Arrival:
-    """A record with what it holds, fingerprinted once for everything that follows."""
-    if isinstance(event, InvalidEventError):
-        return Arrival(record, event)
-    fingerprint = event_fingerprint(event.event_id)
-    if isinstance(event, _AboutAQuery):
-        return Arrival(record, event, fingerprint, query_fingerprint(event.session_id, event.query_id))
-    return Arrival(record, event, fingerprint)
-
-
-def fold(known: Known, arrivals: Sequence[Arrival], rules: FeedbackSettings, bins: Bins) -> Change:
+def fold(known: Known, arrivals: Arrivals, rules: FeedbackSettings, bins: Bins) -> Change:
     """What a batch changes.
 
     Args:
         known: The state as far as the batch mentions it; it is used up.
-        arrivals: The batch, in the order of its offsets, none of them consumed before.
+        arrivals: The batch, none of it consumed before.
         rules: Times, limits and weights.
         bins: How finely evidence is kept.
     """
     batch = _Batch(known, rules, bins)
-    for arrival in arrivals:
-        batch.consume(arrival)
+    batch.consume(arrivals)
     return batch.change
 
 
 class _Batch:
-    """One pass over a batch: `known` is read and kept current, `change` collects what is to be written."""
+    """One pass over a batch: `known` is read and kept current, `change` collects what is to be written.
+
+    Times are decided for the whole batch beforehand, and masses are summed for the whole batch afterwards. The pass in
+    between decides fates and meets feedback with impressions, which depends on all that came before.
+    """
 
     def __init__(self, known: Known, rules: FeedbackSettings, bins: Bins) -> None:
         self.known = known
-        self.change = Change(known.clock_ms, known.next_offset, Sessions(rules, known.lives), known.names)
+        sessions = Sessions(rules, known.lives)
+        self.change = Change(known.clock_ms, known.next_offset, sessions, known.names, known.stored)
+        self._sessions = sessions
         self._rules = rules
+        self._limits = rules.limits
         self._bins = bins
         self._names = known.names
         self._window_ms = rules.time.window_ms
+        self._said: list[tuple[str, str, str]] = []
+        self._clock_ms, self._next_offset = known.clock_ms, known.next_offset
 
-    def consume(self, arrival: Arrival) -> None:
-        change, record = self.change, arrival.record
-        change.consumed += 1
-        change.holes += record.offset - change.next_offset
-        change.next_offset = record.offset + 1
-        change.clock_ms = advance(change.clock_ms, record.timestamp, self._rules.time)
-        try:
-            fate = self._fate(arrival)
-        except InvalidEventError as error:
-            change.dead_letters.append(DeadLetter(record, error.reason, str(error)))
-            fate = Fate.DEAD_LETTERED
-        change.fates[fate] += 1
+    def consume(self, arrivals: Arrivals) -> None:
+        records, change = arrivals.records, self.change
+        # What holds no event has a time that nobody asks for.
+        events_ms = [0 if isinstance(event, InvalidEventError) else event.ts for event in arrivals.events]
+        times = times_of(self._clock_ms, [record.timestamp for record in records], events_ms, self._rules.time)
+        fates = []
+        for record, event, fingerprint, query, clock_ms, at_ms, believed in zip(*arrivals, *times, strict=True):
+            self._clock_ms, self._next_offset = clock_ms, record.offset + 1
+            if isinstance(event, InvalidEventError):
+                fates.append(self._refuse(record, event))
+                continue
+            try:
+                if not believed:
+                    effective_ms(event.ts, record.timestamp, clock_ms, self._rules.time)
+                fates.append(self._fate(event, fingerprint, query, Moment(record.offset, at_ms)))
+            except InvalidEventError as error:
+                fates.append(self._refuse(record, error))
+        change.holes = self._next_offset - change.next_offset - len(records)
+        change.consumed, change.fates, change.heard = len(records), Counter(fates), heard_of(self._said)
+        change.clock_ms, change.next_offset = self._clock_ms, self._next_offset
 
-    def _fate(self, arrival: Arrival) -> Fate:
-        record, event = arrival.record, arrival.event
-        if isinstance(event, InvalidEventError):
-            raise event
-        at_ms = effective_ms(event.ts, record.timestamp, self.change.clock_ms, self._rules.time)
-        moment = Moment(record.offset, at_ms)
-        if not self._within(moment, self._window_ms):
+    def _refuse(self, record: Record, error: InvalidEventError) -> Fate:
+        self.change.dead_letters.append(DeadLetter(record, error.reason, str(error)))
+        return Fate.DEAD_LETTERED
+
+    def _fate(self, event: AnyEvent, fingerprint: bytes, query: bytes, moment: Moment) -> Fate:
+        if moment.at_ms < self._clock_ms - self._window_ms:
             return Fate.LATE
-        before = self.known.seen.get(arrival.fingerprint)
-        if before and self._remembered(before, self._rules.limits.event_id_records, self._window_ms):
+        before = self.known.seen.get(fingerprint)
+        if before and self._remembered(before, self._limits.event_id_records, self._window_ms):
             return Fate.DUPLICATE
-        fate = self._apply(event, arrival.query, moment)
+        fate = self._apply(event, query, moment)
         if fate is Fate.APPLIED:
-            note(self.change.heard, event, self._names.agent(event.agent), self._names.principal(event.principal))
-            self.known.seen[arrival.fingerprint] = self.change.seen[arrival.fingerprint] = moment
+            agent = event.agent if event.agent == ANY else self._names.agent(event.agent)
+            self._said.append((self._names.principal(event.principal), agent, what_it_is(event)))
+            self.known.seen[fingerprint] = self.change.seen[fingerprint] = moment
         return fate
 
     def _apply(self, event: AnyEvent, query: bytes, moment: Moment) -> Fate:
-        self.change.sessions.hear(event.session_id, moment.offset, self.change.clock_ms)
-        if isinstance(event, Feedback):
+        self._sessions.hear(event.session_id, moment.offset, self._clock_ms)
+        if isinstance(event, _FEEDBACK):
             return self._answer(query, event, moment)
         if isinstance(event, SessionPhase):
             self._turn(event, moment)
         elif isinstance(event := self._names.bounded(event), Impression):
             self._show(query, event, moment)
         else:
-            day = day_of(moment.at_ms / MS)
+            day = moment.at_ms // DAY_MS
             within = self._names.draw(self._names.principal(event.principal), day, MICRO)
             found = report_evidence(event, day=day, bins=self._bins)
-            self.change.tally_of(event.session_id).note_report(found, surplus=not within)
+            self._sessions.tally_of(event.session_id).note_report(found, surplus=not within)
         return Fate.APPLIED
 
     def _turn(self, event: SessionPhase, moment: Moment) -> None:
-        self.change.sessions.turn(
-            event.session_id,
-            event.phase,
-            principal=event.principal,
-            offset=moment.offset,
-            clock_ms=self.change.clock_ms,
+        self._sessions.turn(
+            event.session_id, event.phase, principal=event.principal, offset=moment.offset, clock_ms=self._clock_ms
         )
 
     def _show(self, query: bytes, impression: Impression, moment: Moment) -> None:
         before = self.known.shown.get(query)
-        if before and self._remembered(before.moment, self._rules.limits.impression_records, self._window_ms):
+        if before and self._remembered(before.moment, self._limits.impression_records, self._window_ms):
             # The first one stands: whoever answers later may not change what was shown.
             raise InvalidEventError("repeated_impression", f"query {impression.query_id!r} was shown before")
-        self._keep(query, Shown(moment, impression))
-        day = day_of(moment.at_ms / MS)
-        tally_shown(self.change.tally_of(impression.session_id), impression, self._rules.credit, day=day)
+        shown = self.known.shown[query] = self.change.shown[query] = Shown(moment, impression)
+        tally = self._sessions.tally_of(impression.session_id)
+        tally_shown(tally, impression, self._rules.credit, day=moment.at_ms // DAY_MS)
         for waiting in self.known.waiting.pop(query, ()):
-            self._join_waiting(query, waiting)
+            self._join_waiting(query, shown, waiting)
 
-    def _join_waiting(self, query: bytes, waiting: Waiting) -> None:
+    def _join_waiting(self, query: bytes, shown: Shown, waiting: Waiting) -> None:
         if self.change.waiting.pop(waiting.moment.offset, None) is None:
             self.change.joined.append(waiting.moment.offset)
         try:
-            if not self._remembered(waiting.moment, self._rules.limits.waiting_records, self._window_ms):
+            if not self._remembered(waiting.moment, self._limits.waiting_records, self._window_ms):
                 self.change.unjoined += 1
             else:
-                self._credit(query, waiting.feedback, waiting.moment)
+                self._credit(query, shown, waiting.feedback, waiting.moment)
         except InvalidEventError:
             # It was consumed, and counted, when it came; all that is left to say is that it answers nothing.
             self.change.unjoined += 1
 
     def _answer(self, query: bytes, feedback: Feedback, moment: Moment) -> Fate:
         shown = self.known.shown.get(query)
-        limit = self._rules.limits.impression_records
+        limit = self._limits.impression_records
         if shown is None or not self._remembered(shown.moment, limit, 2 * self._window_ms):
             waiting = Waiting(moment, feedback)
             self.known.waiting.setdefault(query, []).append(waiting)
             self.change.waiting[moment.offset] = (query, waiting)
-        elif not self._within(shown.moment, self._window_ms):
+        elif shown.moment.at_ms < self._clock_ms - self._window_ms:
             return Fate.LATE
         else:
-            self._credit(query, feedback, moment)
+            self._credit(query, shown, feedback, moment)
         return Fate.APPLIED
 
-    def _credit(self, query: bytes, feedback: Feedback, moment: Moment) -> None:
-        shown = self.known.shown[query]
-        found = credits_of(feedback, shown.impression, chosen=shown.chosen, rules=self._rules)
-        day = day_of(moment.at_ms / MS)
+    def _credit(self, query: bytes, shown: Shown, feedback: Feedback, moment: Moment) -> None:
+        impression = shown.impression
+        found = credits_of(feedback, impression, chosen=shown.chosen, rules=self._rules)
         # Whose session it is says the search service, in the impression; a producer could say anything.
-        principal = self._names.principal(shown.impression.principal)
-        within = self._names.draw(principal, day, sum(round(credit.weight * MICRO) for credit in found))
-        tally = self.change.tally_of(shown.impression.session_id)
-        tally_credits(
-            tally, found, shown.impression, day=day, bins=self._bins.relevance, principal=principal, surplus=not within
-        )
+        principal, day = self._names.principal(impression.principal), moment.at_ms // DAY_MS
+        where = shown.under
+        if where is None:
+            where = shown.under = under(impression, bins=self._bins.relevance, principal=principal)
+        within = self._names.draw(principal, day, drawn_by(found))
+        tally = self._sessions.tally_of(impression.session_id)
+        note_credits(tally, found, where, day=day, surplus=not within)
         if found and isinstance(feedback, Selection):
             if within:
                 # Counted on the day it was shown, as the results it stands among are.
-                shown_on = day_of(shown.moment.at_ms / MS)
-                tally_click(tally, feedback, shown.impression, self._rules.credit, day=shown_on)
-            self._keep(query, shown._replace(chosen=(*shown.chosen, chosen_rank(feedback, shown.impression))))
-
-    def _keep(self, query: bytes, shown: Shown) -> None:
-        self.known.shown[query] = self.change.shown[query] = shown
-
-    def _within(self, moment: Moment, window_ms: int) -> bool:
-        return moment.at_ms >= self.change.clock_ms - window_ms
+                tally_click(tally, feedback, impression, self._rules.credit, day=shown.moment.at_ms // DAY_MS)
+            shown.chosen = (*shown.chosen, chosen_rank(feedback, impression))
+            self.change.shown[query] = shown
 
     def _remembered(self, moment: Moment, records: int, window_ms: int) -> bool:
-        return self._within(moment, window_ms) and moment.offset >= self.change.next_offset - records
+        return moment.at_ms >= self._clock_ms - window_ms and moment.offset >= self._next_offset - records

@@ -121,6 +121,11 @@ class ChunkStore:
         places = np.flatnonzero(pc.equal(self._chunks["uri"], pa.scalar(uri)).to_numpy(zero_copy_only=False))
         return sorted({int(row) for row in np.searchsorted(self._spans[0], places, side="right") - 1})
 
+    def chunks_of_document(self, uri: str) -> list[Chunk]:
+        """Every chunk of a document, in source order; none of a document that is not here."""
+        chunks = table_to_chunks(self._chunks.filter(pc.equal(self._chunks["uri"], pa.scalar(uri))))
+        return sorted(chunks, key=lambda chunk: chunk.sequence)
+
     def trigger_phrases(self) -> list[tuple[str, tuple[int, ...]]]:
         """Every phrase that a document declares, with the rows of its contents in the document's order."""
         declared = self.table("documents").select(["uri", "triggers"]).to_pylist()
@@ -130,6 +135,15 @@ class ChunkStore:
             if document["triggers"] and (rows := tuple(self._rows_in_order(document["uri"])))
             for phrase in document["triggers"]
         ]
+
+    def declared(self) -> Iterator[tuple[str, str]]:
+        """Name and value of every fact of every document: what it declares, its domain, type and language."""
+        for _, domain, content_type, language, _, _, metadata in self._documents.values():
+            yield "domain", domain.value
+            yield "type", content_type.value
+            if language is not None:
+                yield "language", language
+            yield from metadata.items()
 
     def rows_of_tiers(self, tiers: Collection[str]) -> set[int]:
         """Rows of the contents of documents that declare one of these tiers."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -63,8 +63,13 @@ def cell_key(cell: Cell, kind: str) -> EvidenceKey:
         >>> cell_key(Cell(0, "code", "*", "*", 3, 7, 20), "shown").bin
         '03/07/20.shown'
     """
-    place = f"{cell.rank:02d}/{cell.score_bin:02d}/{cell.bins}.{kind}"
+    place = _place(cell.rank, cell.score_bin, cell.bins, kind)
     return EvidenceKey(cell.day, cell.domain, cell.model, cell.agent, ANY, EXAMINATION, place)
+
+
+@lru_cache(maxsize=4096)
+def _place(rank: int, score_bin: int, bins: int, kind: str) -> str:
+    return f"{rank:02d}/{score_bin:02d}/{bins}.{kind}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -33,47 +34,49 @@ class Page(NamedTuple):
 
 
 class Looks:
-    """Shown and clicked results under way: impressions are kept whole, and counted column by column at the end."""
+    """Shown and clicked results under way: impressions are kept whole, and counted column by column at the end.
 
-    __slots__ = ("_clicked", "_pages", "_results")
+    Several tallies are counted in one go: `of` is the number of the one that something goes to.
+    """
+
+    __slots__ = ("_clicked", "_shown")
 
     def __init__(self) -> None:
-        self._results: list[ShownResult] = []
-        self._pages: list[tuple[Page, int]] = []
-        self._clicked: dict[Cell, int] = {}
+        self._shown: list[tuple[int, Page, Sequence[ShownResult]]] = []
+        self._clicked: dict[tuple[int, Cell], int] = {}
 
-    def show(self, page: Page, results: Sequence[ShownResult]) -> None:
+    def show(self, of: int, page: Page, results: Sequence[ShownResult]) -> None:
         """Note that results were shown."""
-        self._results.extend(results)
-        self._pages.append((page, len(results)))
+        self._shown.append((of, page, results))
 
-    def click(self, page: Page, result: ShownResult) -> None:
+    def click(self, of: int, page: Page, result: ShownResult) -> None:
         """Note that a result which was shown was clicked; one without a score has no place."""
         if result.score is not None and result.rank <= page.ranks:
             place = min(int(result.score * page.bins), page.bins - 1)
             cell = Cell(page.day, result.domain.value, page.model, page.agent, result.rank, place, page.bins)
-            self._clicked[cell] = self._clicked.get(cell, 0) + MICRO
+            self._clicked[of, cell] = self._clicked.get((of, cell), 0) + MICRO
 
-    def counts(self) -> dict[EvidenceKey, int]:
-        """All masses that are not zero."""
-        counts = {cell_key(cell, CLICKED): mass for cell, mass in self._clicked.items()}
-        for cell, shown, score in self._shown():
-            counts[cell_key(cell, SHOWN)] = shown
+    def counts(self) -> Iterator[tuple[int, EvidenceKey, int]]:
+        """All masses that are not zero, each key of a tally once."""
+        for (of, cell), mass in self._clicked.items():
+            yield of, cell_key(cell, CLICKED), mass
+        for of, cell, shown, score in self._cells():
+            yield of, cell_key(cell, SHOWN), shown
             if score:
-                counts[cell_key(cell, SCORE)] = score
-        return counts
+                yield of, cell_key(cell, SCORE), score
 
-    def _shown(self) -> Iterator[tuple[Cell, int, int]]:
-        """Each cell with the masses of shown results and of their scores."""
-        if not self._results:
+    def _cells(self) -> Iterator[tuple[int, Cell, int, int]]:
+        """Each tally's cells with the masses of shown results and of their scores."""
+        results = list(chain.from_iterable(shown for _, _, shown in self._shown))
+        if not results:
             return
-        pages: dict[Page, int] = {}
-        numbers = [pages.setdefault(page, len(pages)) for page, _ in self._pages]
-        page = np.repeat(numbers, [size for _, size in self._pages])
-        limits = np.array([(each.ranks, each.bins) for each in pages], dtype=np.int64)[page]
-        ranks = np.array([result.rank for result in self._results], dtype=np.int64)
-        scores = np.array([math.nan if result.score is None else result.score for result in self._results])
-        domains = np.array([_PLACES[result.domain] for result in self._results], dtype=np.int64)
+        pages: dict[tuple[int, Page], int] = {}
+        numbers = [pages.setdefault((of, page), len(pages)) for of, page, _ in self._shown]
+        page = np.repeat(numbers, [len(shown) for _, _, shown in self._shown])
+        limits = np.array([(each.ranks, each.bins) for _, each in pages], dtype=np.int64)[page]
+        ranks = np.array([result.rank for result in results], dtype=np.int64)
+        scores = np.array([math.nan if result.score is None else result.score for result in results])
+        domains = np.array([_PLACES[result.domain] for result in results], dtype=np.int64)
         told = np.flatnonzero((ranks <= limits[:, 0]) & ~np.isnan(scores))
         place = np.minimum((scores[told] * limits[told, 1]).astype(np.int64), limits[told, 1] - 1)
         # One number per cell: sorting those is many times faster than sorting rows.
@@ -85,7 +88,7 @@ class Looks:
         np.add.at(score, where, np.rint(scores[told] * MICRO).astype(np.int64))
         known = list(pages)
         places = zip(*(each.tolist() for each in np.unravel_index(cells, sizes)), strict=True)
-        for (of, domain, rank, bin_), seen, total in zip(places, shown.tolist(), score.tolist(), strict=True):
-            under = known[of]
+        for (number, domain, rank, bin_), seen, total in zip(places, shown.tolist(), score.tolist(), strict=True):
+            of, under = known[number]
             cell = Cell(under.day, _DOMAINS[domain].value, under.model, under.agent, rank, bin_, under.bins)
-            yield cell, seen, total
+            yield of, cell, seen, total

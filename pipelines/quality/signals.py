@@ -65,14 +65,21 @@ def trigger(shares: Sequence[float | None]) -> list[float]:
     return [0.0 if share is None else _share(share) for share in shares]
 
 
-def late_interaction(matches: Sequence[float]) -> list[float]:
-    """Match of the query's tokens among the candidates looked at again: (m − min) / (max − min), 1 where all are alike.
+def late_interaction(matches: Sequence[float], span: float) -> list[float]:
+    """How near each match of the query's tokens comes to the best one: 1 − (best − match) / span, at least 0.
+
+    Small differences stay small: among candidates that match alike, none is the worst.
+
+    Args:
+        matches: Of the candidates looked at again, mean cosines.
+        span: Difference to the best match that leaves nothing.
 
     Examples:
-        >>> late_interaction([0.75, 0.25, 0.5])
+        >>> late_interaction([0.75, 0.25, 0.5], span=0.5)
         [1.0, 0.0, 0.5]
     """
-    return vector(matches)
+    best = max(matches, default=0.0)
+    return [_share(1.0 - (best - match) / span) for match in matches]
 
 
 def freshness(believed: float) -> float:
@@ -83,6 +90,19 @@ def freshness(believed: float) -> float:
 def usage(believed: float) -> float:
     """How good its outcomes were: the belief for its content hash, as `Beliefs.usage` reads it."""
     return _share(believed)
+
+
+def dampened(usage: float, kept: float) -> float:
+    """A usage of which only a share of what sets it apart from neutral, 0.5, still counts.
+
+    Examples:
+        >>> dampened(0.75, 0.5), dampened(0.75, 1.0)
+        (0.625, 0.75)
+    """
+    return usage if kept == 1.0 else _NEUTRAL + kept * (usage - _NEUTRAL)
+
+
+_NEUTRAL = 0.5  # between good and bad
 
 
 def trust(level: int, multiplier: float) -> float:

@@ -10,7 +10,7 @@ from pipelines.domain.sizing import made_by
 from pipelines.retrieval.candidates import Candidate, best_first
 from pipelines.retrieval.ports import Calibration, ReadableBeliefs
 from pipelines.retrieval.settings import FusionMode
-from pipelines.retrieval.signals import with_quality
+from pipelines.retrieval.signals import Moment, with_quality
 from pipelines.retrieval.weights import SignalWeight, SignalWeights, weighted
 
 
@@ -21,8 +21,7 @@ def score_and_cut(
     weights: SignalWeights,
     mode: FusionMode,
     *,
-    model: str,
-    now: float,
+    moment: Moment,
 ) -> list[Candidate]:
     """The best k by final score, with all their signals.
 
@@ -30,10 +29,10 @@ def score_and_cut(
     signals are told for the sake of the explanation and of feedback.
     """
     if mode is not FusionMode.LEARNED:
-        return with_quality(best_first(candidates)[:k], beliefs, model=model, now=now)
+        return with_quality(best_first(candidates)[:k], beliefs, moment)
     return best_first(
         candidate.plus(weighted(_uncounted(candidate), weights(candidate.domain)))
-        for candidate in with_quality(candidates, beliefs, model=model, now=now)
+        for candidate in with_quality(candidates, beliefs, moment)
     )[:k]
 
 

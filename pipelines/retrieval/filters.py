@@ -96,3 +96,21 @@ def seconds(date: str) -> float:
     except ValueError as error:
         raise ValueError(f"expected a date such as 2024-05-31 in a filter by time, found {date!r}") from error
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+TIMES = frozenset({"since", "until"})
+"""Filters whose value is a date or time, whatever documents declare."""
+
+
+def is_time(value: str) -> bool:
+    """Whether a filter by time understands a value.
+
+    Examples:
+        >>> is_time("2024-05-31"), is_time("yesterday")
+        (True, False)
+    """
+    try:
+        seconds(value)
+    except ValueError:
+        return False
+    return True

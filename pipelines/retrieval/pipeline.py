@@ -9,19 +9,27 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
-from pipelines.domain.ranking import Answer, Channel, Query
+from pipelines.domain.ranking import Answer, Channel, Query, RankedResult
+from pipelines.domain.sessions import SessionMemory
+from pipelines.retrieval.again import Hints, query_vector, search_again
 from pipelines.retrieval.assembly import results, score_and_cut
 from pipelines.retrieval.candidates import Candidate, heads, merge
-from pipelines.retrieval.channels.run import Channels, Found, Ranked, further_scores, run_channels
+from pipelines.retrieval.channels.graph import GraphChannel
+from pipelines.retrieval.channels.run import Asked, Channels, Found, Ranked, further_scores, run_channels
+from pipelines.retrieval.context.assemble import with_contexts
+from pipelines.retrieval.context.read import neighbours_in
+from pipelines.retrieval.facts import GenerationFacts
 from pipelines.retrieval.fusion import FUSIONS
 from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.order import with_certainty, with_propensity
 from pipelines.retrieval.plan import Plan, make_plan
+from pipelines.retrieval.ports import ReadableBeliefs
 from pipelines.retrieval.rerank import late_interaction
 from pipelines.retrieval.settings import RetrievalSettings
-from pipelines.retrieval.signals import active_signals, answering, with_similarity
+from pipelines.retrieval.signals import Moment, active_signals, answering, with_similarity
 from pipelines.retrieval.snapshot import Snapshot
 from pipelines.retrieval.stopwatch import Stopwatch
+from pipelines.retrieval.understanding.shift import remembered, usage_kept
 from pipelines.retrieval.weights import Weighing, believed_draws, believed_weights
 
 
@@ -31,24 +39,36 @@ class Pipeline:
 
     snapshot: Snapshot
     channels: Channels
+    facts: GenerationFacts
     settings: RetrievalSettings
     pool: Executor
 
     def answer(self, queries: Sequence[Query], *, now: float) -> list[Answer]:
         """Answer queries together: the channels see them as one batch, the other stages one by one."""
-        plans = [make_plan(query, self.settings) for query in queries]
-        found = self._find(plans)
+        plans = [make_plan(query, self.facts, self.snapshot.filters, self.settings) for query in queries]
+        if not plans:
+            return []
+        asked = [Asked(plan.text, plan.channels, plan.among) for plan in plans]
+        found = self._run(asked, max(plan.depth for plan in plans))
+        plans, found = search_again(plans, found, self._run, self._hints, self.settings)
         return [self._rank(plan, found, index, now) for index, plan in enumerate(plans)]
 
-    def _find(self, plans: Sequence[Plan]) -> Found:
-        depth = max((plan.depth for plan in plans), default=0)
-        texts = [plan.text for plan in plans]
-        among = [self.snapshot.filters.rows(plan.query.filters) for plan in plans]
-        return run_channels(self.channels, texts, among, depth, budget_ms=self.settings.budget_ms, pool=self.pool)
+    def _run(self, asked: Sequence[Asked], depth: int) -> Found:
+        return run_channels(self.channels, asked, depth, budget_ms=self.settings.budget_ms, pool=self.pool)
+
+    @property
+    def _hints(self) -> Hints:
+        chunks, graph = self.snapshot.generation.chunks, self.channels.following.get(Channel.GRAPH)
+        return Hints(
+            texts_of=lambda rows: [content.text for content in chunks.contents(rows)],
+            names_near=graph.names_near if isinstance(graph, GraphChannel) else lambda _text, _count: [],
+        )
 
     def _rank(self, plan: Plan, found: Found, index: int, now: float) -> Answer:
         watch = Stopwatch(found.elapsed_ms)
-        reading = self.snapshot.reading(plan.query.session_id)
+        # After a change of topic a session reads what all believe: what it learned was about another topic.
+        shift = plan.understanding.shift
+        reading = self.snapshot.reading(None if shift is not None and shift.happened else plan.query.session_id)
         beliefs = reading.beliefs
         by_channel = found.of(index)
         answered = answering(by_channel)
@@ -66,10 +86,13 @@ class Pipeline:
             reranked = UNITS[self.settings.unit](matched, self.settings)
         with watch.stage("assembly"):
             query, mode = plan.query, self.settings.fusion
-            depth = max(query.k, self.settings.explored_depth) if query.explore else query.k
-            scored = score_and_cut(reranked, depth, beliefs, weights, mode, model=query.model, now=now)
-            shown = results(scored[: query.k], weights, beliefs, reading.calibration)
+            moment = Moment(query.model, now, usage_kept(shift, self.settings.understanding.shift))
+            depth = max(plan.k, self.settings.explored_depth) if query.explore else plan.k
+            scored = score_and_cut(reranked, depth, beliefs, weights, mode, moment=moment)
+            shown = results(scored[: plan.k], weights, beliefs, reading.calibration)
             shown = with_certainty(with_propensity(shown, scored, draws) if query.explore else shown, draws)
+            if query.context:
+                shown = self._with_contexts(plan, shown, beliefs)
         return Answer(
             query=plan.query,
             results=shown,
@@ -80,7 +103,24 @@ class Pipeline:
             heads=heads(candidates, self.settings.heads_kept),
             failed_channels={**found.failed, **late_interaction.left_out(by_channel, self.settings)},
             timings_ms=watch.timings_ms,
+            understanding=plan.understanding,
+            memory=self._remembered(plan, by_channel),
         )
+
+    def _with_contexts(
+        self, plan: Plan, shown: Sequence[RankedResult], beliefs: ReadableBeliefs
+    ) -> tuple[RankedResult, ...]:
+        tuned = self.settings.context
+        neighbours = neighbours_in(self.snapshot.generation, most=max(tuned.most.values()))
+
+        def moved(result: RankedResult) -> float:
+            return beliefs.threshold_moved(result.domain, plan.query.agent)
+
+        return with_contexts(shown, plan.understanding.type, neighbours, moved, tuned)
+
+    def _remembered(self, plan: Plan, found: Mapping[Channel, Ranked]) -> SessionMemory | None:
+        memory = plan.query.memory
+        return None if memory is None else remembered(query_vector(found), memory, self.settings.understanding.shift)
 
     def _candidates(self, plan: Plan, found: Mapping[Channel, Ranked]) -> list[Candidate]:
         rankings = {channel: ranked.ranking[: plan.depth] for channel, ranked in found.items()}

@@ -6,7 +6,12 @@ import unicodedata
 from dataclasses import dataclass
 
 from pipelines.domain.ranking import Channel, Query
+from pipelines.domain.understanding import Complexity, Understanding
+from pipelines.indexes.rows import RowSet
+from pipelines.retrieval.facts import GenerationFacts
+from pipelines.retrieval.filters import RowFilter
 from pipelines.retrieval.settings import RetrievalSettings
+from pipelines.retrieval.understanding.understand import understood
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,22 +19,41 @@ class Plan:
     """One query as it will be run.
 
     Attributes:
+        query: With what was inferred from its text filled in: its intent where it states none, and filters.
         text: The normalised query text: what every channel sees.
         truncated: `text` lost something to the limits of RET-21.
+        understanding: What the text was taken to ask for.
+        channels: Those that search for it.
         depth: Candidates wanted of each channel.
+        k: Results wanted.
+        among: All that it may find; None for everything.
     """
 
     query: Query
     text: str
     truncated: bool
+    understanding: Understanding
     channels: tuple[Channel, ...]
     depth: int
+    k: int
+    among: RowSet | None
 
 
-def make_plan(query: Query, settings: RetrievalSettings) -> Plan:
-    """Bound and normalise a query."""
+def make_plan(query: Query, facts: GenerationFacts, filters: RowFilter, settings: RetrievalSettings) -> Plan:
+    """Bound, normalise and understand a query."""
     text, truncated = bounded(query.text, max_bytes=settings.query_max_bytes, max_terms=settings.query_max_terms)
-    return Plan(query, text, truncated, settings.channels, settings.depth)
+    read, sought, understanding = understood(query, text, facts.known, settings.understanding)
+    k = min(query.k, understanding.limit) if query.adaptive else query.k
+    channels = routed(query, understanding, settings)
+    return Plan(read, sought, truncated, understanding, channels, settings.depth, k, filters.rows(read.filters))
+
+
+def routed(query: Query, understanding: Understanding, settings: RetrievalSettings) -> tuple[Channel, ...]:
+    """The channels that a query is worth: words alone for a simple one that leaves it open, else all (RET-2)."""
+    simple = understanding.complexity is Complexity.SIMPLE and settings.understanding.router.enabled
+    if query.adaptive and simple and Channel.LEXICAL in settings.channels:
+        return (Channel.LEXICAL,)
+    return settings.channels
 
 
 def bounded(text: str, *, max_bytes: int, max_terms: int) -> tuple[str, bool]:

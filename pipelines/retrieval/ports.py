@@ -11,7 +11,8 @@ from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Answer, Scope, Signal, WeightBelief
-from pipelines.indexes.graph import EdgeArrays
+from pipelines.indexes.graph import Direction, EdgeArrays, Neighbour
+from pipelines.indexes.graph_schemas import EdgeKind
 from pipelines.indexes.rows import RowSet
 
 
@@ -130,8 +131,17 @@ class ContentStore(Protocol):
     def mask(self, holds: Callable[[DocumentFacts], bool]) -> np.ndarray:
         """Which contents stand in a document that something holds of, bool (contents,)."""
 
+    def row_of(self, content_hash: ContentHash) -> int | None:
+        """Row of a content, None where the generation does not hold it."""
+
+    def chunks_of_document(self, uri: str) -> Sequence[Chunk]:
+        """Every chunk of a document, in source order."""
+
     def trigger_phrases(self) -> Iterable[tuple[str, tuple[int, ...]]]:
         """Every phrase that a document declares, with the rows of its contents, the document's first one first."""
+
+    def declared(self) -> Iterable[tuple[str, str]]:
+        """Name and value of every fact of every document: what it declares, its domain, type and language."""
 
     def rows_of_tiers(self, tiers: Collection[str]) -> Collection[int]:
         """Rows of the contents of documents that declare one of these tiers."""
@@ -142,6 +152,11 @@ class GraphIndex(Protocol):
 
     def arrays(self) -> EdgeArrays:
         """Every edge at once."""
+
+    def neighbours(
+        self, content: ContentHash, kinds: Collection[EdgeKind], direction: Direction = Direction.OUT
+    ) -> Sequence[Neighbour]:
+        """What a content points to, or what points to it: surest first."""
 
     def spellings(self) -> Iterable[tuple[int, Sequence[str]]]:
         """Every entity with the ways it is spelled."""
@@ -192,6 +207,9 @@ class ReadableBeliefs(Protocol):
 
     def usage(self, hashes: Sequence[ContentHash]) -> np.ndarray:
         """Usage score per content in [0, 1], (n_hashes,)."""
+
+    def threshold_moved(self, domain: Domain, agent: str) -> float:
+        """By how much the learned threshold of decisions stands above its prior, in (-1, 1)."""
 
     def freshness(self, domain: Domain, age_hours: float | None) -> float:
         """Probability in [0, 1] that a document of this age is still accurate."""

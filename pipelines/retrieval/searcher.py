@@ -6,13 +6,13 @@ import logging
 import threading
 from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Answer, Query
 from pipelines.retrieval.channels.open import open_channels
-from pipelines.retrieval.channels.run import Channels
+from pipelines.retrieval.facts import facts_of
 from pipelines.retrieval.pipeline import Pipeline
 from pipelines.retrieval.ports import QueryEncoder
 from pipelines.retrieval.settings import RetrievalSettings
@@ -64,7 +64,7 @@ class Searcher:
         self._clock = clock
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(settings.channel_threads, thread_name_prefix="channel")
-        self._held = self._take(None, None, source.token())
+        self._held = self._take(None, source.token())
 
     def search(self, query: Query) -> Answer:
         """Answer one query."""
@@ -111,24 +111,26 @@ class Searcher:
         try:
             token = self._source.token()
             aged = now - held.read_at >= self._settings.beliefs_max_age_s
-            self._held = (
-                self._take(held.snapshot, held.pipeline.channels, token)
-                if aged or token != held.token
-                else _seen(held, now)
-            )
+            self._held = self._take(held, token) if aged or token != held.token else _seen(held, now)
         except StoreError as error:
             # What is held was verified when it was opened; it serves until something whole is live again.
             log.warning("keeping generation %s: %s", held.snapshot.generation_id, error)
             self._held = _seen(held, now)
 
-    def _take(self, previous: Snapshot | None, channels: Channels | None, token: Hashable) -> _Held:
+    def _take(self, held: _Held | None, token: Hashable) -> _Held:
         now = self._clock()
-        snapshot = self._source.take(previous)
-        # Beliefs come anew every second, and channels only with a generation.
-        if channels is None or previous is None or snapshot.generation is not previous.generation:
-            channels = open_channels(snapshot.generation, self._encoders, self._settings)
-        pipeline = Pipeline(snapshot, channels, self._settings, self._pool)
+        snapshot = self._source.take(None if held is None else held.snapshot)
+        # Beliefs come anew every second, and what is read out of a generation only with a generation.
+        if held is not None and snapshot.generation is held.snapshot.generation:
+            pipeline = replace(held.pipeline, snapshot=snapshot)
+        else:
+            pipeline = self._opened(snapshot)
         return _Held(snapshot, pipeline, token, now, now)
+
+    def _opened(self, snapshot: Snapshot) -> Pipeline:
+        channels = open_channels(snapshot.generation, self._encoders, self._settings)
+        facts = facts_of(snapshot.generation.chunks.declared(), most=self._settings.understanding.prefilter.most_values)
+        return Pipeline(snapshot, channels, facts, self._settings, self._pool)
 
 
 def _seen(held: _Held, now: float) -> _Held:

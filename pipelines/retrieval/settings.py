@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.indexes.graph_schemas import EdgeKind
+from pipelines.retrieval.context.settings import ContextSettings
+from pipelines.retrieval.understanding.settings import UnderstandingSettings
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -72,6 +74,7 @@ class RerankSettings(BaseModel):
 
     depth: Count
     late_interaction: bool
+    span: Positive
 
 
 class RetrievalSettings(BaseModel):
@@ -102,6 +105,8 @@ class RetrievalSettings(BaseModel):
     beliefs_max_age_s: Positive
     sessions_held: Count
     snippet_characters: Count
+    understanding: UnderstandingSettings
+    context: ContextSettings
     order_draws: Count
     explored_depth: Count
     heads_kept: Annotated[int, Field(ge=0)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from pipelines.domain.ranking import Channel, Signal
@@ -83,18 +83,26 @@ def _ways(candidate: Candidate) -> int:
     return (Channel.LEXICAL in candidate.channels) + (not DENSE.isdisjoint(candidate.channels))
 
 
-def with_quality(
-    candidates: Sequence[Candidate], beliefs: ReadableBeliefs, *, model: str, now: float
-) -> list[Candidate]:
-    """Candidates with freshness, usage and trust of the best document that each speaks for.
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Who asks and when: what quality depends on beside the content itself.
 
-    Args:
-        model: Who is going to use them: sources are trusted as far as they held for it (LRN-10).
+    Attributes:
+        model: Who is going to use the results: sources are trusted as far as they held for it (LRN-10).
         now: Seconds since the epoch, what ages are measured to.
+        usage_kept: Share of what sets a content's usage apart that counts, in [0, 1]: less after a change of topic.
     """
+
+    model: str
+    now: float
+    usage_kept: float = 1.0
+
+
+def with_quality(candidates: Sequence[Candidate], beliefs: ReadableBeliefs, moment: Moment) -> list[Candidate]:
+    """Candidates with freshness, usage and trust of the best document that each speaks for."""
     usage = beliefs.usage([candidate.content_hash for candidate in candidates])
     return [
-        replace(candidate, signals={**candidate.signals, **_quality(candidate, float(used), beliefs, model, now)})
+        replace(candidate, signals={**candidate.signals, **_quality(candidate, float(used), beliefs, moment)})
         for candidate, used in zip(candidates, usage, strict=True)
     ]
 
@@ -107,14 +115,12 @@ def _rows(columns: Mapping[Signal, Sequence[float]], count: int) -> list[dict[Si
     return [{signal: column[row] for signal, column in columns.items()} for row in range(count)]
 
 
-def _quality(
-    candidate: Candidate, used: float, beliefs: ReadableBeliefs, model: str, now: float
-) -> dict[Signal, float]:
+def _quality(candidate: Candidate, used: float, beliefs: ReadableBeliefs, moment: Moment) -> dict[Signal, float]:
     standing = candidate.standing
-    multiplier = beliefs.trust_multiplier(source_type(standing), model)
+    multiplier = beliefs.trust_multiplier(source_type(standing), moment.model)
     return {
-        Signal.FRESHNESS: signals.freshness(beliefs.freshness(standing.domain, _age_hours(standing, now))),
-        Signal.USAGE: signals.usage(used),
+        Signal.FRESHNESS: signals.freshness(beliefs.freshness(standing.domain, _age_hours(standing, moment.now))),
+        Signal.USAGE: signals.usage(signals.dampened(used, moment.usage_kept)),
         Signal.TRUST: signals.trust(standing.trust_level, multiplier),
     }
 

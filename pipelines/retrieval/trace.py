@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pipelines.domain.context import Context
 from pipelines.domain.ranking import Answer, Contribution, RankedResult
+from pipelines.domain.understanding import Understanding
 
 
 def explained(result: RankedResult) -> RenderableType:
@@ -29,8 +32,45 @@ def answer_as_json(answer: Answer) -> dict[str, Any]:
         "truncated": answer.truncated,
         "failed_channels": dict(answer.failed_channels),
         "timings_ms": dict(answer.timings_ms),
+        "understanding": None if answer.understanding is None else understanding_as_json(answer.understanding),
         "results": [result_as_json(result) for result in answer.results],
     }
+
+
+def understanding_as_json(read: Understanding) -> dict[str, Any]:
+    """How a query was read, and what that changed."""
+    shift = read.shift
+    return {
+        "type": read.type.value,
+        "confidence": read.confidence,
+        "cues": list(read.cues),
+        "complexity": read.complexity.value,
+        "limit": read.limit,
+        "variants": [{"text": variant.text, "source": variant.source} for variant in read.variants],
+        "filters": [asdict(each) for each in read.filters],
+        "home": read.home,
+        "shift": None if shift is None else {**asdict(shift), "happened": shift.happened},
+    }
+
+
+def understanding_line(read: Understanding) -> str:
+    """How a query was read, on one line for people.
+
+    Examples:
+        >>> from pipelines.domain.understanding import QueryType
+        >>> understanding_line(Understanding(type=QueryType.DEBUG, confidence=0.5, cues=("fails",), limit=10))
+        'read as debug (fails) · moderate'
+    """
+    cues = f" ({', '.join(read.cues)})" if read.cues else ""
+    parts = [f"read as {read.type.value.replace('_', ' ')}{cues}", read.complexity.value]
+    parts += [f"{each.name}: {each.value}{'' if each.applied else ' not applied'}" for each in read.filters]
+    parts += [f"home: {read.home}"] if read.home is not None else []
+    parts += [f"also asked ({variant.source}): {variant.text}" for variant in read.variants]
+    if read.shift is not None and read.shift.happened:
+        parts.append(
+            f"another topic: {read.shift.distance:.2f} from the last queries, above {read.shift.threshold:.2f}"
+        )
+    return " · ".join(parts)
 
 
 def result_as_json(result: RankedResult) -> dict[str, Any]:
@@ -55,8 +95,22 @@ def result_as_json(result: RankedResult) -> dict[str, Any]:
         "text": result.text,
         "channels": {channel.value: {"rank": hit.rank, "score": hit.score} for channel, hit in result.channels.items()},
         "signals": {signal.value: value for signal, value in result.signals.items()},
+        "context": None if result.context is None else context_as_json(result.context),
         "contributions": [_contribution_as_json(contribution) for contribution in result.contributions],
     }
+
+
+def context_as_json(context: Context) -> dict[str, Any]:
+    """A context with its parts as they are read."""
+    parts = [{**asdict(part), "role": part.role.value} for part in context.parts]
+    return {"reach": context.reach.value, "tokens": context.tokens, "left_out": context.left_out, "parts": parts}
+
+
+def context_lines(context: Context) -> str:
+    """Where each part of a context stands, a line each."""
+    lines = [f"context: {context.reach.value.replace('_', ' ')}, {context.tokens} tokens"]
+    lines += [f"  {part.role.value:<10} {part.uri}:{part.start_line}-{part.end_line}" for part in context.parts]
+    return "\n".join([*lines, f"  {context.left_out} more left out"] if context.left_out else lines)
 
 
 def _contribution_as_json(contribution: Contribution) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -28,10 +28,19 @@ class TableQueries:
         spill: A folder for what does not fit; made when needed.
         memory_mb: Memory of sorts, joins and groups together.
         threads: Threads of one query.
+        advice: What to do where a query fails, for its error.
     """
 
-    def __init__(self, spill: Path, *, memory_mb: int, threads: int) -> None:
+    def __init__(
+        self,
+        spill: Path,
+        *,
+        memory_mb: int,
+        threads: int,
+        advice: str = "give `index.merge` more memory, or run again",
+    ) -> None:
         self._connection = opened(spill, memory_mb=memory_mb, threads=threads)
+        self._advice = advice
 
     def __enter__(self) -> TableQueries:
         return self
@@ -54,6 +63,10 @@ class TableQueries:
             empty = schema.append(pa.field("part", pa.string())).empty_table()
             self._connection.register(name, empty)
 
+    def register(self, name: str, columns: Mapping[str, Sequence[str]]) -> None:
+        """Name a table of texts, for the queries to come."""
+        self._connection.register(name, pa.table({key: pa.array(texts, pa.string()) for key, texts in columns.items()}))
+
     def keep(self, name: str, query: str) -> None:
         """Run a query and keep its rows under a name, for the queries to come."""
         self._run(f"create temp table {name} as {query}")
@@ -68,21 +81,25 @@ class TableQueries:
         query = f"select coalesce({column}, 'unknown') as value, count(*) from {name} group by value order by 2 desc, 1"  # noqa: S608
         return {str(value): int(count) for value, count in self._run(query).fetchall()}
 
-    def rows(self, query: str, schema: pa.Schema, *, at_once: int) -> Iterator[pa.Table]:
-        """The rows of a query in tables of at most `at_once` rows, with the columns and types of a schema."""
+    def rows(
+        self, query: str, schema: pa.Schema, *, at_once: int, values: Mapping[str, object] | None = None
+    ) -> Iterator[pa.Table]:
+        """The rows of a query in tables of at most `at_once` rows, with the columns and types of a schema.
+
+        Args:
+            values: What stands for each `$name` in the query.
+        """
         try:
-            for batch in self._connection.sql(query).to_arrow_reader(at_once):
+            for batch in self._connection.sql(query, params=dict(values or {})).to_arrow_reader(at_once):
                 yield pa.Table.from_batches([batch]).select(schema.names).cast(schema)
         except (duckdb.Error, pa.ArrowInvalid) as error:
-            raise _mapped(error) from error
+            raise self._mapped(error) from error
 
     def _run(self, query: str) -> Any:
         try:
             return self._connection.execute(query)
         except duckdb.Error as error:
-            raise _mapped(error) from error
+            raise self._mapped(error) from error
 
-
-def _mapped(error: Exception) -> StoreError:
-    reason = " ".join(str(error).split())
-    return StoreError(f"tables cannot be merged: {reason}; give `index.merge` more memory, or run again")
+    def _mapped(self, error: Exception) -> StoreError:
+        return StoreError(f"tables cannot be queried: {' '.join(str(error).split())}; {self._advice}")

@@ -25,6 +25,7 @@ from pipelines.indexes.manifest import Manifest
 from pipelines.serving.dlq import dlq
 from pipelines.serving.feedback_status import feedback
 from pipelines.serving.learned import learned
+from pipelines.serving.queries import queries
 from pipelines.serving.sessions import sessions
 from pipelines.serving.ubi import send_ubi
 from pipelines.settings import load_settings
@@ -41,6 +42,7 @@ weft.add_typer(learned, name="learned")
 weft.add_typer(dlq, name="dlq")
 weft.add_typer(feedback, name="feedback")
 weft.add_typer(sessions, name="sessions")
+weft.add_typer(queries, name="queries")
 weft.command("ubi")(send_ubi)
 
 LIVE = "live"

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from pipelines.domain.errors import InvalidEventError
-from pipelines.feedback.codec import decode
+from pipelines.feedback.arrivals import Arrivals, arrived
 from pipelines.feedback.state import PartitionState
 from pipelines.feedback.updater import Updater, partition_folder
-from pipelines.feedback.updates import Arrival, arrived, fold
+from pipelines.feedback.updates import fold
 from pipelines.runtime.log import LogFacts, Record
 from tests.support.feedback_events import BINS, NOON, RULES, WEIGHTS, rules
 from tests.support.feedback_fold import digest_of_stores, fold_log
@@ -70,7 +68,7 @@ def test_a_death_at_every_record_in_turn_costs_nothing_either(tmp_path: Path) ->
     require_the_same_bits(tmp_path)
 
 
-def die_inside_the_commit(state: PartitionState, facts: LogFacts, arrivals: Sequence[Arrival]) -> None:
+def die_inside_the_commit(state: PartitionState, facts: LogFacts, arrivals: Arrivals) -> None:
     with state.batch(facts, 0, arrivals) as transaction:
         transaction.commit(fold(transaction.known, arrivals, RULES, BINS))
         raise Killed
@@ -83,12 +81,7 @@ def test_a_death_inside_the_commit_leaves_nothing_of_the_batch(tmp_path: Path, s
     state = PartitionState(partition_folder(tmp_path, 0), 0, RULES)
     state.claim(source.facts(), log_start=0)
     batch = RECORDS[:size]
-    arrivals: list[Arrival] = []
-    for record in batch:
-        try:
-            arrivals.append(arrived(record, decode(record.value, max_bytes=RULES.limits.event_bytes)))
-        except InvalidEventError as error:
-            arrivals.append(arrived(record, error))
+    arrivals = arrived(batch, max_bytes=RULES.limits.event_bytes)
     with pytest.raises(Killed):
         die_inside_the_commit(state, source.facts(), arrivals)
     assert (state.report().consumed, state.report().next_offset, state.evidence().is_empty) == (0, 0, True)

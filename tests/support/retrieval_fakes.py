@@ -14,7 +14,7 @@ from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, chunk_id, content_hash
 from pipelines.domain.ranking import Channel, ChannelHit, Query, Scope, Signal, WeightBelief
 from pipelines.embedding.late_interaction import quantised
-from pipelines.indexes.graph import EdgeArrays
+from pipelines.indexes.graph import Direction, EdgeArrays, Neighbour
 from pipelines.indexes.graph_schemas import EdgeKind
 from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.candidates import Candidate
@@ -180,6 +180,16 @@ class MemoryChunks:
                     phrases.setdefault((phrase, place.uri), []).append((place.chunk.sequence, item.row))
         return [(phrase, tuple(row for _, row in sorted(rows))) for (phrase, _), rows in phrases.items()]
 
+    def row_of(self, content_hash: ContentHash) -> int | None:
+        return next((item.row for item in self._held if item.content_hash == content_hash), None)
+
+    def chunks_of_document(self, uri: str) -> list[Chunk]:
+        found = [place.chunk for item in self._held for place in item.occurrences if place.uri == uri]
+        return sorted(found, key=lambda chunk: chunk.sequence)
+
+    def declared(self) -> list[tuple[str, str]]:
+        return [fact for item in self._held for place in item.occurrences for fact in place.metadata.items()]
+
     def rows_of_tiers(self, tiers: Collection[str]) -> set[int]:
         return {item.row for item in self._held if any(place.tier in tiers for place in item.occurrences)}
 
@@ -193,7 +203,10 @@ class MemoryChunks:
 class MemoryGraph:
     """Edges of (kind, source, target), contents by row and entities by name; all of them as sure as can be."""
 
-    def __init__(self, contents: int, *edges: tuple[EdgeKind, int, int | str]) -> None:
+    def __init__(
+        self, contents: int, *edges: tuple[EdgeKind, int, int | str], hashes: Sequence[ContentHash] = ()
+    ) -> None:
+        self._hashes = hashes
         self._names = sorted({target for _, _, target in edges if isinstance(target, str)})
         self._contents = contents
         self._edges = edges
@@ -209,6 +222,16 @@ class MemoryGraph:
             contents=self._contents,
             entities=len(self._names),
         )
+
+    def neighbours(
+        self, content: ContentHash, kinds: Collection[EdgeKind], direction: Direction = Direction.OUT
+    ) -> list[Neighbour]:
+        ends = [(kind, *(pair if direction is Direction.OUT else pair[::-1])) for kind, *pair in self._edges]
+        return [
+            Neighbour(kind, self._hashes[there], None, None, None, 1.0, 1.0, declared=False)
+            for kind, here, there in ends
+            if kind in kinds and isinstance(here, int) and isinstance(there, int) and self._hashes[here] == content
+        ]
 
     def spellings(self) -> list[tuple[int, list[str]]]:
         return [(node, [name]) for node, name in enumerate(self._names)]
@@ -268,6 +291,9 @@ class EvenBeliefs:
 
     def freshness(self, domain: Domain, age_hours: float | None) -> float:
         return 0.5 if age_hours is None else 2.0 ** (-age_hours / 24.0)
+
+    def threshold_moved(self, domain: Domain, agent: str) -> float:
+        return 0.0
 
     def examined(self, domain: Domain, rank: int) -> float:
         return 1.0 / rank

@@ -14,11 +14,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from pipelines.domain.events import AnyEvent
 from pipelines.domain.ids import SessionId
-from pipelines.feedback.codec import decode, encode
+from pipelines.feedback.arrivals import arrived
+from pipelines.feedback.codec import encode
 from pipelines.feedback.forks import Forks
 from pipelines.feedback.overlays import PENDING, SETTLED
 from pipelines.feedback.pipeline import consume
-from pipelines.feedback.updates import arrived, fold
+from pipelines.feedback.updates import fold
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.log import Record
 from tests.support.feedback_events import BINS, HASHES, NOON, explicit, impression, rules, session, shown
@@ -32,6 +33,7 @@ SETTINGS = rules(
     time__session_idle_s=600.0,
     time__session_suspended_s=1_200.0,
     time__session_kept_s=10.0**9,
+    limits__principal_daily=10.0**9,  # a history of one day, in which one principal says everything
 )
 PHASES = ("start", "suspend", "resume", "complete", "complete", "complete", "abandon", "unlearn")
 THEN = st.sampled_from(("nothing", "commit", "publish", "publish"))
@@ -229,7 +231,7 @@ class SessionMachine(RuleBasedStateMachine):
                 self.bases.setdefault((name, one.started), self.published[0])
 
     def die_inside(self, batch: list[Record]) -> None:
-        arrivals = [arrived(record, decode(record.value, max_bytes=SETTINGS.limits.event_bytes)) for record in batch]
+        arrivals = arrived(batch, max_bytes=SETTINGS.limits.event_bytes)
         with self.partition.state.batch(FACTS, batch[0].offset, arrivals) as transaction:
             transaction.commit(fold(transaction.known, arrivals, SETTINGS, BINS))
             raise Killed

@@ -28,16 +28,16 @@ class DegreeChannel:
 
     def follow(
         self,
-        texts: Sequence[str],
-        among: Among,  # noqa: ARG002  the others' hits are among what may be found
-        first: Mapping[Channel, Sequence[Ranked]],
+        _texts: Sequence[str],
+        _among: Among,  # the others' hits are among what may be found
+        first: Sequence[Mapping[Channel, Ranked]],
         depth: int,
     ) -> list[Ranked]:
         """The first `depth` hits of each text that have any edges, the most connected first."""
-        return [self._ranked([found[number] for found in first.values()], depth) for number in range(len(texts))]
+        return [self._ranked(found, depth) for found in first]
 
-    def _ranked(self, first: Sequence[Ranked], depth: int) -> Ranked:
-        rows = sorted({row for ranked in first for row, _ in ranked.ranking})
+    def _ranked(self, first: Mapping[Channel, Ranked], depth: int) -> Ranked:
+        rows = sorted({row for ranked in first.values() for row, _ in ranked.ranking})
         scores = self._scores[rows]
         order = np.argsort(-scores, kind="stable")[:depth]
         ranking = [(rows[at], float(scores[at])) for at in order if scores[at] > 0.0]

@@ -32,10 +32,10 @@ class GraphChannel:
         self._passes = passing(edges, settings.edge_weights)
 
     def follow(
-        self, texts: Sequence[str], among: Among, first: Mapping[Channel, Sequence[Ranked]], depth: int
+        self, texts: Sequence[str], among: Among, first: Sequence[Mapping[Channel, Ranked]], depth: int
     ) -> list[Ranked]:
         """The `depth` contents of each text that most energy reached, not counting what they started with."""
-        seeds = [self._seeds(text, [found[number] for found in first.values()]) for number, text in enumerate(texts)]
+        seeds = [self._seeds(text, found) for text, found in zip(texts, first, strict=True)]
         if not seeds:
             return []
         reached = spread(sparse.vstack(seeds, format="csr"), self._passes, self._settings)[:, : self._contents]
@@ -45,14 +45,20 @@ class GraphChannel:
             for (start, end), rows in zip(bounds, among, strict=True)
         ]
 
-    def _seeds(self, text: str, first: Sequence[Ranked]) -> sparse.csr_array:
+    def names_near(self, text: str, count: int) -> list[str]:
+        """At most `count` names that most energy reaches from those in a text, by way of contents that hold both."""
+        reached = spread(self._seeds(text, {}), self._passes, self._settings)[:, self._contents :]
+        order = np.lexsort((reached.indices, -reached.data))[:count]
+        return [self._names.name_of(int(reached.indices[at])) for at in order]
+
+    def _seeds(self, text: str, first: Mapping[Channel, Ranked]) -> sparse.csr_array:
         energies: dict[int, float] = {}
         for entities in self._names.named_in(text):
             # A name that may mean several is shared by them.
             for entity in entities:
                 place = self._contents + entity
                 energies[place] = energies.get(place, 0.0) + self._settings.name_energy / len(entities)
-        for ranked in first:
+        for ranked in first.values():
             for rank, (row, _) in enumerate(ranked.ranking[: self._settings.seed_hits], start=1):
                 energies[row] = energies.get(row, 0.0) + self._settings.hit_energy / rank
         places = sorted(energies)

@@ -26,7 +26,9 @@ class Vocabulary:
         self._longest = longest
         self._shortest = shortest
         named: defaultdict[str, list[int]] = defaultdict(list)
+        self._first: dict[int, str] = {}
         for entity, spellings in names:
+            self._first[entity] = next(iter(spellings), "")
             for key in {key for spelling in spellings for key in _keys(spelling)}:
                 named[key].append(entity)
         self._named: Mapping[str, Sequence[int]] = named
@@ -49,6 +51,10 @@ class Vocabulary:
                 found.append(entities)
             start += length
         return found
+
+    def name_of(self, entity: int) -> str:
+        """One spelling of an entity."""
+        return self._first[entity]
 
     def _longest_from(self, words: Sequence[str], start: int) -> tuple[int, Sequence[int]]:
         for length in range(min(self._longest, len(words) - start), 0, -1):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
+
+import numpy as np
 
 from pipelines.domain.ranking import Channel
 from pipelines.indexes.rows import RowSet
@@ -31,11 +33,13 @@ class Ranked:
         score_rows: The channel's score of any contents, by row; None where it can only score what it found.
         match_rows: How well the query's tokens match those of any contents, by row, in [−1, 1] (RET-10); None where
             the channel knows no tokens.
+        vector: The query's embedding, float32 (dimension,), a unit vector; None where the channel makes none.
     """
 
     ranking: Ranking
     score_rows: ScoreRows | None = None
     match_rows: ScoreRows | None = None
+    vector: np.ndarray | None = None
 
 
 class SearchChannel(Protocol):
@@ -49,9 +53,9 @@ class FollowingChannel(Protocol):
     """A way that starts from what others found; called when these are done, otherwise like a `SearchChannel`."""
 
     def follow(
-        self, texts: Sequence[str], among: Among, first: Mapping[Channel, Sequence[Ranked]], depth: int
+        self, texts: Sequence[str], among: Among, first: Sequence[Mapping[Channel, Ranked]], depth: int
     ) -> list[Ranked]:
-        """A ranking of at most `depth` per text, given the others' rankings, one per text."""
+        """A ranking of at most `depth` per text, given what the others found for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,24 +76,38 @@ class Found:
     """What the channels gave for a batch of queries.
 
     Attributes:
-        rankings: One ranking per query, by channel; channels that failed are absent.
+        rankings: One ranking per query, by channel and place of the query in its batch; of channels that failed none,
+            and of others none for queries that did not want them.
         failed: Reason by channel that was left out.
         elapsed_ms: Milliseconds until the last channel was done with or given up, per query of the batch.
     """
 
-    rankings: Mapping[Channel, Sequence[Ranked]]
+    rankings: Mapping[Channel, Mapping[int, Ranked]]
     failed: Mapping[str, str]
     elapsed_ms: float
 
     def of(self, index: int) -> dict[Channel, Ranked]:
         """What the channels gave for one query of the batch."""
-        return {channel: rankings[index] for channel, rankings in self.rankings.items()}
+        return {channel: rankings[index] for channel, rankings in self.rankings.items() if index in rankings}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What one query of a batch asks of the channels.
+
+    Attributes:
+        channels: Those that search for it.
+        among: All that it may find; None for everything.
+    """
+
+    text: str
+    channels: Collection[Channel]
+    among: RowSet | None = None
 
 
 def run_channels(
     channels: Channels,
-    texts: Sequence[str],
-    among: Among,
+    asked: Sequence[Asked],
     depth: int,
     *,
     budget_ms: Mapping[Channel, float],
@@ -98,28 +116,43 @@ def run_channels(
     """Search all channels at once, then all that follow them at once.
 
     Args:
-        among: For each text all that it may find.
         budget_ms: Time per query and channel; a batch of n has n times as long. Followers' time begins with theirs.
     """
     started = time.perf_counter()
-    budget_s = {channel: budget * len(texts) / 1000 for channel, budget in budget_ms.items()}
-    searches = {channel: partial(each.search, texts, among, depth) for channel, each in channels.searching.items()}
-    rankings, failed = _gathered(searches, budget_s, pool)
-    follows = {
-        channel: partial(each.follow, texts, among, rankings, depth) for channel, each in channels.following.items()
+    wanting = {channel: [at for at, each in enumerate(asked) if channel in each.channels] for channel in budget_ms}
+    budget_s = {channel: budget * len(wanting[channel]) / 1000 for channel, budget in budget_ms.items()}
+    texts = {channel: [asked[at].text for at in places] for channel, places in wanting.items()}
+    among = {channel: [asked[at].among for at in places] for channel, places in wanting.items()}
+    searches = {
+        channel: partial(each.search, texts[channel], among[channel], depth)
+        for channel, each in channels.searching.items()
+        if texts[channel]
     }
-    following, failed_too = _gathered(follows, budget_s, pool)
-    elapsed_ms = (time.perf_counter() - started) * 1000.0 / max(1, len(texts))
-    return Found(rankings | following, {**channels.missing, **failed, **failed_too}, elapsed_ms)
+    rankings, failed = _gathered(searches, wanting, budget_s, pool)
+    follows = {
+        channel: partial(each.follow, texts[channel], among[channel], _first(rankings, wanting[channel]), depth)
+        for channel, each in channels.following.items()
+        if texts[channel]
+    }
+    following, failed_too = _gathered(follows, wanting, budget_s, pool)
+    elapsed_ms = (time.perf_counter() - started) * 1000.0 / max(1, len(asked))
+    return Found({**rankings, **following}, {**channels.missing, **failed, **failed_too}, elapsed_ms)
+
+
+def _first(rankings: Mapping[Channel, Mapping[int, Ranked]], places: Sequence[int]) -> list[dict[Channel, Ranked]]:
+    return [{channel: found[at] for channel, found in rankings.items() if at in found} for at in places]
 
 
 def _gathered(
-    tasks: Mapping[Channel, Callable[[], list[Ranked]]], budget_s: Mapping[Channel, float], pool: Executor
-) -> tuple[dict[Channel, Sequence[Ranked]], dict[str, str]]:
-    """What each task gave within its budget, and why the others gave nothing."""
+    tasks: Mapping[Channel, Callable[[], list[Ranked]]],
+    wanting: Mapping[Channel, Sequence[int]],
+    budget_s: Mapping[Channel, float],
+    pool: Executor,
+) -> tuple[dict[Channel, Mapping[int, Ranked]], dict[str, str]]:
+    """What each task gave within its budget, by place in the batch, and why the others gave nothing."""
     started = time.perf_counter()
     futures = {channel: pool.submit(task) for channel, task in tasks.items()}
-    rankings: dict[Channel, Sequence[Ranked]] = {}
+    rankings: dict[Channel, Mapping[int, Ranked]] = {}
     failed: dict[str, str] = {}
     for channel, future in futures.items():
         wait([future], timeout=max(0.0, started + budget_s[channel] - time.perf_counter()))
@@ -127,7 +160,7 @@ def _gathered(
             log.warning("channel %s left out: %s", channel.value, reason)
             failed[channel.value] = reason
         else:
-            rankings[channel] = future.result()
+            rankings[channel] = dict(zip(wanting[channel], future.result(), strict=True))
     return rankings, failed
 
 

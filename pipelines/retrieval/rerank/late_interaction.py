@@ -48,7 +48,7 @@ def with_late_interaction(
     best, others = candidates[:depth], candidates[depth:]
     if match is None or not best:
         return list(candidates)
-    values = signals.late_interaction(match([candidate.row for candidate in best]))
+    values = signals.late_interaction(match([candidate.row for candidate in best]), settings.rerank.span)
     told = [
         _scored(replace(candidate, signals={**candidate.signals, Signal.LATE_INTERACTION: value}), weights, settings)
         for candidate, value in zip(best, values, strict=True)

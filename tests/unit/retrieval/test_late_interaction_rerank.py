@@ -9,8 +9,8 @@ from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon"]
 # Documents share ever fewer words with the query "alpha beta gamma delta epsilon".
 DOCUMENTS = {f"d{count}": [" ".join([*WORDS[:count], f"only{count}"])] for count in range(1, 6)}
-ON = {"late_interaction": True, "depth": 3}
-OFF = {"late_interaction": False, "depth": 3}
+ON = {"late_interaction": True, "depth": 3, "span": 0.4}
+OFF = ON | {"late_interaction": False}
 
 
 def asked(generation: MemoryGeneration, rerank: dict[str, object], **changes: object) -> Answer:
@@ -28,7 +28,7 @@ def test_only_the_best_by_fused_score_are_told_and_scored() -> None:
 
 
 def test_the_mean_of_best_matches_decides_its_value() -> None:
-    """RET-10: 5, 4 and 3 of 5 words are found again; the least of those looked at is 0, the best is 1."""
+    """RET-10: 5, 4 and 3 of 5 words are found again: .2 and .4 behind the best, of a span of .4."""
     answer = asked(MemoryGeneration(DOCUMENTS), ON)
     values = [result.signals[Signal.LATE_INTERACTION] for result in answer.results[:3]]
     assert values == pytest.approx([1.0, 0.5, 0.0], abs=1e-3)

@@ -1,0 +1,308 @@
+"""Failure modes of a search that learns, each with an alarm of its own, from the query log (EVA-11).
+
+An alarm rings where what it watches is beyond its bound by more than chance: where the interval of the share (Wilson,
+JASA 1927) lies beyond it. With too few queries none rings, and each says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from scipy import stats
+
+from pipelines.domain.ranking import Channel, Signal
+from pipelines.evaluation.memory import Item
+from pipelines.evaluation.queries.reader import LoggedQuery, LoggedResult
+from pipelines.evaluation.settings import AlarmSettings
+
+_SECONDS_PER_HOUR = 3600.0
+_FLOOR = 1e-4  # share that a bin without queries has in the index of stability, which takes logarithms of shares
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """One failure mode, as the log shows it.
+
+    Attributes:
+        value: What is watched: a share of `n`, or an index.
+        low, high: Its interval; both are the value where it has none.
+        bound: Beyond which it is a failure.
+        n: Observations behind it.
+        ringing: Whether it is beyond the bound by more than chance.
+        says: What is wrong and where to look, or why nothing is known.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    bound: float
+    n: int
+    ringing: bool
+    says: str
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines."""
+        return {
+            "name": self.name,
+            "value": self.value,
+            "interval": [self.low, self.high],
+            "bound": self.bound,
+            "n": self.n,
+            "ringing": self.ringing,
+            "says": self.says,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What alarms look at.
+
+    Attributes:
+        queries: Newest first, as the log is read.
+        items: Facts about contents, by content hash; needed to tell new ones.
+    """
+
+    queries: Sequence[LoggedQuery]
+    items: Mapping[str, Item]
+
+
+def alarms(watched: Watched, rules: AlarmSettings) -> list[Alarm]:
+    """Every alarm, those that ring first."""
+    found = [watch(watched, rules) for watch in ALARMS.values()]
+    return sorted(found, key=lambda alarm: (not alarm.ringing, alarm.name))
+
+
+def keyword_blindness(watched: Watched, rules: AlarmSettings) -> Alarm:
+    """Queries whose words single out one content, and that content is not shown."""
+    blind = told = 0
+    for query in watched.queries:
+        head = query.heads.get(Channel.LEXICAL.value, ())
+        if head and (len(head) == 1 or head[0].score >= rules.lexical_margin * head[1].score):
+            told += 1
+            blind += head[0].content_hash not in _shown(query, rules.depth)
+    return _too_high(
+        "keyword blindness",
+        blind,
+        told,
+        rules.blind_share,
+        rules,
+        says="what the words single out is not shown: look at the weight of the lexical signal",
+    )
+
+
+def popularity_loop(watched: Watched, rules: AlarmSettings) -> Alarm:
+    """Queries whose first result would be another one if nothing had been used before."""
+    owed = told = 0
+    for query in watched.queries:
+        if len(query.results) > 1:
+            told += 1
+            owed += _best_without(query.results, Signal.USAGE.value) is not query.results[0]
+    return _too_high(
+        "popularity loop",
+        owed,
+        told,
+        rules.popularity_share,
+        rules,
+        says="what was used is shown because it was used: explore more, or lower the weight of usage",
+    )
+
+
+def cold_start(watched: Watched, rules: AlarmSettings) -> Alarm:
+    """How much seldomer than others new contents are shown, of those that a channel ranks high."""
+    new = old = new_shown = old_shown = 0
+    for query in watched.queries:
+        shown = _shown(query, rules.depth)
+        high = {hit.content_hash for head in query.heads.values() for hit in head if hit.rank <= rules.depth}
+        for content in high:
+            modified = watched.items.get(content, Item()).modified_at
+            if modified is None:
+                continue
+            if 0.0 <= query.at - modified < rules.new_hours * _SECONDS_PER_HOUR:
+                new, new_shown = new + 1, new_shown + (content in shown)
+            else:
+                old, old_shown = old + 1, old_shown + (content in shown)
+    usual = old_shown / old if old else 0.0
+    return _too_low(
+        "cold start",
+        new_shown,
+        new,
+        rules.cold_ratio * usual,
+        rules,
+        says=f"channels find what is new, and it is not shown; of what is old, {usual:.0%} is",
+    )
+
+
+def context_drift(watched: Watched, rules: AlarmSettings) -> Alarm:
+    """How far what is asked now lies from what was asked before: the population stability index of kinds of queries.
+
+    Σ (now − before) · ln(now / before) over intents with domains, and over how relevant the best result seemed; the
+    larger of both. It rings only where a χ² test tells the two halves of the log apart.
+    """
+    ordered = sorted(watched.queries, key=lambda query: query.at)
+    before, now = ordered[: len(ordered) // 2], ordered[len(ordered) // 2 :]
+    name, bound, n = "context drift", rules.drift_index, min(len(before), len(now))
+    if n < rules.minimum:
+        return _unknown(name, bound, n)
+    edges = _quantiles([_best_relevance(query) for query in before], rules.drift_bands)
+    kinds: list[list[Counter[Any]]] = [
+        [Counter((query.intent, _domain(query)) for query in half) for half in (before, now)],
+        [Counter(sum(_best_relevance(query) > edge for edge in edges) for query in half) for half in (before, now)],
+    ]
+    found = [(_stability(former, latter), _distinct(former, latter)) for former, latter in kinds]
+    index = max(value for value, _ in found)
+    ringing = any(value > bound and p < rules.drift_p for value, p in found)
+    says = "what is asked changed: what was learned before may not hold; look at intents and domains over time"
+    return Alarm(name, index, index, index, bound, n, ringing, says if ringing else "what is asked stays what it was")
+
+
+def channel_collapse(watched: Watched, rules: AlarmSettings) -> Alarm:
+    """Queries with results to which fewer than two channels contribute."""
+    told = [query for query in watched.queries if query.results]
+    few = sum(len({channel for result in query.results for channel in result.channels}) < 2 for query in told)
+    failed = Counter(failed["channel"] for query in told for failed in query.facts.get("failed_channels", ()))
+    named = (
+        f"; left out: {', '.join(f'{name} {count} times' for name, count in failed.most_common())}" if failed else ""
+    )
+    return _too_high(
+        "channel collapse",
+        few,
+        len(told),
+        rules.collapse_share,
+        rules,
+        says=f"results come from one channel{named}: look at `weft queries list`",
+    )
+
+
+def hub_domination(watched: Watched, rules: AlarmSettings) -> Alarm:
+    """The content that most queries show, whatever they ask; equal texts count once."""
+    by_text = {query.text: query for query in watched.queries}
+    shown = Counter(content for query in by_text.values() for content in _shown(query, rules.depth))
+    hub, count = shown.most_common(1)[0] if shown else ("", 0)
+    return _too_high(
+        "hub domination",
+        count,
+        len(by_text),
+        rules.hub_share,
+        rules,
+        says=f"content {hub[:12]} is shown for too many different queries: it may be a hub of the embedding space",
+    )
+
+
+def trigger_pollution(watched: Watched, rules: AlarmSettings) -> Alarm:
+    """How much seldomer than others results are liked that triggers alone found; of answers with feedback."""
+    alone = liked_alone = others = liked_others = 0
+    for query in watched.queries:
+        if not query.outcomes:
+            continue
+        liked = {seen.content_hash for seen in query.outcomes if seen.value > 0.0}
+        for result in query.results:
+            good = result.content_hash in liked
+            if result.channels and set(result.channels) <= set(rules.trigger_channels):
+                alone, liked_alone = alone + 1, liked_alone + good
+            else:
+                others, liked_others = others + 1, liked_others + good
+    usual = liked_others / others if others else 0.0
+    return _too_low(
+        "trigger pollution",
+        liked_alone,
+        alone,
+        rules.trigger_ratio * usual,
+        rules,
+        says=f"what learned triggers alone find is seldom wanted; of other results {usual:.0%} are",
+    )
+
+
+ALARMS: Mapping[str, Callable[[Watched, AlarmSettings], Alarm]] = MappingProxyType(
+    {
+        watch.__name__: watch
+        for watch in (
+            keyword_blindness,
+            popularity_loop,
+            cold_start,
+            context_drift,
+            channel_collapse,
+            hub_domination,
+            trigger_pollution,
+        )
+    }
+)
+
+
+def _too_high(name: str, count: int, n: int, bound: float, rules: AlarmSettings, *, says: str) -> Alarm:
+    if n < rules.minimum:
+        return _unknown(name, bound, n)
+    low, high = wilson(count, n, rules.level)
+    ringing = low > bound
+    return Alarm(name, count / n, low, high, bound, n, ringing, says if ringing else "within its bound")
+
+
+def _too_low(name: str, count: int, n: int, bound: float, rules: AlarmSettings, *, says: str) -> Alarm:
+    if n < rules.minimum:
+        return _unknown(name, bound, n)
+    low, high = wilson(count, n, rules.level)
+    ringing = high < bound
+    return Alarm(name, count / n, low, high, bound, n, ringing, says if ringing else "within its bound")
+
+
+def _unknown(name: str, bound: float, n: int) -> Alarm:
+    return Alarm(name, 0.0, 0.0, 1.0, bound, n, ringing=False, says=f"too few observations to tell: {n}")
+
+
+def wilson(count: int, n: int, level: float) -> tuple[float, float]:
+    """Wilson's score interval of a share.
+
+    Examples:
+        >>> [round(bound, 3) for bound in wilson(5, 10, 0.95)]
+        [0.237, 0.763]
+    """
+    found = stats.binomtest(count, n).proportion_ci(level, method="wilson")
+    return float(found.low), float(found.high)
+
+
+def _shown(query: LoggedQuery, depth: int) -> set[str]:
+    return {str(result.content_hash) for result in query.results[:depth]}
+
+
+def _best_without(results: Sequence[LoggedResult], part: str) -> LoggedResult:
+    return max(results, key=lambda result: (result.score_without(part), -result.rank))
+
+
+def _best_relevance(query: LoggedQuery) -> float:
+    return max((result.relevance for result in query.results), default=0.0)
+
+
+def _domain(query: LoggedQuery) -> str:
+    return query.domain or (str(query.results[0].facts["domain"]) if query.results else "")
+
+
+def _quantiles(values: Sequence[float], bands: int) -> list[float]:
+    ordered = sorted(values)
+    return [ordered[len(ordered) * band // bands] for band in range(1, bands)]
+
+
+def _stability(before: Mapping[Any, int], now: Mapping[Any, int]) -> float:
+    total = sum(before.values()), sum(now.values())
+    shares = [
+        (max(before.get(kind, 0) / total[0], _FLOOR), max(now.get(kind, 0) / total[1], _FLOOR))
+        for kind in _kinds(before, now)
+    ]
+    return math.fsum((after - former) * math.log(after / former) for former, after in shares)
+
+
+def _distinct(before: Mapping[Any, int], now: Mapping[Any, int]) -> float:
+    """p-value of both halves being asked alike."""
+    kinds = _kinds(before, now)
+    if len(kinds) < 2:
+        return 1.0
+    return float(stats.chi2_contingency([[half.get(kind, 0) for kind in kinds] for half in (before, now)]).pvalue)
+
+
+def _kinds(before: Mapping[Any, int], now: Mapping[Any, int]) -> list[Any]:
+    kinds: Iterable[Any] = {*before, *now}
+    return sorted(kinds, key=str)

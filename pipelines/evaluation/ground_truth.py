@@ -1,0 +1,205 @@
+"""What is known to be right, where that is known from, and for how long (EVA-4).
+
+Three phases: synthetic questions find the chunk that they were taken from; feedback with its full context says what was
+useful; people or a model judge. A later phase overrules an earlier one about the same text and content.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.chunking.ground_truth import SyntheticQuestion
+from pipelines.domain.errors import StoreError
+from pipelines.domain.ids import ContentHash
+from pipelines.evaluation.queries.days import day_folder, files_of
+from pipelines.evaluation.queries.reader import LoggedQuery, Outcome
+from pipelines.evaluation.queries.schema import table_schema
+from pipelines.evaluation.queries.writer import write_rows
+from pipelines.evaluation.settings import GroundTruthSettings
+from pipelines.runtime.clock import SECONDS_PER_DAY, day_of
+
+log = logging.getLogger(__name__)
+
+JUDGEMENTS = Path("logs") / "judgements"
+"""Folder of judgements below a store."""
+
+BEST = 3
+"""The highest grade."""
+
+SCHEMA = table_schema(
+    [
+        ("text", pa.string()),
+        ("content_hash", pa.string()),
+        ("grade", pa.int32()),
+        ("source", pa.string()),
+        ("by", pa.string()),
+        ("made_at", pa.float64()),
+        ("expires_at", pa.float64()),
+    ]
+)
+
+
+class Source(StrEnum):
+    """Where a judgement comes from; what stands later overrules what stands earlier."""
+
+    SYNTHETIC = "synthetic"
+    IMPLICIT = "implicit"
+    JUDGED = "judged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """How well a content answers a text.
+
+    Attributes:
+        text: The query, as it is asked.
+        grade: From 0, irrelevant, to 3.
+        by: Who or what said so: a kind of question, a model, a person.
+        expires_at: Seconds since the epoch from which on it holds no longer.
+    """
+
+    text: str
+    content_hash: ContentHash
+    grade: int
+    source: Source
+    by: str
+    made_at: float
+    expires_at: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.grade <= BEST:
+            raise ValueError(f"expected a grade from 0 to {BEST}, got {self.grade}")
+
+
+Grades = Mapping[str, Mapping[ContentHash, int]]
+"""Grade by content, by text of the query."""
+
+
+def from_questions(
+    questions: Iterable[SyntheticQuestion], rules: GroundTruthSettings, *, now: float
+) -> list[Judgement]:
+    """The first phase: each question's own chunk is right."""
+    return [
+        judged(
+            question.text, question.content_hash, BEST, source=Source.SYNTHETIC, by=question.kind, rules=rules, now=now
+        )
+        for question in questions
+    ]
+
+
+def from_feedback(queries: Iterable[LoggedQuery], rules: GroundTruthSettings) -> list[Judgement]:
+    """The second phase: what became of results, as long as the answer that they stood in is known.
+
+    Each principal has one say per content: the best of what it did, by `grades`, a verdict times its size; the mean
+    where something spoke against it. Principals are averaged, and the mean is rounded to a grade. What was passed over
+    above a selection is judged 0, where nothing else was said of it. Judgements are dated by the last outcome.
+    """
+    said: defaultdict[tuple[str, ContentHash], list[Outcome]] = defaultdict(list)
+    passed: dict[tuple[str, ContentHash], float] = {}
+    for query in queries:
+        shown = [result.content_hash for result in query.results]
+        for seen in query.outcomes:
+            if seen.content_hash in shown and seen.kind in rules.grades:
+                said[query.text, seen.content_hash].append(seen)
+                if seen.kind == "selection":
+                    above = shown[: shown.index(seen.content_hash)]
+                    passed.update({(query.text, content): seen.at for content in above})
+    return [
+        *(
+            judged(
+                text,
+                content,
+                _grade(outcomes, rules),
+                source=Source.IMPLICIT,
+                by="feedback",
+                rules=rules,
+                now=max(seen.at for seen in outcomes),
+            )
+            for (text, content), outcomes in said.items()
+        ),
+        *(
+            judged(text, content, 0, source=Source.IMPLICIT, by="passed over", rules=rules, now=at)
+            for (text, content), at in passed.items()
+            if (text, content) not in said
+        ),
+    ]
+
+
+def judged(
+    text: str, content: ContentHash, grade: int, *, source: Source, by: str, rules: GroundTruthSettings, now: float
+) -> Judgement:
+    """A judgement that holds for as long as those of its source do."""
+    until = now + rules.days[source.value] * SECONDS_PER_DAY
+    return Judgement(text=text, content_hash=content, grade=grade, source=source, by=by, made_at=now, expires_at=until)
+
+
+def grades_of(judgements: Iterable[Judgement], *, now: float) -> Grades:
+    """What holds now: of each text and content the judgement of the latest phase, and of one phase the newest."""
+    order = list(Source)
+    holding: dict[tuple[str, ContentHash], Judgement] = {}
+    for one in judgements:
+        if one.made_at <= now < one.expires_at:
+            key = (one.text, one.content_hash)
+            other = holding.get(key)
+            if other is None or _precedence(one, order) > _precedence(other, order):
+                holding[key] = one
+    grades: defaultdict[str, dict[ContentHash, int]] = defaultdict(dict)
+    for (text, content), one in sorted(holding.items()):
+        grades[text][content] = one.grade
+    return dict(grades)
+
+
+def keep(root: Path, judgements: Sequence[Judgement], *, now: float) -> None:
+    """Add judgements to those of a store, as one whole file."""
+    if judgements:
+        write_rows(_folder(root, now), [_row(one) for one in judgements], SCHEMA)
+
+
+def kept(root: Path) -> list[Judgement]:
+    """Every judgement of a store, expired ones too.
+
+    Raises:
+        StoreError: A file holds something else.
+    """
+    rows = [row for file in files_of(root / JUDGEMENTS) for row in pq.read_table(file).to_pylist()]
+    try:
+        return [
+            Judgement(**{**row, "content_hash": ContentHash(row["content_hash"]), "source": Source(row["source"])})
+            for row in rows
+        ]
+    except (TypeError, KeyError, ValueError) as error:
+        raise StoreError(f"{root / JUDGEMENTS}: expected judgements, found: {error}; remove that file") from error
+
+
+def _folder(root: Path, now: float) -> Path:
+    return day_folder(root / JUDGEMENTS, day_of(now))
+
+
+def _row(one: Judgement) -> dict[str, Any]:
+    return {name: getattr(one, name) for name in SCHEMA.names} | {"source": one.source.value}
+
+
+def _precedence(one: Judgement, order: Sequence[Source]) -> tuple[int, float, int]:
+    return order.index(one.source), one.made_at, one.grade
+
+
+def _grade(outcomes: Sequence[Outcome], rules: GroundTruthSettings) -> int:
+    says: defaultdict[str, list[float]] = defaultdict(list)
+    for seen in outcomes:
+        says[seen.principal].append(max(0.0, seen.value) * rules.grades[seen.kind])
+    mean = math.fsum(max(gains) if min(gains) > 0.0 else _mean(gains) for gains in says.values()) / len(says)
+    return min(BEST, round(mean))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

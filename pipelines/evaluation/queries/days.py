@@ -1,0 +1,69 @@
+"""The folders of a log: one per day, removed when their time has come."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.runtime.clock import SECONDS_PER_DAY
+
+log = logging.getLogger(__name__)
+
+QUERY_LOG = Path("logs") / "queries"
+"""Folder of logged queries below a store."""
+
+OUTCOME_LOG = Path("logs") / "outcomes"
+"""Folder of what became of them."""
+
+_PREFIX = "date="
+
+
+def day_folder(folder: Path, day: int) -> Path:
+    """The folder of one day.
+
+    Examples:
+        >>> day_folder(Path("logs"), 0).as_posix()
+        'logs/date=1970-01-01'
+    """
+    return folder / f"{_PREFIX}{datetime.fromtimestamp(day * SECONDS_PER_DAY, UTC):%Y-%m-%d}"
+
+
+def files_of(folder: Path, *, since_day: int = 0, until_day: int | None = None) -> list[Path]:
+    """Readable files of the days in a span, both ends included, oldest day first.
+
+    A file that is none is left out with a warning: one bad file must not hide the rest of the log.
+    """
+    days = ((day, path) for day, path in _days(folder) if since_day <= day and (until_day is None or day <= until_day))
+    return [file for _, path in sorted(days) for file in sorted(path.glob("*.parquet")) if _is_readable(file)]
+
+
+def keep_days(folder: Path, days: int, *, today: int) -> list[Path]:
+    """Remove days that ended `days` or more ago; what is removed already is no failure."""
+    old = [path for day, path in _days(folder) if day <= today - days]
+    for path in old:
+        shutil.rmtree(path, ignore_errors=True)
+    return old
+
+
+def _days(folder: Path) -> Iterator[tuple[int, Path]]:
+    for path in folder.glob(f"{_PREFIX}*"):
+        try:
+            day = date.fromisoformat(path.name.removeprefix(_PREFIX))
+        except ValueError:
+            continue  # a folder of somebody else
+        yield (day - date(1970, 1, 1)).days, path
+
+
+def _is_readable(file: Path) -> bool:
+    try:
+        pq.read_metadata(file)
+    except (OSError, pa.ArrowInvalid) as error:
+        log.warning("left out of the log: %s: %s", file, error)
+        return False
+    return True

@@ -1,0 +1,200 @@
+"""The reading side of the query log: DuckDB over its files, feedback joined by query (EVA-3)."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pipelines.domain.ids import ContentHash, QueryId
+from pipelines.evaluation.queries.days import OUTCOME_LOG, QUERY_LOG, files_of
+from pipelines.evaluation.queries.schema import OUTCOMES, QUERIES
+from pipelines.evaluation.queries.settings import QueryLogSettings
+from pipelines.runtime.clock import day_of
+from pipelines.runtime.tables import TableQueries
+
+_AT_ONCE = 2_000  # rows made into values at a time
+
+# A file that was written twice after a crash says the same twice.
+_QUERIES = """
+    select * exclude (part) from queries
+    where epoch_ms(asked_at) >= $since and epoch_ms(asked_at) < $until and ($wanted = '' or query_id = $wanted)
+    qualify row_number() over (partition by query_id, asked_at order by part) = 1
+    order by asked_at desc, query_id limit $most
+"""
+_OUTCOMES = """
+    select * exclude (part) from outcomes
+    where query_id in (select query_id from wanted)
+    qualify row_number() over (partition by event_id, content_hash order by said_at) = 1
+    order by said_at, event_id, content_hash
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What somebody did about an answer, or about one of its results.
+
+    Attributes:
+        kind: Type of the event, such as "selection".
+        content_hash: None where it speaks of the answer as a whole.
+        value: A verdict in [−1, 1] of an explicit one, the sureness in [0, 1] of a reference, 1 of others.
+    """
+
+    at: float
+    kind: str
+    content_hash: ContentHash | None
+    value: float
+    principal: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedHit:
+    """One content in a channel's head."""
+
+    rank: int
+    content_hash: ContentHash
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedResult:
+    """One result as it was shown, and why.
+
+    Attributes:
+        channels: Rank by channel that found it.
+        contributions: What each part added to the score, by name.
+        facts: Everything else that the log keeps of it.
+    """
+
+    rank: int
+    content_hash: ContentHash
+    score: float
+    relevance: float
+    propensity: float
+    channels: Mapping[str, int]
+    signals: Mapping[str, float]
+    contributions: Mapping[str, float]
+    facts: Mapping[str, Any]
+
+    def score_without(self, name: str) -> float:
+        """What the score would have been without one of its parts."""
+        return self.score - self.contributions.get(name, 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedQuery:
+    """One logged query with its answer and what became of it.
+
+    Attributes:
+        at: Seconds since the epoch.
+        heads: The best of each channel that answered.
+        outcomes: In the order of their times; empty where no feedback came, or none was collected.
+        facts: Everything else that the log keeps of it.
+    """
+
+    at: float
+    query_id: QueryId
+    text: str
+    domain: str | None
+    intent: str
+    explored: bool
+    heads: Mapping[str, Sequence[LoggedHit]]
+    results: Sequence[LoggedResult]
+    outcomes: Sequence[Outcome]
+    facts: Mapping[str, Any]
+
+
+def read_queries(
+    root: Path,
+    settings: QueryLogSettings,
+    *,
+    limit: int,
+    since: float = 0.0,
+    until: float = 2.0**33,
+    query_id: str | None = None,
+) -> list[LoggedQuery]:
+    """The newest `limit` logged queries of a span of time in seconds since the epoch, newest first."""
+    with _opened(root, settings, since=since, until=until) as tables:
+        values = {"since": round(since * 1000), "until": round(until * 1000), "wanted": query_id or "", "most": limit}
+        rows = [
+            row
+            for table in tables.rows(_QUERIES, QUERIES, at_once=_AT_ONCE, values=values)
+            for row in table.to_pylist()
+        ]
+        outcomes = _outcomes(tables, [row["query_id"] for row in rows])
+    return [_query(row, outcomes.get(row["query_id"], [])) for row in rows]
+
+
+@contextmanager
+def _opened(root: Path, settings: QueryLogSettings, *, since: float, until: float) -> Iterator[TableQueries]:
+    with (
+        tempfile.TemporaryDirectory() as spill,
+        TableQueries(
+            Path(spill),
+            memory_mb=settings.read_memory_mb,
+            threads=settings.read_threads,
+            advice="give `query_log.read_memory_mb` more, or read fewer days",
+        ) as tables,
+    ):
+        files = files_of(root / QUERY_LOG, since_day=day_of(since), until_day=day_of(until))
+        tables.define("queries", files, QUERIES)
+        # Feedback comes later than what it is about.
+        tables.define("outcomes", files_of(root / OUTCOME_LOG, since_day=day_of(since)), OUTCOMES)
+        yield tables
+
+
+def _outcomes(tables: TableQueries, names: Sequence[str]) -> dict[str, list[Outcome]]:
+    tables.register("wanted", {"query_id": names})
+    found: defaultdict[str, list[Outcome]] = defaultdict(list)
+    for table in tables.rows(_OUTCOMES, OUTCOMES, at_once=_AT_ONCE):
+        for row in table.to_pylist():
+            about = None if row["content_hash"] is None else ContentHash(row["content_hash"])
+            seen = Outcome(_seconds(row["said_at"]), row["kind"], about, row["value"], row["principal"])
+            found[row["query_id"]].append(seen)
+    return found
+
+
+def _query(row: dict[str, Any], outcomes: Sequence[Outcome]) -> LoggedQuery:
+    heads: defaultdict[str, list[LoggedHit]] = defaultdict(list)
+    for hit in row.pop("heads"):
+        heads[hit["channel"]].append(LoggedHit(hit["rank"], ContentHash(hit["content_hash"]), hit["score"]))
+    return LoggedQuery(
+        at=_seconds(row.pop("asked_at")),
+        query_id=QueryId(row["query_id"]),
+        text=row["text"],
+        domain=row["domain"],
+        intent=row["intent"],
+        explored=row["explored"],
+        heads=dict(heads),
+        results=[_result(result) for result in row.pop("results")],
+        outcomes=outcomes,
+        facts=row,
+    )
+
+
+def _result(row: dict[str, Any]) -> LoggedResult:
+    return LoggedResult(
+        rank=row["rank"],
+        content_hash=ContentHash(row["content_hash"]),
+        score=row["score"],
+        relevance=row["relevance"],
+        propensity=row["propensity"],
+        channels={hit["channel"]: hit["rank"] for hit in row["channels"]},
+        signals=_named(row["signals"]),
+        contributions={part["name"]: part["amount"] for part in row["contributions"]},
+        facts=row,
+    )
+
+
+def _named(pairs: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    return {pair["name"]: pair["value"] for pair in pairs}
+
+
+def _seconds(at: datetime) -> float:
+    """Of a time without a zone, which the log keeps in UTC."""
+    return float(at.replace(tzinfo=UTC).timestamp())

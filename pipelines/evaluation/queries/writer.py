@@ -1,0 +1,159 @@
+"""The writing side of the query log: a bounded queue, a thread of its own, whole files (EVA-3)."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import queue
+import threading
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.domain.ids import QueryId
+from pipelines.domain.ranking import Answer
+from pipelines.evaluation.queries.days import QUERY_LOG, day_folder, keep_days
+from pipelines.evaluation.queries.schema import QUERIES, row_of
+from pipelines.evaluation.queries.settings import QueryLogSettings
+from pipelines.runtime.clock import Clock, day_of, system_clock
+from pipelines.runtime.files import write_atomically
+
+log = logging.getLogger(__name__)
+
+
+class _Logged(NamedTuple):
+    answer: Answer
+    at: float
+
+
+class QueryLog:
+    """Takes note of answers; an `ImpressionSink` that no search ever waits for. Shared by threads.
+
+    A file is written whole and renamed into place, so a crash loses at most what waits, and damages nothing.
+
+    Attributes:
+        logged: Rows that were written.
+        dropped: Answers that found the queue full.
+        lost: Rows that could not be written, such as on a full disk.
+    """
+
+    def __init__(self, root: Path, settings: QueryLogSettings, *, clock: Clock = system_clock) -> None:
+        self.logged = 0
+        self.dropped = 0
+        self.lost = 0
+        self._folder = root / QUERY_LOG
+        self._settings = settings
+        self._clock = clock
+        self._queue: queue.Queue[_Logged | None] = queue.Queue(settings.queue)
+        self._tidied: int | None = None
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def emit(self, answer: Answer) -> None:
+        """Log the answer, if its query is in the sample and the queue has room; returns at once and never raises."""
+        if not (self._settings.enabled and sampled(answer.query.query_id, self._settings.sample)):
+            return
+        try:
+            self._queue.put_nowait(_Logged(answer, self._clock()))
+        except queue.Full:
+            self.dropped += 1
+        self._start()
+
+    def close(self) -> None:
+        """Write what waits, for at most `close_s`."""
+        if self._thread is None:
+            return
+        try:
+            self._queue.put(None, timeout=self._settings.close_s)
+        except queue.Full:
+            log.warning("query log: %d answers were still waiting", self._queue.qsize())
+            return
+        self._thread.join(self._settings.close_s)
+
+    def __enter__(self) -> QueryLog:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _start(self) -> None:
+        # With the first answer: who only measures or reads starts no thread.
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._write_on, name="query-log", daemon=True)
+                self._thread.start()
+
+    def _write_on(self) -> None:
+        rows: list[dict[str, Any]] = []
+        due = float("inf")
+        while True:
+            try:
+                item = self._queue.get(timeout=max(0.0, min(due - time.monotonic(), self._settings.flush_s)))
+            except queue.Empty:
+                item = None
+                ended = False
+            else:
+                ended = item is None
+            if item is not None:
+                self._add(rows, item)
+                due = min(due, time.monotonic() + self._settings.flush_s)
+            if rows and (ended or len(rows) >= self._settings.flush_rows or time.monotonic() >= due):
+                self._flush(rows)
+                rows, due = [], float("inf")
+            if ended:
+                return
+
+    def _add(self, rows: list[dict[str, Any]], item: _Logged) -> None:
+        try:
+            rows.append(row_of(item.answer, at=item.at, characters=self._settings.text_characters))
+        except (ValueError, TypeError) as error:
+            self.lost += 1
+            log.warning("query %s not logged: %s", item.answer.query.query_id, error)
+
+    def _flush(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        by_day: defaultdict[int, list[Mapping[str, Any]]] = defaultdict(list)
+        for row in rows:
+            by_day[day_of(row["asked_at"] / 1000.0)].append(row)
+        for day, some in sorted(by_day.items()):
+            try:
+                write_rows(day_folder(self._folder, day), some, QUERIES)
+                self.logged += len(some)
+            except (OSError, ValueError, pa.ArrowException) as error:
+                self.lost += len(some)
+                log.warning("query log: %d rows lost: %s", len(some), error)
+            self._tidy(day)
+
+    def _tidy(self, day: int) -> None:
+        if self._tidied != day:
+            self._tidied = day
+            keep_days(self._folder, self._settings.keep_days, today=day)
+
+
+def sampled(query_id: QueryId, share: float) -> bool:
+    """Whether a query is in the sample: decided by its id alone, so that whoever sees it decides alike.
+
+    Examples:
+        >>> [sampled(QueryId("a"), share) for share in (0.0, 1.0)]
+        [False, True]
+    """
+    digest = hashlib.sha256(query_id.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big") < share * 2.0**64
+
+
+def write_rows(folder: Path, rows: Sequence[Mapping[str, Any]], schema: pa.Schema, name: str | None = None) -> Path:
+    """Write rows as one whole Parquet file of a folder, under a name of its own."""
+    sink = pa.BufferOutputStream()
+    table = pa.Table.from_pylist(list(rows), schema=schema)
+    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+    path = folder / f"{name or uuid.uuid4().hex}.parquet"
+    write_atomically(path, sink.getvalue().to_pybytes())
+    return path

@@ -1,0 +1,156 @@
+"""A second pass of the channels for those queries that need one: in other words, deeper, or with all channels.
+
+Why: too few results, a complex question (RET-3), a change of topic (RET-6), or a simple query that one channel could
+not answer (RET-2).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pipelines.domain.ranking import Channel
+from pipelines.domain.understanding import Complexity, Variant
+from pipelines.retrieval.channels.run import Asked, Found, Ranked, ScoreRows
+from pipelines.retrieval.plan import Plan
+from pipelines.retrieval.settings import RetrievalSettings
+from pipelines.retrieval.signals import DENSE
+from pipelines.retrieval.understanding.expansion import combined_scores, feedback_variant, neighbour_variant
+from pipelines.retrieval.understanding.settings import ExpansionSettings
+from pipelines.retrieval.understanding.shift import shift_of
+
+_WORDS_AND_MEANING = (*DENSE, Channel.LEXICAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What a second pass may ask of the generation.
+
+    Attributes:
+        texts_of: Texts of contents by row.
+        names_near: At most so many names near those in a text.
+    """
+
+    texts_of: Callable[[Sequence[int]], Sequence[str]]
+    names_near: Callable[[str, int], Sequence[str]]
+
+
+def reconsidered(plan: Plan, found: Mapping[Channel, Ranked], hints: Hints, settings: RetrievalSettings) -> Plan:
+    """The plan after a first look at what was found; the same where that was enough."""
+    tuned = settings.understanding
+    vector = query_vector(found)
+    memory = plan.query.memory
+    shift = None if vector is None or memory is None else shift_of(vector, memory, tuned.shift)
+    understanding = replace(plan.understanding, shift=shift)
+    widening = tuned.shift.widening if shift is not None and shift.happened else 1.0
+    first = first_rows(found)
+    few = len(first) < tuned.expansion.fewer_than
+    channels = settings.channels if few else plan.channels
+    if tuned.expansion.enabled and (few or understanding.complexity is Complexity.COMPLEX):
+        understanding = replace(understanding, variants=_variants(plan.text, first, hints, tuned.expansion))
+    return replace(plan, understanding=understanding, depth=round(plan.depth * widening), channels=channels)
+
+
+def needs_another_pass(before: Plan, after: Plan) -> bool:
+    """Whether anything changed that the channels would answer otherwise."""
+    return bool(after.understanding.variants) or (before.depth, before.channels) != (after.depth, after.channels)
+
+
+def query_vector(found: Mapping[Channel, Ranked]) -> np.ndarray | None:
+    """The query's embedding by the first encoder; None where it made none."""
+    return found[Channel.DENSE].vector if Channel.DENSE in found else None
+
+
+def first_rows(found: Mapping[Channel, Ranked]) -> list[int]:
+    """Rows that words and meaning found, those first that both rank high."""
+    ranks: defaultdict[int, float] = defaultdict(float)
+    for channel in _WORDS_AND_MEANING:
+        for rank, (row, _) in enumerate(found[channel].ranking if channel in found else (), start=1):
+            ranks[row] += 1.0 / rank
+    return sorted(ranks, key=lambda row: (-ranks[row], row))
+
+
+def combined(
+    original: Mapping[Channel, Ranked], variants: Sequence[Mapping[Channel, Ranked]], settings: ExpansionSettings
+) -> dict[Channel, Ranked]:
+    """The channels' rankings of a query and its variants as one, the query counting more often.
+
+    Channels other than words and meaning stand by what the query itself names.
+    """
+    return {
+        channel: _combined(ranked, [each[channel] for each in variants if channel in each], settings)
+        if channel in _WORDS_AND_MEANING
+        else ranked
+        for channel, ranked in original.items()
+    }
+
+
+def _variants(text: str, first: Sequence[int], hints: Hints, settings: ExpansionSettings) -> tuple[Variant, ...]:
+    if not settings.variants:
+        return ()
+    neighbours = neighbour_variant(text, hints.names_near(text, settings.neighbours), settings)
+    texts = hints.texts_of(first[: settings.feedback_texts * _BACKGROUND])
+    head, rest = texts[: settings.feedback_texts], texts[settings.feedback_texts :]
+    feedback = feedback_variant(text, head, rest, settings) if head else None
+    return tuple(variant for variant in (feedback, neighbours) if variant is not None)[: settings.variants]
+
+
+_BACKGROUND = 10  # times as many texts, against which terms of the first stand out
+
+
+def _combined(original: Ranked, variants: Sequence[Ranked], settings: ExpansionSettings) -> Ranked:
+    scored = [_scores(ranked) for ranked in (original, *variants)]
+    rows = sorted({row for ranked in (original, *variants) for row, _ in ranked.ranking})
+
+    def score_rows(rows: Sequence[int]) -> list[float]:
+        first, *others = (scores(rows) for scores in scored)
+        return [combined_scores(score, more, settings) for score, *more in zip(first, *others, strict=True)]
+
+    ranking = sorted(zip(rows, score_rows(rows), strict=True), key=lambda hit: (-hit[1], hit[0]))
+    return replace(original, ranking=ranking, score_rows=None if original.score_rows is None else score_rows)
+
+
+def _scores(ranked: Ranked) -> ScoreRows:
+    if ranked.score_rows is not None:
+        return ranked.score_rows
+    known = dict(ranked.ranking)
+    return lambda rows: [known.get(row, 0.0) for row in rows]
+
+
+Run = Callable[[Sequence[Asked], int], Found]
+"""Runs channels over a batch, to a depth."""
+
+
+def search_again(
+    plans: Sequence[Plan],
+    found: Found,
+    run: Run,
+    hints: Hints,
+    settings: RetrievalSettings,
+) -> tuple[list[Plan], Found]:
+    """The plans after a first look, and what the channels found for those that needed another pass, with all else."""
+    later = [reconsidered(plan, found.of(at), hints, settings) for at, plan in enumerate(plans)]
+    again = [at for at, plan in enumerate(later) if needs_another_pass(plans[at], plan)]
+    if not again:
+        return later, found
+    asked = [asking for at in again for asking in _asked(later[at])]
+    second = run(asked, max(later[at].depth for at in again))
+    rankings = {channel: dict(of_channel) for channel, of_channel in found.rankings.items()}
+    start = 0
+    for at in again:
+        count = 1 + len(later[at].understanding.variants)
+        own, *variants = (second.of(place) for place in range(start, start + count))
+        for channel, ranked in combined(own, variants, settings.understanding.expansion).items():
+            rankings.setdefault(channel, {})[at] = ranked
+        start += count
+    elapsed_ms = found.elapsed_ms + second.elapsed_ms * len(asked) / len(plans)
+    return later, Found(rankings, {**found.failed, **second.failed}, elapsed_ms)
+
+
+def _asked(plan: Plan) -> list[Asked]:
+    both = [channel for channel in plan.channels if channel in _WORDS_AND_MEANING]
+    variants = [Asked(variant.text, both, plan.among) for variant in plan.understanding.variants]
+    return [Asked(plan.text, plan.channels, plan.among), *variants]

@@ -1,0 +1,198 @@
+"""`weft queries`: what was asked, how it was answered, why it ranked so, and what became of it (EVA-3)."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from pipelines.domain.errors import StoreError
+from pipelines.evaluation.queries.outcomes import Outcomes
+from pipelines.evaluation.queries.reader import LoggedQuery, LoggedResult, read_queries
+from pipelines.runtime.clock import SECONDS_PER_DAY, system_clock
+from pipelines.settings import Settings, load_settings
+
+Store = Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything; default storage.root.")]
+Conf = Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable, later files win.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
+
+queries = typer.Typer(no_args_is_help=True, help="What was asked and answered, from the query log.")
+
+_PIPED_WIDTH = 200
+_TEXT = 60  # characters of a query in the list
+
+
+@queries.command("list")
+def list_queries(
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most this many, the newest.")] = 20,
+    days: Annotated[float, typer.Option("--days", min=0.0, help="Asked within so many days.")] = 7.0,
+    store: Store = None,
+    conf: Conf = [],  # noqa: B006
+    as_json: AsJson = False,
+) -> None:
+    """Logged queries, newest first."""
+    root, settings = _opened(store, conf)
+    found = read_queries(root, settings.query_log, limit=limit, since=system_clock() - days * SECONDS_PER_DAY)
+    if as_json:
+        _print(brief(query) for query in found)
+        return
+    table = Table("query id", "asked", "text", "results", "channels", "ms", "outcomes", box=None)
+    for query in found:
+        told = brief(query)
+        outcomes = ", ".join(f"{count} {kind}" for kind, count in told["outcomes"].items())
+        channels = ", ".join(query.heads)
+        text = escape(query.text[:_TEXT])
+        table.add_row(
+            query.query_id, _stamp(query.at), text, str(len(query.results)), channels, f"{told['ms']:.0f}", outcomes
+        )
+    _tell(table)
+
+
+@queries.command()
+def show(
+    query_id: Annotated[str, typer.Argument(help="Id of a logged query.")],
+    store: Store = None,
+    conf: Conf = [],  # noqa: B006
+    as_json: AsJson = False,
+) -> None:
+    """One query: what each channel found, what every score was made of, and what became of the results."""
+    root, settings = _opened(store, conf)
+    found = read_queries(root, settings.query_log, limit=1, query_id=query_id)
+    if not found:
+        raise StoreError(f"expected a logged query, found no {query_id!r}; list them with `weft queries list`")
+    query = found[0]
+    if as_json:
+        _print([whole(query)])
+        return
+    facts = query.facts
+    console = _console()
+    console.print(f"[bold]{escape(query.text)}[/]")
+    console.print(
+        f"asked {_stamp(query.at)} · intent {escape(query.intent)} · {facts['fusion']} · generation "
+        f"{facts['generation']} · learned {facts['learned']}{' · explored' if query.explored else ''}",
+        style="dim",
+        highlight=False,
+    )
+    stages = ", ".join(f"{stage['name']} {stage['value']:.1f}" for stage in facts["timings_ms"])
+    console.print(f"milliseconds: {stages}", style="dim", highlight=False)
+    for failed in facts["failed_channels"]:
+        console.print(f"[yellow]without {failed['channel']}: {escape(failed['reason'])}[/]")
+    console.print(_channels(query))
+    for result in query.results:
+        console.print(_why(query, result))
+
+
+@queries.command()
+def collect(
+    store: Store = None,
+    conf: Conf = [],  # noqa: B006
+    bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker, host:port.")] = None,
+) -> None:
+    """Read new feedback from the topic and keep it beside the queries it is about."""
+    settings = load_settings(conf, [] if bootstrap is None else [f"kafka.bootstrap={json.dumps(bootstrap)}"])
+    root = store or Path(settings.storage.root)
+    found = collected(root, settings)
+    sys.stdout.write(json.dumps({"records": found.records, "outcomes": found.outcomes}, sort_keys=True) + "\n")
+
+
+def collected(root: Path, settings: Settings) -> Any:
+    """Read new feedback from the configured topic.
+
+    Raises:
+        BrokerUnavailableError: The broker does not answer.
+    """
+    from pipelines.runtime.kafka_log import KafkaSource  # noqa: PLC0415  librdkafka is loaded by who needs it
+
+    rules = settings.query_log
+    source = KafkaSource(settings.kafka, settings.feedback.topic, max_poll_records=rules.poll_records)
+    try:
+        outcomes = Outcomes(root, rules, max_bytes=settings.feedback.limits.event_bytes, now=system_clock())
+        return outcomes.collect(source)
+    finally:
+        source.close()
+
+
+def brief(query: LoggedQuery) -> dict[str, Any]:
+    """A query in a line."""
+    return {
+        "query_id": query.query_id,
+        "asked_at": query.at,
+        "text": query.text,
+        "intent": query.intent,
+        "explored": query.explored,
+        "results": len(query.results),
+        "channels": sorted(query.heads),
+        "ms": sum(stage["value"] for stage in query.facts["timings_ms"]),
+        "outcomes": dict(sorted(Counter(seen.kind for seen in query.outcomes).items())),
+    }
+
+
+def whole(query: LoggedQuery) -> dict[str, Any]:
+    """A query with everything that is known of it."""
+    outcomes = [
+        {"at": seen.at, "kind": seen.kind, "content_hash": seen.content_hash, "value": seen.value}
+        for seen in query.outcomes
+    ]
+    heads = {
+        channel: [{"content_hash": hit.content_hash, "score": hit.score} for hit in head]
+        for channel, head in query.heads.items()
+    }
+    results = [result.facts for result in query.results]
+    return {**query.facts, "asked_at": query.at, "heads": heads, "results": results, "outcomes": outcomes}
+
+
+def _channels(query: LoggedQuery) -> Table:
+    shown = {result.content_hash: result.rank for result in query.results}
+    table = Table("channel", "its best, and where they ended", box=None)
+    for channel, head in query.heads.items():
+        places = ", ".join(
+            f"#{hit.rank} → {shown[hit.content_hash]}" if hit.content_hash in shown else f"#{hit.rank} → not shown"
+            for hit in head[:10]
+        )
+        table.add_row(channel, places)
+    return table
+
+
+def _why(query: LoggedQuery, result: LoggedResult) -> Table:
+    facts = result.facts
+    place = facts["uris"][0] if facts["uris"] else result.content_hash
+    seen = [seen for seen in query.outcomes if seen.content_hash == result.content_hash]
+    became = ", ".join(f"{one.kind} {one.value:+.1f}" for one in seen)
+    sure = "" if facts["above_next"] is None else f" · above the next {facts['above_next']:.2f}"
+    title = f"{result.rank}  {result.score:.4f}  {escape(str(place))}{sure}{' · ' + became if became else ''}"
+    table = Table("", "value", "weight", "adds", box=None, title=title, title_justify="left", title_style="")
+    for part in facts["contributions"]:
+        table.add_row(
+            part["name"].replace("_", " "), f"{part['value']:.4f}", f"{part['weight']:.3f}", f"{part['amount']:.4f}"
+        )
+    return table
+
+
+def _opened(store: Path | None, conf: Sequence[Path]) -> tuple[Path, Settings]:
+    settings = load_settings(conf)
+    return store or Path(settings.storage.root), settings
+
+
+def _console() -> Console:
+    return Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH)
+
+
+def _tell(table: Table) -> None:
+    _console().print(table)
+
+
+def _stamp(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(seconds))
+
+
+def _print(rows: Iterable[object]) -> None:
+    sys.stdout.writelines(json.dumps(row, sort_keys=True, default=str) + "\n" for row in rows)

@@ -1,0 +1,146 @@
+"""EVA-11: every alarm rings where its failure is, and is silent where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from pipelines.evaluation.alarms import ALARMS, Alarm, Watched, alarms
+from pipelines.evaluation.memory import Item
+from pipelines.evaluation.queries.reader import LoggedQuery
+from pipelines.settings import load_settings
+from tests.support.logged_queries import a_logged, a_result, an_outcome
+from tests.support.retrieval_fakes import NOW
+
+RULES = load_settings(environment={}).evaluation.alarms
+HOUR = 3600.0
+N = 100
+FRESH, OLD = Item(modified_at=NOW - HOUR), Item(modified_at=NOW - 1000 * HOUR)
+
+
+def healthy(number: int) -> LoggedQuery:
+    """Two channels, of which words single out one content; it is shown first, and liked."""
+    own = f"own {number}"
+    results = [a_result(own, 0.9, rank=1), a_result(f"next {number}", 0.5, rank=2)]
+    heads = {"lexical": [(own, 9.0), (f"next {number}", 3.0)], "dense": [(f"next {number}", 0.8), (own, 0.7)]}
+    return a_logged(number, results, heads=heads, outcomes=[an_outcome(own)], at=NOW + number)
+
+
+def unseen_word(number: int) -> LoggedQuery:
+    """What the words single out is not shown."""
+    return a_logged(number, [a_result(f"x{number}")], heads={"lexical": [("named", 9.0), ("other", 1.0)]})
+
+
+def kept_first_by_usage(number: int) -> LoggedQuery:
+    used = a_result(f"used {number}", 0.6, parts={"vector": 0.2, "usage": 0.4})
+    return a_logged(number, [used, a_result(f"x{number}", 0.5, rank=2)])
+
+
+def new_is_left_out(number: int) -> LoggedQuery:
+    return a_logged(number, [a_result("old")], heads={"dense": [("new", 0.9), ("old", 0.8)]})
+
+
+def another_kind(number: int) -> LoggedQuery:
+    """Half of the log asks for one thing, the other half for something else."""
+    intent = "debug" if number >= N // 2 else "*"
+    return a_logged(number, [a_result(f"x{number}")], intent=intent, at=NOW + number)
+
+
+def one_channel(number: int) -> LoggedQuery:
+    return a_logged(number, [a_result(f"x{number}", channels={"lexical": 1})], failed=["dense"])
+
+
+def the_same_hub(number: int) -> LoggedQuery:
+    return a_logged(number, [a_result("hub"), a_result(f"x{number}", rank=2)])
+
+
+def by_trigger_alone(number: int) -> LoggedQuery:
+    results = [a_result("wanted"), a_result(f"x{number}", rank=2, channels={"triggers": 1})]
+    return a_logged(number, results, outcomes=[an_outcome("wanted")])
+
+
+FAILURES: dict[str, Callable[[int], LoggedQuery]] = {
+    "keyword_blindness": unseen_word,
+    "popularity_loop": kept_first_by_usage,
+    "cold_start": new_is_left_out,
+    "context_drift": another_kind,
+    "channel_collapse": one_channel,
+    "hub_domination": the_same_hub,
+    "trigger_pollution": by_trigger_alone,
+}
+
+
+def watched(queries: Sequence[LoggedQuery]) -> Watched:
+    items = {"new": FRESH, "old": OLD}
+    items |= {f"own {n}": FRESH if n % 2 else OLD for n in range(N)}
+    return Watched(list(reversed(queries)), items)
+
+
+def rung(name: str, queries: Sequence[LoggedQuery]) -> Alarm:
+    return ALARMS[name](watched(queries), RULES)
+
+
+def test_there_is_an_alarm_for_every_failure_mode() -> None:
+    """EVA-11."""
+    assert set(ALARMS) == set(FAILURES)
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_an_alarm_rings_where_its_failure_is(name: str) -> None:
+    """EVA-11: and says what to look at."""
+    alarm = rung(name, [FAILURES[name](number) for number in range(N)])
+    assert alarm.ringing
+    assert alarm.n >= RULES.minimum
+    assert alarm.says != "within its bound"
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_no_alarm_rings_for_a_healthy_search(name: str) -> None:
+    """EVA-11: where there is evidence, it lies within the bound; of triggers there is none."""
+    alarm = rung(name, [healthy(number) for number in range(N)])
+    assert not alarm.ringing
+    if name != "trigger_pollution":
+        assert alarm.n >= RULES.minimum
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_few_bad_queries_are_no_alarm(name: str) -> None:
+    """EVA-11, EVA-10: ten queries cannot tell a failure from chance."""
+    alarm = rung(name, [FAILURES[name](number) for number in range(10)])
+    assert not alarm.ringing
+    assert "too few" in alarm.says
+
+
+def test_triggers_that_find_what_is_wanted_do_not_ring() -> None:
+    """EVA-11: found by triggers alone, and liked as often as anything else."""
+    queries = [
+        a_logged(
+            number,
+            [a_result("wanted", channels={"triggers": 1}), a_result(f"x{number}", rank=2)],
+            outcomes=[an_outcome("wanted")],
+        )
+        for number in range(N)
+    ]
+    alarm = rung("trigger_pollution", queries)
+    assert (alarm.ringing, alarm.value, alarm.n) == (False, 1.0, N)
+
+
+def test_one_query_asked_by_everyone_is_no_hub() -> None:
+    """EVA-11: equal texts count once."""
+    assert not rung("hub_domination", [a_logged(n, [a_result("hub")], text="the same") for n in range(N)]).ringing
+
+
+def test_a_lost_channel_is_named() -> None:
+    """EVA-11, RET-7."""
+    assert "dense 100 times" in rung("channel_collapse", [one_channel(n) for n in range(N)]).says
+
+
+def test_what_rings_comes_first_and_an_empty_log_rings_nothing() -> None:
+    """EVA-11."""
+    found = alarms(watched([one_channel(n) for n in range(N)]), RULES)
+    assert len(found) == len(ALARMS)
+    ringing = [alarm.ringing for alarm in found]
+    assert ringing == sorted(ringing, reverse=True)
+    assert any(ringing)
+    assert not any(alarm.ringing for alarm in alarms(Watched([], {}), RULES))

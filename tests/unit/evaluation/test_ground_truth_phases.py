@@ -1,0 +1,185 @@
+"""EVA-4: ground truth in phases, each judgement with source and expiry."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from pipelines.chunking.ground_truth import SyntheticQuestion
+from pipelines.domain.errors import SourceError, StoreError
+from pipelines.domain.ids import ChunkId, ContentHash
+from pipelines.evaluation.ground_truth import (
+    JUDGEMENTS,
+    Source,
+    from_feedback,
+    from_questions,
+    grades_of,
+    judged,
+    keep,
+    kept,
+)
+from pipelines.evaluation.judging import Judge, from_file
+from pipelines.settings import load_settings
+from tests.support.feedback_events import HASHES
+from tests.support.logged_queries import a_logged, a_result, an_outcome
+
+RULES = load_settings(environment={}).evaluation.ground_truth
+DAY = 86_400.0
+NOW = 20_000 * DAY
+A, B, C = (ContentHash(name) for name in HASHES[:3])
+
+
+def test_a_question_is_answered_by_the_chunk_that_it_was_taken_from() -> None:
+    """EVA-4: the first phase, with its kind as the origin, and an end."""
+    question = SyntheticQuestion(
+        text="what is a lock", uri="a.py", chunk_id=ChunkId("c"), content_hash=A, kind="docstring", place=0
+    )
+    (found,) = from_questions([question], RULES, now=NOW)
+    assert (found.source, found.by, found.grade) == (Source.SYNTHETIC, "docstring", 3)
+    assert found.expires_at == NOW + RULES.days["synthetic"] * DAY
+
+
+def feedback(*outcomes, shown=(A, B, C)):
+    results = [a_result(content, rank=rank) for rank, content in enumerate(shown, start=1)]
+    found = from_feedback([a_logged(1, results, text="t", outcomes=outcomes)], RULES)
+    return {one.content_hash: (one.grade, one.by) for one in found}
+
+
+def test_feedback_becomes_grades() -> None:
+    """EVA-4: the second phase: a click 1, a reference 2, a thumb up 3, a thumb down 0; passed over 0."""
+    assert feedback(an_outcome(A)) == {A: (1, "feedback")}
+    assert feedback(an_outcome(A, "reference")) == {A: (2, "feedback")}
+    assert feedback(an_outcome(A, "explicit", 1.0)) == {A: (3, "feedback")}
+    assert feedback(an_outcome(A, "explicit", -1.0)) == {A: (0, "feedback")}
+    assert feedback(an_outcome(C)) == {C: (1, "feedback"), A: (0, "passed over"), B: (0, "passed over")}
+
+
+def test_every_principal_has_one_say() -> None:
+    """EVA-4: a thousand clicks of one are not worth more than one; two who disagree meet in the middle."""
+    assert feedback(*[an_outcome(A)] * 50, an_outcome(A, "explicit", 1.0)) == {A: (3, "feedback")}
+    both = [an_outcome(A, "explicit", 1.0), an_outcome(A, "explicit", -1.0, principal="bob")]
+    assert feedback(*both)[A][0] == 2  # 1.5, rounded to even
+
+
+def test_feedback_without_its_context_is_no_ground_truth() -> None:
+    """EVA-4: about something that was not shown, about the answer as a whole, or of a kind without a grade."""
+    assert feedback(an_outcome(C), shown=(A, B)) == {}
+    assert feedback(an_outcome(None, "success")) == {}
+    assert feedback(an_outcome(A, "retrieval")) == {}
+
+
+def test_a_later_phase_overrules_an_earlier_one_until_it_expires() -> None:
+    """EVA-4: then the earlier holds again, as long as it lives; of one phase the newest holds."""
+    of = lambda grade, source, at: judged("t", A, grade, source=source, by="", rules=RULES, now=at)  # noqa: E731
+    phases = [of(3, Source.SYNTHETIC, NOW), of(1, Source.IMPLICIT, NOW), of(2, Source.JUDGED, NOW - 300 * DAY)]
+    assert grades_of(phases, now=NOW + DAY) == {"t": {A: 2}}
+    assert grades_of(phases, now=NOW + 70 * DAY) == {"t": {A: 1}}
+    assert grades_of(phases, now=NOW + 100 * DAY) == {"t": {A: 3}}
+    assert grades_of(phases, now=NOW + 400 * DAY) == {}
+    assert grades_of([*phases, of(0, Source.JUDGED, NOW)], now=NOW + DAY) == {"t": {A: 0}}
+    assert grades_of(phases, now=NOW - DAY) == {"t": {A: 2}}
+
+
+def test_judgements_are_kept_in_the_store(tmp_path: Path) -> None:
+    """EVA-4: with everything that is known of them."""
+    first = [judged("t", A, 2, source=Source.JUDGED, by="ada", rules=RULES, now=NOW)]
+    second = [judged("u", B, 0, source=Source.IMPLICIT, by="feedback", rules=RULES, now=NOW + DAY)]
+    for some in (first, second, []):
+        keep(tmp_path, some, now=NOW)
+    assert sorted(kept(tmp_path), key=lambda one: one.text) == [*first, *second]
+    (tmp_path / JUDGEMENTS / "date=2024-10-05").mkdir(exist_ok=True)
+    file = next((tmp_path / JUDGEMENTS).glob("*/*.parquet"))
+    (file.parent / "x.parquet").write_bytes(file.read_bytes()[:-9])
+    assert len(kept(tmp_path)) == 2
+
+
+def test_people_judge_by_file(tmp_path: Path) -> None:
+    """EVA-4: one JSON object a line; a line that is none is refused with its place."""
+    path = tmp_path / "judgements.jsonl"
+    path.write_text(json.dumps({"text": "t", "content_hash": A, "grade": 2, "by": "ada"}) + "\n\n")
+    (found,) = from_file(path, RULES, now=NOW)
+    assert (found.text, found.content_hash, found.grade, found.by, found.source) == ("t", A, 2, "ada", Source.JUDGED)
+    for line in (
+        '{"text": "t"}',
+        "[]",
+        '{"text": "t", "content_hash": "x", "grade": 1}',
+        "{",
+        json.dumps({"text": "t", "content_hash": A, "grade": 4}),
+    ):
+        path.write_text(line)
+        with pytest.raises(SourceError, match=r"judgements\.jsonl:1: expected"):
+            from_file(path, RULES, now=NOW)
+    with pytest.raises(SourceError):
+        from_file(tmp_path / "absent", RULES, now=NOW)
+
+
+def test_a_store_with_something_else_in_it_is_refused(tmp_path: Path) -> None:
+    """EVA-4."""
+    keep(tmp_path, [judged("t", A, 2, source=Source.JUDGED, by="ada", rules=RULES, now=NOW)], now=NOW)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (file,) = (tmp_path / JUDGEMENTS).glob("*/*.parquet")
+    pq.write_table(pa.table({"other": [1]}), file)
+    with pytest.raises(StoreError, match="expected judgements"):
+        kept(tmp_path)
+
+
+@contextmanager
+def a_model(*answers: str) -> Iterator[tuple[str, list[dict]]]:
+    """An endpoint that gives these answers in turn, and what it was asked."""
+    seen: list[dict] = []
+    rest = list(answers)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            seen.append(
+                json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                | {"authorization": self.headers["Authorization"]}
+            )
+            said = rest.pop(0) if rest else "nothing"
+            body = json.dumps({"choices": [{"message": {"content": said}}]}).encode()
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None: ...
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1", seen
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_model_judges_by_endpoint() -> None:
+    """EVA-4: the third phase, optional: grades are read from what it says, what it cannot say is counted."""
+    with a_model("2", "Grade: 3", "no idea") as (url, seen):
+        rules = RULES.model_copy(update={"endpoint": url, "model": "m", "api_key": SecretStr("k")})
+        judge = Judge(rules)
+        found = judge.judge([("t", A), ("t", B), ("t", C)], lambda content: f"text of {content[:4]}", now=NOW)
+    assert [(one.content_hash, one.grade, one.by) for one in found] == [(A, 2, "m"), (B, 3, "m")]
+    assert judge.failed == 1
+    assert seen[0]["authorization"] == "Bearer k"
+    assert f"text of {A[:4]}" in seen[0]["messages"][1]["content"]
+
+
+def test_a_model_that_does_not_answer_is_left_alone() -> None:
+    """EVA-4: after a few failures in a row; and without an endpoint nobody is asked."""
+    gone = RULES.model_copy(update={"endpoint": "http://127.0.0.1:9/v1", "timeout_s": 1.0})
+    judge = Judge(gone)
+    assert judge.judge([("t", A)] * 50, lambda _: "text", now=NOW) == []
+    assert judge.failed == RULES.failures_allowed
+    assert Judge(RULES).judge([("t", A)], lambda _: "text", now=NOW) == []
+    assert Judge(gone).judge([("t", A)], lambda _: None, now=NOW) == []

@@ -1,0 +1,90 @@
+"""EVA-2: measures of a memory, each as its formula."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from pipelines.evaluation.memory import Asked, Item, channel_contributions, memory_measures
+from pipelines.settings import load_settings
+
+BASE = load_settings(environment={}).evaluation
+SETTINGS = BASE.model_copy(
+    update={"memory": BASE.memory.model_copy(update={"intent_weights": {"debug": 3.0}, "importance": {"high": 0.8}})}
+)
+NOW, HOUR = 1_000_000.0, 3600.0
+ITEMS = {
+    "law": Item(tier="constitutional", modified_at=NOW - 1000 * HOUR),
+    "fresh": Item(tier="high", modified_at=NOW - 47 * HOUR),
+    "stale": Item(modified_at=NOW - 49 * HOUR),
+}
+
+
+def asked(number: int, ranked: list[str], grades: dict[str, int], **facts: object) -> Asked:
+    known = {"at": NOW, "intent": "*", "found_by": {}, **facts}
+    return Asked(query_id=f"q{number}", ranked=ranked, grades=grades, **known)
+
+
+def test_what_is_constitutional_has_to_stand_among_the_first_three() -> None:
+    """EVA-2: of three queries for which something constitutional is right, one shows it at 3, one at 4, one never."""
+    others = ["a", "b", "c"]
+    found = memory_measures(
+        [
+            asked(1, ["a", "b", "law"], {"law": 1}),
+            asked(2, [*others, "law"], {"law": 1}),
+            asked(3, others, {"law": 2}),
+            asked(4, ["law"], {"a": 1}),  # it is not what was asked for
+        ],
+        ITEMS,
+        SETTINGS,
+    )
+    assert found.constitutional_surfacing is not None
+    assert found.constitutional_surfacing.mean == pytest.approx(1 / 3)
+    assert found.queries["constitutional_surfacing"] == 3
+
+
+def test_recall_counts_everything_by_its_importance() -> None:
+    """EVA-2: found .8 of .8 + .5."""
+    found = memory_measures([asked(1, ["fresh"], {"fresh": 1, "stale": 3, "a": 0})], ITEMS, SETTINGS)
+    assert found.importance_weighted_recall is not None
+    assert found.importance_weighted_recall.mean == pytest.approx(0.8 / (0.8 + 0.5))
+
+
+def test_what_is_under_48_hours_old_is_new() -> None:
+    """EVA-2: at 47 hours it is, at 49 it is not, and neither is what did not exist when it was asked for."""
+    queries = [asked(1, ["fresh", "stale"], {"fresh": 1, "stale": 1}), asked(2, ["stale"], {"fresh": 1})]
+    found = memory_measures(queries, ITEMS, SETTINGS)
+    assert found.cold_start_recall is not None
+    assert found.cold_start_share is not None
+    assert found.cold_start_recall.mean == pytest.approx(1 / 2)
+    assert found.cold_start_share.mean == pytest.approx((1 / 2 + 0) / 2)
+    before = memory_measures([asked(1, ["fresh"], {"fresh": 1}, at=NOW - 100 * HOUR)], ITEMS, SETTINGS)
+    assert before.cold_start_recall is None
+
+
+def test_queries_count_by_the_weight_of_their_intent() -> None:
+    """EVA-2: nDCG 1 counted three times, nDCG of a second rank once."""
+    queries = [asked(1, ["right"], {"right": 1}, intent="debug"), asked(2, ["x", "right"], {"right": 1})]
+    found = memory_measures(queries, {}, SETTINGS)
+    assert found.intent_weighted_ndcg is not None
+    assert found.intent_weighted_ndcg.mean == pytest.approx((3 * 1 + 1 / math.log2(3)) / 4)
+
+
+def test_channels_are_worth_what_they_find_and_what_only_they_find() -> None:
+    """EVA-2: of four results two are lexical, one of them by words alone; one result is relevant."""
+    found_by = {"a": ["dense"], "b": ["dense", "lexical"], "c": ["lexical"], "d": ["dense"]}
+    queries = [asked(1, ["a", "b", "c", "d"], {"c": 1}, found_by=found_by)]
+    worth = channel_contributions(queries, depth=10)
+    assert (worth["lexical"].shown, worth["lexical"].exclusive) == (0.5, 0.25)
+    assert (worth["lexical"].relevant, worth["lexical"].exclusive_relevant) == (1.0, 1.0)
+    assert (worth["dense"].shown, worth["dense"].exclusive, worth["dense"].relevant) == (0.75, 0.5, 0.0)
+    assert channel_contributions(queries, depth=1)["dense"].exclusive == 1.0
+
+
+def test_where_nothing_is_known_nothing_is_claimed() -> None:
+    """EVA-2: no judgement, no importance, no query at all."""
+    found = memory_measures([asked(1, ["a"], {})], {}, SETTINGS)
+    assert (found.constitutional_surfacing, found.importance_weighted_recall, found.cold_start_recall) == (None,) * 3
+    assert found.as_json()["measures"]["intent_weighted_ndcg"] is None
+    assert memory_measures([], {}, SETTINGS).channels == {}

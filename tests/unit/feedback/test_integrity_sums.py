@@ -1,0 +1,107 @@
+"""ARC-3: sums over a partition's tables follow every write, and notice whatever was not written."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from pipelines.domain.errors import CorruptionError
+from pipelines.feedback import integrity
+from pipelines.feedback.state import STATE_FILE
+from tests.support.session_store import Partition, judged, phase
+
+EVENTS = [
+    *judged("s2"),
+    phase("start"),
+    *judged(),
+    phase("complete"),
+    phase("start", "s3"),
+    *judged("s3", -1.0, 2, "q3"),
+]
+EARLIER = (*integrity.MASSES, "shown")
+"""Tables that stores of earlier versions had triggers on."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A store that learned something, shared and not, and is not open."""
+    partition = Partition(tmp_path)
+    partition.feed(EVENTS)
+    partition.state.close()
+    return tmp_path
+
+
+def connected(folder: Path) -> closing[sqlite3.Connection]:
+    connection = sqlite3.connect(folder / "updaters/0" / STATE_FILE)
+    integrity.teach(connection)
+    return closing(connection)
+
+
+@pytest.mark.parametrize("table", EARLIER)
+def test_a_row_that_nobody_wrote_is_noticed(folder: Path, table: str) -> None:
+    """ARC-3: a mass off by one, a mass of another sign, a row too few: told by the table's name."""
+    with connected(folder) as connection:
+        integrity.verify(connection)
+        column = [row[1] for row in connection.execute(f"pragma table_info({table})")][-1]
+        for wrong in (f"update {table} set {column} = {column} || '1'", f"delete from {table}"):
+            connection.execute("begin")
+            connection.execute(wrong)
+            with pytest.raises(CorruptionError, match=f"table {table}"):
+                integrity.verify(connection)
+            connection.execute("rollback")
+
+
+def test_every_bit_of_a_mass_matters(folder: Path) -> None:
+    """ARC-3: the sign, too."""
+    with connected(folder) as connection:
+        for bit in (*range(63), -1):
+            connection.execute("begin")
+            flipped = "-9223372036854775807 - 1" if bit < 0 else str(1 << bit)
+            connection.execute(f"update usage set micro = (micro | {flipped}) - (micro & {flipped})")
+            with pytest.raises(CorruptionError, match="table usage"):
+                integrity.verify(connection)
+            connection.execute("rollback")
+
+
+def test_a_store_with_triggers_is_taken_over(folder: Path) -> None:
+    """ARC-3: as earlier versions kept their sums; what it holds is verified first, and sums are kept from then on."""
+    with connected(folder) as connection:
+        as_before(connection)
+        connection.commit()
+    partition = Partition(folder)
+    before = partition.shared
+    partition.feed([phase("unlearn"), *judged("s4", query="q4")])
+    partition.open()
+    assert partition.report.balanced
+    assert partition.shared == before  # the one that came said what the one that went had said
+    with connected(folder) as connection:
+        assert triggers(connection, EARLIER) == 0
+        as_before(connection)
+        connection.execute("drop trigger check_update_usage")
+        connection.execute("update usage set micro = micro + 1")
+        connection.commit()
+    with pytest.raises(CorruptionError, match="table usage"):
+        Partition(folder)
+
+
+def triggers(connection: sqlite3.Connection, tables: Sequence[str]) -> int:
+    marks = ", ".join("?" * len(tables))
+    found = f"select count(*) from sqlite_schema where type = 'trigger' and tbl_name in ({marks})"
+    return int(connection.execute(found, tables).fetchone()[0])
+
+
+def as_before(connection: sqlite3.Connection) -> None:
+    """Protect a store as earlier versions did: a trigger for every kind of write, and sums of whole rows."""
+    connection.execute("drop table sums")
+    for table in EARLIER:
+        columns = [row[1] for row in connection.execute(f"pragma table_info({table})")]
+        new, old = (f"row_hash({', '.join(f'{side}.{column}' for column in columns)})" for side in ("new", "old"))
+        for event, rows, hashes in (("insert", 1, new), ("update", 0, f"{new} - {old}"), ("delete", -1, f"-{old}")):
+            keep = f"update checks set rows = rows + {rows}, hashes = hashes + ({hashes}) where name = '{table}'"
+            connection.execute(f"create trigger check_{event}_{table} after {event} on {table} begin {keep}; end")
+        sums = f"select ?, count(*), coalesce(sum(row_hash({', '.join(columns)})), 0) from {table}"
+        connection.execute(f"insert into checks {sums}", (table,))

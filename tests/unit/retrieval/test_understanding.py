@@ -1,0 +1,293 @@
+"""RET-1 … RET-6: what a query asks for, and how that changes the way it is answered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.ranking import ANY, Channel, Signal
+from pipelines.domain.sessions import SessionMemory
+from pipelines.domain.understanding import Complexity, QueryType, Shift
+from pipelines.indexes.graph_schemas import EdgeKind
+from pipelines.retrieval.facts import GenerationFacts
+from pipelines.retrieval.trace import answer_as_json
+from pipelines.retrieval.understanding.expansion import feedback_variant, neighbour_variant
+from pipelines.retrieval.understanding.kinds import query_type
+from pipelines.retrieval.understanding.prefilter import inferred_filters
+from pipelines.retrieval.understanding.router import complexity
+from pipelines.retrieval.understanding.shift import remembered, shift_of, usage_kept
+from tests.support.retrieval_fakes import MemoryGeneration, MemoryGraph, a_query, a_searcher, settings
+
+TUNED = settings().understanding
+FRUIT = MemoryGeneration(
+    {
+        "a": ["red apple pie"],
+        "b": ["green apple tart"],
+        "c": ["yellow banana bread"],
+        "d": ["Store.get_page reads a page"],
+        "e": ["pages are written in order"],
+        "f": ["a tart is baked"],
+    }
+)
+
+
+def understanding(**changes: dict[str, object]) -> dict[str, object]:
+    """Settings with some values of some sections changed."""
+    held = TUNED.model_dump()
+    return {"understanding": {**held, **{name: {**held[name], **values} for name, values in changes.items()}}}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("How does the updater commit its offsets?", QueryType.HOW),
+        ("explain what happens when a broker is killed", QueryType.HOW),
+        ("TypeError: expected str in line 40", QueryType.DEBUG),
+        ("search crashes with an exception", QueryType.DEBUG),
+        ("overview of alternatives to BM25", QueryType.EXPLORATORY),
+        ("where is `Store.get_page` defined", QueryType.SPECIFIC),
+    ],
+)
+def test_the_type_is_told_by_cues(text: str, expected: QueryType) -> None:
+    """RET-1: and the cues are told."""
+    kind, confidence, cues = query_type(text, TUNED.type)
+    assert kind is expected
+    assert confidence >= TUNED.type.intent_from
+    assert cues
+
+
+def test_cues_of_two_types_leave_doubt() -> None:
+    """RET-1: confidence is the share of the cues, with one more for what was not seen."""
+    assert query_type("explain the alternatives", TUNED.type)[1] == pytest.approx(1 / 3)
+    assert query_type("bananas", TUNED.type) == (QueryType.SPECIFIC, 0.0, ())
+
+
+def test_an_inferred_intent_is_read_once_and_a_stated_one_stands() -> None:
+    """RET-1, LRN-5: it is the intent of the query that is ranked and shown, so that weights and feedback share it."""
+    searcher = a_searcher(FRUIT)
+    assert searcher.search(a_query("how does an apple pie work")).query.intent == QueryType.HOW.value
+    assert searcher.search(a_query("how does an apple pie work", intent="mine")).query.intent == "mine"
+    assert searcher.search(a_query("apple pie")).query.intent == ANY
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("get_page", Complexity.SIMPLE),
+        ("Store.get_page read_page", Complexity.SIMPLE),
+        ('"late events"', Complexity.SIMPLE),
+        ("page", Complexity.MODERATE),
+        ("what does Store.get_page do", Complexity.MODERATE),
+        ("What is a page? Who writes it?", Complexity.COMPLEX),
+        ("word " * 30, Complexity.COMPLEX),
+        ("", Complexity.MODERATE),
+    ],
+)
+def test_complexity_is_told_by_what_is_asked(text: str, expected: Complexity) -> None:
+    """RET-2."""
+    assert complexity(text, TUNED.router) is expected
+
+
+def test_a_simple_query_that_leaves_it_open_searches_one_channel_and_gets_few_results() -> None:
+    """RET-2: one channel, limit 3; what is asked for explicitly is given."""
+    generation = MemoryGeneration({f"d{number}": [f"get_page {number}"] for number in range(6)})
+    searcher = a_searcher(generation)
+    routed = searcher.search(a_query("get_page", adaptive=True, k=20))
+    assert len(routed.results) == 3
+    assert {channel for result in routed.results for channel in result.channels} == {Channel.LEXICAL}
+    asked = searcher.search(a_query("get_page", k=20))
+    assert len(asked.results) == 6
+    assert Channel.DENSE in asked.results[0].channels
+
+
+def test_a_simple_query_that_one_channel_cannot_answer_searches_all() -> None:
+    """RET-2: cheap where it does, never worse where it does not."""
+    answer = a_searcher(FRUIT).search(a_query("get_pages", adaptive=True))
+    assert answer.results
+    assert {channel for result in answer.results for channel in result.channels} == {Channel.DENSE}
+
+
+def test_the_router_can_be_switched_off() -> None:
+    """ARC-8."""
+    answer = a_searcher(FRUIT, **understanding(router={"enabled": False})).search(a_query("get_page", adaptive=True))
+    assert any(Channel.DENSE in result.channels for result in answer.results)
+
+
+def test_terms_of_the_first_results_make_a_variant() -> None:
+    """RET-3: those that the first results share and the others lack, without the query's own."""
+    first = ["apple pie with cinnamon", "apple tart with cinnamon", "the cinnamon apple"]
+    variant = feedback_variant("apple", first, ["the pie", "the bread with butter", "with jam"], TUNED.expansion)
+    assert variant is not None
+    assert variant.text.split()[0] == "cinnamon"
+    assert "apple" not in variant.text.split()
+    assert feedback_variant("apple", ["apple"], [], TUNED.expansion) is None
+
+
+def test_names_beside_those_in_the_query_make_a_variant() -> None:
+    """RET-3: what the query names already is left out."""
+    variant = neighbour_variant("what is Kafka", ["Kafka", "Zookeeper", "Zookeeper"], TUNED.expansion)
+    assert variant is not None
+    assert variant.text == "Zookeeper"
+    assert neighbour_variant("what is Kafka", ["kafka"], TUNED.expansion) is None
+
+
+def test_a_complex_query_is_asked_in_other_words_too_and_says_so() -> None:
+    """RET-3: at most three variants; a moderate query with enough results has none."""
+    sweet = {f"s{number}": [f"apple cinnamon {name}"] for number, name in enumerate(("pie", "tart", "jam"))}
+    others = {f"o{number}": [f"stone {number}"] for number in range(9)}
+    searcher = a_searcher(MemoryGeneration({**sweet, **others}))
+    complex_one = searcher.search(a_query("which apple ? which tart ?"))
+    assert complex_one.understanding is not None
+    assert 1 <= len(complex_one.understanding.variants) <= 3
+    assert answer_as_json(complex_one)["understanding"]["variants"]
+    moderate = searcher.search(a_query("apple tart"))
+    assert moderate.understanding is not None
+    assert moderate.understanding.variants == ()
+
+
+def test_the_query_counts_double() -> None:
+    """RET-3: a content's score is (2 · query + Σ variants) / (2 + variants)."""
+    generation = MemoryGeneration({"a": ["red apple"], "b": ["banana bread"]})
+    hits = [generation.row_of("red apple"), generation.row_of("banana bread")]
+    generation.graph = MemoryGraph(2, (EdgeKind.MENTIONS, hits[0], "apple"), (EdgeKind.MENTIONS, hits[0], "banana"))
+    names_alone = understanding(expansion={"variants": 1, "feedback_texts": 2})
+    answer = a_searcher(generation, **names_alone).search(a_query("apple ? apple ?"))
+    assert answer.understanding is not None
+    assert [variant.text for variant in answer.understanding.variants] == ["banana"]
+    found = {result.text: result.channels[Channel.LEXICAL].score for result in answer.results}
+    assert found == pytest.approx({"red apple": (2 * 1 + 0) / 3, "banana bread": (2 * 0 + 1) / 3})
+
+
+def test_expansion_can_be_switched_off() -> None:
+    """ARC-8: bit for bit what it was before."""
+    query = a_query("which apple ? which tart ?")
+    off = a_searcher(FRUIT, **understanding(expansion={"enabled": False})).search(query)
+    none = a_searcher(FRUIT, **understanding(expansion={"variants": 0, "fewer_than": 0})).search(query)
+    assert off.results == none.results
+    assert off.understanding is not None
+    assert off.understanding.variants == ()
+
+
+FACTS = GenerationFacts({"folder": frozenset({"src", "src/store"}), "domain": frozenset({"code"})})
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "filters"),
+    [
+        ("layout domain:code", "layout", {"domain": ("code", True)}),
+        ("layout domain:poetry", "layout domain:poetry", {}),
+        ("pages in src/store", "pages in src/store", {"folder": ("src/store", True)}),
+        ("what is src/store", "what is src/store", {"folder": ("src/store", False)}),
+        ("pages in lib/store", "pages in lib/store", {}),
+        ("changes since:2024-05-31", "changes", {"since": ("2024-05-31", True)}),
+        ("see http://src/store", "see http://src/store", {}),
+        ("domain:code", "domain:code", {"domain": ("code", True)}),
+    ],
+)
+def test_filters_are_inferred_as_far_as_they_are_sure(text: str, kept: str, filters: dict[str, object]) -> None:
+    """RET-4: above .8 they leave documents out; what no document has is no filter."""
+    sought, found = inferred_filters(text, FACTS.known, TUNED.prefilter)
+    assert sought == kept
+    assert {each.name: (each.value, each.applied) for each in found} == filters
+
+
+def test_an_inferred_filter_leaves_documents_out_and_an_explicit_one_stands_above_it() -> None:
+    """RET-4."""
+    facts = {name: {"metadata": {"team": name}} for name in "abc"}
+    searcher = a_searcher(MemoryGeneration({name: [f"apple {name}"] for name in "abc"}, facts))
+    assert [result.uris for result in searcher.search(a_query("apple team:b")).results] == [("b",)]
+    explicit = searcher.search(a_query("apple team:b", filters={"team": "c"}))
+    assert [result.uris for result in explicit.results] == [("c",)]
+    off = understanding(prefilter={"enabled": False})
+    assert (
+        len(a_searcher(MemoryGeneration({"a": ["apple"], "b": ["pie"]}), **off).search(a_query("team:b")).results) == 2
+    )
+
+
+def test_an_agent_searches_its_home_unless_it_asks_for_more() -> None:
+    """RET-5."""
+    facts = {"c": {"domain": Domain.CODE}}
+    generation = MemoryGeneration({"c": ["apple def"], "t": ["apple text"]}, facts)
+    searcher = a_searcher(generation, **understanding(scope={"homes": {"coder": "code"}}))
+    at_home = searcher.search(a_query("apple", agent="coder"))
+    assert [result.domain for result in at_home.results] == [Domain.CODE]
+    assert at_home.understanding is not None
+    assert at_home.understanding.home == "code"
+    for more in ({"across_domains": True}, {"domain": Domain.GENERAL}, {"agent": "other"}):
+        assert len(searcher.search(a_query("apple", **{"agent": "coder", **more})).results) == 2
+
+
+def unit(*numbers: float) -> np.ndarray:
+    vector = np.array(numbers, dtype=np.float32)
+    return vector / np.linalg.norm(vector)
+
+
+def test_a_topic_has_changed_where_a_query_lies_far_from_the_recent_ones() -> None:
+    """RET-6: 1 − cosine to the centroid of the last five; none before there are two."""
+    memory = SessionMemory()
+    for vector in (unit(1, 0), unit(1, 0.1), unit(1, -0.1)):
+        memory = remembered(vector, memory, TUNED.shift)
+    near, far = shift_of(unit(1, 0.05), memory, TUNED.shift), shift_of(unit(0, 1), memory, TUNED.shift)
+    assert near is not None
+    assert far is not None
+    assert (near.happened, far.happened) == (False, True)
+    assert far.distance == pytest.approx(1.0)
+    assert shift_of(unit(0, 1), SessionMemory(), TUNED.shift) is None
+
+
+def test_who_jumps_about_anyway_changes_no_topic_by_jumping() -> None:
+    """RET-6: the threshold is learned from the session's own distances."""
+    memory = SessionMemory(shift=(0.9, 1.0, 1.1), queries=((1.0, 0.0),) * 3)
+    found = shift_of(unit(0, 1), memory, TUNED.shift)
+    assert found is not None
+    assert found.threshold == pytest.approx(1.0 + TUNED.shift.deviations * np.std([0.9, 1.0, 1.1]))
+    assert not found.happened
+
+
+def test_the_memory_keeps_the_last_queries_alone() -> None:
+    """RET-6: and of another encoder's vectors none is compared."""
+    memory = SessionMemory()
+    for step in range(8):
+        memory = remembered(unit(1, step), memory, TUNED.shift)
+    assert len(memory.queries) == TUNED.shift.window
+    assert shift_of(unit(1, 0, 0), memory, TUNED.shift) is None
+
+
+def test_after_a_change_of_topic_usage_counts_less_and_the_search_widens() -> None:
+    """RET-6: through the whole search; the same query within its topic is as it was."""
+
+    class Used(type(a_searcher(FRUIT).snapshot.beliefs)):  # type: ignore[misc]
+        def usage(self, hashes: object) -> np.ndarray:
+            return np.full(len(hashes), 0.9)  # type: ignore[arg-type]
+
+    searcher = a_searcher(FRUIT, depth=2, **understanding(shift={"distance": 0.5, "usage_kept": 0.25, "widening": 2.0}))
+    object.__setattr__(searcher.snapshot, "beliefs", Used())
+    memory = SessionMemory()
+    for text in ("apple pie", "apple tart", "apple"):
+        memory = searcher.search(a_query(text, memory=memory)).memory or memory
+    assert len(memory.queries) == 3
+    same, other = (searcher.search(a_query(text, memory=memory)) for text in ("red apple pie", "banana bread"))
+    assert [answer.understanding.shift.happened for answer in (same, other)] == [False, True]  # type: ignore[union-attr]
+    assert same.results[0].signals[Signal.USAGE] == pytest.approx(0.9)
+    assert other.results[0].signals[Signal.USAGE] == pytest.approx(0.5 + 0.25 * (0.9 - 0.5))
+    assert len(other.results) > len(searcher.search(a_query("banana bread")).results)
+
+
+def test_without_a_memory_nothing_shifts_and_nothing_is_remembered() -> None:
+    """RET-6, ARC-8: a search remembers nothing of its own."""
+    answer = a_searcher(FRUIT).search(a_query("banana"))
+    assert answer.memory is None
+    assert answer.understanding is not None
+    assert answer.understanding.shift is None
+    assert usage_kept(Shift(1.0, 0.5), TUNED.shift) == TUNED.shift.usage_kept
+    assert usage_kept(None, TUNED.shift) == 1.0
+
+
+def test_a_query_leaves_its_query_as_it_was() -> None:
+    """RET-1: only what was left open is filled in."""
+    query = a_query("how does an apple pie work", domain=Domain.CODE, filters={"team": "x"})
+    read = a_searcher(FRUIT).search(query).query
+    assert replace(read, intent=ANY) == query
