@@ -103,14 +103,15 @@ class _Weigher:
 
     def draws(self, rng: np.random.Generator, n: int) -> Floats:
         """Shares at draws of agreement, (n, signals): as far apart as those found are, about the mean of shares."""
-        agreement = rng.beta(self._a, self._b, size=(n, *self._a.shape)).mean(axis=-1)
+        agreement: Floats = rng.beta(self._a, self._b, size=(n, *self._a.shape)).mean(axis=-1)
         drawn = _shares(self._weights(_log_odds(agreement)), self._stated)
         if self._spread is None:
             return drawn
         return _shares(np.maximum(drawn + (self.mean() - self._found()), 0.0), self._stated)
 
     def _found(self) -> Floats:
-        return _shares(self._weights(self._mean_log_odds()), self._stated)[0]
+        found: Floats = _shares(self._weights(self._mean_log_odds()), self._stated)[0]
+        return found
 
     def _mean_log_odds(self) -> Floats:
         """Log-odds of agreement, the mean of the rates after good and after bad outcomes, (1, signals)."""
