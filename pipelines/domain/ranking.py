@@ -47,6 +47,7 @@ class Signal(StrEnum):
     USAGE = "usage"
     TRUST = "trust"
     LATE_INTERACTION = "late_interaction"
+    CROSS_ENCODER = "cross_encoder"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ from pipelines.retrieval.fusion import FUSIONS
 from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.order import with_certainty, with_propensity
 from pipelines.retrieval.plan import Plan, make_plan
-from pipelines.retrieval.ports import ReadableBeliefs
-from pipelines.retrieval.rerank import late_interaction
+from pipelines.retrieval.ports import PairScorer, ReadableBeliefs
+from pipelines.retrieval.rerank.best import reranked, rerankers
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.signals import Moment, active_signals, answering, with_similarity
 from pipelines.retrieval.snapshot import Snapshot
@@ -42,6 +42,7 @@ class Pipeline:
     facts: GenerationFacts
     settings: RetrievalSettings
     pool: Executor
+    pairs: PairScorer | None = None
 
     def answer(self, queries: Sequence[Query], *, now: float) -> list[Answer]:
         """Answer queries together: the channels see them as one batch, the other stages one by one."""
@@ -72,8 +73,8 @@ class Pipeline:
         beliefs = reading.beliefs
         by_channel = found.of(index)
         answered = answering(by_channel)
-        match = late_interaction.matcher(by_channel, self.settings)
-        active = active_signals(answered, self.settings.without_signals, matched=match is not None)
+        looks = rerankers(plan.text, by_channel, self.pairs, self.settings)
+        active = active_signals(answered, self.settings.without_signals, reranked=looks.signals)
         weights = believed_weights(plan.query, beliefs, active)
         draws = believed_draws(plan.query, beliefs, active, self.settings.order_draws)
         with watch.stage("candidates"):
@@ -82,13 +83,13 @@ class Pipeline:
             weighing = Weighing(self.settings.channel_weights, weights)
             fused = FUSIONS[self.settings.fusion](with_similarity(candidates, answered), weighing, self.settings)
         with watch.stage("rerank"):
-            matched = late_interaction.with_late_interaction(fused, match, weights, self.settings)
-            reranked = UNITS[self.settings.unit](matched, self.settings)
+            looked_at, left_out = reranked(fused, looks, weights, self.settings)
+            united = UNITS[self.settings.unit](looked_at, self.settings)
         with watch.stage("assembly"):
             query, mode = plan.query, self.settings.fusion
             moment = Moment(query.model, now, usage_kept(shift, self.settings.understanding.shift))
             depth = max(plan.k, self.settings.explored_depth) if query.explore else plan.k
-            scored = score_and_cut(reranked, depth, beliefs, weights, mode, moment=moment)
+            scored = score_and_cut(united, depth, beliefs, weights, mode, moment=moment)
             shown = results(scored[: plan.k], weights, beliefs, reading.calibration)
             shown = with_certainty(with_propensity(shown, scored, draws) if query.explore else shown, draws)
             if query.context:
@@ -101,7 +102,7 @@ class Pipeline:
             fusion=self.settings.fusion.value,
             truncated=plan.truncated,
             heads=heads(candidates, self.settings.heads_kept),
-            failed_channels={**found.failed, **late_interaction.left_out(by_channel, self.settings)},
+            failed_channels={**found.failed, **left_out},
             timings_ms=watch.timings_ms,
             understanding=plan.understanding,
             memory=self._remembered(plan, by_channel),

@@ -36,6 +36,9 @@ _SCALES: Mapping[Channel, Callable[[Sequence[float | None]], list[float]]] = Map
     {channel: getattr(signals, signal.value) for channel, signal in SIMILARITY.items()}
 )
 
+RERANKED = frozenset({Signal.LATE_INTERACTION, Signal.CROSS_ENCODER})
+"""What only rerankers tell."""
+
 SOURCE_TYPE = "source_type"
 """The name under which a document declares what kind of source it is."""
 
@@ -53,19 +56,18 @@ def answering(found: Mapping[Channel, Ranked]) -> frozenset[Channel]:
 
 
 def active_signals(
-    channels: Collection[Channel], without: Collection[Signal] = (), *, matched: bool = False
+    channels: Collection[Channel], without: Collection[Signal] = (), *, reranked: Collection[Signal] = ()
 ) -> frozenset[Signal]:
     """Signals that are weighed when these channels answered: without a channel its similarity has no weight.
 
     Args:
         without: Signals that are switched off: told, and not weighed.
-        matched: The best candidates are compared with the query token by token.
+        reranked: What is told of the best candidates when they are looked at again.
     """
     silent = {signal for channel, signal in SIMILARITY.items() if channel not in channels}
     if Channel.LEXICAL not in channels or DENSE.isdisjoint(channels):
         silent.add(Signal.CROSS_VALIDATION)
-    if not matched:
-        silent.add(Signal.LATE_INTERACTION)
+    silent |= RERANKED - frozenset(reranked)
     return frozenset(Signal) - silent - frozenset(without)
 
 
