@@ -35,6 +35,10 @@ class Occurrence:
     modified_at: float | None
     trust_level: int
     metadata: Mapping[str, str]
+    intent: str | None
+    tier: str | None
+    validation: str | None
+    citations: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,10 @@ class DocumentFacts:
     modified_at: float | None
     trust_level: int
     metadata: Mapping[str, str]
+    intent: str | None
+    tier: str | None
+    validation: str | None
+    citations: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +144,9 @@ class ChunkStore:
             for phrase in document["triggers"]
         ]
 
-    def declared(self) -> Iterator[tuple[str, str]]:
-        """Name and value of every fact of every document: what it declares, its domain, type and language."""
-        for _, domain, content_type, language, _, _, metadata in self._documents.values():
-            yield "domain", domain.value
-            yield "type", content_type.value
-            if language is not None:
-                yield "language", language
-            yield from metadata.items()
+    def documents(self) -> Iterator[DocumentFacts]:
+        """What is known of every document."""
+        return (DocumentFacts(uri, *facts) for uri, facts in self._documents.items())
 
     def rows_of_tiers(self, tiers: Collection[str]) -> set[int]:
         """Rows of the contents of documents that declare one of these tiers."""
@@ -229,4 +232,8 @@ def _facts(row: Mapping[str, Any]) -> tuple[Any, ...]:
         row["modified_at"],
         row["trust_level"],
         json.loads(row["metadata"]),
+        row["intent"],
+        row["tier"],
+        row["validation"],
+        row["citations"],
     )

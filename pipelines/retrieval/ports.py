@@ -93,6 +93,22 @@ class DocumentFacts(Protocol):
     def metadata(self) -> Mapping[str, str]:
         """Declared facts: what filters compare."""
 
+    @property
+    def intent(self) -> str | None:
+        """Why it was stored, as declared."""
+
+    @property
+    def tier(self) -> str | None:
+        """How important it is, as declared."""
+
+    @property
+    def validation(self) -> str | None:
+        """How far it was checked, as declared."""
+
+    @property
+    def citations(self) -> int | None:
+        """How often others cite it, where that is known."""
+
 
 class Standing(DocumentFacts, Protocol):
     """One place where a content stands, with the facts of its document."""
@@ -140,8 +156,8 @@ class ContentStore(Protocol):
     def trigger_phrases(self) -> Iterable[tuple[str, tuple[int, ...]]]:
         """Every phrase that a document declares, with the rows of its contents, the document's first one first."""
 
-    def declared(self) -> Iterable[tuple[str, str]]:
-        """Name and value of every fact of every document: what it declares, its domain, type and language."""
+    def documents(self) -> Iterable[DocumentFacts]:
+        """What is known of every document."""
 
     def rows_of_tiers(self, tiers: Collection[str]) -> Collection[int]:
         """Rows of the contents of documents that declare one of these tiers."""

@@ -40,7 +40,10 @@ class APlace:
     trust_level: int = 50
     metadata: Mapping[str, str] = field(default_factory=dict)
     triggers: tuple[str, ...] = ()
+    intent: str | None = None
     tier: str | None = None
+    validation: str | None = None
+    citations: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +190,8 @@ class MemoryChunks:
         found = [place.chunk for item in self._held for place in item.occurrences if place.uri == uri]
         return sorted(found, key=lambda chunk: chunk.sequence)
 
-    def declared(self) -> list[tuple[str, str]]:
-        return [fact for item in self._held for place in item.occurrences for fact in place.metadata.items()]
+    def documents(self) -> list[APlace]:
+        return [place for item in self._held for place in item.occurrences]
 
     def rows_of_tiers(self, tiers: Collection[str]) -> set[int]:
         return {item.row for item in self._held if any(place.tier in tiers for place in item.occurrences)}
