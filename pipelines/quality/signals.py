@@ -120,14 +120,9 @@ def authority(share: float) -> float:
     return _share(share)
 
 
-def structure(parse_quality: float, completeness: float) -> float:
-    """How whole it is: the share that was read without syntax errors times the share of its unit that it holds.
-
-    Examples:
-        >>> structure(1.0, 0.5)
-        0.5
-    """
-    return _share(parse_quality * completeness)
+def structure(whole: float) -> float:
+    """How whole it is: the share that was read without syntax errors times the share of its unit that it holds."""
+    return _share(whole)
 
 
 def propagated(descendants: Iterable[tuple[float, int]], factor: float) -> float:
@@ -150,13 +145,13 @@ def novelty(age_hours: float, *, boost: float, half_life_hours: float) -> float:
     return _share(boost * 2.0 ** (-max(0.0, age_hours) / half_life_hours))
 
 
-def tier(declared: str, values: Mapping[str, float]) -> float | None:
-    """How important it was said to be; None for a word that is not known."""
+def tier(declared: str | None, values: Mapping[str, float]) -> float | None:
+    """How important it was said to be; None for nothing and for a word that is not known."""
     return _named(declared, values)
 
 
-def validation(declared: str, values: Mapping[str, float]) -> float | None:
-    """How far it was said to have been checked; None for a word that is not known."""
+def validation(declared: str | None, values: Mapping[str, float]) -> float | None:
+    """How far it was said to have been checked; None for nothing and for a word that is not known."""
     return _named(declared, values)
 
 
@@ -185,8 +180,8 @@ def cross_validation(channels: int) -> float:
     return 1.0 if channels > 1 else 0.0
 
 
-def _named(declared: str, values: Mapping[str, float]) -> float | None:
-    value = values.get(declared.casefold())
+def _named(declared: str | None, values: Mapping[str, float]) -> float | None:
+    value = None if declared is None else values.get(declared.casefold())
     return None if value is None else _share(value)
 
 

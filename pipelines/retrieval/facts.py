@@ -12,7 +12,7 @@ from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Signal
 from pipelines.indexes.graph_schemas import EdgeKind
 from pipelines.retrieval.filters import TIMES, is_time
-from pipelines.retrieval.ports import DocumentFacts, OpenGeneration
+from pipelines.retrieval.ports import DeclaredFacts, OpenGeneration
 from pipelines.retrieval.understanding.prefilter import FOLDER
 
 _CITES = list(EdgeKind).index(EdgeKind.CITES)
@@ -27,12 +27,16 @@ class GenerationFacts:
         tells: Signals of quality that at least one document says something about.
         cited: How often other contents cite each content, int64 (contents,).
         most_cited: The most citations that any document has.
+        structure: How whole each chunk is, by place, float64 (chunks,).
+        parents: Place of each chunk's parent, int64 (chunks,); −1 where it has none.
     """
 
     values: Mapping[str, frozenset[str]] = field(default_factory=dict)
     tells: frozenset[Signal] = frozenset()
     cited: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     most_cited: int = 0
+    structure: np.ndarray = field(default_factory=lambda: np.ones(0))
+    parents: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def known(self, name: str, value: str) -> bool:
         """Whether any document has that value under that name, or lies in that folder; of times, whether it is one."""
@@ -59,8 +63,12 @@ def read_facts(generation: OpenGeneration, *, most: int) -> GenerationFacts:
     cited = _cited(generation)
     most_cited = max([int(cited.max(initial=0)), *(each.citations or 0 for each in documents)])
     values = shared_values((fact for document in documents for fact in _declared(document)), most=most)
+    structure, parents = generation.chunks.structure(), generation.chunks.parents()
     tells = {signal for document in documents for signal in _told(document)}
-    return GenerationFacts(values, frozenset(tells | ({Signal.AUTHORITY} if most_cited else set())), cited, most_cited)
+    tells |= {Signal.AUTHORITY} if most_cited else set()
+    tells |= {Signal.STRUCTURE} if structure.min(initial=1.0) < 1.0 else set()
+    tells |= {Signal.PROPAGATED} if parents.max(initial=-1) >= 0 else set()
+    return GenerationFacts(values, frozenset(tells), cited, most_cited, structure, parents)
 
 
 def shared_values(declared: Iterable[tuple[str, str]], *, most: int) -> dict[str, frozenset[str]]:
@@ -82,7 +90,7 @@ def shared_values(declared: Iterable[tuple[str, str]], *, most: int) -> dict[str
     return {name: frozenset(held) for name, held in values.items() if name == FOLDER or len(held) <= most}
 
 
-def _declared(document: DocumentFacts) -> Iterator[tuple[str, str]]:
+def _declared(document: DeclaredFacts) -> Iterator[tuple[str, str]]:
     yield "domain", document.domain.value
     yield "type", document.content_type.value
     if document.language is not None:
@@ -90,7 +98,7 @@ def _declared(document: DocumentFacts) -> Iterator[tuple[str, str]]:
     yield from document.metadata.items()
 
 
-def _told(document: DocumentFacts) -> Iterator[Signal]:
+def _told(document: DeclaredFacts) -> Iterator[Signal]:
     if document.modified_at is not None:
         yield Signal.NOVELTY
     if document.tier is not None:

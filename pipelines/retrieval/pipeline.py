@@ -86,7 +86,9 @@ class Pipeline:
             fused = FUSIONS[self.settings.fusion](with_similarity(candidates, answered), weighing, self.settings)
         with watch.stage("rerank"):
             matched = late_interaction.with_late_interaction(fused, match, weights, self.settings)
-            reranked = UNITS[self.settings.unit](with_propagated(matched, self.settings.quality), self.settings)
+            reranked = UNITS[self.settings.unit](
+                with_propagated(matched, self.facts, self.settings.quality), self.settings
+            )
         with watch.stage("assembly"):
             query, kept = plan.query, usage_kept(shift, self.settings.understanding.shift)
             moment = Moment(query, now, self.facts, kept, nearness)

@@ -93,6 +93,10 @@ class DocumentFacts(Protocol):
     def metadata(self) -> Mapping[str, str]:
         """Declared facts: what filters compare."""
 
+
+class DeclaredFacts(DocumentFacts, Protocol):
+    """All that a document says of itself."""
+
     @property
     def intent(self) -> str | None:
         """Why it was stored, as declared."""
@@ -116,6 +120,14 @@ class Standing(DocumentFacts, Protocol):
     @property
     def chunk(self) -> Chunk:
         """The chunk at that place."""
+
+    @property
+    def place(self) -> int:
+        """The chunk's number in its generation."""
+
+    @property
+    def facts(self) -> DeclaredFacts:
+        """All that its document says of itself."""
 
 
 class StoredContent(Protocol):
@@ -156,8 +168,14 @@ class ContentStore(Protocol):
     def trigger_phrases(self) -> Iterable[tuple[str, tuple[int, ...]]]:
         """Every phrase that a document declares, with the rows of its contents, the document's first one first."""
 
-    def documents(self) -> Iterable[DocumentFacts]:
+    def documents(self) -> Iterable[DeclaredFacts]:
         """What is known of every document."""
+
+    def structure(self) -> np.ndarray:
+        """How whole each chunk is, by place: its parse's quality times its share of the unit, float64 (chunks,)."""
+
+    def parents(self) -> np.ndarray:
+        """Place of each chunk's parent, int64 (chunks,); −1 where it has none."""
 
     def rows_of_tiers(self, tiers: Collection[str]) -> Collection[int]:
         """Rows of the contents of documents that declare one of these tiers."""

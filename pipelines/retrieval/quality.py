@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 
-from pipelines.domain.ids import ChunkId
+import numpy as np
+from msgspec.structs import replace
+
+from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Query, Signal
 from pipelines.quality import signals
 from pipelines.retrieval.candidates import Candidate
 from pipelines.retrieval.channels.run import ScoreRows
 from pipelines.retrieval.facts import NO_FACTS, GenerationFacts
-from pipelines.retrieval.ports import ReadableBeliefs, Standing
+from pipelines.retrieval.ports import DocumentFacts, ReadableBeliefs, Standing
 from pipelines.retrieval.settings import QualitySettings
 
 SOURCE_TYPE = "source_type"
 """The name under which a document declares what kind of source it is."""
 
 _SECONDS_PER_HOUR = 3600.0
+
+Signals = dict[Signal, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,89 +56,107 @@ def with_quality(
     candidates: Sequence[Candidate], beliefs: ReadableBeliefs, moment: Moment, settings: QualitySettings
 ) -> list[Candidate]:
     """Candidates with the quality of the best document that each speaks for."""
-    usage = beliefs.usage([candidate.content_hash for candidate in candidates])
-    near = None if moment.nearness is None else moment.nearness([candidate.row for candidate in candidates])
-    told = [
-        {**_believed(candidate.standing, float(used), beliefs, moment), **_declared(candidate, moment, settings)}
-        for candidate, used in zip(candidates, usage, strict=True)
-    ]
-    if near is not None:
-        told = [{**own, Signal.SESSION: signals.session(cosine)} for own, cosine in zip(told, near, strict=True)]
-    return [
-        replace(candidate, signals={**candidate.signals, **own})
-        for candidate, own in zip(candidates, told, strict=True)
-    ]
+    usage = beliefs.usage([candidate.content_hash for candidate in candidates]).tolist()
+    rows = [candidate.row for candidate in candidates]
+    near = [None] * len(rows) if moment.nearness is None else moment.nearness(rows)
+    # Beliefs are the same for all contents of one age, or of one kind of source.
+    fresh, trusted = cache(beliefs.freshness), cache(beliefs.trust_multiplier)
+    tells = _tellers(moment, settings)
+    told: list[Signals] = []
+    for candidate, used, cosine in zip(candidates, usage, near, strict=True):
+        standing = candidate.standing
+        own = _believed(standing, used, fresh, trusted, moment)
+        for signal, tell in tells.items():
+            if (value := tell(candidate, standing)) is not None:
+                own[signal] = value
+        if cosine is not None:
+            own[Signal.SESSION] = signals.session(cosine)
+        told.append(own)
+    return [replace(each, signals={**each.signals, **own}) for each, own in zip(candidates, told, strict=True)]
 
 
-def with_propagated(candidates: Sequence[Candidate], settings: QualitySettings) -> list[Candidate]:
+def with_propagated(
+    candidates: Sequence[Candidate], facts: GenerationFacts, settings: QualitySettings
+) -> list[Candidate]:
     """Candidates told what their parts say for them: the best score among candidates below each in its document.
 
     Args:
         candidates: Scored so far; their scores are taken as they are, at most 1.
     """
-    places = {place.chunk.chunk_id: place.chunk.parent_id for candidate in candidates for place in candidate.standings}
-    below: defaultdict[ChunkId, list[tuple[float, int]]] = defaultdict(list)
+    if Signal.PROPAGATED not in facts.tells:
+        return list(candidates)
+    below: defaultdict[int, list[tuple[float, int]]] = defaultdict(list)
     for candidate in candidates:
-        score = candidate.score
-        for place in candidate.standings:
-            for levels, above in enumerate(_above(place.chunk.parent_id, places), start=1):
-                below[above].append((score, levels))
-    return [
-        replace(candidate, signals={**candidate.signals, Signal.PROPAGATED: _propagated(candidate, below, settings)})
-        for candidate in candidates
-    ]
+        for standing in candidate.standings:
+            for levels, above in enumerate(_above(standing.place, facts.parents), start=1):
+                below[above].append((candidate.score, levels))
+
+    def of(candidate: Candidate) -> float:
+        parts = [part for standing in candidate.standings for part in below.get(standing.place, ())]
+        return signals.propagated(parts, settings.propagation)
+
+    return [replace(each, signals={**each.signals, Signal.PROPAGATED: of(each)}) for each in candidates]
 
 
-def source_type(standing: Standing) -> str:
+def source_type(facts: DocumentFacts) -> str:
     """What kind of source a document is, as trust in it is learned: declared as `source_type`, or its content type."""
-    return standing.metadata.get(SOURCE_TYPE, standing.content_type.value)
+    return facts.metadata.get(SOURCE_TYPE, facts.content_type.value)
 
 
-def _believed(standing: Standing, used: float, beliefs: ReadableBeliefs, moment: Moment) -> dict[Signal, float]:
-    multiplier = beliefs.trust_multiplier(source_type(standing), moment.query.model)
-    age_hours = _age_hours(standing, moment.now)
+def _believed(
+    standing: Standing,
+    used: float,
+    fresh: Callable[[Domain, float | None], float],
+    trusted: Callable[[str, str], float],
+    moment: Moment,
+) -> Signals:
+    multiplier = trusted(source_type(standing), moment.query.model)
     return {
-        Signal.FRESHNESS: signals.freshness(beliefs.freshness(standing.domain, age_hours)),
+        Signal.FRESHNESS: signals.freshness(fresh(standing.domain, _age_hours(standing, moment.now))),
         Signal.USAGE: signals.usage(signals.dampened(used, moment.usage_kept)),
         Signal.TRUST: signals.trust(standing.trust_level, multiplier),
     }
 
 
-def _declared(candidate: Candidate, moment: Moment, settings: QualitySettings) -> dict[Signal, float]:
-    """What is known of the content alone; what its document does not tell is not there."""
-    standing, facts = candidate.standing, moment.facts
-    chunk = standing.chunk
-    told: dict[Signal, float | None] = {Signal.STRUCTURE: signals.structure(chunk.parse_quality, chunk.completeness)}
-    if Signal.AUTHORITY in facts.tells:
-        told[Signal.AUTHORITY] = signals.authority(facts.authority(candidate.row, standing.citations))
-    if (age_hours := _age_hours(standing, moment.now)) is not None:
-        boost, half_life = settings.novelty_boost, settings.novelty_half_life_hours
-        told[Signal.NOVELTY] = signals.novelty(age_hours, boost=boost, half_life_hours=half_life)
-    if standing.tier is not None:
-        told[Signal.TIER] = signals.tier(standing.tier, settings.tiers)
-    if standing.validation is not None:
-        told[Signal.VALIDATION] = signals.validation(standing.validation, settings.validations)
-    if standing.intent is not None and moment.query.intent != ANY:
-        told[Signal.CONGRUENCE] = signals.congruence(standing.intent, moment.query.intent)
-    return {signal: value for signal, value in told.items() if value is not None}
+Tell = Callable[[Candidate, Standing], float | None]
+"""One signal of a candidate at the place it is shown at; None where nothing is known of it."""
 
 
-def _above(parent: ChunkId | None, parents: Mapping[ChunkId, ChunkId | None]) -> Iterator[ChunkId]:
-    passed: set[ChunkId] = set()
-    while parent is not None and parent not in passed:
-        passed.add(parent)
-        yield parent
-        parent = parents.get(parent)
+def _tellers(moment: Moment, settings: QualitySettings) -> Mapping[Signal, Tell]:
+    """How to tell each signal that this generation and this query know anything of; mostly there are few."""
+    facts, intent = moment.facts, moment.query.intent
+    boost, half_life = settings.novelty_boost, settings.novelty_half_life_hours
+
+    def novelty(_: Candidate, standing: Standing) -> float | None:
+        age = _age_hours(standing, moment.now)
+        return None if age is None else signals.novelty(age, boost=boost, half_life_hours=half_life)
+
+    def congruence(_: Candidate, standing: Standing) -> float | None:
+        stored_for = standing.facts.intent
+        return None if stored_for is None else signals.congruence(stored_for, intent)
+
+    every: Mapping[Signal, Tell] = {
+        Signal.AUTHORITY: lambda each, at: signals.authority(facts.authority(each.row, at.facts.citations)),
+        Signal.STRUCTURE: lambda _, at: signals.structure(float(facts.structure[at.place])),
+        Signal.NOVELTY: novelty,
+        Signal.TIER: lambda _, at: signals.tier(at.facts.tier, settings.tiers),
+        Signal.VALIDATION: lambda _, at: signals.validation(at.facts.validation, settings.validations),
+        Signal.CONGRUENCE: congruence,
+    }
+    known = telling(moment.query, facts, nearness=None)
+    return {signal: tell for signal, tell in every.items() if signal in known}
 
 
-def _propagated(
-    candidate: Candidate, below: Mapping[ChunkId, Sequence[tuple[float, int]]], settings: QualitySettings
-) -> float:
-    own = [found for place in candidate.standings for found in below.get(place.chunk.chunk_id, ())]
-    return signals.propagated(own, settings.propagation)
+def _above(place: int, parents: np.ndarray) -> Iterator[int]:
+    passed = {place}
+    above = int(parents[place])
+    while above >= 0 and above not in passed:
+        passed.add(above)
+        yield above
+        above = int(parents[above])
 
 
-def _age_hours(standing: Standing, now: float) -> float | None:
-    if standing.modified_at is None:
+def _age_hours(facts: DocumentFacts, now: float) -> float | None:
+    if facts.modified_at is None:
         return None
-    return max(0.0, now - standing.modified_at) / _SECONDS_PER_HOUR
+    return max(0.0, now - facts.modified_at) / _SECONDS_PER_HOUR

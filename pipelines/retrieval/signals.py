@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
+
+from msgspec.structs import replace
 
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.quality import signals
@@ -32,7 +33,16 @@ _SCALES: Mapping[Channel, Callable[[Sequence[float | None]], list[float]]] = Map
 )
 
 SOMETIMES = frozenset(
-    {Signal.AUTHORITY, Signal.NOVELTY, Signal.TIER, Signal.VALIDATION, Signal.CONGRUENCE, Signal.SESSION}
+    {
+        Signal.AUTHORITY,
+        Signal.STRUCTURE,
+        Signal.PROPAGATED,
+        Signal.NOVELTY,
+        Signal.TIER,
+        Signal.VALIDATION,
+        Signal.CONGRUENCE,
+        Signal.SESSION,
+    }
 )
 """Signals that only some generations and queries can tell."""
 

@@ -9,7 +9,7 @@ from pipelines.domain.ranking import Channel, ChannelHit
 from pipelines.retrieval.assembly import results, score_and_cut
 from pipelines.retrieval.fusion import FUSIONS
 from pipelines.retrieval.mpab import UNITS
-from pipelines.retrieval.quality import Moment, with_propagated
+from pipelines.retrieval.quality import Moment
 from pipelines.retrieval.settings import FusionMode, ResultUnit
 from pipelines.retrieval.signals import active_signals, with_similarity
 from pipelines.retrieval.weights import Weighing, believed_weights
@@ -41,7 +41,7 @@ def ranked(candidates, mode: FusionMode, unit: ResultUnit, *, explore: bool = Fa
         with_similarity(candidates, answered), Weighing({"dense": 0.7, "lexical": 1.3}, weights), SETTINGS
     )
     tuned = SETTINGS.model_copy(update={"fusion": mode})
-    units = with_propagated(UNITS[unit](fused, tuned), tuned.quality)
+    units = UNITS[unit](fused, tuned)
     scored = score_and_cut(units, k, EvenBeliefs(), weights, moment=Moment(query, NOW), settings=tuned)
     return results(scored, weights, EvenBeliefs(), None)
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
+import numpy as np
 import pytest
+from msgspec import structs
 
 from pipelines.domain.ranking import Channel, ChannelHit, Contribution, Repeats, Signal
 from pipelines.domain.sessions import SessionMemory
 from pipelines.indexes.graph_schemas import EdgeKind
+from pipelines.retrieval.candidates import Candidate
+from pipelines.retrieval.facts import GenerationFacts
 from pipelines.retrieval.quality import Moment, with_propagated, with_quality
 from pipelines.retrieval.repeats import REPEATED
 from tests.support.retrieval_fakes import (
     NOW,
-    APlace,
     EvenBeliefs,
     MemoryGeneration,
     MemoryGraph,
@@ -79,29 +81,34 @@ def test_authority_counts_citations_on_a_logarithmic_scale() -> None:
 
 def test_structure_is_how_whole_and_readable_a_chunk_is() -> None:
     """RET-13: the parse's quality times the share of the unit that the chunk holds."""
-    place = a_place("a", "text")
-    broken = replace(place, chunk=replace(place.chunk, parse_quality=0.8, completeness=0.5))
-    candidate = replace(a_candidate("text", {}), standings=(broken,))
-    (seen,) = with_quality([candidate], EvenBeliefs(), Moment(a_query("q"), NOW), settings().quality)
+    facts = GenerationFacts(tells=frozenset({Signal.STRUCTURE}), structure=np.array([1.0, 0.8 * 0.5]))
+    candidate = structs.replace(a_candidate("text", {}), standings=(a_place("a", "text", place=1),))
+    (seen,) = with_quality([candidate], EvenBeliefs(), Moment(a_query("q"), NOW, facts), settings().quality)
     assert seen.signals[Signal.STRUCTURE] == pytest.approx(0.4)
 
 
 def test_a_whole_gets_its_best_parts_score_per_level() -> None:
-    """RET-13: 0.3 per level up, along what the candidates say of their parents."""
-    section, paragraph, sentence = (a_place("d", name) for name in ("section", "paragraph", "sentence"))
-    paragraph = replace(paragraph, chunk=replace(paragraph.chunk, parent_id=section.chunk.chunk_id))
-    sentence = replace(sentence, chunk=replace(sentence.chunk, parent_id=paragraph.chunk.chunk_id))
+    """RET-13: 0.3 per level up, also over a level that is no candidate itself."""
+    # section ← paragraph ← sentence, and section ← figure ← caption, whose figure nobody found
+    parents = np.array([-1, 0, 1, 0, 3])
+    facts = GenerationFacts(tells=frozenset({Signal.PROPAGATED}), parents=parents)
 
-    def scored(place: APlace, score: float) -> object:
-        made = a_candidate(place.chunk.text, {Channel.DENSE: ChannelHit(1, score)})
-        return replace(made, standings=(place,), contributions=(Contribution("dense", score, 1.0, score),))
+    def scored(name: str, place: int, score: float) -> Candidate:
+        made = a_candidate(name, {Channel.DENSE: ChannelHit(1, score)})
+        standing = a_place("d", name, place=place)
+        return structs.replace(made, standings=(standing,), contributions=(Contribution("dense", score, 1.0, score),))
 
-    found = with_propagated(
-        [scored(section, 0.1), scored(paragraph, 0.2), scored(sentence, 0.9)],  # type: ignore[list-item]
-        settings().quality,
-    )
-    seen = {candidate.text: candidate.signals[Signal.PROPAGATED] for candidate in found}
-    assert seen == pytest.approx({"section": max(0.2 * 0.3, 0.9 * 0.09), "paragraph": 0.9 * 0.3, "sentence": 0.0})
+    found = [
+        scored("section", 0, 0.1),
+        scored("paragraph", 1, 0.2),
+        scored("sentence", 2, 0.5),
+        scored("caption", 4, 0.9),
+    ]
+    seen = {each.text: each.signals[Signal.PROPAGATED] for each in with_propagated(found, facts, settings().quality)}
+    section = max(0.2 * 0.3, 0.5 * 0.09, 0.9 * 0.09)
+    assert seen == pytest.approx({"section": section, "paragraph": 0.5 * 0.3, "sentence": 0.0, "caption": 0.0})
+    without = with_propagated(found, GenerationFacts(), settings().quality)
+    assert all(Signal.PROPAGATED not in each.signals for each in without)
 
 
 def test_signals_without_prior_weight_change_no_order() -> None:
