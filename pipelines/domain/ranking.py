@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+import msgspec
+
 from pipelines.domain.context import Context
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, SessionId
@@ -92,8 +94,7 @@ class Query:
     context: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelHit:
+class ChannelHit(msgspec.Struct, frozen=True, gc=False):
     """Where one channel put a candidate: rank from 1, and the channel's own score (higher is better)."""
 
     rank: int
@@ -118,8 +119,7 @@ class WeightBelief:
     level: str
 
 
-@dataclass(frozen=True, slots=True)
-class Contribution:
+class Contribution(msgspec.Struct, frozen=True):
     """One addend of a score.
 
     Attributes:

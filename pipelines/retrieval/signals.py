@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 
+from msgspec.structs import replace
+
+from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.quality import signals
 from pipelines.retrieval.candidates import Candidate
@@ -100,9 +104,12 @@ class Moment:
 
 def with_quality(candidates: Sequence[Candidate], beliefs: ReadableBeliefs, moment: Moment) -> list[Candidate]:
     """Candidates with freshness, usage and trust of the best document that each speaks for."""
-    usage = beliefs.usage([candidate.content_hash for candidate in candidates])
+    usage = beliefs.usage([candidate.content_hash for candidate in candidates]).tolist()
+    # Beliefs are the same for all contents of one age, or of one kind of source.
+    fresh = cache(beliefs.freshness)
+    trusted = cache(beliefs.trust_multiplier)
     return [
-        replace(candidate, signals={**candidate.signals, **_quality(candidate, float(used), beliefs, moment)})
+        replace(candidate, signals={**candidate.signals, **_quality(candidate.standing, used, fresh, trusted, moment)})
         for candidate, used in zip(candidates, usage, strict=True)
     ]
 
@@ -115,11 +122,16 @@ def _rows(columns: Mapping[Signal, Sequence[float]], count: int) -> list[dict[Si
     return [{signal: column[row] for signal, column in columns.items()} for row in range(count)]
 
 
-def _quality(candidate: Candidate, used: float, beliefs: ReadableBeliefs, moment: Moment) -> dict[Signal, float]:
-    standing = candidate.standing
-    multiplier = beliefs.trust_multiplier(source_type(standing), moment.model)
+def _quality(
+    standing: Standing,
+    used: float,
+    fresh: Callable[[Domain, float | None], float],
+    trusted: Callable[[str, str], float],
+    moment: Moment,
+) -> dict[Signal, float]:
+    multiplier = trusted(source_type(standing), moment.model)
     return {
-        Signal.FRESHNESS: signals.freshness(beliefs.freshness(standing.domain, _age_hours(standing, moment.now))),
+        Signal.FRESHNESS: signals.freshness(fresh(standing.domain, _age_hours(standing, moment.now))),
         Signal.USAGE: signals.usage(signals.dampened(used, moment.usage_kept)),
         Signal.TRUST: signals.trust(standing.trust_level, multiplier),
     }

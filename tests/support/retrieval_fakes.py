@@ -79,7 +79,8 @@ def a_place(uri: str, text: str, **facts: Any) -> APlace:
 def a_candidate(name: str, channels: Mapping[Channel, ChannelHit], *uris: str, **more: object) -> Candidate:
     places = tuple(a_place(uri, name) for uri in uris or (f"doc-{name}",))
     scores = {channel: hit.score for channel, hit in channels.items()}
-    return Candidate(int.from_bytes(name.encode(), "big"), ContentHash(name), name, places, channels, scores, **more)  # type: ignore[arg-type]
+    content = AContent(int.from_bytes(name.encode(), "big"), ContentHash(name), name, places)
+    return Candidate(content.row, content.content_hash, content, places, channels, scores, **more)  # type: ignore[arg-type]
 
 
 class WordEncoder:
