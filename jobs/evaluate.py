@@ -145,7 +145,7 @@ def _compared(dataset: Dataset, names: tuple[str, str], configured: _compare.Con
 
 def _ablated(dataset: Dataset, settings: Settings) -> dict[str, Any]:
     stored = indexed(dataset, settings, before=lambda: connect(settings.cluster))
-    found = _ablate.ablated(dataset, stored, _document_id(dataset))
+    found = _ablate.ablated(dataset, stored, document_id(dataset))
     _ablate.show(dataset, stored, found)
     return _ablate.as_json(dataset, stored, found)
 
@@ -215,12 +215,12 @@ def run(
             searcher,
             dataset,
             settings.evaluation,
-            document_id=_document_id(dataset),
+            document_id=document_id(dataset),
             progress=progress,
         )
 
 
-def _document_id(dataset: Dataset) -> Callable[[str], str]:
+def document_id(dataset: Dataset) -> Callable[[str], str]:
     """From the URI of a document of the corpus to the id that judgements name it by."""
     prefix = f"{corpus_name(dataset.corpus)}:"
     return lambda uri: uri.removeprefix(prefix)
