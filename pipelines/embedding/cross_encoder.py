@@ -54,7 +54,7 @@ class CrossEncoderModel:
             raise ModelUnavailableError(
                 f"{self._settings.model}: expected a number per pair, found: {error}"
             ) from error
-        return np.clip(np.asarray(found), 0.0, 1.0)
+        return np.asarray(found, dtype=np.float64).clip(0.0, 1.0)
 
 
 def _load(settings: CrossEncoderSettings) -> Any:
