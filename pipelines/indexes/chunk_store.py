@@ -34,6 +34,10 @@ class DocumentFacts:
     modified_at: float | None
     trust_level: int
     metadata: Mapping[str, str]
+    intent: str | None
+    tier: str | None
+    validation: str | None
+    citations: int | None
 
 
 class Occurrence:
@@ -43,12 +47,14 @@ class Occurrence:
 
     Attributes:
         place: Row of its chunk in the table of chunks.
+        facts: All that is known of the document.
     """
 
     __slots__ = (
         "_decode",
         "content_type",
         "domain",
+        "facts",
         "language",
         "metadata",
         "modified_at",
@@ -61,6 +67,7 @@ class Occurrence:
     def __init__(self, place: int, facts: DocumentFacts, decode: Callable[[int], Chunk]) -> None:
         self.place = place
         self._decode = decode
+        self.facts = facts
         self.uri = facts.uri
         self.title = facts.title
         self.domain = facts.domain
@@ -170,14 +177,20 @@ class ChunkStore:
             for phrase in document["triggers"]
         ]
 
-    def declared(self) -> Iterator[tuple[str, str]]:
-        """Name and value of every fact of every document: what it declares, its domain, type and language."""
-        for facts in self._documents.values():
-            yield "domain", facts.domain.value
-            yield "type", facts.content_type.value
-            if facts.language is not None:
-                yield "language", facts.language
-            yield from facts.metadata.items()
+    def documents(self) -> Iterator[DocumentFacts]:
+        """What is known of every document."""
+        return iter(self._documents.values())
+
+    def structure(self) -> np.ndarray:
+        """How whole each chunk is, by place: its parse's quality times its share of the unit, float64 (chunks,)."""
+        quality, share = (self._chunks[name].to_numpy() for name in ("parse_quality", "completeness"))
+        return np.asarray(quality * share)
+
+    def parents(self) -> np.ndarray:
+        """Place of each chunk's parent, int64 (chunks,); −1 where it has none."""
+        ids = self._chunks["chunk_id"].combine_chunks()
+        found: pa.Array[Any] = pc.index_in(self._chunks["parent_id"].combine_chunks(), value_set=ids)
+        return np.asarray(found.fill_null(-1), dtype=np.int64)
 
     def rows_of_tiers(self, tiers: Collection[str]) -> set[int]:
         """Rows of the contents of documents that declare one of these tiers."""
@@ -276,4 +289,8 @@ def _facts(row: Mapping[str, Any]) -> DocumentFacts:
         row["modified_at"],
         row["trust_level"],
         json.loads(row["metadata"]),
+        row["intent"],
+        row["tier"],
+        row["validation"],
+        row["citations"],
     )
