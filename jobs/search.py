@@ -29,14 +29,14 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.errors import NothingPublishedError, SourceError
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import ANY, Answer, Channel, Query, RankedResult
-from pipelines.embedding.encoder import load_encoder
+from pipelines.embedding.encoder import load_encoder, load_pair_encoder
 from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.feedback.producer import FeedbackProducer
 from pipelines.retrieval.live import CatalogSource
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
 from pipelines.retrieval.snippet import snippet
-from pipelines.retrieval.trace import answer_as_json, explained, understanding_line
+from pipelines.retrieval.trace import answer_as_json, context_lines, explained, understanding_line
 from pipelines.runtime.clock import system_clock
 from pipelines.settings import Settings
 
@@ -58,6 +58,7 @@ def search(
     model: Annotated[str, typer.Option("--model", help="Whose learned weights rank.")] = ANY,
     agent: Annotated[str, typer.Option("--agent", help="Whose learned weights rank.")] = ANY,
     explore: Annotated[bool, typer.Option("--explore", help="Draw the weights from what is believed.")] = False,
+    context: Annotated[bool, typer.Option("--context", help="Add what surrounds each result.")] = False,
     bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker that is told what was shown.")] = None,
     as_json: _job.AsJson = False,
 ) -> None:
@@ -77,6 +78,7 @@ def search(
             model=model,
             agent=agent,
             explore=explore,
+            context=context,
         )
         for query_id, text in ([(_new_id(), query)] if query is not None else _read(queries))
     ]
@@ -108,7 +110,8 @@ def opened(settings: Settings) -> Iterator[Searcher]:
         )
     source = CatalogSource(catalog, settings.priors, clock=system_clock, sessions_held=settings.retrieval.sessions_held)
     encoder, *further = map(load_encoder, settings.embedding.encoders)
-    with Searcher(source, encoder, settings.retrieval, clock=system_clock, further=further) as searcher:
+    pairs = load_pair_encoder(settings.retrieval.rerank.cross_encoder)
+    with Searcher(source, encoder, settings.retrieval, clock=system_clock, further=further, pairs=pairs) as searcher:
         yield searcher
 
 
@@ -146,6 +149,8 @@ def _show_result(result: RankedResult, query: str, length: int, *, explain: bool
     out.print(shown, style="dim", highlight=False, soft_wrap=False)
     for uri in result.uris[1:]:
         out.print(f"     [dim]also {escape(uri)}[/]", highlight=False)
+    if result.context is not None:
+        out.print(Padding(escape(context_lines(result.context)), (0, 0, 0, 5)), style="dim", highlight=False)
     if explain:
         out.print(Padding(explained(result), (0, 0, 1, 5)), soft_wrap=False)
 

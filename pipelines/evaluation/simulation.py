@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pipelines.domain.ids import ContentHash
 
@@ -15,13 +17,32 @@ Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class SimulationSettings(BaseModel):
-    """How simulated users behave."""
+    """How simulated users behave, and how many there are."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     persistence: Probability
     verdict_rate: Probability
     noise: Probability
+    random: Probability
+    adversarial: Probability
+    sessions: Annotated[int, Field(ge=1)]
+    first_look: Annotated[int, Field(ge=1)]
+    look_growth: Annotated[float, Field(gt=1.0)]
+
+    @model_validator(mode="after")
+    def _shares_leave_room(self) -> SimulationSettings:
+        if self.random + self.adversarial > 1.0:
+            raise ValueError(f"random + adversarial: expected at most 1, found {self.random + self.adversarial}")
+        return self
+
+
+class Kind(StrEnum):
+    """What a user wants: an answer, nothing in particular, or to mislead."""
+
+    HONEST = "honest"
+    RANDOM = "random"
+    ADVERSARIAL = "adversarial"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +58,40 @@ class Reaction:
     satisfaction: float | None = None
 
 
+def kind_of_user(settings: SimulationSettings, rng: random.Random) -> Kind:
+    """What the next user wants."""
+    drawn = rng.random()
+    if drawn < settings.random:
+        return Kind.RANDOM
+    return Kind.ADVERSARIAL if drawn < settings.random + settings.adversarial else Kind.HONEST
+
+
 def react(
-    shown: Sequence[ContentHash], relevant: Collection[ContentHash], settings: SimulationSettings, rng: random.Random
+    shown: Sequence[ContentHash],
+    relevant: Collection[ContentHash],
+    settings: SimulationSettings,
+    rng: random.Random,
+    *,
+    kind: Kind = Kind.HONEST,
 ) -> list[Reaction]:
     """Read a list from the top, open what looks right, and now and then say what one thinks of it.
 
     A cascade (Craswell et al., WSDM 2008): after a result that looks wrong the user reads on with probability
     `persistence`; the first that looks right is opened and ends the reading. With probability `noise` a result looks
-    the opposite of what it is; with probability `verdict_rate` a read result gets a thumb up or down.
+    the opposite of what it is; with probability `verdict_rate` a read result gets a thumb up or down. To a random user
+    a result looks right by the toss of a coin, to an adversarial one when it is wrong.
 
     Examples:
-        >>> certain = SimulationSettings(persistence=1.0, verdict_rate=0.0, noise=0.0)
+        >>> certain = SimulationSettings(persistence=1.0, verdict_rate=0.0, noise=0.0, random=0.0, adversarial=0.0,
+        ...     sessions=1, first_look=1, look_growth=2.0)
         >>> [r.rank for r in react(["a", "b", "c"], {"b"}, certain, random.Random(0))]
         [2]
+        >>> [r.rank for r in react(["a", "b", "c"], {"b"}, certain, random.Random(0), kind=Kind.ADVERSARIAL)]
+        [1]
     """
     reactions = []
     for rank, content in enumerate(shown, start=1):
-        looks_right = (content in relevant) != (rng.random() < settings.noise)
+        looks_right = _LOOKS[kind](content in relevant, settings, rng)
         if looks_right:
             reactions.append(Reaction(content, rank))
         if rng.random() < settings.verdict_rate:
@@ -61,3 +99,45 @@ def react(
         if looks_right or rng.random() >= settings.persistence:
             break
     return reactions
+
+
+_LOOKS: Mapping[Kind, Callable[[bool, SimulationSettings, random.Random], bool]] = MappingProxyType(
+    {
+        Kind.HONEST: lambda is_right, settings, rng: is_right != (rng.random() < settings.noise),
+        Kind.RANDOM: lambda _is_right, _settings, rng: rng.random() < 0.5,
+        Kind.ADVERSARIAL: lambda is_right, _settings, _rng: not is_right,
+    }
+)
+"""Whether a result looks right to a user."""
+
+
+T = TypeVar("T")
+
+
+def dealt(questions: Sequence[T], sessions: int, rng: random.Random) -> list[T]:
+    """What each session asks: every question once in random order, then again in another one.
+
+    Examples:
+        >>> sorted(dealt("abc", 6, random.Random(1)))
+        ['a', 'a', 'b', 'b', 'c', 'c']
+    """
+    asked: list[T] = []
+    while len(asked) < sessions:
+        asked.extend(rng.sample(questions, len(questions)))
+    return asked[:sessions]
+
+
+def looks(marks: Sequence[int], settings: SimulationSettings) -> list[int]:
+    """After how many sessions searches see what was learned: soon at first, then ever later, and at every mark.
+
+    Examples:
+        >>> tuned = SimulationSettings(persistence=1.0, verdict_rate=0.0, noise=0.0, random=0.0, adversarial=0.0,
+        ...     sessions=1, first_look=20, look_growth=2.0)
+        >>> looks([100, 150], tuned)
+        [20, 40, 80, 100, 150]
+    """
+    found, at = set(marks), float(settings.first_look)
+    while at < max(marks):
+        found.add(int(at))
+        at *= settings.look_growth
+    return sorted(found)

@@ -19,7 +19,7 @@ from pipelines.learning.intents import Intents, read_intents
 from pipelines.learning.priors import AgreementPrior, Priors, Weighing
 from pipelines.learning.recency import Discount
 from pipelines.learning.robustness import capped_share
-from pipelines.learning.spread import read_spread
+from pipelines.learning.spread import Spread, read_spread
 
 Floats = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class AgreementPosterior:
         n_effective: float64 (signals,), observations behind the belief beyond the priors of `conf/`.
         level: Level that informs each signal's belief most, "prior" among them.
         prior_log_odds: float64 (signals,), what the priors alone say.
-        spread: float64 (signals, signals), their covariance within outcomes of one kind; None weighs by log-odds.
+        spread: How they vary within outcomes of one kind; None weighs by log-odds alone.
     """
 
     a: Floats
@@ -51,7 +51,7 @@ class AgreementPosterior:
     n_effective: Floats
     level: tuple[str, ...]
     prior_log_odds: Floats
-    spread: Floats | None = None
+    spread: Spread | None = None
 
 
 class Agreement:
@@ -66,7 +66,7 @@ class Agreement:
         models: Mapping[Path, int],
         agents: Mapping[Path, int],
         intents: Intents,
-        spread: Mapping[Domain, Floats],
+        spread: Mapping[Domain, Spread],
     ) -> None:
         self._spread = spread
         self._prior = prior

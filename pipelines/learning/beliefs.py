@@ -111,6 +111,13 @@ class Beliefs:
         """Probability that a result of that domain at that rank is looked at, relative to the first; in (0, 1]."""
         return self.examination[domain].probability(rank)
 
+    def threshold_moved(self, domain: Domain, agent: str = ANY) -> float:
+        """By how much the learned threshold of decisions stands above its prior's mean, in (-1, 1); 0 unreviewed."""
+        if not self.reported.threshold(domain).observations:
+            return 0.0
+        prior = self._priors.thresholds
+        return self.reported.acting_threshold(Scope(domain, agent=agent)) - prior.a / (prior.a + prior.b)
+
     def content_signals(self, hashes: Sequence[ContentHash]) -> ContentSignals:
         """Everything that is known of contents by what became of them, a row each (FBK-6)."""
         return self._usage.signals(hashes)

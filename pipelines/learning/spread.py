@@ -9,6 +9,7 @@ Annals of Eugenics 1936).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,10 +33,23 @@ _COLUMNS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How signals vary within outcomes of one kind.
+
+    Attributes:
+        covariance: float64 (signals, signals), positive definite.
+        caution: What chance is taken to find, per signal and outcome.
+    """
+
+    covariance: Floats
+    caution: float
+
+
 def read_spread(
     prior: SpreadPrior, evidence: Evidence, discount: Discount, *, daily_cap: float
-) -> Mapping[Domain, Floats]:
-    """Covariance of the signals within outcomes of one kind, by domain, float64 (signals, signals).
+) -> Mapping[Domain, Spread]:
+    """The spread of the signals in each domain.
 
     Σ = (ν·v·I + Σ over kinds of n·C) / (ν + Σ n) with C the covariance among outcomes of that kind and n how many there
     were; before any evidence all signals vary alike, by v, and independently.
@@ -44,7 +58,7 @@ def read_spread(
         daily_cap: Outcomes of one kind in one domain that count of one day (LRN-3).
     """
     masses = _masses(evidence, discount, daily_cap)
-    return {domain: _pooled(prior, masses[place]) for place, domain in enumerate(_DOMAINS)}
+    return {domain: Spread(_pooled(prior, masses[place]), prior.caution) for place, domain in enumerate(_DOMAINS)}
 
 
 def _masses(evidence: Evidence, discount: Discount, daily_cap: float) -> Ints:

@@ -3,6 +3,10 @@
 What signals have in common is taken out of the log-odds: the weights w >= 0 minimise ½·w'Σw − ℓ'w, with ℓ the log-odds
 and Σ the covariance of the signals within outcomes of one kind. Where none is negative, w = Σ⁻¹ℓ, the direction of
 Fisher's linear discriminant. Before evidence Σ is a multiple of the unit matrix, and the weights are those stated.
+
+Few outcomes find a direction by chance. How much better it tells good from bad than the stated direction does, D², is
+set against what chance alone makes of it, and the weights stand between both (James and Stein, Berkeley Symposium
+1961): where nothing better than what is stated was found, what is stated holds.
 """
 
 from __future__ import annotations
@@ -37,12 +41,9 @@ def believed_weights(
     Raises:
         ValueError: No signal is active.
     """
-    columns = _columns(active)
-    a, b = posterior.a[columns], posterior.b[columns]
-    fallback = _fallback(posterior.prior_log_odds[columns])
-    spread = _among(posterior, columns)
-    shares = _exact(_shares((a / (a + b)).mean(axis=-1)[None], spread, fallback)[0])
-    draws = _shares(_draws(a, b, np.random.default_rng(interval.seed), interval.draws), spread, fallback)
+    weigher = _Weigher(posterior, active)
+    shares = _exact(weigher.mean())
+    draws = weigher.draws(np.random.default_rng(interval.seed), interval.draws)
     tail = (1.0 - interval.level) / 2.0
     low, high = np.quantile(draws, [tail, 1.0 - tail], axis=0)
     return {
@@ -53,7 +54,7 @@ def believed_weights(
             n_effective=float(posterior.n_effective[column]),
             level=posterior.level[column],
         )
-        for place, (column, share) in enumerate(zip(columns, shares, strict=True))
+        for place, (column, share) in enumerate(zip(weigher.columns, shares, strict=True))
     }
 
 
@@ -65,11 +66,9 @@ def sampled_shares(
     Raises:
         ValueError: No signal is active.
     """
-    columns = _columns(active)
-    fallback = _fallback(posterior.prior_log_odds[columns])
-    draw = _draws(posterior.a[columns], posterior.b[columns], rng, 1)
-    shares = _shares(draw, _among(posterior, columns), fallback)[0]
-    return {SIGNALS[column]: share for column, share in zip(columns, _exact(shares), strict=True)}
+    weigher = _Weigher(posterior, active)
+    shares = _exact(weigher.draws(rng, 1)[0])
+    return {SIGNALS[column]: share for column, share in zip(weigher.columns, shares, strict=True)}
 
 
 def share_draws(
@@ -80,11 +79,62 @@ def share_draws(
     Raises:
         ValueError: No signal is active.
     """
-    columns = _columns(active)
-    fallback = _fallback(posterior.prior_log_odds[columns])
-    draws = _draws(posterior.a[columns], posterior.b[columns], rng, n)
-    shares = _shares(draws, _among(posterior, columns), fallback)
-    return {SIGNALS[column]: shares[:, place] for place, column in enumerate(columns)}
+    weigher = _Weigher(posterior, active)
+    shares = weigher.draws(rng, n)
+    return {SIGNALS[column]: shares[:, place] for place, column in enumerate(weigher.columns)}
+
+
+class _Weigher:
+    """The posterior of the active signals, and the weights that any agreement of theirs gives."""
+
+    def __init__(self, posterior: AgreementPosterior, active: Collection[Signal]) -> None:
+        self.columns = _columns(active)
+        self._a, self._b = posterior.a[self.columns], posterior.b[self.columns]
+        self._stated = _stated(posterior.prior_log_odds[self.columns])
+        self._spread = posterior.spread
+        self._among = None if self._spread is None else self._spread.covariance[np.ix_(self.columns, self.columns)]
+        self._observed = posterior.n_effective[self.columns]
+
+    def mean(self) -> Floats:
+        """Shares at the mean of agreement, (signals,)."""
+        found = self._found()
+        doubt = self._doubt()
+        return (1.0 - doubt) * found + doubt * self._stated
+
+    def draws(self, rng: np.random.Generator, n: int) -> Floats:
+        """Shares at draws of agreement, (n, signals): as far apart as those found are, about the mean of shares."""
+        agreement: Floats = rng.beta(self._a, self._b, size=(n, *self._a.shape)).mean(axis=-1)
+        drawn = _shares(self._weights(_log_odds(agreement)), self._stated)
+        if self._spread is None:
+            return drawn
+        return _shares(np.maximum(drawn + (self.mean() - self._found()), 0.0), self._stated)
+
+    def _found(self) -> Floats:
+        found: Floats = _shares(self._weights(self._mean_log_odds()), self._stated)[0]
+        return found
+
+    def _mean_log_odds(self) -> Floats:
+        """Log-odds of agreement, the mean of the rates after good and after bad outcomes, (1, signals)."""
+        return _log_odds((self._a / (self._a + self._b)).mean(axis=-1)[None])
+
+    def _weights(self, odds: Floats) -> Floats:
+        return np.maximum(odds, 0.0) if self._among is None else discriminant(odds, self._among)
+
+    def _doubt(self) -> float:
+        """The part of the weights that is left to what is stated, in [0, 1].
+
+        D² = ŵ'Σŵ − (ℓ'w₀)² / w₀'Σw₀ is by how much the weights found tell good from bad better than the stated
+        ones at their best scale. From n outcomes and k signals chance makes about k/n of it.
+        """
+        observed = float(self._observed.max())
+        if self._spread is None or self._among is None or observed <= 0.0:
+            return 0.0
+        odds = self._mean_log_odds()
+        weights = discriminant(odds, self._among)[0]
+        along = max(0.0, float(odds[0] @ self._stated)) ** 2 / float(self._stated @ self._among @ self._stated)
+        gained = float(weights @ self._among @ weights) - along
+        chance = self._spread.caution * int((self._observed > 0.0).sum()) / observed
+        return min(1.0, chance / gained) if gained > 0.0 else 1.0
 
 
 def _columns(active: Collection[Signal]) -> list[int]:
@@ -94,22 +144,14 @@ def _columns(active: Collection[Signal]) -> list[int]:
     return columns
 
 
-def _draws(a: Floats, b: Floats, rng: np.random.Generator, n: int) -> Floats:
-    """Agreement, the mean of the rates after good and after bad outcomes, float64 (n, signals)."""
-    draws: Floats = rng.beta(a, b, size=(n, *a.shape)).mean(axis=-1)
-    return draws
+def _log_odds(agreement: Floats) -> Floats:
+    return np.asarray(logit(np.clip(agreement, _EDGE, 1.0 - _EDGE)))
 
 
-def _among(posterior: AgreementPosterior, columns: list[int]) -> Floats | None:
-    return None if posterior.spread is None else posterior.spread[np.ix_(columns, columns)]
-
-
-def _shares(agreement: Floats, spread: Floats | None, fallback: Floats) -> Floats:
-    """Normalised weights by agreement (n, signals); `fallback` where all are 0."""
-    odds = logit(np.clip(agreement, _EDGE, 1.0 - _EDGE))
-    weights = np.maximum(odds, 0.0) if spread is None else discriminant(odds, spread)
+def _shares(weights: Floats, stated: Floats) -> Floats:
+    """Weights (n, signals) normalised along the last axis; `stated` where all are 0."""
     total = weights.sum(axis=-1, keepdims=True)
-    return np.where(total > 0.0, weights / np.where(total > 0.0, total, 1.0), fallback)
+    return np.where(total > 0.0, weights / np.where(total > 0.0, total, 1.0), stated)
 
 
 def discriminant(odds: Floats, spread: Floats) -> Floats:
@@ -138,7 +180,7 @@ def discriminant(odds: Floats, spread: Floats) -> Floats:
     return weights
 
 
-def _fallback(prior_log_odds: Floats) -> Floats:
+def _stated(prior_log_odds: Floats) -> Floats:
     total = prior_log_odds.sum()
     return prior_log_odds / total if total > 0.0 else np.full_like(prior_log_odds, 1.0 / len(prior_log_odds))
 

@@ -9,21 +9,25 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
-from pipelines.domain.ranking import Answer, Channel, Query
+from pipelines.domain.ranking import Answer, Channel, Query, RankedResult
 from pipelines.domain.sessions import SessionMemory
-from pipelines.retrieval.again import Hints, query_vector, search_again
+from pipelines.retrieval.again import Hints, nearness_to_session, query_vector, search_again
 from pipelines.retrieval.assembly import results, score_and_cut
 from pipelines.retrieval.candidates import Candidate, heads, merge
 from pipelines.retrieval.channels.graph import GraphChannel
 from pipelines.retrieval.channels.run import Asked, Channels, Found, Ranked, further_scores, run_channels
+from pipelines.retrieval.context.assemble import with_contexts
+from pipelines.retrieval.context.read import neighbours_in
 from pipelines.retrieval.facts import GenerationFacts
 from pipelines.retrieval.fusion import FUSIONS
 from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.order import with_certainty, with_propensity
 from pipelines.retrieval.plan import Plan, make_plan
-from pipelines.retrieval.rerank import late_interaction
+from pipelines.retrieval.ports import PairScorer, ReadableBeliefs
+from pipelines.retrieval.quality import Moment, telling, with_propagated
+from pipelines.retrieval.rerank.best import reranked, rerankers
 from pipelines.retrieval.settings import RetrievalSettings
-from pipelines.retrieval.signals import Moment, active_signals, answering, with_similarity
+from pipelines.retrieval.signals import active_signals, answering, with_similarity
 from pipelines.retrieval.snapshot import Snapshot
 from pipelines.retrieval.stopwatch import Stopwatch
 from pipelines.retrieval.understanding.shift import remembered, usage_kept
@@ -39,6 +43,7 @@ class Pipeline:
     facts: GenerationFacts
     settings: RetrievalSettings
     pool: Executor
+    pairs: PairScorer | None = None
 
     def answer(self, queries: Sequence[Query], *, now: float) -> list[Answer]:
         """Answer queries together: the channels see them as one batch, the other stages one by one."""
@@ -69,8 +74,10 @@ class Pipeline:
         beliefs = reading.beliefs
         by_channel = found.of(index)
         answered = answering(by_channel)
-        match = late_interaction.matcher(by_channel, self.settings)
-        active = active_signals(answered, self.settings.without_signals, matched=match is not None)
+        looks = rerankers(plan.text, by_channel, self.pairs, self.settings)
+        nearness = nearness_to_session(by_channel, plan.query.memory)
+        told = telling(plan.query, self.facts, nearness=nearness) | looks.signals
+        active = active_signals(answered, self.settings.without_signals, telling=told)
         weights = believed_weights(plan.query, beliefs, active)
         draws = believed_draws(plan.query, beliefs, active, self.settings.order_draws)
         with watch.stage("candidates"):
@@ -79,15 +86,18 @@ class Pipeline:
             weighing = Weighing(self.settings.channel_weights, weights)
             fused = FUSIONS[self.settings.fusion](with_similarity(candidates, answered), weighing, self.settings)
         with watch.stage("rerank"):
-            matched = late_interaction.with_late_interaction(fused, match, weights, self.settings)
-            reranked = UNITS[self.settings.unit](matched, self.settings)
+            looked_at, left_out = reranked(fused, looks, weights, self.settings)
+            told_up = with_propagated(looked_at, self.facts, self.settings.quality)
+            united = UNITS[self.settings.unit](told_up, self.settings)
         with watch.stage("assembly"):
-            query, mode = plan.query, self.settings.fusion
-            moment = Moment(query.model, now, usage_kept(shift, self.settings.understanding.shift))
+            query, kept = plan.query, usage_kept(shift, self.settings.understanding.shift)
+            moment = Moment(query, now, self.facts, kept, nearness)
             depth = max(plan.k, self.settings.explored_depth) if query.explore else plan.k
-            scored = score_and_cut(reranked, depth, beliefs, weights, mode, moment=moment)
+            scored = score_and_cut(united, depth, beliefs, weights, moment=moment, settings=self.settings)
             shown = results(scored[: plan.k], weights, beliefs, reading.calibration)
             shown = with_certainty(with_propensity(shown, scored, draws) if query.explore else shown, draws)
+            if query.context:
+                shown = self._with_contexts(plan, shown, beliefs)
         return Answer(
             query=plan.query,
             results=shown,
@@ -96,15 +106,30 @@ class Pipeline:
             fusion=self.settings.fusion.value,
             truncated=plan.truncated,
             heads=heads(candidates, self.settings.heads_kept),
-            failed_channels={**found.failed, **late_interaction.left_out(by_channel, self.settings)},
+            failed_channels={**found.failed, **left_out},
             timings_ms=watch.timings_ms,
             understanding=plan.understanding,
-            memory=self._remembered(plan, by_channel),
+            memory=self._remembered(plan, by_channel, shown),
         )
 
-    def _remembered(self, plan: Plan, found: Mapping[Channel, Ranked]) -> SessionMemory | None:
-        memory = plan.query.memory
-        return None if memory is None else remembered(query_vector(found), memory, self.settings.understanding.shift)
+    def _with_contexts(
+        self, plan: Plan, shown: Sequence[RankedResult], beliefs: ReadableBeliefs
+    ) -> tuple[RankedResult, ...]:
+        tuned = self.settings.context
+        neighbours = neighbours_in(self.snapshot.generation, most=max(tuned.most.values()))
+
+        def moved(result: RankedResult) -> float:
+            return beliefs.threshold_moved(result.domain, plan.query.agent)
+
+        return with_contexts(shown, plan.understanding.type, neighbours, moved, tuned)
+
+    def _remembered(
+        self, plan: Plan, found: Mapping[Channel, Ranked], shown: Sequence[RankedResult]
+    ) -> SessionMemory | None:
+        if plan.query.memory is None:
+            return None
+        asked = remembered(query_vector(found), plan.query.memory, self.settings.understanding.shift)
+        return asked.given((result.content_hash for result in shown), kept=self.settings.session.shown_kept)
 
     def _candidates(self, plan: Plan, found: Mapping[Channel, Ranked]) -> list[Candidate]:
         rankings = {channel: ranked.ranking[: plan.depth] for channel, ranked in found.items()}

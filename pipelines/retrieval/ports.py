@@ -11,7 +11,8 @@ from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Answer, Scope, Signal, WeightBelief
-from pipelines.indexes.graph import EdgeArrays
+from pipelines.indexes.graph import Direction, EdgeArrays, Neighbour
+from pipelines.indexes.graph_schemas import EdgeKind
 from pipelines.indexes.rows import RowSet
 
 
@@ -29,6 +30,13 @@ class QueryEncoder(Protocol):
         self, texts: Sequence[str], keep: Callable[[np.ndarray], np.ndarray]
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """The same vectors, and what is kept of each text's token states, float32 (tokens, width)."""
+
+
+class PairScorer(Protocol):
+    """Reads a query and a text together."""
+
+    def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """How well each text answers the query, in [0, 1]; ModelUnavailableError where it fails."""
 
 
 class VectorIndex(Protocol):
@@ -93,12 +101,40 @@ class DocumentFacts(Protocol):
         """Declared facts: what filters compare."""
 
 
+class DeclaredFacts(DocumentFacts, Protocol):
+    """All that a document says of itself."""
+
+    @property
+    def intent(self) -> str | None:
+        """Why it was stored, as declared."""
+
+    @property
+    def tier(self) -> str | None:
+        """How important it is, as declared."""
+
+    @property
+    def validation(self) -> str | None:
+        """How far it was checked, as declared."""
+
+    @property
+    def citations(self) -> int | None:
+        """How often others cite it, where that is known."""
+
+
 class Standing(DocumentFacts, Protocol):
     """One place where a content stands, with the facts of its document."""
 
     @property
     def chunk(self) -> Chunk:
         """The chunk at that place."""
+
+    @property
+    def place(self) -> int:
+        """The chunk's number in its generation."""
+
+    @property
+    def facts(self) -> DeclaredFacts:
+        """All that its document says of itself."""
 
 
 class StoredContent(Protocol):
@@ -130,11 +166,23 @@ class ContentStore(Protocol):
     def mask(self, holds: Callable[[DocumentFacts], bool]) -> np.ndarray:
         """Which contents stand in a document that something holds of, bool (contents,)."""
 
+    def row_of(self, content_hash: ContentHash) -> int | None:
+        """Row of a content, None where the generation does not hold it."""
+
+    def chunks_of_document(self, uri: str) -> Sequence[Chunk]:
+        """Every chunk of a document, in source order."""
+
     def trigger_phrases(self) -> Iterable[tuple[str, tuple[int, ...]]]:
         """Every phrase that a document declares, with the rows of its contents, the document's first one first."""
 
-    def declared(self) -> Iterable[tuple[str, str]]:
-        """Name and value of every fact of every document: what it declares, its domain, type and language."""
+    def documents(self) -> Iterable[DeclaredFacts]:
+        """What is known of every document."""
+
+    def structure(self) -> np.ndarray:
+        """How whole each chunk is, by place: its parse's quality times its share of the unit, float64 (chunks,)."""
+
+    def parents(self) -> np.ndarray:
+        """Place of each chunk's parent, int64 (chunks,); −1 where it has none."""
 
     def rows_of_tiers(self, tiers: Collection[str]) -> Collection[int]:
         """Rows of the contents of documents that declare one of these tiers."""
@@ -145,6 +193,11 @@ class GraphIndex(Protocol):
 
     def arrays(self) -> EdgeArrays:
         """Every edge at once."""
+
+    def neighbours(
+        self, content: ContentHash, kinds: Collection[EdgeKind], direction: Direction = Direction.OUT
+    ) -> Sequence[Neighbour]:
+        """What a content points to, or what points to it: surest first."""
 
     def spellings(self) -> Iterable[tuple[int, Sequence[str]]]:
         """Every entity with the ways it is spelled."""
@@ -195,6 +248,9 @@ class ReadableBeliefs(Protocol):
 
     def usage(self, hashes: Sequence[ContentHash]) -> np.ndarray:
         """Usage score per content in [0, 1], (n_hashes,)."""
+
+    def threshold_moved(self, domain: Domain, agent: str) -> float:
+        """By how much the learned threshold of decisions stands above its prior, in (-1, 1)."""
 
     def freshness(self, domain: Domain, age_hours: float | None) -> float:
         """Probability in [0, 1] that a document of this age is still accurate."""

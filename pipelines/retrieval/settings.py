@@ -9,7 +9,9 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pipelines.domain.ranking import Channel, Signal
+from pipelines.embedding.settings import CrossEncoderSettings
 from pipelines.indexes.graph_schemas import EdgeKind
+from pipelines.retrieval.context.settings import ContextSettings
 from pipelines.retrieval.understanding.settings import UnderstandingSettings
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -74,6 +76,28 @@ class RerankSettings(BaseModel):
     depth: Count
     late_interaction: bool
     span: Positive
+    cross_encoder: CrossEncoderSettings
+
+
+class QualitySettings(BaseModel):
+    """Values of what documents declare, and how quickly novelty fades (RET-13)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    novelty_boost: Share
+    novelty_half_life_hours: Positive
+    propagation: Share
+    tiers: Mapping[str, Share]
+    validations: Mapping[str, Share]
+
+
+class SessionSettings(BaseModel):
+    """What retrieval makes of a session's memory (RET-19)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    shown_kept: Annotated[int, Field(ge=0)]
+    repeat_penalty: Share
 
 
 class RetrievalSettings(BaseModel):
@@ -105,6 +129,9 @@ class RetrievalSettings(BaseModel):
     sessions_held: Count
     snippet_characters: Count
     understanding: UnderstandingSettings
+    context: ContextSettings
+    quality: QualitySettings
+    session: SessionSettings
     order_draws: Count
     explored_depth: Count
     heads_kept: Annotated[int, Field(ge=0)]

@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pipelines.domain.context import Context
 from pipelines.domain.ranking import Answer, Contribution, RankedResult
 from pipelines.domain.understanding import Understanding
 
@@ -31,6 +32,10 @@ def answer_as_json(answer: Answer) -> dict[str, Any]:
         "truncated": answer.truncated,
         "failed_channels": dict(answer.failed_channels),
         "timings_ms": dict(answer.timings_ms),
+        "heads": {
+            channel.value: [{"content_hash": content, "score": score} for content, score in head]
+            for channel, head in answer.heads.items()
+        },
         "understanding": None if answer.understanding is None else understanding_as_json(answer.understanding),
         "results": [result_as_json(result) for result in answer.results],
     }
@@ -94,8 +99,22 @@ def result_as_json(result: RankedResult) -> dict[str, Any]:
         "text": result.text,
         "channels": {channel.value: {"rank": hit.rank, "score": hit.score} for channel, hit in result.channels.items()},
         "signals": {signal.value: value for signal, value in result.signals.items()},
+        "context": None if result.context is None else context_as_json(result.context),
         "contributions": [_contribution_as_json(contribution) for contribution in result.contributions],
     }
+
+
+def context_as_json(context: Context) -> dict[str, Any]:
+    """A context with its parts as they are read."""
+    parts = [{**asdict(part), "role": part.role.value} for part in context.parts]
+    return {"reach": context.reach.value, "tokens": context.tokens, "left_out": context.left_out, "parts": parts}
+
+
+def context_lines(context: Context) -> str:
+    """Where each part of a context stands, a line each."""
+    lines = [f"context: {context.reach.value.replace('_', ' ')}, {context.tokens} tokens"]
+    lines += [f"  {part.role.value:<10} {part.uri}:{part.start_line}-{part.end_line}" for part in context.parts]
+    return "\n".join([*lines, f"  {context.left_out} more left out"] if context.left_out else lines)
 
 
 def _contribution_as_json(contribution: Contribution) -> dict[str, Any]:

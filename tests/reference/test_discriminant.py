@@ -53,7 +53,7 @@ def test_the_covariance_is_that_of_the_outcomes() -> None:
         for row in rows:
             told(tally, row, good, day=DAY - 30)
     prior = PRIORS.signals.spread
-    found = read_spread(prior, tally.freeze(), Discount(DAY, 30.0), daily_cap=1000.0)[Domain.GENERAL]
+    found = read_spread(prior, tally.freeze(), Discount(DAY, 30.0), daily_cap=1000.0)[Domain.GENERAL].covariance
     places = [list(Signal).index(name) for name in NAMES]
     scatter = sum(len(rows) / 2 * np.cov(rows.T, bias=True) for rows in kinds.values())
     expected = (scatter + prior.strength * prior.variance * np.eye(3)) / (50.0 + prior.strength)
@@ -99,3 +99,19 @@ def test_a_signal_told_twice_does_not_count_twice() -> None:
     assert twice[0] + twice[2] == pytest.approx(single[0], abs=0.05)
     naive = weights(doubled.freeze(), Weighing.LOG_ODDS, NAMES)
     assert naive[0] + naive[2] > twice[0] + twice[2] + 0.1
+
+
+def test_feedback_of_random_users_leaves_the_weights_as_stated() -> None:
+    """LRN-4, EVA-6: what chance alone finds is not followed; log-odds alone do."""
+    pair = (Signal.VECTOR, Signal.LEXICAL)
+    stated = weights(Evidence(), Weighing.DISCRIMINANT, pair)
+    moved: dict[Weighing, list[float]] = {weighing: [] for weighing in Weighing}
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        tally = Tally()
+        for _ in range(200):
+            told(tally, np.clip(0.5 + 0.1 * rng.normal(size=2), 0.0, 1.0), bool(rng.random() < 0.3))
+        for weighing, found in moved.items():
+            found.append(float(np.abs(weights(tally.freeze(), weighing, pair) - stated).max()))
+    assert np.median(moved[Weighing.DISCRIMINANT]) < 0.01
+    assert np.mean(moved[Weighing.DISCRIMINANT]) < 0.5 * np.mean(moved[Weighing.LOG_ODDS])

@@ -14,7 +14,7 @@ from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, chunk_id, content_hash
 from pipelines.domain.ranking import Channel, ChannelHit, Query, Scope, Signal, WeightBelief
 from pipelines.embedding.late_interaction import quantised
-from pipelines.indexes.graph import EdgeArrays
+from pipelines.indexes.graph import Direction, EdgeArrays, Neighbour
 from pipelines.indexes.graph_schemas import EdgeKind
 from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.candidates import Candidate
@@ -40,7 +40,15 @@ class APlace:
     trust_level: int = 50
     metadata: Mapping[str, str] = field(default_factory=dict)
     triggers: tuple[str, ...] = ()
+    intent: str | None = None
     tier: str | None = None
+    validation: str | None = None
+    citations: int | None = None
+    place: int = 0
+
+    @property
+    def facts(self) -> APlace:
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +87,8 @@ def a_place(uri: str, text: str, **facts: Any) -> APlace:
 def a_candidate(name: str, channels: Mapping[Channel, ChannelHit], *uris: str, **more: object) -> Candidate:
     places = tuple(a_place(uri, name) for uri in uris or (f"doc-{name}",))
     scores = {channel: hit.score for channel, hit in channels.items()}
-    return Candidate(int.from_bytes(name.encode(), "big"), ContentHash(name), name, places, channels, scores, **more)  # type: ignore[arg-type]
+    content = AContent(int.from_bytes(name.encode(), "big"), ContentHash(name), name, places)
+    return Candidate(content.row, content.content_hash, content, places, channels, scores, **more)  # type: ignore[arg-type]
 
 
 class WordEncoder:
@@ -180,8 +189,25 @@ class MemoryChunks:
                     phrases.setdefault((phrase, place.uri), []).append((place.chunk.sequence, item.row))
         return [(phrase, tuple(row for _, row in sorted(rows))) for (phrase, _), rows in phrases.items()]
 
-    def declared(self) -> list[tuple[str, str]]:
-        return [fact for item in self._held for place in item.occurrences for fact in place.metadata.items()]
+    def row_of(self, content_hash: ContentHash) -> int | None:
+        return next((item.row for item in self._held if item.content_hash == content_hash), None)
+
+    def chunks_of_document(self, uri: str) -> list[Chunk]:
+        found = [place.chunk for item in self._held for place in item.occurrences if place.uri == uri]
+        return sorted(found, key=lambda chunk: chunk.sequence)
+
+    def documents(self) -> list[APlace]:
+        return [place for item in self._held for place in item.occurrences]
+
+    def structure(self) -> np.ndarray:
+        return np.array([place.chunk.parse_quality * place.chunk.completeness for place in self._by_place()])
+
+    def parents(self) -> np.ndarray:
+        places = {place.chunk.chunk_id: place.place for place in self.documents()}
+        return np.array([places.get(place.chunk.parent_id, -1) for place in self._by_place()], dtype=np.int64)
+
+    def _by_place(self) -> list[APlace]:
+        return sorted(self.documents(), key=lambda place: place.place)
 
     def rows_of_tiers(self, tiers: Collection[str]) -> set[int]:
         return {item.row for item in self._held if any(place.tier in tiers for place in item.occurrences)}
@@ -196,7 +222,10 @@ class MemoryChunks:
 class MemoryGraph:
     """Edges of (kind, source, target), contents by row and entities by name; all of them as sure as can be."""
 
-    def __init__(self, contents: int, *edges: tuple[EdgeKind, int, int | str]) -> None:
+    def __init__(
+        self, contents: int, *edges: tuple[EdgeKind, int, int | str], hashes: Sequence[ContentHash] = ()
+    ) -> None:
+        self._hashes = hashes
         self._names = sorted({target for _, _, target in edges if isinstance(target, str)})
         self._contents = contents
         self._edges = edges
@@ -213,6 +242,16 @@ class MemoryGraph:
             entities=len(self._names),
         )
 
+    def neighbours(
+        self, content: ContentHash, kinds: Collection[EdgeKind], direction: Direction = Direction.OUT
+    ) -> list[Neighbour]:
+        ends = [(kind, *(pair if direction is Direction.OUT else pair[::-1])) for kind, *pair in self._edges]
+        return [
+            Neighbour(kind, self._hashes[there], None, None, None, 1.0, 1.0, declared=False)
+            for kind, here, there in ends
+            if kind in kinds and isinstance(here, int) and isinstance(there, int) and self._hashes[here] == content
+        ]
+
     def spellings(self) -> list[tuple[int, list[str]]]:
         return [(node, [name]) for node, name in enumerate(self._names)]
 
@@ -224,7 +263,8 @@ class MemoryGeneration:
         places: dict[str, list[APlace]] = {}
         for uri, texts in documents.items():
             for sequence, text in enumerate(texts):
-                places.setdefault(text, []).append(a_place(uri, text, sequence=sequence, **facts.get(uri, {})))
+                known = {"sequence": sequence, "place": sum(map(len, places.values())), **facts.get(uri, {})}
+                places.setdefault(text, []).append(a_place(uri, text, **known))
         by_hash = sorted((content_hash(text), text) for text in places)
         self.held = [AContent(row, digest, text, tuple(places[text])) for row, (digest, text) in enumerate(by_hash)]
         self.encoder = WordEncoder(sorted({word for text in places for word in text.split()}))
@@ -271,6 +311,9 @@ class EvenBeliefs:
 
     def freshness(self, domain: Domain, age_hours: float | None) -> float:
         return 0.5 if age_hours is None else 2.0 ** (-age_hours / 24.0)
+
+    def threshold_moved(self, domain: Domain, agent: str) -> float:
+        return 0.0
 
     def examined(self, domain: Domain, rank: int) -> float:
         return 1.0 / rank

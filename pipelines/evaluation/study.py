@@ -1,0 +1,87 @@
+"""What learning from simulated users is worth on queries that nobody showed it (EVA-6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pipelines.domain.ranking import Answer, RankedResult, Signal
+from pipelines.evaluation.beir import Qrels
+from pipelines.evaluation.compare import HEADLINE, Difference, compare
+from pipelines.evaluation.metrics import Estimate, estimate, measure
+from pipelines.evaluation.runs import Run
+from pipelines.evaluation.settings import EvaluationSettings
+
+Values = Mapping[str, float]
+"""The headline measure by held-out query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One way to rank, on the held-out queries.
+
+    Attributes:
+        name: Such as "BM25" or "500 sessions".
+        mean: Of the headline measure, with its interval.
+        change: Against the row that it is compared with, paired by query; None for that one, and for those before it.
+        weights: Share of the score by signal, where weights were believed.
+    """
+
+    name: str
+    mean: Estimate
+    change: Difference | None = None
+    weights: Mapping[str, float] | None = None
+
+
+def row(
+    name: str,
+    values: Values,
+    settings: EvaluationSettings,
+    *,
+    against: Values | None = None,
+    weights: Mapping[str, float] | None = None,
+) -> Row:
+    """The row of one way to rank."""
+    change = None if against is None else compare(against, values, settings)
+    return Row(name, estimate([values[query] for query in sorted(values)], settings), change, weights)
+
+
+def headline(run: Run, qrels: Qrels) -> Values:
+    """The headline measure of a run by query."""
+    return measure(run, {query: grades for query, grades in qrels.items() if query in run})[HEADLINE]
+
+
+def convex(answers: Iterable[Answer], lexical: float) -> list[tuple[Answer, tuple[RankedResult, ...]]]:
+    """Each answer with its results ranked by (1 − lexical) · vector + lexical · lexical instead; ties by content hash.
+
+    Args:
+        answers: With all candidates, and the signals of their similarity.
+        lexical: Weight in [0, 1] of the words.
+    """
+    return [(answer, tuple(sorted(answer.results, key=lambda result: _key(result, lexical)))) for answer in answers]
+
+
+def _key(result: RankedResult, lexical: float) -> tuple[float, str]:
+    vector, words = result.signals.get(Signal.VECTOR, 0.0), result.signals.get(Signal.LEXICAL, 0.0)
+    return -((1.0 - lexical) * vector + lexical * words), result.content_hash
+
+
+def share_of_gain(prior: Row, early: Row, late: Row) -> float:
+    """How much of what learning gained in the end it had gained early; NaN where it gained nothing.
+
+    Examples:
+        >>> plain = Estimate(0.5, 0.4, 0.6), Estimate(0.58, 0.4, 0.6), Estimate(0.6, 0.4, 0.6)
+        >>> round(share_of_gain(*(Row("", mean) for mean in plain)), 3)
+        0.8
+    """
+    gain = late.mean.mean - prior.mean.mean
+    return (early.mean.mean - prior.mean.mean) / gain if gain else float("nan")
+
+
+def best_weight(measured: Mapping[float, Values]) -> float:
+    """The weight whose mean over queries is highest, the least one of equals."""
+    return max(sorted(measured), key=lambda weight: _mean(list(measured[weight].values())))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

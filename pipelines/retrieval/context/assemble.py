@@ -1,0 +1,92 @@
+"""Results with their contexts, all of them within one budget of tokens (RET-16)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from pipelines.domain.chunks import Chunk
+from pipelines.domain.context import Context, Part, Reach, Role
+from pipelines.domain.ids import ChunkId
+from pipelines.domain.ranking import RankedResult
+from pipelines.domain.understanding import QueryType
+from pipelines.retrieval.context.reach import reach_of
+from pipelines.retrieval.context.settings import ContextSettings
+from pipelines.retrieval.context.surroundings import Surrounding, surroundings
+
+_ORDER = {role: place for place, role in enumerate(Role)}
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Reads what stands around chunks.
+
+    Attributes:
+        document: Every chunk of a document, in source order.
+        points_to: Chunks that a result's content points to, the surest first.
+        used_by: Chunks that point to it.
+    """
+
+    document: Callable[[str], Sequence[Chunk]]
+    points_to: Callable[[RankedResult], Sequence[Chunk]]
+    used_by: Callable[[RankedResult], Sequence[Chunk]]
+
+
+def with_contexts(
+    results: Sequence[RankedResult],
+    kind: QueryType,
+    neighbours: Neighbours,
+    moved: Callable[[RankedResult], float],
+    settings: ContextSettings,
+) -> tuple[RankedResult, ...]:
+    """Results with their contexts.
+
+    Every result's own chunk comes before anything around it; then, from the best result on, what surrounds it, the most
+    telling first, as far as the budget goes. A chunk stands in one context, that of the best result it belongs to.
+
+    Args:
+        moved: By how much the learned threshold for a result's domain stands above its prior.
+    """
+    wanted = [_wanted(result, kind, neighbours, moved(result), settings) for result in results]
+    budget = settings.max_context_tokens
+    taken: dict[ChunkId, None] = {}
+    kept: list[list[Surrounding]] = [[] for _ in results]
+    # The own chunks of all results, then the surroundings of each.
+    for rows in (slice(0, 1), slice(1, None)):
+        for place, (_, around) in enumerate(wanted):
+            for role, chunk in around[rows]:
+                if chunk.chunk_id not in taken and chunk.tokens <= budget:
+                    budget -= chunk.tokens
+                    taken[chunk.chunk_id] = None
+                    kept[place].append((role, chunk))
+    return tuple(
+        replace(result, context=_context(reach, mine, len(around) - len(mine)))
+        for result, (reach, around), mine in zip(results, wanted, kept, strict=True)
+    )
+
+
+def _wanted(
+    result: RankedResult, kind: QueryType, neighbours: Neighbours, moved: float, settings: ContextSettings
+) -> tuple[Reach, list[Surrounding]]:
+    confidence = result.relevance if result.probability is None else result.probability
+    reach = reach_of(kind, confidence, moved=moved, settings=settings)
+    document = neighbours.document(result.uris[0])
+    own = next(chunk for chunk in document if chunk.chunk_id == result.chunk_id)
+    around = surroundings(
+        reach,
+        own,
+        document,
+        points_to=neighbours.points_to(result),
+        used_by=neighbours.used_by(result),
+        most=settings.most,
+    )
+    return reach, [(Role.CHUNK, own), *around]
+
+
+def _context(reach: Reach, chunks: Sequence[Surrounding], left_out: int) -> Context:
+    ordered = sorted(chunks, key=lambda item: (_ORDER[item[0]], item[1].uri, item[1].sequence))
+    return Context(reach, tuple(_part(role, chunk) for role, chunk in ordered), left_out)
+
+
+def _part(role: Role, chunk: Chunk) -> Part:
+    return Part(role, chunk.chunk_id, chunk.uri, chunk.start_line, chunk.end_line, chunk.text, chunk.tokens)
