@@ -118,6 +118,16 @@ def report(logged: Logged, settings: Settings) -> LogReport:
     )
 
 
+def ringing(settings: Settings) -> list[Alarm]:
+    """The alarms that ring now, for whoever looks after the store every night."""
+    root, rules = Path(settings.storage.root), settings.evaluation.alarms
+    queries = read_queries(root, settings.query_log, limit=rules.queries)
+    if not queries:
+        return []
+    items = _items(Logged(queries, {}, root))
+    return [alarm for alarm in alarms(Watched(queries, items), rules) if alarm.ringing]
+
+
 def as_json(found: LogReport, settings: Settings) -> dict[str, Any]:
     """For machines, under the names of the job's contract; measures that nothing could be measured on are null."""
     return {

@@ -55,6 +55,7 @@ class Signal(StrEnum):
     CONGRUENCE = "congruence"
     SESSION = "session"
     LATE_INTERACTION = "late_interaction"
+    CROSS_ENCODER = "cross_encoder"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,9 @@ from pipelines.retrieval.learned_triggers import with_learned_triggers
 from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.order import with_certainty, with_propensity
 from pipelines.retrieval.plan import Plan, make_plan
-from pipelines.retrieval.ports import ReadableBeliefs
+from pipelines.retrieval.ports import PairScorer, ReadableBeliefs
 from pipelines.retrieval.quality import Moment, telling, with_propagated
-from pipelines.retrieval.rerank import late_interaction
+from pipelines.retrieval.rerank.best import reranked, rerankers
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.signals import active_signals, answering, with_similarity
 from pipelines.retrieval.snapshot import Snapshot
@@ -44,6 +44,7 @@ class Pipeline:
     facts: GenerationFacts
     settings: RetrievalSettings
     pool: Executor
+    pairs: PairScorer | None = None
 
     def answer(self, queries: Sequence[Query], *, now: float) -> list[Answer]:
         """Answer queries together: the channels see them as one batch, the other stages one by one."""
@@ -74,10 +75,10 @@ class Pipeline:
         beliefs = reading.beliefs
         plan, by_channel = self._with_learned_triggers(plan, found.of(index), beliefs)
         answered = answering(by_channel)
-        match = late_interaction.matcher(by_channel, self.settings)
+        looks = rerankers(plan.text, by_channel, self.pairs, self.settings)
         nearness = nearness_to_session(by_channel, plan.query.memory)
-        told = telling(plan.query, self.facts, nearness=nearness)
-        active = active_signals(answered, self.settings.without_signals, matched=match is not None, telling=told)
+        told = telling(plan.query, self.facts, nearness=nearness) | looks.signals
+        active = active_signals(answered, self.settings.without_signals, telling=told)
         weights = believed_weights(plan.query, beliefs, active)
         draws = believed_draws(plan.query, beliefs, active, self.settings.order_draws)
         with watch.stage("candidates"):
@@ -86,15 +87,14 @@ class Pipeline:
             weighing = Weighing(self.settings.channel_weights, weights)
             fused = FUSIONS[self.settings.fusion](with_similarity(candidates, answered), weighing, self.settings)
         with watch.stage("rerank"):
-            matched = late_interaction.with_late_interaction(fused, match, weights, self.settings)
-            reranked = UNITS[self.settings.unit](
-                with_propagated(matched, self.facts, self.settings.quality), self.settings
-            )
+            looked_at, left_out = reranked(fused, looks, weights, self.settings)
+            told_up = with_propagated(looked_at, self.facts, self.settings.quality)
+            united = UNITS[self.settings.unit](told_up, self.settings)
         with watch.stage("assembly"):
             query, kept = plan.query, usage_kept(shift, self.settings.understanding.shift)
             moment = Moment(query, now, self.facts, kept, nearness)
             depth = max(plan.k, self.settings.explored_depth) if query.explore else plan.k
-            scored = score_and_cut(reranked, depth, beliefs, weights, moment=moment, settings=self.settings)
+            scored = score_and_cut(united, depth, beliefs, weights, moment=moment, settings=self.settings)
             shown = results(scored[: plan.k], weights, beliefs, reading.calibration)
             shown = with_certainty(with_propensity(shown, scored, draws) if query.explore else shown, draws)
             if query.context:
@@ -107,7 +107,7 @@ class Pipeline:
             fusion=self.settings.fusion.value,
             truncated=plan.truncated,
             heads=heads(candidates, self.settings.heads_kept),
-            failed_channels={**found.failed, **late_interaction.left_out(by_channel, self.settings)},
+            failed_channels={**found.failed, **left_out},
             timings_ms=watch.timings_ms,
             understanding=plan.understanding,
             memory=self._remembered(plan, by_channel, shown),

@@ -9,6 +9,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pipelines.domain.ranking import Channel, Signal
+from pipelines.embedding.settings import CrossEncoderSettings
 from pipelines.indexes.graph_schemas import EdgeKind
 from pipelines.retrieval.context.settings import ContextSettings
 from pipelines.retrieval.understanding.settings import UnderstandingSettings
@@ -75,6 +76,7 @@ class RerankSettings(BaseModel):
     depth: Count
     late_interaction: bool
     span: Positive
+    cross_encoder: CrossEncoderSettings
 
 
 class QualitySettings(BaseModel):

@@ -32,6 +32,10 @@ def answer_as_json(answer: Answer) -> dict[str, Any]:
         "truncated": answer.truncated,
         "failed_channels": dict(answer.failed_channels),
         "timings_ms": dict(answer.timings_ms),
+        "heads": {
+            channel.value: [{"content_hash": content, "score": score} for content, score in head]
+            for channel, head in answer.heads.items()
+        },
         "understanding": None if answer.understanding is None else understanding_as_json(answer.understanding),
         "results": [result_as_json(result) for result in answer.results],
     }

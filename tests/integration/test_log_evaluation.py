@@ -107,7 +107,7 @@ def test_logged_queries_are_asked_again_under_two_configurations(
     found, said = told(capsys, store, "--compare", "base", "retrieval.channels=[lexical]")
     assert found["shadow"]["kendall_tau"] < 1.0
     control, treatment = found["off_policy"]
-    assert set(control) == {"ips", "snips", "doubly_robust"}
+    assert set(control) == {"coverage", "ips", "snips", "doubly_robust"}
     assert all(value["n"] == 14 for value in [*control.values(), *treatment.values()])
     assert "would have earned" in said
     assert evaluate.main(["--store", store.storage.root, "--compare", "base", "absent.run"]) == 1
