@@ -27,6 +27,7 @@ from pipelines.retrieval.plan import Plan, make_plan
 from pipelines.retrieval.ports import PairScorer, ReadableBeliefs
 from pipelines.retrieval.quality import Moment, telling, with_propagated
 from pipelines.retrieval.rerank.best import reranked, rerankers
+from pipelines.retrieval.rerank.diversity import after, diverse, vectors_of
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.signals import active_signals, answering, with_similarity
 from pipelines.retrieval.snapshot import Snapshot
@@ -93,10 +94,13 @@ class Pipeline:
         with watch.stage("assembly"):
             query, kept = plan.query, usage_kept(shift, self.settings.understanding.shift)
             moment = Moment(query, now, self.facts, kept, nearness)
-            depth = max(plan.k, self.settings.explored_depth) if query.explore else plan.k
-            scored = score_and_cut(united, depth, beliefs, weights, moment=moment, settings=self.settings)
+            depth = max(plan.k + self.settings.diversity.depth, self.settings.explored_depth)
+            contenders = score_and_cut(united, depth, beliefs, weights, moment=moment, settings=self.settings)
+            scored = diverse(contenders, plan.k, vectors_of(by_channel), self.settings)
             shown = results(scored[: plan.k], weights, beliefs, reading.calibration)
-            shown = with_certainty(with_propensity(shown, scored, draws) if query.explore else shown, draws)
+            if query.explore:
+                shown = with_propensity(shown, after(scored, contenders, self.settings.explored_depth), draws)
+            shown = with_certainty(shown, draws)
             if query.context:
                 shown = self._with_contexts(plan, shown, beliefs)
         return Answer(

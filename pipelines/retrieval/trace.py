@@ -91,6 +91,7 @@ def result_as_json(result: RankedResult) -> dict[str, Any]:
         "content_hash": result.content_hash,
         "chunk_id": result.chunk_id,
         "uris": list(result.uris),
+        "alike": list(result.alike),
         "start_line": result.start_line,
         "end_line": result.end_line,
         "kind": result.kind,
