@@ -20,6 +20,7 @@ from pipelines.retrieval.context.assemble import with_contexts
 from pipelines.retrieval.context.read import neighbours_in
 from pipelines.retrieval.facts import GenerationFacts
 from pipelines.retrieval.fusion import FUSIONS
+from pipelines.retrieval.learned_triggers import with_learned_triggers
 from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.order import with_certainty, with_propensity
 from pipelines.retrieval.plan import Plan, make_plan
@@ -73,7 +74,7 @@ class Pipeline:
         shift = plan.understanding.shift
         reading = self.snapshot.reading(None if shift is not None and shift.happened else plan.query.session_id)
         beliefs = reading.beliefs
-        by_channel = found.of(index)
+        plan, by_channel = self._with_learned_triggers(plan, found.of(index), beliefs)
         answered = answering(by_channel)
         looks = rerankers(plan.text, by_channel, self.pairs, self.settings)
         nearness = nearness_to_session(by_channel, plan.query.memory)
@@ -115,6 +116,13 @@ class Pipeline:
             understanding=plan.understanding,
             memory=self._remembered(plan, by_channel, shown),
         )
+
+    def _with_learned_triggers(
+        self, plan: Plan, found: Mapping[Channel, Ranked], beliefs: ReadableBeliefs
+    ) -> tuple[Plan, dict[Channel, Ranked]]:
+        graph, row_of = self.channels.following.get(Channel.GRAPH), self.snapshot.generation.chunks.row_of
+        is_name = graph.knows if isinstance(graph, GraphChannel) else lambda _term: False
+        return with_learned_triggers(plan, found, beliefs.triggers, row_of, is_name)
 
     def _with_contexts(
         self, plan: Plan, shown: Sequence[RankedResult], beliefs: ReadableBeliefs
