@@ -69,7 +69,7 @@ CONVERGENCE = "convergence"
 def with_convergence(candidates: Sequence[Candidate], weights: ChannelWeights, *, bonus: float) -> list[Candidate]:
     """Fused candidates with bonus · score · (n − 1) / (N − 1) added: n of the N channels that found anything found it.
 
-    Channels without weight do not count. Learned fusion has a signal instead, whose weight is learned: cross-validation.
+    Channels without weight do not count. Learned fusion has a signal with a learned weight instead: cross-validation.
 
     Args:
         candidates: Fused by a static mode.
