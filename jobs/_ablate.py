@@ -11,16 +11,15 @@ from rich.progress import Progress
 from rich.table import Table
 
 from jobs import _job
-from jobs.search import opened
+from jobs._replay import replayed
 from pipelines.catalog.catalog import Catalog
-from pipelines.embedding.encoder import load_encoder
+from pipelines.domain.ranking import Answer, Channel, Signal
 from pipelines.evaluation.ablation import Changes, Effect, Feature, changed, effects, features_of, harmful
 from pipelines.evaluation.beir import Dataset
 from pipelines.evaluation.compare import HEADLINE, Difference, compare_halves
 from pipelines.evaluation.measuring import asked
 from pipelines.evaluation.metrics import Estimate, estimate, measure
-from pipelines.evaluation.replay import Replay
-from pipelines.evaluation.runs import Run, as_ranked
+from pipelines.evaluation.runs import Ranked, Run, as_ranked
 from pipelines.evaluation.significance import Half, strength_of
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
@@ -52,36 +51,34 @@ class Ablation:
 def ablated(dataset: Dataset, settings: Settings, document_id: Callable[[str], str]) -> Ablation:
     """Ask every query with everything on, and with each feature off."""
     queries = [asked(query, settings.evaluation) for query in dataset.queries]
-    with opened(settings) as searcher:
-        snapshot = searcher.snapshot
-        replay = Replay(
-            snapshot,
-            load_encoder(settings.embedding),
-            settings.retrieval,
-            now=system_clock(),
-            batch=settings.evaluation.batch,
-        )
-        with Progress(console=_job.stderr, transient=True) as progress:
+    replay = replayed(settings)
+    snapshot = replay.snapshot
+    seen = _Seen()
+    with Progress(console=_job.stderr, transient=True) as progress:
 
-            def run(name: str, changes: Changes, held: Snapshot = snapshot) -> Run:
-                task = progress.add_task(name, total=len(queries))
-                answers = replay(
-                    queries,
-                    settings=changed(settings.retrieval, changes),
-                    snapshot=held,
-                    watch=lambda done: progress.update(task, completed=done),
-                )
-                depth = settings.evaluation.depth
-                return {a.query.query_id: as_ranked(a.results, depth, document_id=document_id) for a in answers}
+        def run(name: str, changes: Changes, held: Snapshot = snapshot) -> Run:
+            task = progress.add_task(name, total=len(queries))
+            answers = replay(
+                queries,
+                settings=changed(settings.retrieval, changes),
+                snapshot=held,
+                watch=lambda done: progress.update(task, completed=done),
+            )
+            found: dict[str, Ranked] = {}
+            for answer in answers:
+                seen.add(answer)
+                ranked = as_ranked(answer.results, settings.evaluation.depth, document_id=document_id)
+                found[answer.query.query_id] = ranked
+            return found
 
-            features = features_of(settings.retrieval)
-            full = run("everything on", {})
-            without = {feature.name: run(feature.name, feature.off) for feature in features}
-            if not Catalog(Path(settings.storage.root)).live_evidence().is_empty:
-                without[LEARNED] = run(LEARNED, {}, _unlearned(snapshot, settings))
-            found = effects(full, without, dataset.qrels, settings.evaluation)
-            chosen = [name for name in harmful(found) if name != LEARNED]
-            combined = run("all that look harmful", _together(features, chosen)) if chosen else None
+        full = run("everything on", {})
+        features = features_of(settings.retrieval, channels=seen.channels, signals=seen.signals)
+        without = {feature.name: run(feature.name, feature.off) for feature in features}
+        if not Catalog(Path(settings.storage.root)).live_evidence().is_empty:
+            without[LEARNED] = run(LEARNED, {}, _unlearned(snapshot, settings))
+        found = effects(full, without, dataset.qrels, settings.evaluation)
+        chosen = [name for name in harmful(found) if name != LEARNED]
+        combined = run("all that look harmful", _together(features, chosen)) if chosen else None
     on = measure(full, dataset.qrels)[HEADLINE]
     halves = (
         {} if combined is None else compare_halves(on, measure(combined, dataset.qrels)[HEADLINE], settings.evaluation)
@@ -131,6 +128,19 @@ def show(dataset: Dataset, settings: Settings, found: Ablation) -> None:
             f"changes by {change.mean:+.4f} ({change.low:+.4f} … {change.high:+.4f})",
             highlight=False,
         )
+
+
+class _Seen:
+    """What took part in any answer."""
+
+    def __init__(self) -> None:
+        self.channels: set[Channel] = set()
+        self.signals: set[Signal] = set()
+
+    def add(self, answer: Answer) -> None:
+        self.channels.update(answer.heads)
+        parts = (part for result in answer.results for part in result.contributions if part.belief is not None)
+        self.signals.update(Signal(part.name) for part in parts)
 
 
 def _row(effect: Effect) -> list[str]:

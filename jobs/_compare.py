@@ -12,6 +12,7 @@ from rich.table import Table
 
 from jobs import _job
 from pipelines.consolidation.gate import Ranking, Verdict, judge_rankings
+from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import ContentHash
 from pipelines.evaluation.beir import Dataset
 from pipelines.evaluation.compare import HEADLINE, Comparison, Difference, compare_runs
@@ -64,13 +65,33 @@ def side(name: str, configure: Configure, measure: Measure) -> Side:
         SourceError: It is a run file that cannot be read.
         ConfigurationError: It is a configuration that is none.
     """
-    path = Path(name)
-    files = [path] if path.suffix in (".yaml", ".yml") else []
-    assignments = name.split() if "=" in name and not path.is_file() else []
-    if not files and not assignments and name != BASE:
-        return Side(name, read_run(path))
-    measurement = measure(configure(files, assignments))
+    changes = _changes(name)
+    if changes is None:
+        return Side(name, read_run(Path(name)))
+    measurement = measure(configure(*changes))
     return Side(name, measurement.run, measurement)
+
+
+def configuration(name: str, configure: Configure) -> Settings:
+    """The settings that a name on the command line stands for.
+
+    Raises:
+        SourceError: It stands for no configuration.
+    """
+    changes = _changes(name)
+    if changes is None:
+        raise SourceError(f"{name}: expected a YAML file, assignments or `{BASE}`: run files need a --dataset")
+    return configure(*changes)
+
+
+def _changes(name: str) -> tuple[list[Path], list[str]] | None:
+    """Files and assignments over the common ones; None for a run file."""
+    path = Path(name)
+    if path.suffix in (".yaml", ".yml"):
+        return [path], []
+    if "=" in name and not path.is_file():
+        return [], name.split()
+    return ([], []) if name == BASE else None
 
 
 def compared(dataset: Dataset, control: Side, treatment: Side, settings: Settings) -> tuple[Comparison, Verdict]:

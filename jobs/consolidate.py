@@ -2,8 +2,9 @@
 
     python -m jobs.consolidate --store DIR [--dry-run] [--json]
 
-It can be killed at any instant and started again: the next run finishes what was begun. `--dry-run` finds everything
-out and changes nothing. Exit codes: 0 done or nothing new, 1 with a reason (no MLflow, damaged store), 2 usage.
+Queries of the query log are asked again for the gate, where there are any. It can be killed at any instant and started
+again: the next run finishes what was begun. `--dry-run` finds everything out and changes nothing. Exit codes: 0 done or
+nothing new, 1 with a reason (no MLflow, damaged store), 2 usage.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from jobs import _job
+from jobs import _job, _log
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.gate import Improve, Shadow
 from pipelines.consolidation.night import Evaluate, Night
@@ -46,7 +47,7 @@ def consolidate(
 ) -> None:
     """Fold the day's evidence into a learned version, calibrate, judge, publish and report it."""
     settings = _job.settings_of(conf, assignments, store)
-    summary = run_visibly(settings, dry_run=dry_run)
+    summary = run_visibly(settings, dry_run=dry_run, shadow=_log.shadow_of(settings))
     _job.emit(summary, as_json=as_json)
 
 

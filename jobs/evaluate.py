@@ -3,11 +3,15 @@
     python -m jobs.evaluate --dataset DIR --split test [--store DIR] [--channels lexical,dense] [--fusion learned]
     python -m jobs.evaluate --dataset DIR --split test --compare A B
     python -m jobs.evaluate --dataset DIR --split test --ablate
+    python -m jobs.evaluate --store DIR [--days 7] [--bootstrap HOST:PORT] [--judgements FILE] [--compare A B]
 
 The corpus is indexed below the store once for the settings that matter, and found there afterwards. Queries are asked
 one by one, each within its group where the data set has groups. `--run-file` writes what was returned as TREC does.
 `--compare` takes TREC run files, YAML files, assignments such as "retrieval.fusion=rrf", or `base`, in any combination.
-`--half tuned` asks half of the queries, to choose settings on; `--half held-out` the others, to measure the choice.
+Without `--dataset` it measures on the query log of the store: what was shown against what feedback and judgements say
+was right, the measures of a memory, and alarms for failure modes; `--compare` asks the logged queries again.
+`--snapshot` records the figures in MLflow. `--half tuned` asks half of the queries, to choose settings on;
+`--half held-out` the others, to measure the choice.
 Exit codes: 0 measured, 1 with a reason (unreadable data set, no such split), 2 usage.
 """
 
@@ -25,7 +29,7 @@ import typer
 from rich.progress import track
 from rich.table import Table
 
-from jobs import _ablate, _compare, _job, reindex
+from jobs import _ablate, _compare, _job, _log, _snapshot, reindex
 from jobs.search import channel_names, opened
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import SourceError
@@ -41,11 +45,15 @@ from pipelines.retrieval.settings import FusionMode
 from pipelines.runtime.cluster import connect
 from pipelines.runtime.files import sha256_of
 from pipelines.runtime.stages import ON_CLUSTER, Executor
+from pipelines.serving.queries import collected
 from pipelines.settings import Settings
 
 
 def evaluate(
-    dataset: Annotated[Path, typer.Option("--dataset", help="Folder with corpus, queries and qrels/.")],
+    dataset: Annotated[
+        Path | None,
+        typer.Option("--dataset", help="Folder with corpus, queries and qrels/; without it, the query log."),
+    ] = None,
     conf: _job.Conf = [],
     assignments: _job.Assignments = [],
     split: Annotated[str, typer.Option("--split", help="Which judgements.")] = "test",
@@ -60,9 +68,16 @@ def evaluate(
         typer.Option("--compare", metavar="A B", help="Run files or configurations, paired by query."),
     ] = None,
     ablate: Annotated[bool, typer.Option("--ablate", help="Switch every feature off in turn.")] = False,
+    days: Annotated[float, typer.Option("--days", min=0.0, help="Of the query log.")] = 7.0,
+    judgements: Annotated[
+        Path | None, typer.Option("--judgements", help="Judgements of logged queries, JSON lines, kept in the store.")
+    ] = None,
+    judge: Annotated[int, typer.Option("--judge", min=0, help="Shown contents that the configured model grades.")] = 0,
+    bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker to collect new feedback from.")] = None,
+    snapshot: Annotated[bool, typer.Option("--snapshot", help="Record the figures in MLflow.")] = False,
     as_json: _job.AsJson = False,
 ) -> None:
-    """Measure retrieval on one split of a data set."""
+    """Measure retrieval on one split of a data set, or on the query log."""
     if compare is not None and ablate:
         raise typer.BadParameter("give either --compare or --ablate")
     chosen = [] if channels is None else [f"retrieval.channels={json.dumps(channel_names(channels))}"]
@@ -72,14 +87,41 @@ def evaluate(
         return measuring(_job.settings_of([*conf, *files], [*assignments, *chosen, *more], store))
 
     settings = configured([], [])
-    judged = _part_of(read_dataset(dataset, split), settings.evaluation, half=half, limit=limit)
-    if compare is not None:
-        summary = _compared(judged, compare, configured)
-    elif ablate:
-        summary = _ablated(judged, settings)
+    if dataset is None:
+        if ablate or run_file or half or limit:
+            raise typer.BadParameter("--ablate, --run-file, --half and --limit need a --dataset")
+        name, measured = "query log", Path(settings.storage.root)
+        if bootstrap is not None:
+            collected(
+                measured, _job.settings_of(conf, [*assignments, f"kafka.bootstrap={json.dumps(bootstrap)}"], store)
+            )
+        logged = _log.read(settings, days=days, judgements=judgements, ask=judge)
+        summary = _log_compared(logged, compare, configured) if compare else _log_reported(logged, settings)
     else:
-        summary = _measured(judged, settings, run_file)
+        judged = _part_of(read_dataset(dataset, split), settings.evaluation, half=half, limit=limit)
+        name, measured = f"{judged.name} {judged.split}", _root_of(judged, settings)
+        if compare is not None:
+            summary = _compared(judged, compare, configured)
+        elif ablate:
+            summary = _ablated(judged, settings)
+        else:
+            summary = _measured(judged, settings, run_file)
+    if snapshot:
+        summary = {**summary, "run": _snapshot.record(name, summary, settings, measured=measured)}
     _job.emit(summary, as_json=as_json)
+
+
+def _log_reported(logged: _log.Logged, settings: Settings) -> dict[str, Any]:
+    found = _log.report(logged, settings)
+    _log.show(found, settings)
+    return _log.as_json(found, settings)
+
+
+def _log_compared(logged: _log.Logged, names: tuple[str, str], configured: _compare.Configure) -> dict[str, Any]:
+    control, treatment = (_compare.configuration(name, configured) for name in names)
+    found = _log.compared(logged, control, treatment)
+    _log.show_comparison(names, found)
+    return _log.comparison_as_json(names, found)
 
 
 def _measured(dataset: Dataset, settings: Settings, run_file: Path | None) -> dict[str, Any]:
@@ -103,7 +145,7 @@ def _compared(dataset: Dataset, names: tuple[str, str], configured: _compare.Con
 
 def _ablated(dataset: Dataset, settings: Settings) -> dict[str, Any]:
     stored = indexed(dataset, settings, before=lambda: connect(settings.cluster))
-    found = _ablate.ablated(dataset, stored, _document_id(dataset))
+    found = _ablate.ablated(dataset, stored, document_id(dataset))
     _ablate.show(dataset, stored, found)
     return _ablate.as_json(dataset, stored, found)
 
@@ -146,7 +188,7 @@ def indexed(
     Args:
         before: Called before anything is indexed, and only then.
     """
-    root = Path(settings.storage.root) / "evaluation" / f"{dataset.name}-{_key(dataset.corpus, settings)}"
+    root = _root_of(dataset, settings)
     stored = settings.model_copy(update={"storage": settings.storage.model_copy(update={"root": str(root)})})
     if Catalog(root).pointer().generation is None:
         _job.stderr.print(f"indexing {dataset.corpus} below {root}")
@@ -155,6 +197,10 @@ def indexed(
         outcome = reindex.run(plan, watch=_tell, executor=executor)
         _job.stderr.print(reindex.headline(outcome))
     return stored
+
+
+def _root_of(dataset: Dataset, settings: Settings) -> Path:
+    return Path(settings.storage.root) / "evaluation" / f"{dataset.name}-{_key(dataset.corpus, settings)}"
 
 
 def run(
@@ -169,12 +215,12 @@ def run(
             searcher,
             dataset,
             settings.evaluation,
-            document_id=_document_id(dataset),
+            document_id=document_id(dataset),
             progress=progress,
         )
 
 
-def _document_id(dataset: Dataset) -> Callable[[str], str]:
+def document_id(dataset: Dataset) -> Callable[[str], str]:
     """From the URI of a document of the corpus to the id that judgements name it by."""
     prefix = f"{corpus_name(dataset.corpus)}:"
     return lambda uri: uri.removeprefix(prefix)

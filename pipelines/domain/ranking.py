@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+import msgspec
+
 from pipelines.domain.context import Context
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, SessionId
@@ -44,6 +46,14 @@ class Signal(StrEnum):
     FRESHNESS = "freshness"
     USAGE = "usage"
     TRUST = "trust"
+    AUTHORITY = "authority"
+    STRUCTURE = "structure"
+    PROPAGATED = "propagated"
+    NOVELTY = "novelty"
+    TIER = "tier"
+    VALIDATION = "validation"
+    CONGRUENCE = "congruence"
+    SESSION = "session"
     LATE_INTERACTION = "late_interaction"
 
 
@@ -61,6 +71,14 @@ class Scope:
     intent: str = ANY
 
 
+class Repeats(StrEnum):
+    """What becomes of results that a session was given before (RET-19)."""
+
+    KEEP = "keep"
+    LOWER = "lower"
+    SUPPRESS = "suppress"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """One question.
@@ -72,6 +90,7 @@ class Query:
         adaptive: The router decides over channels and over the number of results, which is then at most `k` (RET-2).
         across_domains: An agent that has a home domain asks for all of them (RET-5).
         memory: What the session remembers of its earlier queries; an answer holds what to remember after it.
+        repeats: What becomes of results that the memory holds as given already (RET-19).
         context: Results shall come with what surrounds them (RET-16).
     """
 
@@ -89,11 +108,11 @@ class Query:
     adaptive: bool = False
     across_domains: bool = False
     memory: SessionMemory | None = None
+    repeats: Repeats = Repeats.KEEP
     context: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelHit:
+class ChannelHit(msgspec.Struct, frozen=True, gc=False):
     """Where one channel put a candidate: rank from 1, and the channel's own score (higher is better)."""
 
     rank: int
@@ -118,8 +137,7 @@ class WeightBelief:
     level: str
 
 
-@dataclass(frozen=True, slots=True)
-class Contribution:
+class Contribution(msgspec.Struct, frozen=True):
     """One addend of a score.
 
     Attributes:

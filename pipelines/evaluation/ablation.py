@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
 
-from pipelines.domain.ranking import Signal
+from pipelines.domain.ranking import Channel, Signal
 from pipelines.evaluation.beir import Qrels
 from pipelines.evaluation.compare import HEADLINE, Difference, compare, compare_halves
 from pipelines.evaluation.metrics import measure
@@ -73,18 +73,27 @@ class Effect:
         return {"feature": self.feature, **self.difference.as_json(), **facts}
 
 
-def features_of(settings: RetrievalSettings) -> list[Feature]:
+def features_of(
+    settings: RetrievalSettings,
+    *,
+    channels: Collection[Channel] = tuple(Channel),
+    signals: Collection[Signal] = tuple(Signal),
+) -> list[Feature]:
     """Everything in force that can be switched off.
 
     Each channel where there are several, each signal that is weighed, learned fusion, every switch that is on, and
     every number that adds nothing at 0 (`OFF_AT_ZERO`).
+
+    Args:
+        channels: Those that answer anything here; others have no effect to measure.
+        signals: Those that are weighed here.
     """
     return [
-        *_channels(settings),
+        *(feature for channel, feature in _channels(settings) if channel in channels),
         *(
             Feature(f"signal {signal.value}", {("without_signals",): (*settings.without_signals, signal)})
             for signal in Signal
-            if settings.fusion is FusionMode.LEARNED and signal not in settings.without_signals
+            if settings.fusion is FusionMode.LEARNED and signal in signals and signal not in settings.without_signals
         ),
         *_fusion(settings),
         *_switches(settings, ()),
@@ -142,11 +151,11 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     return adjusted
 
 
-def _channels(settings: RetrievalSettings) -> Iterator[Feature]:
+def _channels(settings: RetrievalSettings) -> Iterator[tuple[Channel, Feature]]:
     if len(settings.channels) > 1:
         for channel in settings.channels:
             rest = tuple(other for other in settings.channels if other is not channel)
-            yield Feature(f"channel {channel.value}", {("channels",): rest})
+            yield channel, Feature(f"channel {channel.value}", {("channels",): rest})
 
 
 def _fusion(settings: RetrievalSettings) -> Iterator[Feature]:

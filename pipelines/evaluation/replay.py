@@ -49,13 +49,25 @@ class RememberingEncoder:
 
 
 class Replay:
-    """Answers fixed queries from one snapshot at one time: what differs between two replays is what was changed."""
+    """Answers fixed queries from one snapshot at one time: what differs between two replays is what was changed.
+
+    Args:
+        encoders: The default one first, each of which is a dense channel.
+        now: When all of them are asked, seconds since the epoch.
+        batch: Queries asked together.
+    """
 
     def __init__(
-        self, snapshot: Snapshot, encoder: QueryEncoder, settings: RetrievalSettings, *, now: float, batch: int
+        self,
+        snapshot: Snapshot,
+        encoders: Sequence[QueryEncoder],
+        settings: RetrievalSettings,
+        *,
+        now: float,
+        batch: int,
     ) -> None:
-        self._snapshot = snapshot
-        self._encoder = RememberingEncoder(encoder)
+        self.snapshot = snapshot
+        self._encoders = encoders
         self._settings = settings
         self._now = now
         self._batch = batch
@@ -75,14 +87,16 @@ class Replay:
             snapshot: Instead of the usual one.
             watch: Told how many queries were answered, now and then.
         """
-        with self._searching(settings or self._settings, snapshot or self._snapshot) as searcher:
+        with self._searching(settings or self._settings, snapshot or self.snapshot) as searcher:
             for start in range(0, len(queries), self._batch):
                 yield from searcher.search_many(queries[start : start + self._batch])
                 watch(min(start + self._batch, len(queries)))
 
     @contextmanager
     def _searching(self, settings: RetrievalSettings, snapshot: Snapshot) -> Iterator[Searcher]:
-        with Searcher(_Fixed(snapshot), self._encoder, settings, clock=lambda: self._now) as searcher:
+        encoder, *further = self._encoders
+        source = _Fixed(snapshot)
+        with Searcher(source, encoder, settings, clock=lambda: self._now, further=further) as searcher:
             yield searcher
 
 

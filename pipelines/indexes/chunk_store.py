@@ -23,21 +23,6 @@ from pipelines.indexes.schemas import CHUNKS, table_to_chunks
 
 
 @dataclass(frozen=True, slots=True)
-class Occurrence:
-    """One place where a content stands: the chunk, and what is known of its document."""
-
-    chunk: Chunk
-    uri: str
-    title: str | None
-    domain: Domain
-    content_type: ContentType
-    language: str | None
-    modified_at: float | None
-    trust_level: int
-    metadata: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
 class DocumentFacts:
     """What is known of one document."""
 
@@ -49,9 +34,55 @@ class DocumentFacts:
     modified_at: float | None
     trust_level: int
     metadata: Mapping[str, str]
+    intent: str | None
+    tier: str | None
+    validation: str | None
+    citations: int | None
 
 
-@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """One place where a content stands: the chunk, and what is known of its document.
+
+    Most of what is found is never shown, so the chunk itself is decoded when it is asked for.
+
+    Attributes:
+        place: Row of its chunk in the table of chunks.
+        facts: All that is known of the document.
+    """
+
+    __slots__ = (
+        "_decode",
+        "content_type",
+        "domain",
+        "facts",
+        "language",
+        "metadata",
+        "modified_at",
+        "place",
+        "title",
+        "trust_level",
+        "uri",
+    )
+
+    def __init__(self, place: int, facts: DocumentFacts, decode: Callable[[int], Chunk]) -> None:
+        self.place = place
+        self._decode = decode
+        self.facts = facts
+        self.uri = facts.uri
+        self.title = facts.title
+        self.domain = facts.domain
+        self.content_type = facts.content_type
+        self.language = facts.language
+        self.modified_at = facts.modified_at
+        self.trust_level = facts.trust_level
+        self.metadata = facts.metadata
+
+    @property
+    def chunk(self) -> Chunk:
+        """The chunk at that place."""
+        return self._decode(self.place)
+
+
 class Content:
     """One text and every place it stands in.
 
@@ -60,10 +91,20 @@ class Content:
         occurrences: At least one, ordered by (URI, sequence); the first is the representative, whose text this is.
     """
 
-    row: int
-    content_hash: ContentHash
-    text: str
-    occurrences: tuple[Occurrence, ...]
+    __slots__ = ("_text", "content_hash", "occurrences", "row")
+
+    def __init__(
+        self, row: int, content_hash: ContentHash, occurrences: tuple[Occurrence, ...], text: Callable[[int], str]
+    ) -> None:
+        self.row = row
+        self.content_hash = content_hash
+        self.occurrences = occurrences
+        self._text = text
+
+    @property
+    def text(self) -> str:
+        """What was indexed."""
+        return self._text(self.occurrences[0].place)
 
 
 class ChunkStore:
@@ -136,14 +177,20 @@ class ChunkStore:
             for phrase in document["triggers"]
         ]
 
-    def declared(self) -> Iterator[tuple[str, str]]:
-        """Name and value of every fact of every document: what it declares, its domain, type and language."""
-        for _, domain, content_type, language, _, _, metadata in self._documents.values():
-            yield "domain", domain.value
-            yield "type", content_type.value
-            if language is not None:
-                yield "language", language
-            yield from metadata.items()
+    def documents(self) -> Iterator[DocumentFacts]:
+        """What is known of every document."""
+        return iter(self._documents.values())
+
+    def structure(self) -> np.ndarray:
+        """How whole each chunk is, by place: its parse's quality times its share of the unit, float64 (chunks,)."""
+        quality, share = (self._chunks[name].to_numpy() for name in ("parse_quality", "completeness"))
+        return np.asarray(quality * share)
+
+    def parents(self) -> np.ndarray:
+        """Place of each chunk's parent, int64 (chunks,); −1 where it has none."""
+        ids = self._chunks["chunk_id"].combine_chunks()
+        found: pa.Array[Any] = pc.index_in(self._chunks["parent_id"].combine_chunks(), value_set=ids)
+        return np.asarray(found.fill_null(-1), dtype=np.int64)
 
     def rows_of_tiers(self, tiers: Collection[str]) -> set[int]:
         """Rows of the contents of documents that declare one of these tiers."""
@@ -153,10 +200,8 @@ class ChunkStore:
 
     def mask(self, holds: Callable[[DocumentFacts], bool]) -> np.ndarray:
         """Which contents stand in a document that something holds of, bool (contents,); asks once per document."""
-        uris = self._chunks["uri"].combine_chunks().dictionary_encode()
-        names = map(str, uris.dictionary.to_pylist())
-        held = [holds(DocumentFacts(uri, *self._documents[uri])) for uri in names]
-        by_place = np.array(held, dtype=bool)[uris.indices.to_numpy()]
+        numbers, documents = self._places
+        by_place = np.array([holds(facts) for facts in documents], dtype=bool)[numbers]
         firsts, counts = self._spans
         ends = np.cumsum(np.concatenate([[0], by_place]))
         return np.asarray(ends[firsts + counts] > ends[firsts])
@@ -188,12 +233,26 @@ class ChunkStore:
         return list(dict.fromkeys(rows.tolist()))
 
     def _content(self, row: int, occurrences: tuple[Occurrence, ...]) -> Content:
-        return Content(row, self._hashes[row], occurrences[0].chunk.text, occurrences)
+        return Content(row, self._hashes[row], occurrences, self._text)
+
+    def _text(self, place: int) -> str:
+        return str(self._chunks["text"][place].as_py())
+
+    def _chunk(self, place: int) -> Chunk:
+        return table_to_chunks(self._chunks.slice(place, 1))[0]
 
     def _occurrences(self, places: np.ndarray) -> list[Occurrence]:
-        chunks = table_to_chunks(self._chunks.take(pa.array(places)))
-        documents = self._documents
-        return [Occurrence(chunk, chunk.uri, *documents[chunk.uri]) for chunk in chunks]
+        numbers, documents = self._places
+        return [
+            Occurrence(place, documents[number], self._chunk)
+            for place, number in zip(places.tolist(), numbers[places].tolist(), strict=True)
+        ]
+
+    @cached_property
+    def _places(self) -> tuple[np.ndarray, list[DocumentFacts]]:
+        """For each chunk the number of its document, and the documents."""
+        uris = self._chunks["uri"].combine_chunks().dictionary_encode()
+        return uris.indices.to_numpy(), [self._documents[str(uri)] for uri in uris.dictionary.to_pylist()]
 
     @cached_property
     def _chunks(self) -> pa.Table:
@@ -213,15 +272,16 @@ class ChunkStore:
         return table["first_chunk"].to_numpy(), table["occurrences"].to_numpy().astype(np.int64)
 
     @cached_property
-    def _documents(self) -> dict[str, tuple[Any, ...]]:
+    def _documents(self) -> dict[str, DocumentFacts]:
         return {row["uri"]: _facts(row) for row in self.table("documents").to_pylist()}
 
 
 _BATCH = 1_024  # contents decoded at once while iterating
 
 
-def _facts(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return (
+def _facts(row: Mapping[str, Any]) -> DocumentFacts:
+    return DocumentFacts(
+        row["uri"],
         row["title"],
         Domain(row["domain"]),
         ContentType(row["content_type"]),
@@ -229,4 +289,8 @@ def _facts(row: Mapping[str, Any]) -> tuple[Any, ...]:
         row["modified_at"],
         row["trust_level"],
         json.loads(row["metadata"]),
+        row["intent"],
+        row["tier"],
+        row["validation"],
+        row["citations"],
     )

@@ -187,7 +187,7 @@ def chunks_to_table(chunks: Sequence[Chunk]) -> pa.Table:
 
 def table_to_chunks(table: pa.Table) -> list[Chunk]:
     """Rows of `CHUNKS` as chunks; further columns are left out."""
-    columns = [[_restored(name, value) for value in table[name].to_pylist()] for name in _CHUNK_FIELDS]
+    columns = [_restored_all(name, table[name]) for name in _CHUNK_FIELDS]
     return [Chunk(**dict(zip(_CHUNK_FIELDS, row, strict=True))) for row in zip(*columns, strict=True)]
 
 
@@ -305,6 +305,13 @@ def _restored(name: str, value: Any) -> Any:
     if name == "links":
         return tuple(Link(**{**item, "kind": LinkKind(item["kind"])}) for item in value)
     return tuple(value) if isinstance(value, list) else value
+
+
+def _restored_all(name: str, column: pa.ChunkedArray[Any]) -> list[Any]:
+    values = column.to_pylist()
+    if name in _JSON or pa.types.is_list(column.type):
+        return [_restored(name, value) for value in values]
+    return values
 
 
 def _transposed(schema: pa.Schema, rows: Sequence[tuple[Any, ...]]) -> dict[str, Sequence[Any]]:

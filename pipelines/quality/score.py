@@ -32,16 +32,13 @@ def contributions(
         raise ValueError(f"expected a value for every weighted signal, none for {sorted(missing)}")
     known = beliefs or {}
     return tuple(
-        Contribution(
-            name=signal.value,
-            value=signals[signal],
-            weight=weights[signal],
-            amount=weights[signal] * signals[signal],
-            belief=known.get(signal),
-        )
-        for signal in Signal
+        Contribution(name, signals[signal], weights[signal], weights[signal] * signals[signal], known.get(signal))
+        for signal, name in _NAMES
         if signal in weights
     )
+
+
+_NAMES = tuple((signal, signal.value) for signal in Signal)
 
 
 def score(parts: Iterable[Contribution]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 
 def vector(cosines: Sequence[float | None]) -> list[float]:
@@ -115,6 +115,61 @@ def trust(level: int, multiplier: float) -> float:
     return _share(level / 100.0 * multiplier)
 
 
+def authority(share: float) -> float:
+    """How much others rely on it: its citations on a logarithmic scale, the most cited of the generation having 1."""
+    return _share(share)
+
+
+def structure(whole: float) -> float:
+    """How whole it is: the share that was read without syntax errors times the share of its unit that it holds."""
+    return _share(whole)
+
+
+def propagated(descendants: Iterable[tuple[float, int]], factor: float) -> float:
+    """What its parts say for the whole: the best of a descendant's score · factor per level between them, 0 without.
+
+    Examples:
+        >>> propagated([(0.8, 1), (1.0, 2)], 0.5)
+        0.4
+    """
+    return _share(max((score * factor**levels for score, levels in descendants), default=0.0))
+
+
+def novelty(age_hours: float, *, boost: float, half_life_hours: float) -> float:
+    """How new it is: boost · 2^(−age / half-life).
+
+    Examples:
+        >>> novelty(12.0, boost=0.15, half_life_hours=12.0)
+        0.075
+    """
+    return _share(boost * 2.0 ** (-max(0.0, age_hours) / half_life_hours))
+
+
+def tier(declared: str | None, values: Mapping[str, float]) -> float | None:
+    """How important it was said to be; None for nothing and for a word that is not known."""
+    return _named(declared, values)
+
+
+def validation(declared: str | None, values: Mapping[str, float]) -> float | None:
+    """How far it was said to have been checked; None for nothing and for a word that is not known."""
+    return _named(declared, values)
+
+
+def congruence(stored_for: str, asked_for: str) -> float:
+    """1 where it was stored for what is asked for.
+
+    Examples:
+        >>> congruence("Decision", "decision"), congruence("decision", "debug")
+        (1.0, 0.0)
+    """
+    return float(stored_for.casefold() == asked_for.casefold())
+
+
+def session(cosine: float) -> float:
+    """How near it lies to what its session asked before."""
+    return _share(cosine)
+
+
 def cross_validation(channels: int) -> float:
     """1 where channels of different kinds, words and meaning, found the candidate; 0 where one did.
 
@@ -123,6 +178,11 @@ def cross_validation(channels: int) -> float:
         (1.0, 0.0)
     """
     return 1.0 if channels > 1 else 0.0
+
+
+def _named(declared: str | None, values: Mapping[str, float]) -> float | None:
+    value = None if declared is None else values.get(declared.casefold())
+    return None if value is None else _share(value)
 
 
 def _share(value: float) -> float:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from pipelines.domain.ranking import Channel
+from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.understanding import Complexity, Variant
 from pipelines.retrieval.channels.run import Asked, Found, Ranked, ScoreRows
 from pipelines.retrieval.plan import Plan
@@ -20,7 +22,7 @@ from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.signals import DENSE
 from pipelines.retrieval.understanding.expansion import combined_scores, feedback_variant, neighbour_variant
 from pipelines.retrieval.understanding.settings import ExpansionSettings
-from pipelines.retrieval.understanding.shift import shift_of
+from pipelines.retrieval.understanding.shift import centroid, shift_of
 
 _WORDS_AND_MEANING = (*DENSE, Channel.LEXICAL)
 
@@ -62,6 +64,15 @@ def needs_another_pass(before: Plan, after: Plan) -> bool:
 def query_vector(found: Mapping[Channel, Ranked]) -> np.ndarray | None:
     """The query's embedding by the first encoder; None where it made none."""
     return found[Channel.DENSE].vector if Channel.DENSE in found else None
+
+
+def nearness_to_session(found: Mapping[Channel, Ranked], memory: SessionMemory | None) -> ScoreRows | None:
+    """Cosine of contents, by row, to the centroid of a session's recent queries; None without any."""
+    ranked = found.get(Channel.DENSE)
+    if memory is None or ranked is None or ranked.vector is None or ranked.cosines is None:
+        return None
+    middle = centroid([query for query in memory.queries if len(query) == len(ranked.vector)])
+    return None if middle is None else partial(ranked.cosines, middle)
 
 
 def first_rows(found: Mapping[Channel, Ranked]) -> list[int]:

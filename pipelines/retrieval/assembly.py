@@ -9,8 +9,9 @@ from pipelines.domain.ranking import RankedResult, Signal
 from pipelines.domain.sizing import made_by
 from pipelines.retrieval.candidates import Candidate, best_first
 from pipelines.retrieval.ports import Calibration, ReadableBeliefs
-from pipelines.retrieval.settings import FusionMode
-from pipelines.retrieval.signals import Moment, with_quality
+from pipelines.retrieval.quality import Moment, with_quality
+from pipelines.retrieval.repeats import without_repeats
+from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 from pipelines.retrieval.weights import SignalWeight, SignalWeights, weighted
 
 
@@ -19,21 +20,24 @@ def score_and_cut(
     k: int,
     beliefs: ReadableBeliefs,
     weights: SignalWeights,
-    mode: FusionMode,
     *,
     moment: Moment,
+    settings: RetrievalSettings,
 ) -> list[Candidate]:
     """The best k by final score, with all their signals.
 
     Learned ranking adds weight · signal of the quality signals; the other modes rank by fusion alone, and their
     signals are told for the sake of the explanation and of feedback.
     """
-    if mode is not FusionMode.LEARNED:
-        return with_quality(best_first(candidates)[:k], beliefs, moment)
-    return best_first(
+    query, penalty = moment.query, settings.session.repeat_penalty
+    if settings.fusion is not FusionMode.LEARNED:
+        kept = without_repeats(best_first(candidates), query, penalty=penalty)[:k]
+        return with_quality(kept, beliefs, moment, settings.quality)
+    scored = best_first(
         candidate.plus(weighted(_uncounted(candidate), weights(candidate.domain)))
-        for candidate in with_quality(candidates, beliefs, moment)
-    )[:k]
+        for candidate in with_quality(candidates, beliefs, moment, settings.quality)
+    )
+    return without_repeats(scored, query, penalty=penalty)[:k]
 
 
 def results(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
@@ -14,8 +16,7 @@ from pipelines.retrieval.filters import Ranking, standings_of
 from pipelines.retrieval.ports import Standing, StoredContent
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """A content that at least one channel found.
 
     Attributes:
@@ -26,22 +27,32 @@ class Candidate:
         signals: Values in [0, 1] known so far.
         contributions: What its score is made of so far; a stage adds to it and takes nothing away.
         uris: The documents it speaks for, the best one first; empty before stage 3.
+        total: The score, where it has been summed up.
     """
 
     row: int
     content_hash: ContentHash
-    text: str
+    content: StoredContent
     standings: tuple[Standing, ...]
     channels: Mapping[Channel, ChannelHit]
     scores: Mapping[Channel, float]
-    signals: Mapping[Signal, float] = field(default_factory=dict)
+    signals: Mapping[Signal, float] = {}
     contributions: tuple[Contribution, ...] = ()
     uris: tuple[str, ...] = ()
+    total: float | None = None
+
+    @property
+    def text(self) -> str:
+        """What was indexed."""
+        return self.content.text
 
     @property
     def standing(self) -> Standing:
         """The place it is shown at: in the best document it speaks for, or the representative one before stage 3."""
-        return next((place for place in self.standings if self.uris and place.uri == self.uris[0]), self.standings[0])
+        first = self.standings[0]
+        if not self.uris or first.uri == self.uris[0]:
+            return first
+        return next((place for place in self.standings if place.uri == self.uris[0]), first)
 
     @property
     def domain(self) -> Domain:
@@ -51,11 +62,12 @@ class Candidate:
     @property
     def score(self) -> float:
         """Sum of the contributions so far."""
-        return math.fsum(contribution.amount for contribution in self.contributions)
+        return _sum(self.contributions) if self.total is None else self.total
 
     def plus(self, contributions: Iterable[Contribution]) -> Candidate:
         """The same candidate with further addends to its score."""
-        return replace(self, contributions=(*self.contributions, *contributions))
+        all_of_them = (*self.contributions, *contributions)
+        return replace(self, contributions=all_of_them, total=_sum(all_of_them))
 
 
 def merge(
@@ -79,7 +91,7 @@ def merge(
         Candidate(
             item.row,
             item.content_hash,
-            item.text,
+            item,
             standings_of(item.occurrences, filters),
             hits[item.row],
             _scores(item.row, hits[item.row], further_scores),
@@ -94,6 +106,10 @@ def _scores(
 ) -> dict[Channel, float]:
     more = {channel: scores[row] for channel, scores in further.items() if row in scores}
     return {**more, **{channel: hit.score for channel, hit in hits.items()}}
+
+
+def _sum(contributions: Iterable[Contribution]) -> float:
+    return math.fsum([contribution.amount for contribution in contributions])
 
 
 def heads(candidates: Iterable[Candidate], depth: int) -> dict[Channel, tuple[tuple[ContentHash, float], ...]]:

@@ -1,36 +1,84 @@
-"""What the documents of a generation declare, read once when it is opened: which facts a query may ask for."""
+"""What the documents of a generation declare, read once when it is opened (RET-4, RET-13)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import numpy as np
+
+from pipelines.domain.errors import StoreError
+from pipelines.domain.ranking import Signal
+from pipelines.indexes.graph_schemas import EdgeKind
 from pipelines.retrieval.filters import TIMES, is_time
+from pipelines.retrieval.ports import DeclaredFacts, OpenGeneration
 from pipelines.retrieval.understanding.prefilter import FOLDER
 
+_CITES = list(EdgeKind).index(EdgeKind.CITES)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False)
 class GenerationFacts:
-    """Values by name of every fact that documents share; what tells single documents apart is left out."""
+    """Which facts a query may ask for, and which signals this generation can tell.
 
-    values: Mapping[str, frozenset[str]]
+    Attributes:
+        values: Values by name of every fact that documents share; what tells single documents apart is left out.
+        tells: Signals of quality that at least one document says something about.
+        cited: How often other contents cite each content, int64 (contents,).
+        most_cited: The most citations that any document has.
+        structure: How whole each chunk is, by place, float64 (chunks,).
+        parents: Place of each chunk's parent, int64 (chunks,); −1 where it has none.
+    """
+
+    values: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    tells: frozenset[Signal] = frozenset()
+    cited: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    most_cited: int = 0
+    structure: np.ndarray = field(default_factory=lambda: np.ones(0))
+    parents: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def known(self, name: str, value: str) -> bool:
         """Whether any document has that value under that name, or lies in that folder; of times, whether it is one."""
         return is_time(value) if name in TIMES else value in self.values.get(name, ())
 
+    def authority(self, row: int, citations: int | None) -> float:
+        """log(1 + c) / log(1 + c_max), where c are the citations that are declared, or found if those are more."""
+        found = int(self.cited[row]) if row < len(self.cited) else 0
+        count = max(found, citations or 0)
+        return math.log1p(count) / math.log1p(self.most_cited) if self.most_cited else 0.0
 
-def facts_of(declared: Iterable[tuple[str, str]], *, most: int) -> GenerationFacts:
-    """The facts that documents share.
+
+NO_FACTS = GenerationFacts()
+"""Of a generation whose documents declare nothing."""
+
+
+def read_facts(generation: OpenGeneration, *, most: int) -> GenerationFacts:
+    """What a generation's documents declare, and how often they cite one another.
 
     Args:
-        declared: Name and value of every fact of every document.
         most: Values of a name above which it is none that one filters by.
+    """
+    documents = list(generation.chunks.documents())
+    cited = _cited(generation)
+    most_cited = max([int(cited.max(initial=0)), *(each.citations or 0 for each in documents)])
+    values = shared_values((fact for document in documents for fact in _declared(document)), most=most)
+    structure, parents = generation.chunks.structure(), generation.chunks.parents()
+    tells = {signal for document in documents for signal in _told(document)}
+    tells |= {Signal.AUTHORITY} if most_cited else set()
+    tells |= {Signal.STRUCTURE} if structure.min(initial=1.0) < 1.0 else set()
+    tells |= {Signal.PROPAGATED} if parents.max(initial=-1) >= 0 else set()
+    return GenerationFacts(values, frozenset(tells), cited, most_cited, structure, parents)
+
+
+def shared_values(declared: Iterable[tuple[str, str]], *, most: int) -> dict[str, frozenset[str]]:
+    """Values by name of the facts that documents share.
 
     Examples:
-        >>> facts = facts_of([("folder", "a/b"), ("team", "core"), ("id", "1"), ("id", "2")], most=1)
-        >>> facts.known("folder", "a"), facts.known("team", "core"), facts.known("id", "1")
-        (True, True, False)
+        >>> sorted(shared_values([("folder", "a/b")], most=1)["folder"])
+        ['a', 'a/b']
+        >>> sorted(shared_values([("team", "core"), ("id", "1"), ("id", "2")], most=1))
+        ['team']
     """
     values: dict[str, set[str]] = {}
     for name, value in declared:
@@ -39,8 +87,35 @@ def facts_of(declared: Iterable[tuple[str, str]], *, most: int) -> GenerationFac
             held.update(_ancestors(value))
         elif len(held) <= most:
             held.add(value)
-    kept = {name: frozenset(held) for name, held in values.items() if name == FOLDER or len(held) <= most}
-    return GenerationFacts(kept)
+    return {name: frozenset(held) for name, held in values.items() if name == FOLDER or len(held) <= most}
+
+
+def _declared(document: DeclaredFacts) -> Iterator[tuple[str, str]]:
+    yield "domain", document.domain.value
+    yield "type", document.content_type.value
+    if document.language is not None:
+        yield "language", document.language
+    yield from document.metadata.items()
+
+
+def _told(document: DeclaredFacts) -> Iterator[Signal]:
+    if document.modified_at is not None:
+        yield Signal.NOVELTY
+    if document.tier is not None:
+        yield Signal.TIER
+    if document.validation is not None:
+        yield Signal.VALIDATION
+    if document.intent is not None:
+        yield Signal.CONGRUENCE
+
+
+def _cited(generation: OpenGeneration) -> np.ndarray:
+    try:
+        edges = generation.graph.arrays()
+    except StoreError:
+        return np.zeros(0, dtype=np.int64)
+    counts: np.ndarray = np.bincount(edges.target[edges.kind == _CITES], minlength=edges.contents)[: edges.contents]
+    return counts
 
 
 def _ancestors(folder: str) -> Iterator[str]:

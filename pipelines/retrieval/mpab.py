@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
+
+from msgspec.structs import replace
 
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Contribution
@@ -32,7 +33,7 @@ def collapse_documents(candidates: Sequence[Candidate], *, factor: float) -> lis
     """
     documents: defaultdict[ContentHash, list[tuple[Candidate, str]]] = defaultdict(list)
     for uri, chunks in _by_document(candidates).items():
-        best = _with_bonus(best_first(chunks), factor)
+        best = _with_bonus(best_first(chunks) if len(chunks) > 1 else chunks, factor)
         documents[best.content_hash].append((best, uri))
     return best_first(_one_of(same) for same in documents.values())
 
@@ -55,19 +56,21 @@ UNITS: Mapping[ResultUnit, Rerank] = MappingProxyType(
 def _by_document(candidates: Sequence[Candidate]) -> Mapping[str, list[Candidate]]:
     documents: defaultdict[str, list[Candidate]] = defaultdict(list)
     for candidate in candidates:
-        for uri in {occurrence.uri for occurrence in candidate.standings}:
+        for uri in dict.fromkeys(standing.uri for standing in candidate.standings):
             documents[uri].append(candidate)
     return documents
 
 
 def _with_bonus(chunks: Sequence[Candidate], factor: float) -> Candidate:
+    if len(chunks) == 1:
+        return chunks[0]
     best, *rest = chunks
-    if not rest:
-        return best
     support = math.fsum(chunk.score for chunk in rest) / math.sqrt(len(chunks))
     return best.plus([Contribution(BONUS, support, factor, factor * support)])
 
 
 def _one_of(same: Sequence[tuple[Candidate, str]]) -> Candidate:
+    if len(same) == 1:
+        return replace(same[0][0], uris=(same[0][1],))
     ordered = sorted(same, key=lambda item: (-item[0].score, item[1]))
     return replace(ordered[0][0], uris=tuple(uri for _, uri in ordered))

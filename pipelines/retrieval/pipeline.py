@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pipelines.domain.ranking import Answer, Channel, Query, RankedResult
 from pipelines.domain.sessions import SessionMemory
-from pipelines.retrieval.again import Hints, query_vector, search_again
+from pipelines.retrieval.again import Hints, nearness_to_session, query_vector, search_again
 from pipelines.retrieval.assembly import results, score_and_cut
 from pipelines.retrieval.candidates import Candidate, heads, merge
 from pipelines.retrieval.channels.graph import GraphChannel
@@ -24,9 +24,10 @@ from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.order import with_certainty, with_propensity
 from pipelines.retrieval.plan import Plan, make_plan
 from pipelines.retrieval.ports import ReadableBeliefs
+from pipelines.retrieval.quality import Moment, telling, with_propagated
 from pipelines.retrieval.rerank import late_interaction
 from pipelines.retrieval.settings import RetrievalSettings
-from pipelines.retrieval.signals import Moment, active_signals, answering, with_similarity
+from pipelines.retrieval.signals import active_signals, answering, with_similarity
 from pipelines.retrieval.snapshot import Snapshot
 from pipelines.retrieval.stopwatch import Stopwatch
 from pipelines.retrieval.understanding.shift import remembered, usage_kept
@@ -73,7 +74,9 @@ class Pipeline:
         by_channel = found.of(index)
         answered = answering(by_channel)
         match = late_interaction.matcher(by_channel, self.settings)
-        active = active_signals(answered, self.settings.without_signals, matched=match is not None)
+        nearness = nearness_to_session(by_channel, plan.query.memory)
+        told = telling(plan.query, self.facts, nearness=nearness)
+        active = active_signals(answered, self.settings.without_signals, matched=match is not None, telling=told)
         weights = believed_weights(plan.query, beliefs, active)
         draws = believed_draws(plan.query, beliefs, active, self.settings.order_draws)
         with watch.stage("candidates"):
@@ -83,12 +86,14 @@ class Pipeline:
             fused = FUSIONS[self.settings.fusion](with_similarity(candidates, answered), weighing, self.settings)
         with watch.stage("rerank"):
             matched = late_interaction.with_late_interaction(fused, match, weights, self.settings)
-            reranked = UNITS[self.settings.unit](matched, self.settings)
+            reranked = UNITS[self.settings.unit](
+                with_propagated(matched, self.facts, self.settings.quality), self.settings
+            )
         with watch.stage("assembly"):
-            query, mode = plan.query, self.settings.fusion
-            moment = Moment(query.model, now, usage_kept(shift, self.settings.understanding.shift))
+            query, kept = plan.query, usage_kept(shift, self.settings.understanding.shift)
+            moment = Moment(query, now, self.facts, kept, nearness)
             depth = max(plan.k, self.settings.explored_depth) if query.explore else plan.k
-            scored = score_and_cut(reranked, depth, beliefs, weights, mode, moment=moment)
+            scored = score_and_cut(reranked, depth, beliefs, weights, moment=moment, settings=self.settings)
             shown = results(scored[: plan.k], weights, beliefs, reading.calibration)
             shown = with_certainty(with_propensity(shown, scored, draws) if query.explore else shown, draws)
             if query.context:
@@ -104,7 +109,7 @@ class Pipeline:
             failed_channels={**found.failed, **late_interaction.left_out(by_channel, self.settings)},
             timings_ms=watch.timings_ms,
             understanding=plan.understanding,
-            memory=self._remembered(plan, by_channel),
+            memory=self._remembered(plan, by_channel, shown),
         )
 
     def _with_contexts(
@@ -118,9 +123,13 @@ class Pipeline:
 
         return with_contexts(shown, plan.understanding.type, neighbours, moved, tuned)
 
-    def _remembered(self, plan: Plan, found: Mapping[Channel, Ranked]) -> SessionMemory | None:
-        memory = plan.query.memory
-        return None if memory is None else remembered(query_vector(found), memory, self.settings.understanding.shift)
+    def _remembered(
+        self, plan: Plan, found: Mapping[Channel, Ranked], shown: Sequence[RankedResult]
+    ) -> SessionMemory | None:
+        if plan.query.memory is None:
+            return None
+        asked = remembered(query_vector(found), plan.query.memory, self.settings.understanding.shift)
+        return asked.given((result.content_hash for result in shown), kept=self.settings.session.shown_kept)
 
     def _candidates(self, plan: Plan, found: Mapping[Channel, Ranked]) -> list[Candidate]:
         rankings = {channel: ranked.ranking[: plan.depth] for channel, ranked in found.items()}

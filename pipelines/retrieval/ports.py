@@ -94,12 +94,40 @@ class DocumentFacts(Protocol):
         """Declared facts: what filters compare."""
 
 
+class DeclaredFacts(DocumentFacts, Protocol):
+    """All that a document says of itself."""
+
+    @property
+    def intent(self) -> str | None:
+        """Why it was stored, as declared."""
+
+    @property
+    def tier(self) -> str | None:
+        """How important it is, as declared."""
+
+    @property
+    def validation(self) -> str | None:
+        """How far it was checked, as declared."""
+
+    @property
+    def citations(self) -> int | None:
+        """How often others cite it, where that is known."""
+
+
 class Standing(DocumentFacts, Protocol):
     """One place where a content stands, with the facts of its document."""
 
     @property
     def chunk(self) -> Chunk:
         """The chunk at that place."""
+
+    @property
+    def place(self) -> int:
+        """The chunk's number in its generation."""
+
+    @property
+    def facts(self) -> DeclaredFacts:
+        """All that its document says of itself."""
 
 
 class StoredContent(Protocol):
@@ -140,8 +168,14 @@ class ContentStore(Protocol):
     def trigger_phrases(self) -> Iterable[tuple[str, tuple[int, ...]]]:
         """Every phrase that a document declares, with the rows of its contents, the document's first one first."""
 
-    def declared(self) -> Iterable[tuple[str, str]]:
-        """Name and value of every fact of every document: what it declares, its domain, type and language."""
+    def documents(self) -> Iterable[DeclaredFacts]:
+        """What is known of every document."""
+
+    def structure(self) -> np.ndarray:
+        """How whole each chunk is, by place: its parse's quality times its share of the unit, float64 (chunks,)."""
+
+    def parents(self) -> np.ndarray:
+        """Place of each chunk's parent, int64 (chunks,); −1 where it has none."""
 
     def rows_of_tiers(self, tiers: Collection[str]) -> Collection[int]:
         """Rows of the contents of documents that declare one of these tiers."""

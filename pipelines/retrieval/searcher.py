@@ -12,7 +12,7 @@ from types import TracebackType
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Answer, Query
 from pipelines.retrieval.channels.open import open_channels
-from pipelines.retrieval.facts import facts_of
+from pipelines.retrieval.facts import read_facts
 from pipelines.retrieval.pipeline import Pipeline
 from pipelines.retrieval.ports import QueryEncoder
 from pipelines.retrieval.settings import RetrievalSettings
@@ -129,7 +129,7 @@ class Searcher:
 
     def _opened(self, snapshot: Snapshot) -> Pipeline:
         channels = open_channels(snapshot.generation, self._encoders, self._settings)
-        facts = facts_of(snapshot.generation.chunks.declared(), most=self._settings.understanding.prefilter.most_values)
+        facts = read_facts(snapshot.generation, most=self._settings.understanding.prefilter.most_values)
         return Pipeline(snapshot, channels, facts, self._settings, self._pool)
 
 

@@ -77,6 +77,27 @@ class RerankSettings(BaseModel):
     span: Positive
 
 
+class QualitySettings(BaseModel):
+    """Values of what documents declare, and how quickly novelty fades (RET-13)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    novelty_boost: Share
+    novelty_half_life_hours: Positive
+    propagation: Share
+    tiers: Mapping[str, Share]
+    validations: Mapping[str, Share]
+
+
+class SessionSettings(BaseModel):
+    """What retrieval makes of a session's memory (RET-19)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    shown_kept: Annotated[int, Field(ge=0)]
+    repeat_penalty: Share
+
+
 class RetrievalSettings(BaseModel):
     """Depths, weights, limits and time budgets of a search."""
 
@@ -107,6 +128,8 @@ class RetrievalSettings(BaseModel):
     snippet_characters: Count
     understanding: UnderstandingSettings
     context: ContextSettings
+    quality: QualitySettings
+    session: SessionSettings
     order_draws: Count
     explored_depth: Count
     heads_kept: Annotated[int, Field(ge=0)]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
+
+from msgspec.structs import replace
 
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.quality import signals
 from pipelines.retrieval.candidates import Candidate
 from pipelines.retrieval.channels.run import Ranked
-from pipelines.retrieval.ports import ReadableBeliefs, Standing
 
 DENSE = frozenset({Channel.DENSE, Channel.DENSE_2, Channel.DENSE_3})
 """Channels that find by meaning, one per encoder."""
@@ -32,10 +32,19 @@ _SCALES: Mapping[Channel, Callable[[Sequence[float | None]], list[float]]] = Map
     {channel: getattr(signals, signal.value) for channel, signal in SIMILARITY.items()}
 )
 
-SOURCE_TYPE = "source_type"
-"""The name under which a document declares what kind of source it is."""
-
-_SECONDS_PER_HOUR = 3600.0
+SOMETIMES = frozenset(
+    {
+        Signal.AUTHORITY,
+        Signal.STRUCTURE,
+        Signal.PROPAGATED,
+        Signal.NOVELTY,
+        Signal.TIER,
+        Signal.VALIDATION,
+        Signal.CONGRUENCE,
+        Signal.SESSION,
+    }
+)
+"""Signals that only some generations and queries can tell."""
 
 
 def answering(found: Mapping[Channel, Ranked]) -> frozenset[Channel]:
@@ -49,19 +58,25 @@ def answering(found: Mapping[Channel, Ranked]) -> frozenset[Channel]:
 
 
 def active_signals(
-    channels: Collection[Channel], without: Collection[Signal] = (), *, matched: bool = False
+    channels: Collection[Channel],
+    without: Collection[Signal] = (),
+    *,
+    matched: bool = False,
+    telling: Collection[Signal] = (),
 ) -> frozenset[Signal]:
     """Signals that are weighed when these channels answered: without a channel its similarity has no weight.
 
     Args:
         without: Signals that are switched off: told, and not weighed.
         matched: The best candidates are compared with the query token by token.
+        telling: Signals that only some generations and queries can tell, and these can.
     """
     silent = {signal for channel, signal in SIMILARITY.items() if channel not in channels}
     if Channel.LEXICAL not in channels or DENSE.isdisjoint(channels):
         silent.add(Signal.CROSS_VALIDATION)
     if not matched:
         silent.add(Signal.LATE_INTERACTION)
+    silent |= SOMETIMES.difference(telling)
     return frozenset(Signal) - silent - frozenset(without)
 
 
@@ -83,54 +98,9 @@ def _ways(candidate: Candidate) -> int:
     return (Channel.LEXICAL in candidate.channels) + (not DENSE.isdisjoint(candidate.channels))
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """Who asks and when: what quality depends on beside the content itself.
-
-    Attributes:
-        model: Who is going to use the results: sources are trusted as far as they held for it (LRN-10).
-        now: Seconds since the epoch, what ages are measured to.
-        usage_kept: Share of what sets a content's usage apart that counts, in [0, 1]: less after a change of topic.
-    """
-
-    model: str
-    now: float
-    usage_kept: float = 1.0
-
-
-def with_quality(candidates: Sequence[Candidate], beliefs: ReadableBeliefs, moment: Moment) -> list[Candidate]:
-    """Candidates with freshness, usage and trust of the best document that each speaks for."""
-    usage = beliefs.usage([candidate.content_hash for candidate in candidates])
-    return [
-        replace(candidate, signals={**candidate.signals, **_quality(candidate, float(used), beliefs, moment)})
-        for candidate, used in zip(candidates, usage, strict=True)
-    ]
-
-
 def _scores(candidates: Sequence[Candidate], channel: Channel) -> list[float | None]:
     return [candidate.scores.get(channel) for candidate in candidates]
 
 
 def _rows(columns: Mapping[Signal, Sequence[float]], count: int) -> list[dict[Signal, float]]:
     return [{signal: column[row] for signal, column in columns.items()} for row in range(count)]
-
-
-def _quality(candidate: Candidate, used: float, beliefs: ReadableBeliefs, moment: Moment) -> dict[Signal, float]:
-    standing = candidate.standing
-    multiplier = beliefs.trust_multiplier(source_type(standing), moment.model)
-    return {
-        Signal.FRESHNESS: signals.freshness(beliefs.freshness(standing.domain, _age_hours(standing, moment.now))),
-        Signal.USAGE: signals.usage(signals.dampened(used, moment.usage_kept)),
-        Signal.TRUST: signals.trust(standing.trust_level, multiplier),
-    }
-
-
-def source_type(standing: Standing) -> str:
-    """What kind of source a document is, as trust in it is learned: declared as `source_type`, or its content type."""
-    return standing.metadata.get(SOURCE_TYPE, standing.content_type.value)
-
-
-def _age_hours(standing: Standing, now: float) -> float | None:
-    if standing.modified_at is None:
-        return None
-    return max(0.0, now - standing.modified_at) / _SECONDS_PER_HOUR

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from jobs import update
 from pipelines.catalog.catalog import Catalog
@@ -16,14 +17,13 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.feedback.producer import FeedbackProducer
 from pipelines.learning.beliefs import Beliefs, read_beliefs
-from pipelines.retrieval.candidates import Candidate
-from pipelines.retrieval.signals import with_quality
+from pipelines.retrieval.quality import Moment, with_quality
 from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.runtime.kafka import create_topic
 from pipelines.settings import Settings, load_settings
 from tests.support.answers import a_query, an_answer
 from tests.support.feedback_events import HASHES
-from tests.support.retrieval_fakes import a_place
+from tests.support.retrieval_fakes import a_candidate, a_place, settings
 
 CODE, ADA = Domain.CODE, "ada"
 Send = Callable[[FeedbackProducer], None]
@@ -129,8 +129,9 @@ def test_trust_moves_the_signal_that_searches_read(world: World) -> None:
 
     def trusted(beliefs: Beliefs, source: str, model: str = "small") -> float:
         place = a_place("a.md", "text", metadata={"source_type": source})
-        candidate = Candidate(ContentHash("ab" * 32), "text", (place,), {}, {})
-        (told,) = with_quality([candidate], beliefs, model=model, now=time.time())
+        candidate = replace(a_candidate("text", {}), standings=(place,))
+        moment = Moment(a_query(model=model), time.time())
+        (told,) = with_quality([candidate], beliefs, moment, settings().quality)
         return told.signals[Signal.TRUST]
 
     before, after = world.believed_after(), world.believed_after(verified)

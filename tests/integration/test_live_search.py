@@ -70,7 +70,7 @@ def test_both_channels_search_the_published_generation(tmp_path: Path) -> None:
         answer = searcher.search(a_query("when is a checkpoint written"))
         assert answer.results[0].uris == ("guide.md",)
         assert set(answer.results[0].channels) == {Channel.DENSE, Channel.LEXICAL}
-        assert answer.failed_channels == {}
+        assert set(answer.failed_channels) == {"late_interaction"}  # no tokens are kept here
         assert set(searcher.search(a_query("locks released")).results[0].uris) == {"guide.md", "copy.md"}
 
 
@@ -79,7 +79,7 @@ def test_hostile_queries_are_answered_by_the_real_engines(tmp_path: Path) -> Non
     with searching(published(tmp_path, DOCUMENTS)) as searcher:
         hostile = ["contents:* OR *:*", 'AND OR NOT ( [ " ~', "\ud800\x00", "", " ".join(f"t{n}" for n in range(5000))]
         for answer in searcher.search_many([a_query(text) for text in hostile]):
-            assert answer.failed_channels == {}
+            assert set(answer.failed_channels) == {"late_interaction"}  # no tokens are kept here
 
 
 def test_a_new_generation_is_served_without_reopening(tmp_path: Path) -> None:

@@ -93,6 +93,28 @@ def test_the_posterior_explorer_shows_every_family(tmp_path: Path, monkeypatch: 
     assert all(isinstance(seen[name], Figure) for name in pictures)
 
 
+def test_the_error_analysis_says_who_gained_and_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OPS-8, EVA-1: two configurations on one data set, paired by query, each change with its reason."""
+    words = ("lock", "batch", "query", "chunk", "shard", "token")
+    records = [{"_id": f"d{n}", "title": word, "text": f"Every {word} holds a {word}."} for n, word in enumerate(words)]
+    queries = [{"_id": f"q{n}", "text": f"what does a {word} hold"} for n, word in enumerate(words)]
+    folder = tmp_path / "words"
+    (folder / "qrels").mkdir(parents=True)
+    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, records)))
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
+    # The last is judged wrongly on purpose, so that there is an error to analyse.
+    right = [*range(len(words) - 1), 0]
+    (folder / "qrels" / "test.tsv").write_text("".join(f"q{n}\td{right[n]}\t1\n" for n in range(len(words))))
+    monkeypatch.setenv("WEFT_DATASET", str(folder))
+    seen = run_all("03_retrieval_errors", tmp_path / "store", monkeypatch)
+    assert isinstance(seen["changes"], Figure)
+    assert isinstance(seen["causes"], Figure)
+    assert seen["comparison"].strength == "anecdotal"
+    wrong = seen["found"]["B: as configured"]["q5"]
+    assert wrong.rank is None or wrong.rank > 1
+    assert wrong.reason != "right"
+
+
 def test_the_posterior_explorer_runs_where_little_was_learned(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """OPS-8: nothing was reported of models, sources and lessons yet."""
     seen = run_all("02_posterior_explorer", store, monkeypatch)

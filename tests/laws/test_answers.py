@@ -9,8 +9,9 @@ from pipelines.domain.ranking import Channel, ChannelHit
 from pipelines.retrieval.assembly import results, score_and_cut
 from pipelines.retrieval.fusion import FUSIONS
 from pipelines.retrieval.mpab import UNITS
+from pipelines.retrieval.quality import Moment
 from pipelines.retrieval.settings import FusionMode, ResultUnit
-from pipelines.retrieval.signals import Moment, active_signals, with_similarity
+from pipelines.retrieval.signals import active_signals, with_similarity
 from pipelines.retrieval.weights import Weighing, believed_weights
 from tests.support.retrieval_fakes import NOW, EvenBeliefs, a_candidate, a_query, settings
 
@@ -39,7 +40,9 @@ def ranked(candidates, mode: FusionMode, unit: ResultUnit, *, explore: bool = Fa
     fused = FUSIONS[mode](
         with_similarity(candidates, answered), Weighing({"dense": 0.7, "lexical": 1.3}, weights), SETTINGS
     )
-    scored = score_and_cut(UNITS[unit](fused, SETTINGS), k, EvenBeliefs(), weights, mode, moment=Moment("*", NOW))
+    tuned = SETTINGS.model_copy(update={"fusion": mode})
+    units = UNITS[unit](fused, tuned)
+    scored = score_and_cut(units, k, EvenBeliefs(), weights, moment=Moment(query, NOW), settings=tuned)
     return results(scored, weights, EvenBeliefs(), None)
 
 

@@ -40,7 +40,15 @@ class APlace:
     trust_level: int = 50
     metadata: Mapping[str, str] = field(default_factory=dict)
     triggers: tuple[str, ...] = ()
+    intent: str | None = None
     tier: str | None = None
+    validation: str | None = None
+    citations: int | None = None
+    place: int = 0
+
+    @property
+    def facts(self) -> APlace:
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +87,8 @@ def a_place(uri: str, text: str, **facts: Any) -> APlace:
 def a_candidate(name: str, channels: Mapping[Channel, ChannelHit], *uris: str, **more: object) -> Candidate:
     places = tuple(a_place(uri, name) for uri in uris or (f"doc-{name}",))
     scores = {channel: hit.score for channel, hit in channels.items()}
-    return Candidate(int.from_bytes(name.encode(), "big"), ContentHash(name), name, places, channels, scores, **more)  # type: ignore[arg-type]
+    content = AContent(int.from_bytes(name.encode(), "big"), ContentHash(name), name, places)
+    return Candidate(content.row, content.content_hash, content, places, channels, scores, **more)  # type: ignore[arg-type]
 
 
 class WordEncoder:
@@ -187,8 +196,18 @@ class MemoryChunks:
         found = [place.chunk for item in self._held for place in item.occurrences if place.uri == uri]
         return sorted(found, key=lambda chunk: chunk.sequence)
 
-    def declared(self) -> list[tuple[str, str]]:
-        return [fact for item in self._held for place in item.occurrences for fact in place.metadata.items()]
+    def documents(self) -> list[APlace]:
+        return [place for item in self._held for place in item.occurrences]
+
+    def structure(self) -> np.ndarray:
+        return np.array([place.chunk.parse_quality * place.chunk.completeness for place in self._by_place()])
+
+    def parents(self) -> np.ndarray:
+        places = {place.chunk.chunk_id: place.place for place in self.documents()}
+        return np.array([places.get(place.chunk.parent_id, -1) for place in self._by_place()], dtype=np.int64)
+
+    def _by_place(self) -> list[APlace]:
+        return sorted(self.documents(), key=lambda place: place.place)
 
     def rows_of_tiers(self, tiers: Collection[str]) -> set[int]:
         return {item.row for item in self._held if any(place.tier in tiers for place in item.occurrences)}
@@ -244,7 +263,8 @@ class MemoryGeneration:
         places: dict[str, list[APlace]] = {}
         for uri, texts in documents.items():
             for sequence, text in enumerate(texts):
-                places.setdefault(text, []).append(a_place(uri, text, sequence=sequence, **facts.get(uri, {})))
+                known = {"sequence": sequence, "place": sum(map(len, places.values())), **facts.get(uri, {})}
+                places.setdefault(text, []).append(a_place(uri, text, **known))
         by_hash = sorted((content_hash(text), text) for text in places)
         self.held = [AContent(row, digest, text, tuple(places[text])) for row, (digest, text) in enumerate(by_hash)]
         self.encoder = WordEncoder(sorted({word for text in places for word in text.split()}))

@@ -25,6 +25,7 @@ _WEIGHT = pa.struct(
     [("domain", pa.string()), ("signal", pa.string()), ("weight", pa.float64()), ("mean", pa.float64())]
 )
 _NAMED = pa.struct([("name", pa.string()), ("value", pa.float64())])
+_SAID = pa.struct([("name", pa.string()), ("value", pa.string())])
 _FAILED = pa.struct([("channel", pa.string()), ("reason", pa.string())])
 _RESULT = pa.struct(
     [
@@ -55,7 +56,12 @@ QUERIES = table_schema(
         ("model", pa.string()),
         ("agent", pa.string()),
         ("intent", pa.string()),
+        ("type", pa.string()),
         ("intent_confidence", pa.float64()),
+        ("complexity", pa.string()),
+        ("filters", pa.list_(_SAID)),
+        ("adaptive", pa.bool_()),
+        ("across_domains", pa.bool_()),
         ("k", pa.int32()),
         ("explored", pa.bool_()),
         ("seed", pa.string()),
@@ -70,7 +76,11 @@ QUERIES = table_schema(
         ("results", pa.list_(_RESULT)),
     ]
 )
-"""One row per logged query. `seed` is what an exploring query's weights were drawn from, None for others."""
+"""One row per logged query.
+
+`type`, `complexity` and the confidence in the intent are how it was read; `seed` is what an exploring query's weights
+were drawn from, None for others.
+"""
 
 OUTCOMES = table_schema(
     [
@@ -90,7 +100,7 @@ OUTCOMES = table_schema(
 
 def row_of(answer: Answer, *, at: float, characters: int) -> dict[str, Any]:
     """What the log keeps of an answer given at a time in seconds since the epoch."""
-    query = answer.query
+    query, read = answer.query, answer.understanding
     return {
         "asked_at": round(at * 1000.0),
         "query_id": carried(query.query_id),
@@ -101,7 +111,12 @@ def row_of(answer: Answer, *, at: float, characters: int) -> dict[str, Any]:
         "model": carried(query.model),
         "agent": carried(query.agent),
         "intent": carried(query.intent),
-        "intent_confidence": None,
+        "type": None if read is None else read.type.value,
+        "intent_confidence": None if read is None else read.confidence,
+        "complexity": None if read is None else read.complexity.value,
+        "filters": [{"name": carried(name), "value": carried(value)} for name, value in query.filters.items()],
+        "adaptive": query.adaptive,
+        "across_domains": query.across_domains,
         "k": query.k,
         "explored": query.explore,
         "seed": carried(query.query_id) if query.explore else None,

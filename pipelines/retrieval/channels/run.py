@@ -34,12 +34,14 @@ class Ranked:
         match_rows: How well the query's tokens match those of any contents, by row, in [−1, 1] (RET-10); None where
             the channel knows no tokens.
         vector: The query's embedding, float32 (dimension,), a unit vector; None where the channel makes none.
+        cosines: Cosine of any unit vector to contents by row; None where the channel keeps no vectors.
     """
 
     ranking: Ranking
     score_rows: ScoreRows | None = None
     match_rows: ScoreRows | None = None
     vector: np.ndarray | None = None
+    cosines: Callable[[np.ndarray, Sequence[int]], Sequence[float]] | None = None
 
 
 class SearchChannel(Protocol):

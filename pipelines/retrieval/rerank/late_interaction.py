@@ -7,7 +7,8 @@ that gave its vector, the contents' from the generation's token store.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.quality import signals

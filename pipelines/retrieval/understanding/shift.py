@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -27,13 +28,19 @@ def shift_of(vector: np.ndarray, memory: SessionMemory, settings: ShiftSettings)
     return Shift(distance(vector, recent), _threshold(memory.shift[-settings.window :], settings))
 
 
-def distance(vector: np.ndarray, recent: list[tuple[float, ...]]) -> float:
+def distance(vector: np.ndarray, recent: Sequence[Sequence[float]]) -> float:
     """1 − cosine of a unit vector and the centroid of others, in [0, 2]; 0 where there are none."""
-    centroid = np.mean(np.asarray(recent, dtype=np.float64).reshape(len(recent), -1), axis=0) if recent else None
-    length = 0.0 if centroid is None else float(np.linalg.norm(centroid))
-    if centroid is None or length == 0.0:
-        return 0.0
-    return float(np.clip(1.0 - vector.astype(np.float64) @ centroid / length, 0.0, 2.0))
+    middle = centroid(recent)
+    return 0.0 if middle is None else float(np.clip(1.0 - vector @ middle, 0.0, 2.0))
+
+
+def centroid(vectors: Sequence[Sequence[float]]) -> np.ndarray | None:
+    """The direction of the mean of unit vectors, float32 (dimension,); None where they have none in common."""
+    if not vectors:
+        return None
+    mean = np.asarray(vectors, dtype=np.float64).mean(axis=0)
+    length = float(np.linalg.norm(mean))
+    return None if length == 0.0 else np.asarray(mean / length, dtype=np.float32)
 
 
 def remembered(vector: np.ndarray | None, memory: SessionMemory, settings: ShiftSettings) -> SessionMemory:

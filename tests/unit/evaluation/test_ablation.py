@@ -81,7 +81,7 @@ def test_corrected_p_values_keep_the_order_and_are_never_smaller(p_values: dict[
 def test_a_replay_differs_by_what_was_changed_alone() -> None:
     """EVA-9, ARC-9: the same settings give the same answers again, other settings theirs."""
     base = settings()
-    replay = Replay(MemorySource(FRUIT).take(None), FRUIT.encoder, base, now=NOW, batch=2)
+    replay = Replay(MemorySource(FRUIT).take(None), [FRUIT.encoder], base, now=NOW, batch=2)
     queries = [a_query(text) for text in ("red apple", "plum", "pear pie")]
     seen: list[int] = []
     first = list(replay(queries, watch=seen.append))

@@ -1,0 +1,312 @@
+"""What `jobs.evaluate` does without a data set: it measures on the query log of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from jobs import _job
+from jobs._compare import LABELS
+from jobs._replay import remembering, replayed
+from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.gate import Ranking, Shadow, Verdict, judge_rankings
+from pipelines.domain.errors import NothingPublishedError, SourceError
+from pipelines.domain.ids import ContentHash, QueryId
+from pipelines.domain.ranking import Answer, Query
+from pipelines.evaluation import ground_truth, judging
+from pipelines.evaluation.alarms import Alarm, Watched, alarms
+from pipelines.evaluation.compare import Comparison, compare_runs
+from pipelines.evaluation.ground_truth import Grades
+from pipelines.evaluation.log_measures import (
+    Place,
+    asked_of,
+    explored,
+    exploring,
+    items_of,
+    judged,
+    mentioned,
+    run_of,
+    to_replay,
+)
+from pipelines.evaluation.memory import MemoryMeasures, memory_measures
+from pipelines.evaluation.metrics import Estimate, estimates, measure
+from pipelines.evaluation.off_policy import Value, of_rankings
+from pipelines.evaluation.queries.reader import LoggedQuery, read_queries
+from pipelines.evaluation.runs import Run
+from pipelines.evaluation.significance import strength_of, unjudged
+from pipelines.indexes.generation import Generation
+from pipelines.learning.beliefs import read_beliefs
+from pipelines.learning.evidence import Evidence
+from pipelines.retrieval.ports import QueryEncoder
+from pipelines.runtime.clock import SECONDS_PER_DAY, system_clock
+from pipelines.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """What a store's log holds, and what is known to be right."""
+
+    queries: Sequence[LoggedQuery]
+    grades: Grades
+    root: Path
+
+
+@dataclass(frozen=True, slots=True)
+class LogReport:
+    """What the log says of the searches in it.
+
+    Attributes:
+        measures: Of queries with a judgement; empty where there is none.
+        judged: How many these are.
+    """
+
+    queries: int
+    judged: int
+    measures: Mapping[str, Estimate]
+    unjudged: float
+    p50_ms: float
+    p95_ms: float
+    memory: MemoryMeasures
+    alarms: Sequence[Alarm]
+
+
+def read(settings: Settings, *, days: float, judgements: Path | None, ask: int) -> Logged:
+    """The log of the last days, and every judgement that holds now; new judgements are kept in the store.
+
+    Args:
+        judgements: A file of them to add.
+        ask: How many pairs of a query and a shown content, not judged yet, the configured model grades.
+
+    Raises:
+        SourceError: Nothing was logged.
+    """
+    now, root, rules = system_clock(), Path(settings.storage.root), settings.evaluation
+    since = now - days * SECONDS_PER_DAY
+    queries = read_queries(root, settings.query_log, limit=rules.alarms.queries, since=since)
+    if not queries:
+        raise SourceError(f"{root}: expected logged queries of the last {days:g} days, found none: search first")
+    if judgements is not None:
+        ground_truth.keep(root, judging.from_file(judgements, rules.ground_truth, now=now), now=now)
+    if ask:
+        ground_truth.keep(root, _asked_of_model(queries, settings, ask, now), now=now)
+    known = [*ground_truth.from_feedback(queries, rules.ground_truth), *ground_truth.kept(root)]
+    return Logged(queries, ground_truth.grades_of(known, now=now), root)
+
+
+def report(logged: Logged, settings: Settings) -> LogReport:
+    """Measure what was shown."""
+    rules = settings.evaluation
+    qrels, run = judged(logged.queries, logged.grades), run_of(logged.queries)
+    items = _items(logged)
+    elapsed = [sum(stage["value"] for stage in query.facts["timings_ms"]) for query in logged.queries]
+    p50, p95 = np.quantile(elapsed, [0.5, 0.95])
+    return LogReport(
+        queries=len(logged.queries),
+        judged=len(qrels),
+        measures=estimates(measure(run, qrels), rules) if qrels else {},
+        unjudged=unjudged(run, qrels, rules.unjudged_depth),
+        p50_ms=float(p50),
+        p95_ms=float(p95),
+        memory=memory_measures(asked_of(logged.queries, logged.grades), items, rules),
+        alarms=alarms(Watched(logged.queries, items), rules.alarms),
+    )
+
+
+def as_json(found: LogReport, settings: Settings) -> dict[str, Any]:
+    """For machines, under the names of the job's contract; measures that nothing could be measured on are null."""
+    return {
+        **{name: found.measures[name].mean if name in found.measures else None for name in LABELS},
+        "intervals": {name: [value.low, value.high] for name, value in found.measures.items()},
+        "queries": found.queries,
+        "judged": found.judged,
+        "strength": strength_of(max(found.judged, 1), settings.evaluation.strength).value,
+        "unjudged": found.unjudged,
+        "p50_ms": found.p50_ms,
+        "p95_ms": found.p95_ms,
+        "memory": found.memory.as_json(),
+        "alarms": [alarm.as_json() for alarm in found.alarms],
+    }
+
+
+def show(found: LogReport, settings: Settings) -> None:
+    """For people."""
+    strength = strength_of(max(found.judged, 1), settings.evaluation.strength)
+    title = f"{found.queries} logged queries, {found.judged} with a judgement: {strength.value} evidence"
+    table = Table("measure", "mean", "interval", box=None, title=title, title_justify="left")
+    named = {LABELS[name]: value for name, value in found.measures.items()}
+    named |= {
+        name.replace("_", " "): value
+        for name in found.memory.queries
+        if (value := getattr(found.memory, name)) is not None
+    }
+    for name, value in named.items():
+        table.add_row(name, f"{value.mean:.4f}", f"{value.low:.4f} – {value.high:.4f}")
+    table.add_row("ms per query", f"{found.p50_ms:.1f}", f"95 % below {found.p95_ms:.1f}")
+    _job.stdout.print(table)
+    channels = Table("channel", "of results", "alone", "of relevant ones", "alone", box=None)
+    for name, worth in found.memory.channels.items():
+        shares = (worth.shown, worth.exclusive, worth.relevant, worth.exclusive_relevant)
+        channels.add_row(name, *("" if share is None else f"{share:.1%}" for share in shares))
+    _job.stdout.print(channels)
+    for alarm in found.alarms:
+        mark = "[red]⚠[/]" if alarm.ringing else "[green]·[/]"
+        _job.stdout.print(
+            f"{mark} {alarm.name}: {alarm.value:.3f} (bound {alarm.bound:.3f}, n = {alarm.n}): {alarm.says}",
+            highlight=False,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LogComparison:
+    """Two configurations on the queries that were really asked.
+
+    Attributes:
+        moved: What the gate says of how far the rankings moved.
+        judged: On queries with a judgement; None where there are none.
+        values: Off-policy estimates of both from what was explored, by estimator; empty where nothing was.
+    """
+
+    queries: int
+    moved: Verdict
+    judged: Comparison | None
+    values: Sequence[Mapping[str, Value]]
+
+
+def compared(logged: Logged, control: Settings, treatment: Settings) -> LogComparison:
+    """Ask the logged queries again under both configurations (EVA-7)."""
+    rules = control.evaluation
+    queries = to_replay(logged.queries, rules.alarms.queries)
+    asked = [*queries, *exploring(logged.queries)]
+    encoders = remembering(control)
+    shared = encoders if treatment.embedding == control.embedding else None
+    answers = [_replayed(asked, control, encoders), _replayed(asked, treatment, shared)]
+    runs: list[Run] = [_as_run(some, queries) for some in answers]
+    rankings = [[list(run[query.query_id]) for query in queries] for run in runs]
+    replayed = {query.query_id for query in queries}
+    qrels = judged([query for query in logged.queries if query.query_id in replayed], logged.grades)
+    pairs = [explored(logged.queries, some) for some in answers]
+    return LogComparison(
+        queries=len(queries),
+        moved=judge_rankings(_hashes(rankings[0]), _hashes(rankings[1]), control.consolidation.shadow),
+        judged=compare_runs(runs[0], runs[1], qrels, rules) if qrels else None,
+        values=[of_rankings(some, strength=rules.reward_strength, settings=rules) for some in pairs if some],
+    )
+
+
+def comparison_as_json(names: tuple[str, str], found: LogComparison) -> dict[str, Any]:
+    """For machines."""
+    judged_pairs = found.judged
+    return {
+        "control": {"name": names[0]},
+        "treatment": {"name": names[1]},
+        "queries": found.queries,
+        "shadow": {"decision": found.moved.decision.value, "reason": found.moved.reason, **found.moved.figures},
+        "differences": None
+        if judged_pairs is None
+        else {name: difference.as_json() for name, difference in judged_pairs.differences.items()},
+        "strength": None if judged_pairs is None else judged_pairs.strength.value,
+        "off_policy": [{name: value.as_json() for name, value in values.items()} for values in found.values],
+    }
+
+
+def show_comparison(names: tuple[str, str], found: LogComparison) -> None:
+    """For people."""
+    out = _job.stdout
+    out.print(f"A = {names[0]}, B = {names[1]}: {found.queries} logged queries asked again", highlight=False)
+    out.print(f"  rankings moved: [bold]{found.moved.decision.value}[/] ({found.moved.reason})", highlight=False)
+    if found.judged is None:
+        out.print("  no query has a judgement: nothing can be said about better or worse")
+    else:
+        change = found.judged.differences["ndcg_at_10"]
+        out.print(
+            f"  nDCG@10 {change.change.mean:+.4f} ({change.change.low:+.4f} … {change.change.high:+.4f}), "
+            f"{found.judged.strength.value} evidence",
+            highlight=False,
+        )
+    for side, values in zip(("A", "B"), found.values, strict=False):
+        told = ", ".join(f"{name} {one.estimate:.3f} ({one.low:.3f} … {one.high:.3f})" for name, one in values.items())
+        out.print(f"  {side} would have earned per answer: {told}", highlight=False)
+
+
+def shadow_of(settings: Settings) -> Shadow | None:
+    """What the night replays to judge a candidate: the newest logged queries; None where nothing was logged."""
+    root = Path(settings.storage.root)
+    logged = read_queries(root, settings.query_log, limit=settings.evaluation.alarms.queries)
+    queries = to_replay(logged, settings.evaluation.shadow_queries)
+    if not queries or Catalog(root).pointer().generation is None:
+        return None
+
+    encoders = remembering(settings)
+
+    def rankings(evidence: Evidence) -> list[Ranking]:
+        answers = _replayed(queries, settings, encoders, evidence)
+        return [[result.content_hash for result in answers[query.query_id].results] for query in queries]
+
+    return rankings
+
+
+def _replayed(
+    queries: Sequence[Query],
+    settings: Settings,
+    encoders: Sequence[QueryEncoder] | None,
+    evidence: Evidence | None = None,
+) -> dict[QueryId, Answer]:
+    """The answers of what is live, under what is believed now, or under what `evidence` makes be believed."""
+    replay = replayed(settings, encoders)
+    snapshot = replay.snapshot
+    if evidence is not None:
+        beliefs = read_beliefs(settings.priors, evidence, now=system_clock())
+        snapshot = replace(snapshot, beliefs=beliefs, sessions=None)
+    return {answer.query.query_id: answer for answer in replay(queries, snapshot=snapshot)}
+
+
+def _as_run(answers: Mapping[QueryId, Answer], queries: Sequence[Query]) -> Run:
+    return {
+        query.query_id: {result.content_hash: -float(result.rank) for result in answers[query.query_id].results}
+        for query in queries
+    }
+
+
+def _hashes(rankings: Iterable[Iterable[str]]) -> list[Ranking]:
+    return [[ContentHash(name) for name in ranking] for ranking in rankings]
+
+
+def _asked_of_model(queries: Sequence[LoggedQuery], settings: Settings, most: int, now: float) -> list[Any]:
+    rules = settings.evaluation.ground_truth
+    if not rules.endpoint:
+        raise SourceError("expected evaluation.ground_truth.endpoint, the model that judges; found none")
+    known = {(one.text, one.content_hash) for one in ground_truth.kept(Path(settings.storage.root))}
+    pairs = dict.fromkeys((query.text, result.content_hash) for query in queries for result in query.results)
+    wanted = [pair for pair in pairs if pair not in known][:most]
+    generation = Catalog(Path(settings.storage.root)).open_live()
+    judge = judging.Judge(rules)
+    found = judge.judge(wanted, lambda content: _text(generation, content), now=now)
+    if judge.failed:
+        _job.stderr.print(f"[yellow]{judge.failed} requests brought no grade[/]")
+    return found
+
+
+def _text(generation: Generation, content: ContentHash) -> str | None:
+    row = generation.chunks.row_of(content)
+    return None if row is None else generation.chunks.contents([row])[0].text
+
+
+def _items(logged: Logged) -> dict[str, Any]:
+    """Facts about contents, as far as the live generation holds them."""
+    with suppress(NothingPublishedError):
+        chunks = Catalog(logged.root).open_live().chunks
+        documents = chunks.table("documents").select(["uri", "tier"]).to_pylist()
+        tiers = {row["uri"]: row["tier"] for row in documents if row["tier"] is not None}
+
+        def places(contents: Collection[ContentHash]) -> Iterable[tuple[ContentHash, Sequence[Place]]]:
+            rows = [row for content in contents if (row := chunks.row_of(content)) is not None]
+            return ((content.content_hash, content.occurrences) for content in chunks.contents(rows))
+
+        return dict(items_of(mentioned(logged.queries, logged.grades), places, tiers))
+    return {}

@@ -1,0 +1,152 @@
+"""EVA-2, EVA-3, EVA-4, EVA-7, EVA-8, EVA-11: the query log of a store, measured by command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs import _log, consolidate, evaluate, search
+from pipelines.domain.ids import QueryId
+from pipelines.domain.ranking import Query
+from pipelines.evaluation.beir import read_dataset
+from pipelines.evaluation.queries.days import OUTCOME_LOG, day_folder
+from pipelines.evaluation.queries.schema import OUTCOMES
+from pipelines.evaluation.queries.writer import QueryLog, write_rows
+from pipelines.learning.evidence import Evidence
+from pipelines.runtime.clock import day_of, system_clock
+from pipelines.runtime.stages import HERE
+from pipelines.settings import Settings, load_settings
+from tests.support.nights import a_day, stream
+
+WORDS = ("lock", "batch", "query", "chunk", "shard", "token", "graph", "cache", "merge", "epoch")
+ASKED = [f"what holds a {one}" for one in WORDS] * 4
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Ten records, forty logged queries, every third of them explored, and a click on the first result of each."""
+    folder = tmp_path_factory.mktemp("words")
+    records = [{"_id": f"d{n}", "title": word, "text": f"Every {word} holds a {word}."} for n, word in enumerate(WORDS)]
+    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, records)))
+    (folder / "queries.jsonl").write_text(json.dumps({"_id": "q", "text": "lock"}))
+    (folder / "qrels").mkdir()
+    (folder / "qrels" / "test.tsv").write_text("q\td0\t1\n")
+    root = tmp_path_factory.mktemp("store")
+    settings = evaluate.measuring(load_settings([], [f"storage.root={root}"], environment={}))
+    stored = evaluate.indexed(read_dataset(folder, "test"), settings, executor=HERE)
+    root = Path(stored.storage.root)
+    now = system_clock()
+    with search.opened(stored) as searcher, QueryLog(root, stored.query_log) as log:
+        rows = []
+        for number, text in enumerate(ASKED):
+            answer = searcher.search(Query(text=text, query_id=QueryId(f"q{number}"), k=5, explore=number % 3 == 0))
+            log.emit(answer)
+            rows.append(
+                {
+                    "said_at": round(now * 1000),
+                    "event_id": f"e{number}",
+                    "query_id": f"q{number}",
+                    "session_id": "s",
+                    "principal": "ada",
+                    "kind": "selection",
+                    "rank": 1,
+                    "value": 1.0,
+                    "content_hash": answer.results[0].content_hash,
+                }
+            )
+    write_rows(day_folder(root / OUTCOME_LOG, day_of(now)), rows, OUTCOMES)
+    return stored
+
+
+def told(capsys: pytest.CaptureFixture[str], store: Settings, *arguments: object) -> tuple[dict[str, Any], str]:
+    assert evaluate.main(["--store", store.storage.root, *map(str, arguments), "--json"]) == 0
+    said = capsys.readouterr().out
+    return json.loads(said.splitlines()[-1]), said
+
+
+def test_the_log_of_a_store_is_measured(store: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    """EVA-2, EVA-4, EVA-11: contract keys, implicit ground truth, the measures of a memory, and every alarm."""
+    found, said = told(capsys, store)
+    assert found["queries"] == found["judged"] == len(ASKED)
+    assert found["ndcg_at_10"] > 0.9  # clicks on first results are all that is known to be right
+    assert 0.0 < found["p50_ms"] <= found["p95_ms"]
+    assert found["strength"] == "directional"
+    assert found["memory"]["channels"]["lexical"]["relevant"] > 0.0
+    assert found["memory"]["queries"]["intent_weighted_ndcg"] == len(ASKED)
+    assert len(found["alarms"]) == 7
+    hub = next(alarm for alarm in found["alarms"] if alarm["name"] == "hub domination")
+    assert "too few" in hub["says"]  # ten different queries
+    assert "hub domination" in said
+
+
+def test_judgements_of_people_overrule_feedback(
+    store: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """EVA-4: what was clicked is wrong after all."""
+    asked = _log.read(store, days=7, judgements=None, ask=0)
+    lines = [
+        {"text": query.text, "content_hash": query.results[0].content_hash, "grade": 0, "by": "ada"}
+        for query in asked.queries
+        if query.text == ASKED[0]
+    ]
+    (tmp_path / "judged.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    before, _ = told(capsys, store)
+    after, _ = told(capsys, store, "--judgements", tmp_path / "judged.jsonl")
+    assert after["hit_rate_at_1"] < before["hit_rate_at_1"]
+
+
+def test_logged_queries_are_asked_again_under_two_configurations(
+    store: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """EVA-7: the gate's decision on how far rankings move, and what both would have earned."""
+    same, _ = told(capsys, store, "--compare", "base", "base")
+    assert (same["queries"], same["shadow"]["decision"], same["shadow"]["kendall_tau"]) == (10, "safe", 1.0)
+    found, said = told(capsys, store, "--compare", "base", "retrieval.channels=[lexical]")
+    assert found["shadow"]["kendall_tau"] < 1.0
+    control, treatment = found["off_policy"]
+    assert set(control) == {"ips", "snips", "doubly_robust"}
+    assert all(value["n"] == 14 for value in [*control.values(), *treatment.values()])
+    assert "would have earned" in said
+    assert evaluate.main(["--store", store.storage.root, "--compare", "base", "absent.run"]) == 1
+    assert evaluate.main(["--store", store.storage.root, "--ablate"]) == 2
+
+
+def test_a_night_judges_its_candidate_by_the_logged_queries(
+    store: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """EVA-7, CON-9: beliefs that evidence moved rank the logged queries otherwise than the priors do."""
+    shadow = _log.shadow_of(store)
+    assert shadow is not None
+    taught = a_day(day_of(system_clock()), outcomes=500)
+    before, after = shadow(Evidence()), shadow(taught)
+    assert len(before) == len(after) == 10
+    assert [list(ranking) for ranking in before] == [list(ranking) for ranking in shadow(Evidence())]
+    stream(Path(store.storage.root), 0, taught)
+    assert consolidate.run_visibly(store, dry_run=True, shadow=shadow)["reason"].startswith("10 replayed queries")
+    empty = store.model_copy(update={"storage": store.storage.model_copy(update={"root": str(tmp_path)})})
+    assert _log.shadow_of(empty) is None
+
+
+def test_figures_are_recorded_with_the_hash_of_the_configuration(
+    store: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """EVA-8: one run per measurement in MLflow, numbers as metrics, found again by the configuration."""
+    found, _ = told(capsys, store, "--snapshot")
+    from pipelines.runtime.tracking import Tracking
+
+    tracking = Tracking.of(store.tracking, Path(store.storage.root))
+    run = tracking._client.get_run(found["run"])
+    assert run.data.metrics["ndcg_at_10"] == pytest.approx(found["ndcg_at_10"])
+    assert run.data.metrics["alarms.hub_domination.value"] == 0.0
+    assert run.data.params["generation"]
+    assert len(run.data.params["settings"]) == 16
+    assert run.data.tags["weft.settings"] == run.data.params["settings"]
+
+
+def test_an_empty_log_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """EVA-3."""
+    assert evaluate.main(["--store", str(tmp_path)]) == 1
+    assert "search first" in capsys.readouterr().err
