@@ -133,7 +133,7 @@ def run(lessons: Dataset, held_out: Dataset, settings: Settings, marks: Sequence
         bench = _Bench(streamed, held_out)
         values, weight = _baselines(bench, lessons)
         values[PRIOR] = bench.values(Evidence(), hidden=_HIDDEN)
-        evidence = taught(streamed, lessons, bench.encoder, marks)
+        evidence = taught(streamed, lessons, bench.encoders, marks)
         values |= {f"{count:,} sessions": bench.values(evidence[count], hidden=_HIDDEN) for count in marks}
         values[f"{marks[-1]:,} sessions, with usage"] = bench.values(evidence[marks[-1]])
         weights = {PRIOR: bench.weights(Evidence())}
@@ -158,11 +158,11 @@ class _Bench:
     def __init__(self, settings: Settings, dataset: Dataset) -> None:
         self.settings = settings
         self.dataset = dataset
-        self.encoder = RememberingEncoder(load_encoder(settings.embedding))
+        self.encoders = [RememberingEncoder(load_encoder(each)) for each in settings.embedding.encoders]
         self._now = system_clock()
         self._snapshot = _source(settings).take(None)
         self._replay = Replay(
-            self._snapshot, self.encoder, settings.retrieval, now=self._now, batch=settings.evaluation.batch
+            self._snapshot, self.encoders, settings.retrieval, now=self._now, batch=settings.evaluation.batch
         )
         self.document_id: Callable[[str], str] = lambda uri: uri.removeprefix(f"{corpus_name(dataset.corpus)}:")
 
@@ -228,17 +228,17 @@ def _combined(bench: _Bench, answers: Sequence[Answer], qrels: Qrels, weight: fl
 
 
 def taught(
-    settings: Settings, lessons: Dataset, encoder: RememberingEncoder, marks: Sequence[int]
+    settings: Settings, lessons: Dataset, encoders: Sequence[RememberingEncoder], marks: Sequence[int]
 ) -> dict[int, Evidence]:
     """Let users ask what they know the answer of, through Kafka and the updaters; the evidence at every mark."""
     catalog, rules = Catalog(Path(settings.storage.root)), settings.simulation
     corpus = f"{corpus_name(lessons.corpus)}:"
     rng = random.Random(settings.evaluation.seed)  # noqa: S311  a simulation, repeatable by its seed
     questions = dealt(lessons.queries, marks[-1], rng)
-    evidence, done = {}, 0
+    evidence, done, (first, *further) = {}, 0, encoders
     with (
         BackgroundUpdaters(settings, local=True) as updaters,
-        Searcher(_source(settings), encoder, settings.retrieval, clock=system_clock) as searcher,
+        Searcher(_source(settings), first, settings.retrieval, clock=system_clock, further=further) as searcher,
         _producer(settings) as producer,
     ):
         for upto in track(looks(marks, rules), "teaching", console=_job.stderr, transient=True):

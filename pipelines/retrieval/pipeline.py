@@ -20,6 +20,7 @@ from pipelines.retrieval.context.assemble import with_contexts
 from pipelines.retrieval.context.read import neighbours_in
 from pipelines.retrieval.facts import GenerationFacts
 from pipelines.retrieval.fusion import FUSIONS
+from pipelines.retrieval.matching import gap_in, judged, match_of, uncalibrated, with_matches
 from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.order import with_certainty, with_propensity
 from pipelines.retrieval.plan import Plan, make_plan
@@ -95,6 +96,8 @@ class Pipeline:
             depth = max(plan.k, self.settings.explored_depth) if query.explore else plan.k
             scored = score_and_cut(reranked, depth, beliefs, weights, moment=moment, settings=self.settings)
             shown = results(scored[: plan.k], weights, beliefs, reading.calibration)
+            matches = [match_of(candidate, answered, plan.text) for candidate in scored[: plan.k]]
+            shown = judged(with_matches(shown, matches), reading.calibration)
             shown = with_certainty(with_propensity(shown, scored, draws) if query.explore else shown, draws)
             if query.context:
                 shown = self._with_contexts(plan, shown, beliefs)
@@ -110,6 +113,8 @@ class Pipeline:
             timings_ms=watch.timings_ms,
             understanding=plan.understanding,
             memory=self._remembered(plan, by_channel, shown),
+            gap=gap_in(shown, reading.calibration),
+            uncalibrated=uncalibrated(shown, reading.calibration),
         )
 
     def _with_contexts(
