@@ -72,7 +72,7 @@ crash: setup ## kill ingestion and the updater at many random points and compare
 	$(BIN)/python -m pytest -m "slow and crash" -s tests/crash
 
 .PHONY: bench-feedback
-bench-feedback: setup ## measure an updater beside a bare poll loop over the same topic
+bench-feedback: $(BENCH)/.installed ## measure an updater beside a bare poll loop and Quix Streams over the same topic
 	$(BIN)/python -m pytest -m slow -s tests/bench/test_updater_throughput.py
 
 .PHONY: schema

@@ -118,6 +118,16 @@ def report(logged: Logged, settings: Settings) -> LogReport:
     )
 
 
+def ringing(settings: Settings) -> list[Alarm]:
+    """The alarms that ring now, for whoever looks after the store every night."""
+    root, rules = Path(settings.storage.root), settings.evaluation.alarms
+    queries = read_queries(root, settings.query_log, limit=rules.queries)
+    if not queries:
+        return []
+    items = _items(Logged(queries, {}, root))
+    return [alarm for alarm in alarms(Watched(queries, items), rules) if alarm.ringing]
+
+
 def as_json(found: LogReport, settings: Settings) -> dict[str, Any]:
     """For machines, under the names of the job's contract; measures that nothing could be measured on are null."""
     return {
@@ -148,12 +158,12 @@ def show(found: LogReport, settings: Settings) -> None:
     for name, value in named.items():
         table.add_row(name, f"{value.mean:.4f}", f"{value.low:.4f} – {value.high:.4f}")
     table.add_row("ms per query", f"{found.p50_ms:.1f}", f"95 % below {found.p95_ms:.1f}")
-    _job.stdout.print(table)
+    _job.tell(table)
     channels = Table("channel", "of results", "alone", "of relevant ones", "alone", box=None)
     for name, worth in found.memory.channels.items():
         shares = (worth.shown, worth.exclusive, worth.relevant, worth.exclusive_relevant)
         channels.add_row(name, *("" if share is None else f"{share:.1%}" for share in shares))
-    _job.stdout.print(channels)
+    _job.tell(channels)
     for alarm in found.alarms:
         mark = "[red]⚠[/]" if alarm.ringing else "[green]·[/]"
         _job.stdout.print(

@@ -53,7 +53,10 @@ def consolidate(
     """Fold the day's evidence into a learned version, calibrate, judge, publish and report it."""
     settings = _job.settings_of(conf, assignments, store)
     summary = run_visibly(settings, dry_run=dry_run, shadow=_log.shadow_of(settings))
-    _job.emit(summary, as_json=as_json)
+    ringing = _log.ringing(settings)
+    for alarm in ringing:
+        _job.stderr.print(f"[yellow]⚠ {alarm.name}: {alarm.says}[/]")
+    _job.emit({**summary, "alarms": [alarm.as_json() for alarm in ringing]}, as_json=as_json)
 
 
 def run_visibly(

@@ -32,6 +32,7 @@ from pipelines.consolidation.gate import Improve, Improvement, Shadow
 from pipelines.consolidation.night import Evaluate
 from pipelines.domain.ids import ContentHash, QueryId, SessionId, content_hash
 from pipelines.domain.ranking import Answer, Query
+from pipelines.evaluation import ground_truth
 from pipelines.evaluation.compare import compare
 from pipelines.evaluation.metrics import PerQuery, measure
 from pipelines.evaluation.queries.writer import QueryLog
@@ -41,6 +42,7 @@ from pipelines.feedback.producer import FeedbackProducer
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.broker import EmbeddedBroker
+from pipelines.runtime.clock import system_clock
 from pipelines.settings import Settings
 
 _BATCH = 25  # questions that simulated users ask between two looks at what was learned
@@ -86,6 +88,8 @@ def demo(
     with _broker(bootstrap) as address:
         streamed = settings.model_copy(update={"kafka": settings.kafka.model_copy(update={"bootstrap": address})})
         asked, learned = _learn(streamed, lessons, held_out)
+    known = ground_truth.from_questions([*lessons, *held_out], settings.evaluation.ground_truth, now=system_clock())
+    ground_truth.keep(root, known, now=system_clock())
     report.step("Consolidating: calibrate, gate, publish, report in MLflow")
     night = consolidate.run_visibly(
         settings, shadow=_replayed(asked), improve=_improved(asked, settings), evaluate=_evaluated(asked)

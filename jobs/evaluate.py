@@ -129,7 +129,7 @@ def _measured(dataset: Dataset, settings: Settings, run_file: Path | None) -> di
     if run_file is not None:
         write_run(run_file, measurement.run, tag="weft")
     summary = described(dataset, settings, measurement)
-    _job.stdout.print(table(summary, measurement))
+    _job.tell(table(summary, measurement))
     return summary
 
 
@@ -245,6 +245,8 @@ def table(summary: Mapping[str, Any], measurement: Measurement) -> Table:
     for name, value in measurement.estimates.items():
         shown.add_row(_compare.LABELS[name], f"{value.mean:.4f}", f"{value.low:.4f} – {value.high:.4f}")
     shown.add_row("ms per query", f"{measurement.p50_ms:.1f}", f"95 % below {measurement.p95_ms:.1f}")
+    for channel, worth in measurement.channels.items():
+        shown.add_row(f"found by {channel}", f"{worth.shown:.1%}", f"{worth.exclusive:.1%} by it alone")
     for channel, count in measurement.failed_channels.items():
         shown.add_row(f"without {channel}", str(count), "queries")
     return shown

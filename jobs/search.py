@@ -29,7 +29,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.errors import NothingPublishedError, SourceError
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import ANY, Answer, Channel, Query, RankedResult
-from pipelines.embedding.encoder import load_encoder
+from pipelines.embedding.encoder import load_encoder, load_pair_encoder
 from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.feedback.producer import FeedbackProducer
 from pipelines.retrieval.live import CatalogSource
@@ -110,7 +110,8 @@ def opened(settings: Settings) -> Iterator[Searcher]:
         )
     source = CatalogSource(catalog, settings.priors, clock=system_clock, sessions_held=settings.retrieval.sessions_held)
     encoder, *further = map(load_encoder, settings.embedding.encoders)
-    with Searcher(source, encoder, settings.retrieval, clock=system_clock, further=further) as searcher:
+    pairs = load_pair_encoder(settings.retrieval.rerank.cross_encoder)
+    with Searcher(source, encoder, settings.retrieval, clock=system_clock, further=further, pairs=pairs) as searcher:
         yield searcher
 
 
@@ -152,6 +153,8 @@ def _show_result(result: RankedResult, query: str, length: int, *, explain: bool
     out.print(shown, style="dim", highlight=False, soft_wrap=False)
     for uri in result.uris[1:]:
         out.print(f"     [dim]also {escape(uri)}[/]", highlight=False)
+    for uri in result.alike:
+        out.print(f"     [dim]much the same {escape(uri)}[/]", highlight=False)
     if result.context is not None:
         out.print(Padding(escape(context_lines(result.context)), (0, 0, 0, 5)), style="dim", highlight=False)
     if explain:

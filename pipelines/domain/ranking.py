@@ -56,6 +56,7 @@ class Signal(StrEnum):
     CONGRUENCE = "congruence"
     SESSION = "session"
     LATE_INTERACTION = "late_interaction"
+    CROSS_ENCODER = "cross_encoder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +171,7 @@ class RankedResult:
             last one, and where no learned weight ranks.
         propensity: Probability of showing it at this rank: 1 unless the query explores.
         examination: Probability that its rank is looked at, by the live beliefs (FBK-10).
+        alike: Documents of near-duplicates that are left out for it (RET-12).
         made: Its size and the learned sizes behind it; None where no learned size decided over it.
         match: How well it matches the query by itself; None where no channel of the kind answered.
         doubtful: Whether its probability lies at or below the threshold from which results count as answers.
@@ -198,6 +200,7 @@ class RankedResult:
     made: MadeBy | None = None
     match: Match | None = None
     doubtful: bool = False
+    alike: tuple[str, ...] = ()
     context: Context | None = None
 
     @property

@@ -13,9 +13,10 @@ from pipelines.domain.errors import ConfigurationError, ModelUnavailableError
 from pipelines.embedding.int8_encoder import Int8Encoder
 from pipelines.embedding.models import locate
 from pipelines.embedding.precision import resolve_precision
-from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.embedding.settings import CrossEncoderSettings, EmbeddingSettings
 
 Kept = TypeVar("Kept")
+_PAIRS = "pipelines.embedding.cross_encoder:CrossEncoderModel"
 _GENERAL = "pipelines.embedding.sentence_encoder:SentenceEncoder"
 
 
@@ -50,6 +51,14 @@ class Encoder(Protocol):
         ...
 
 
+class PairEncoder(Protocol):
+    """Says how well texts answer a query, reading both together."""
+
+    def score(self, query: str, texts: Sequence[str]) -> list[float]:
+        """One number in [0, 1] per text, in their order."""
+        ...
+
+
 def load_encoder(settings: EmbeddingSettings) -> Encoder:
     """The configured encoder, ready to encode.
 
@@ -67,6 +76,18 @@ def load_encoder(settings: EmbeddingSettings) -> Encoder:
     # Importing sentence-transformers takes longer than loading a small model, and 8 bits do without.
     encoder: Encoder = pkgutil.resolve_name(_GENERAL)(folder, settings, device=device, autocast=precision == "bf16")
     return encoder
+
+
+def load_pair_encoder(settings: CrossEncoderSettings) -> PairEncoder | None:
+    """The configured cross-encoder; None where none is named.
+
+    Raises:
+        ModelUnavailableError: It cannot be found or loaded.
+    """
+    if not settings.model:
+        return None
+    pair_encoder: PairEncoder = pkgutil.resolve_name(_PAIRS)(settings)
+    return pair_encoder
 
 
 def _device(wanted: str) -> str:

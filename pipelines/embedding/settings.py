@@ -20,6 +20,17 @@ class TokenSettings(BaseModel):
     seed: int
 
 
+class CrossEncoderSettings(BaseModel):
+    """A model that reads query and text together."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str
+    max_tokens: int = Field(ge=8)
+    batch: int = Field(ge=1)
+    device: Literal["auto", "cpu", "cuda"]
+
+
 class EmbeddingSettings(BaseModel):
     """Which model turns texts into vectors, and how its batches are made."""
 

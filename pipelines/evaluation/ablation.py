@@ -20,6 +20,8 @@ from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 OFF_AT_ZERO = ("factor", "bonus", "boost")
 """How the names of numbers end that add nothing at 0."""
 
+_ERRS = 0.05  # probability of calling any feature that does nothing one that does something
+
 Changes = Mapping[tuple[str, ...], Any]
 """New values by the path of names that leads to them."""
 
@@ -59,12 +61,19 @@ class Effect:
 
     @property
     def verdict(self) -> str:
-        """What the effect shows: "helps", "hurts", "no effect" where nothing changed, or "not shown"."""
+        """What the effect shows.
+
+        "helps" or "hurts" where it would be shown though so many features were tried; "may help" or "may hurt" where it
+        would be shown had it been the only one; else "not shown", or "no effect" where no query changed.
+        """
         if not self.difference.better + self.difference.worse:
             return "no effect"
         if not self.difference.significant:
             return "not shown"
-        return "helps" if self.difference.change.mean < 0.0 else "hurts"
+        helps = self.difference.change.mean < 0.0
+        if self.p_adjusted > _ERRS:
+            return "may help" if helps else "may hurt"
+        return "helps" if helps else "hurts"
 
     def as_json(self) -> dict[str, Any]:
         """For machines."""

@@ -97,6 +97,17 @@ def from_questions(
     ]
 
 
+def from_triggers(
+    phrases: Iterable[tuple[str, Sequence[ContentHash]]], rules: GroundTruthSettings, *, now: float
+) -> list[Judgement]:
+    """The first phase, too: what a document declares to be asked by finds it, whichever of its contents that is."""
+    return [
+        judged(phrase, content, BEST, source=Source.SYNTHETIC, by="trigger", rules=rules, now=now)
+        for phrase, contents in phrases
+        for content in contents
+    ]
+
+
 def from_feedback(queries: Iterable[LoggedQuery], rules: GroundTruthSettings) -> list[Judgement]:
     """The second phase: what became of results, as long as the answer that they stood in is known.
 

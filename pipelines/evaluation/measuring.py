@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.beir import Dataset, JudgedQuery, Qrels
+from pipelines.evaluation.memory import Asked, Contribution, channel_contributions
 from pipelines.evaluation.metrics import Estimate, PerQuery, estimates, measure
 from pipelines.evaluation.runs import Ranked, Run, as_ranked
 from pipelines.evaluation.settings import EvaluationSettings
@@ -37,6 +38,7 @@ class Measurement:
         estimates: Their means and intervals.
         p50_ms, p95_ms: Quantiles of the time of one query.
         failed_channels: How many queries a channel was left out of, by channel.
+        channels: What each channel contributed to the first results (EVA-2).
     """
 
     run: Run
@@ -45,6 +47,7 @@ class Measurement:
     p50_ms: float
     p95_ms: float
     failed_channels: Mapping[str, int]
+    channels: Mapping[str, Contribution]
 
     def summary(self) -> dict[str, Any]:
         """Means by the names of the job's contract, with intervals beside them."""
@@ -55,6 +58,7 @@ class Measurement:
             "p50_ms": self.p50_ms,
             "p95_ms": self.p95_ms,
             "failed_channels": dict(self.failed_channels),
+            "contributions": {name: asdict(worth) for name, worth in self.channels.items()},
         }
 
 
@@ -74,14 +78,30 @@ def measure_searcher(
     run: dict[str, Ranked] = {}
     elapsed_ms: list[float] = []
     failed: dict[str, int] = {}
+    found: list[Asked] = []
     for query in progress(dataset.queries):
         started = time.perf_counter()
         answer = searcher.search(asked(query, settings))
         elapsed_ms.append((time.perf_counter() - started) * 1000.0)
         run[query.query_id] = as_ranked(answer.results, settings.depth, document_id=document_id)
+        found.append(_found(answer, run[query.query_id], dataset.qrels[query.query_id], document_id))
         for channel in answer.failed_channels:
             failed[channel] = failed.get(channel, 0) + 1
-    return _measurement(run, _judged(dataset.qrels, run), elapsed_ms, failed, settings)
+    channels = channel_contributions(found, settings.memory.depth)
+    return _measurement(run, _judged(dataset.qrels, run), elapsed_ms, failed, channels, settings=settings)
+
+
+def _found(answer: Answer, ranked: Ranked, grades: Mapping[str, int], document_id: Callable[[str], str]) -> Asked:
+    """Which channels found what was returned."""
+    found_by = {
+        document_id(uri): [channel.value for channel in result.channels]
+        for result in reversed(answer.results)
+        for uri in result.uris
+    }
+    query = answer.query
+    return Asked(
+        query_id=query.query_id, at=0.0, intent=query.intent, ranked=list(ranked), found_by=found_by, grades=grades
+    )
 
 
 def asked(query: JudgedQuery, settings: EvaluationSettings) -> Query:
@@ -96,8 +116,14 @@ def _judged(qrels: Qrels, run: Run) -> Qrels:
 
 
 def _measurement(
-    run: Run, qrels: Qrels, elapsed_ms: Sequence[float], failed: Mapping[str, int], settings: EvaluationSettings
+    run: Run,
+    qrels: Qrels,
+    elapsed_ms: Sequence[float],
+    failed: Mapping[str, int],
+    channels: Mapping[str, Contribution],
+    *,
+    settings: EvaluationSettings,
 ) -> Measurement:
     measured = measure(run, qrels)
     p50, p95 = np.quantile(elapsed_ms, [0.5, 0.95])
-    return Measurement(run, measured, estimates(measured, settings), float(p50), float(p95), failed)
+    return Measurement(run, measured, estimates(measured, settings), float(p50), float(p95), failed, channels)

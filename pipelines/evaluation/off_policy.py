@@ -127,7 +127,9 @@ def of_rankings(
 ) -> dict[str, Value]:
     """What a target ranking earns per answer, place by place (item-position model, Li et al., KDD 2018).
 
-    A content's reward at a rank is taken not to depend on what stands at the others.
+    A content's reward at a rank is taken not to depend on what stands at the others. Beside the estimates stands their
+    coverage, the mean of w: 1 in expectation where everything that the target shows might have been shown, and less by
+    as much as could not, about which the log says nothing.
 
     Args:
         answers: For each explored answer what was shown, and what the target shows, both by rank.
@@ -161,6 +163,7 @@ def of_rankings(
     weighted, weights, ones = per_answer(ratios * rewards), per_answer(ratios), np.ones(count)
     depth = len(places) / count
     return {
+        "coverage": _value(weights, np.full(count, depth), ratios, settings),
         "ips": _value(weighted, ones, ratios, settings),
         "snips": _value(weighted * depth, weights, ratios, settings),
         "doubly_robust": _value(per_answer(expected + ratios * (rewards - q)), ones, ratios, settings),

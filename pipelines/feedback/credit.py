@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -25,7 +24,7 @@ from pipelines.feedback.attribution import Method
 from pipelines.feedback.settings import CreditSettings, FeedbackSettings
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.looks import Page
-from pipelines.learning.matching import match_evidence
+from pipelines.learning.matching import match_key
 from pipelines.learning.parameters import INCLUSION, REFERENCE, RETRIEVAL
 from pipelines.learning.tallies import Tally, Under
 
@@ -112,29 +111,25 @@ def tally_credits(
 
 def note_credits(tally: Tally, found: Iterable[Credit], where: Under, *, day: int, surplus: bool) -> None:
     """What `tally_credits` does, for who knows what they are kept under."""
+    rows, number = tally.rows, tally.number
     for credit in found:
         # Ranges were checked when the events were decoded.
-        tally.note(credit.result, where, day=day, good=credit.good, weight=credit.weight, surplus=surplus)
+        rows.append((number, day, where, surplus, credit.good, credit.weight, credit.result))
         if credit.judged and credit.result.match is not None:
-            told = match_evidence(
-                day,
-                credit.result.domain,
-                credit.result.match,
-                good=credit.good,
-                weight=credit.weight,
-                bins=where.bins,
+            tally.note_mass(
+                match_key(day, credit.result.domain, credit.result.match, good=credit.good, bins=where.bins),
+                round(credit.weight * MICRO),
+                surplus=surplus,
             )
-            tally.note_report(told, surplus=surplus)
         if credit.use:
             tally.note_use(day, credit.result.content_hash, credit.use, credit.used, where.principal)
 
 
-def drawn_by(found: Iterable[Credit]) -> int:
+def drawn_by(found: Sequence[Credit]) -> int:
     """How much of its principal's allowance a piece of feedback takes, in micro-units."""
-    micro = 0
-    for credit in found:
-        micro += round(credit.weight * MICRO)
-    return micro
+    if len(found) == 1:
+        return round(found[0].weight * MICRO)
+    return sum(round(credit.weight * MICRO) for credit in found)
 
 
 def tally_shown(tally: Tally, impression: Impression, rules: CreditSettings, *, day: int) -> None:
@@ -264,6 +259,10 @@ def _shown(content_hash: str, impression: Impression) -> ShownResult:
     raise InvalidEventError("unknown_result", f"{content_hash[:12]}… was not shown for {impression.query_id!r}")
 
 
-_RULES: Mapping[type[Feedback], Callable[[Any, Impression, FeedbackSettings], list[Credit]]] = MappingProxyType(
-    {Retrieval: _retrieval, Inclusion: _inclusion, Reference: _reference, Success: _success, Explicit: _verdict}
-)
+_RULES: Mapping[type[Feedback], Callable[[Any, Impression, FeedbackSettings], list[Credit]]] = {
+    Retrieval: _retrieval,
+    Inclusion: _inclusion,
+    Reference: _reference,
+    Success: _success,
+    Explicit: _verdict,
+}

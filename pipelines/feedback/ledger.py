@@ -45,7 +45,7 @@ def known_to(connection: sqlite3.Connection, seen: SeenIndex, arrivals: Arrivals
     queries = set(filter(None, arrivals.queries))
     # Of one id that was applied again after its time, the last counts.
     for fingerprint, offset, at_ms in read_seen(connection, seen.offsets(ids)):
-        known.seen[fingerprint] = Moment(offset, at_ms)
+        known.seen[fingerprint] = (offset, at_ms)
     shown = "select query, offset, at_ms, impression, chosen from shown where query in"
     for query, offset, at_ms, impression, chosen in matching(connection, shown, queries):
         known.stored.add(query)

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import get_args
 
 from msgspec import structs
 
@@ -33,6 +34,7 @@ _BYTES = 8  # of a principal's fingerprint
 
 Naming = Impression | Report
 """Events whose names evidence is kept under."""
+_NAMING = get_args(Naming)  # asking a tuple is faster than a union
 
 
 class Kind(StrEnum):
@@ -135,7 +137,7 @@ def read_names(
     fingerprints = {OVERFLOW, *map(principal_fingerprint, principals)}
     wanted: dict[Kind, set[str]] = {kind: set() for kind in Kind}
     for event in events:
-        if isinstance(event, Naming):
+        if isinstance(event, _NAMING):
             for kind, name in _names_of(event):
                 wanted[kind].add(name)
     wanted[Kind.PRINCIPAL] |= fingerprints

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -71,7 +72,7 @@ def write_seen(connection: sqlite3.Connection, seen: Mapping[bytes, tuple[int, i
         return
     entries = np.empty(len(seen), dtype=_ENTRY)
     entries["fingerprint"] = _keys(list(seen))
-    moments = np.array(list(seen.values()), dtype=np.int64)
+    moments = np.fromiter(chain.from_iterable(seen.values()), np.int64, 2 * len(seen)).reshape(-1, 2)
     entries["offset"], entries["at_ms"] = moments[:, 0], moments[:, 1]
     entries = entries[np.argsort(entries["offset"], kind="stable")]
     rows = [entries[begin : begin + _ROW] for begin in range(0, len(entries), _ROW)]

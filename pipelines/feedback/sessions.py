@@ -129,6 +129,10 @@ class Sessions:
         time = self.rules.time
         self._patience_ms = min(time.session_idle_ms, time.session_suspended_ms, time.session_kept_ms)
 
+    def __bool__(self) -> bool:
+        """Whether any session is isolated, or was."""
+        return bool(self.works or self.lives)
+
     def ended(self) -> list[Life]:
         """Every session that the batch touched, as it leaves it."""
         return [work.caught_up() for work in self.works.values()]

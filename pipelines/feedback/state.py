@@ -288,7 +288,7 @@ class PartitionState:
 
     def _remember(self, change: Change) -> None:
         """Follow the table in the index, now that the change is durable."""
-        self._seen.add(list(change.seen), [moment.offset for moment in change.seen.values()])
+        self._seen.add(list(change.seen), [offset for offset, _ in change.seen.values()])
         self._seen.forget_before(change.next_offset - self.rules.limits.event_id_records)
 
     def _require_ownership(self, report: PartitionReport) -> None:

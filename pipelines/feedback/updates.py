@@ -19,6 +19,7 @@ from pipelines.domain.events import (
     Impression,
     Inclusion,
     Reference,
+    Report,
     Retrieval,
     Selection,
     SessionPhase,
@@ -101,7 +102,7 @@ class Known:
     Attributes:
         clock_ms: The partition's clock.
         next_offset: Of the record that is expected next.
-        seen: Event ids by fingerprint.
+        seen: Offset and effective time of applied events, by the fingerprints of their ids.
         shown: Impressions by query fingerprint.
         stored: Queries whose impression the state holds.
         waiting: Feedback without impression by query fingerprint, in the order of its offsets.
@@ -112,7 +113,7 @@ class Known:
     clock_ms: int
     next_offset: int
     names: Names
-    seen: dict[bytes, Moment] = field(default_factory=dict)
+    seen: dict[bytes, tuple[int, int]] = field(default_factory=dict)
     shown: dict[bytes, Shown] = field(default_factory=dict)
     stored: set[bytes] = field(default_factory=set)
     waiting: dict[bytes, list[Waiting]] = field(default_factory=dict)
@@ -141,7 +142,7 @@ class Change:
     holes: int = 0
     unjoined: int = 0
     fates: Counter[Fate] = field(default_factory=Counter)
-    seen: dict[bytes, Moment] = field(default_factory=dict)
+    seen: dict[bytes, tuple[int, int]] = field(default_factory=dict)
     shown: dict[bytes, Shown] = field(default_factory=dict)
     waiting: dict[int, tuple[bytes, Waiting]] = field(default_factory=dict)
     joined: list[int] = field(default_factory=list)
@@ -189,14 +190,15 @@ class _Batch:
         times = times_of(self._clock_ms, [record.timestamp for record in records], events_ms, self._rules.time)
         fates = []
         for record, event, fingerprint, query, clock_ms, at_ms, believed in zip(*arrivals, *times, strict=True):
-            self._clock_ms, self._next_offset = clock_ms, record.offset + 1
+            offset = record.offset
+            self._clock_ms, self._next_offset = clock_ms, offset + 1
             if isinstance(event, InvalidEventError):
                 fates.append(self._refuse(record, event))
                 continue
             try:
                 if not believed:
                     effective_ms(event.ts, record.timestamp, clock_ms, self._rules.time)
-                fates.append(self._fate(event, fingerprint, query, Moment(record.offset, at_ms)))
+                fates.append(self._fate(event, fingerprint, query, offset, at_ms))
             except InvalidEventError as error:
                 fates.append(self._refuse(record, error))
         change.holes = self._next_offset - change.next_offset - len(records)
@@ -207,23 +209,26 @@ class _Batch:
         self.change.dead_letters.append(DeadLetter(record, error.reason, str(error)))
         return Fate.DEAD_LETTERED
 
-    def _fate(self, event: AnyEvent, fingerprint: bytes, query: bytes, moment: Moment) -> Fate:
-        if moment.at_ms < self._clock_ms - self._window_ms:
+    def _fate(self, event: AnyEvent, fingerprint: bytes, query: bytes, offset: int, at_ms: int) -> Fate:
+        if at_ms < self._clock_ms - self._window_ms:
             return Fate.LATE
         before = self.known.seen.get(fingerprint)
         if before and self._remembered(before, self._limits.event_id_records, self._window_ms):
             return Fate.DUPLICATE
-        fate = self._apply(event, query, moment)
-        if fate is Fate.APPLIED:
-            agent = event.agent if event.agent == ANY else self._names.agent(event.agent)
-            self._said.append((self._names.principal(event.principal), agent, what_it_is(event)))
-            self.known.seen[fingerprint] = self.change.seen[fingerprint] = moment
-        return fate
-
-    def _apply(self, event: AnyEvent, query: bytes, moment: Moment) -> Fate:
-        self._sessions.hear(event.session_id, moment.offset, self._clock_ms)
+        if self._sessions:
+            self._sessions.hear(event.session_id, offset, self._clock_ms)
         if isinstance(event, _FEEDBACK):
-            return self._answer(query, event, moment)
+            fate = self._answer(query, event, offset, at_ms)
+            if fate is not Fate.APPLIED:
+                return fate
+        else:
+            self._apply(event, query, Moment(offset, at_ms))
+        agent = event.agent if event.agent == ANY else self._names.agent(event.agent)
+        self._said.append((self._names.principal(event.principal), agent, what_it_is(event)))
+        self.known.seen[fingerprint] = self.change.seen[fingerprint] = (offset, at_ms)
+        return Fate.APPLIED
+
+    def _apply(self, event: Impression | Report | SessionPhase, query: bytes, moment: Moment) -> None:
         if isinstance(event, SessionPhase):
             self._turn(event, moment)
         elif isinstance(event := self._names.bounded(event), Impression):
@@ -233,7 +238,6 @@ class _Batch:
             within = self._names.draw(self._names.principal(event.principal), day, MICRO)
             found = report_evidence(event, day=day, bins=self._bins)
             self._sessions.tally_of(event.session_id).note_report(found, surplus=not within)
-        return Fate.APPLIED
 
     def _turn(self, event: SessionPhase, moment: Moment) -> None:
         self._sessions.turn(
@@ -258,33 +262,28 @@ class _Batch:
             if not self._remembered(waiting.moment, self._limits.waiting_records, self._window_ms):
                 self.change.unjoined += 1
             else:
-                self._credit(query, shown, waiting.feedback, waiting.moment)
+                self._credit(query, shown, waiting.feedback, waiting.moment.at_ms)
         except InvalidEventError:
             # It was consumed, and counted, when it came; all that is left to say is that it answers nothing.
             self.change.unjoined += 1
 
-    def _answer(self, query: bytes, feedback: Feedback, moment: Moment) -> Fate:
+    def _answer(self, query: bytes, feedback: Feedback, offset: int, at_ms: int) -> Fate:
         shown = self.known.shown.get(query)
-        limit = self._limits.impression_records
-        if shown is None or not self._remembered(shown.moment, limit, 2 * self._window_ms):
-            waiting = Waiting(moment, feedback)
+        if shown is None or not self._remembered(shown.moment, self._limits.impression_records, 2 * self._window_ms):
+            waiting = Waiting(Moment(offset, at_ms), feedback)
             self.known.waiting.setdefault(query, []).append(waiting)
-            self.change.waiting[moment.offset] = (query, waiting)
+            self.change.waiting[offset] = (query, waiting)
         elif shown.moment.at_ms < self._clock_ms - self._window_ms:
             return Fate.LATE
         else:
-            self._credit(query, shown, feedback, moment)
+            self._credit(query, shown, feedback, at_ms)
         return Fate.APPLIED
 
-    def _credit(self, query: bytes, shown: Shown, feedback: Feedback, moment: Moment) -> None:
-        impression = shown.impression
+    def _credit(self, query: bytes, shown: Shown, feedback: Feedback, at_ms: int) -> None:
+        impression, day = shown.impression, at_ms // DAY_MS
         found = credits_of(feedback, impression, chosen=shown.chosen, rules=self._rules)
-        # Whose session it is says the search service, in the impression; a producer could say anything.
-        principal, day = self._names.principal(impression.principal), moment.at_ms // DAY_MS
-        where = shown.under
-        if where is None:
-            where = shown.under = under(impression, bins=self._bins.relevance, principal=principal)
-        within = self._names.draw(principal, day, drawn_by(found))
+        where = shown.under or self._under(shown)
+        within = self._names.draw(where.principal, day, drawn_by(found))
         tally = self._sessions.tally_of(impression.session_id)
         note_credits(tally, found, where, day=day, surplus=not within)
         if found and isinstance(feedback, Selection):
@@ -294,5 +293,12 @@ class _Batch:
             shown.chosen = (*shown.chosen, chosen_rank(feedback, impression))
             self.change.shown[query] = shown
 
-    def _remembered(self, moment: Moment, records: int, window_ms: int) -> bool:
-        return moment.at_ms >= self._clock_ms - window_ms and moment.offset >= self._next_offset - records
+    def _under(self, shown: Shown) -> Under:
+        # Whose session it is says the search service, in the impression; a producer could say anything.
+        principal = self._names.principal(shown.impression.principal)
+        shown.under = under(shown.impression, bins=self._bins.relevance, principal=principal)
+        return shown.under
+
+    def _remembered(self, moment: tuple[int, int], records: int, window_ms: int) -> bool:
+        offset, at_ms = moment
+        return at_ms >= self._clock_ms - window_ms and offset >= self._next_offset - records

@@ -34,17 +34,17 @@ _UNKNOWN = "-"
 _EDGE = 1e-9
 
 
-def match_evidence(day: int, domain: Domain, match: Match, *, good: bool, weight: float, bins: int) -> Evidence:
-    """The evidence of one verdict about one result, whoever gave it.
+def match_key(day: int, domain: Domain, match: Match, *, good: bool, bins: int) -> EvidenceKey:
+    """Where a verdict about one result is kept, whoever gave it.
 
     Examples:
-        >>> seen = match_evidence(3, Domain.CODE, Match(meaning=0.62), good=True, weight=1.0, bins=20)
-        >>> [(key.parameter, key.bin, mass) for key, mass in seen.counts.items()]
-        [('match', '12.-/20.good', 1000000)]
+        >>> key = match_key(3, Domain.CODE, Match(meaning=0.62), good=True, bins=20)
+        >>> key.parameter, key.bin
+        ('match', '12.-/20.good')
     """
     places = (_UNKNOWN if value is None else f"{min(int(value * bins), bins - 1):02d}" for value in _values(match))
     bin_ = f"{'.'.join(places)}/{bins}.{'good' if good else 'bad'}"
-    return Evidence({EvidenceKey(day, domain.value, ANY, ANY, ANY, MATCH, bin_): round(weight * MICRO)})
+    return EvidenceKey(day, domain.value, ANY, ANY, ANY, MATCH, bin_)
 
 
 @dataclass(frozen=True, slots=True)

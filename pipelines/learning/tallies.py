@@ -149,9 +149,14 @@ class Tallies:
 
 
 class Tally:
-    """One tally of several, or one by itself."""
+    """One tally of several, or one by itself.
 
-    __slots__ = ("_all", "number")
+    Attributes:
+        number: Among those that are frozen together.
+        rows: Where outcomes of all of them are noted; see `note`.
+    """
+
+    __slots__ = ("_all", "number", "rows")
 
     def __init__(self, tallies: Tallies | None = None, number: int = 0) -> None:
         self.number = number
@@ -159,6 +164,7 @@ class Tally:
             tallies = Tallies()
             tallies.opened = 1
         self._all = tallies
+        self.rows = tallies.rows
 
     def note(
         self, result: Observed, under: Under, *, day: int, good: bool, weight: float, surplus: bool = False
@@ -173,7 +179,7 @@ class Tally:
             weight: In observations, >= 0.
             surplus: Whether its principal's allowance was used up, so that no parameter moves.
         """
-        self._all.rows.append((self.number, day, under, surplus, good, weight, result))
+        self.rows.append((self.number, day, under, surplus, good, weight, result))
 
     def note_use(self, day: int, content_hash: str, bin_: str, weight: float, principal: str = "") -> None:
         """Note that a content was used in some way, `weight` >= 0 times."""
@@ -182,8 +188,12 @@ class Tally:
     def note_report(self, evidence: Evidence, *, surplus: bool = False) -> None:
         """Note what was reported outright."""
         for reported, micro in evidence.counts.items():
-            key = reported._replace(parameter=SURPLUS + reported.parameter) if surplus else reported
-            self._all.report(self.number, key, micro)
+            self.note_mass(reported, micro, surplus=surplus)
+
+    def note_mass(self, key: EvidenceKey, micro: int, *, surplus: bool = False) -> None:
+        """Note one mass in micro-units."""
+        kept = key._replace(parameter=SURPLUS + key.parameter) if surplus else key
+        self._all.report(self.number, kept, micro)
 
     def show(self, page: Page, results: Sequence[ShownResult]) -> None:
         """Note that results were shown."""
@@ -210,7 +220,8 @@ class _Columns:
         self.weight = np.array(weight, dtype=np.float64)
         self.mass = np.rint(self.weight * MICRO).astype(np.int64)
         unders: dict[Under, int] = {}
-        self.under = np.array([unders.setdefault(each, len(unders)) for each in under], dtype=np.int64)
+        same = {id(each): unders.setdefault(each, len(unders)) for each in {id(one): one for one in under}.values()}
+        self.under = np.array([same[id(each)] for each in under], dtype=np.int64)
         self.unders = list(unders)
         self.bins = np.array([each.bins for each in self.unders], dtype=np.int64)[self.under]
         results = {id(each): each for each in result}

@@ -82,6 +82,11 @@ def late_interaction(matches: Sequence[float], span: float) -> list[float]:
     return [_share(1.0 - (best - match) / span) for match in matches]
 
 
+def cross_encoder(score: float) -> float:
+    """How well a text answers the query, as a model says that reads both together."""
+    return _share(score)
+
+
 def freshness(believed: float) -> float:
     """How far the content still holds: the belief at its age, as `Beliefs.freshness` reads it."""
     return _share(believed)

@@ -24,9 +24,10 @@ from pipelines.retrieval.matching import gap_in, judged, match_of, uncalibrated,
 from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.order import with_certainty, with_propensity
 from pipelines.retrieval.plan import Plan, make_plan
-from pipelines.retrieval.ports import ReadableBeliefs
+from pipelines.retrieval.ports import PairScorer, ReadableBeliefs
 from pipelines.retrieval.quality import Moment, telling, with_propagated
-from pipelines.retrieval.rerank import late_interaction
+from pipelines.retrieval.rerank.best import reranked, rerankers
+from pipelines.retrieval.rerank.diversity import after, diverse, vectors_of
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.signals import active_signals, answering, with_similarity
 from pipelines.retrieval.snapshot import Snapshot
@@ -44,6 +45,7 @@ class Pipeline:
     facts: GenerationFacts
     settings: RetrievalSettings
     pool: Executor
+    pairs: PairScorer | None = None
 
     def answer(self, queries: Sequence[Query], *, now: float) -> list[Answer]:
         """Answer queries together: the channels see them as one batch, the other stages one by one."""
@@ -74,10 +76,10 @@ class Pipeline:
         beliefs = reading.beliefs
         by_channel = found.of(index)
         answered = answering(by_channel)
-        match = late_interaction.matcher(by_channel, self.settings)
+        looks = rerankers(plan.text, by_channel, self.pairs, self.settings)
         nearness = nearness_to_session(by_channel, plan.query.memory)
-        told = telling(plan.query, self.facts, nearness=nearness)
-        active = active_signals(answered, self.settings.without_signals, matched=match is not None, telling=told)
+        told = telling(plan.query, self.facts, nearness=nearness) | looks.signals
+        active = active_signals(answered, self.settings.without_signals, telling=told)
         weights = believed_weights(plan.query, beliefs, active)
         draws = believed_draws(plan.query, beliefs, active, self.settings.order_draws)
         with watch.stage("candidates"):
@@ -86,19 +88,21 @@ class Pipeline:
             weighing = Weighing(self.settings.channel_weights, weights)
             fused = FUSIONS[self.settings.fusion](with_similarity(candidates, answered), weighing, self.settings)
         with watch.stage("rerank"):
-            matched = late_interaction.with_late_interaction(fused, match, weights, self.settings)
-            reranked = UNITS[self.settings.unit](
-                with_propagated(matched, self.facts, self.settings.quality), self.settings
-            )
+            looked_at, left_out = reranked(fused, looks, weights, self.settings)
+            told_up = with_propagated(looked_at, self.facts, self.settings.quality)
+            united = UNITS[self.settings.unit](told_up, self.settings)
         with watch.stage("assembly"):
             query, kept = plan.query, usage_kept(shift, self.settings.understanding.shift)
             moment = Moment(query, now, self.facts, kept, nearness)
-            depth = max(plan.k, self.settings.explored_depth) if query.explore else plan.k
-            scored = score_and_cut(reranked, depth, beliefs, weights, moment=moment, settings=self.settings)
+            depth = max(plan.k + self.settings.diversity.depth, self.settings.explored_depth)
+            contenders = score_and_cut(united, depth, beliefs, weights, moment=moment, settings=self.settings)
+            scored = diverse(contenders, plan.k, vectors_of(by_channel), self.settings)
             shown = results(scored[: plan.k], weights, beliefs, reading.calibration)
             matches = [match_of(candidate, answered, plan.text) for candidate in scored[: plan.k]]
             shown = judged(with_matches(shown, matches), reading.calibration)
-            shown = with_certainty(with_propensity(shown, scored, draws) if query.explore else shown, draws)
+            if query.explore:
+                shown = with_propensity(shown, after(scored, contenders, self.settings.explored_depth), draws)
+            shown = with_certainty(shown, draws)
             if query.context:
                 shown = self._with_contexts(plan, shown, beliefs)
         return Answer(
@@ -109,7 +113,7 @@ class Pipeline:
             fusion=self.settings.fusion.value,
             truncated=plan.truncated,
             heads=heads(candidates, self.settings.heads_kept),
-            failed_channels={**found.failed, **late_interaction.left_out(by_channel, self.settings)},
+            failed_channels={**found.failed, **left_out},
             timings_ms=watch.timings_ms,
             understanding=plan.understanding,
             memory=self._remembered(plan, by_channel, shown),

@@ -33,6 +33,13 @@ class QueryEncoder(Protocol):
         """The same vectors, and what is kept of each text's token states, float32 (tokens, width)."""
 
 
+class PairScorer(Protocol):
+    """Reads a query and a text together."""
+
+    def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """How well each text answers the query, in [0, 1]; ModelUnavailableError where it fails."""
+
+
 class VectorIndex(Protocol):
     """Nearest contents by cosine, of one encoder."""
 

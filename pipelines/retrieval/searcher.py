@@ -14,7 +14,7 @@ from pipelines.domain.ranking import Answer, Query
 from pipelines.retrieval.channels.open import open_channels
 from pipelines.retrieval.facts import read_facts
 from pipelines.retrieval.pipeline import Pipeline
-from pipelines.retrieval.ports import QueryEncoder
+from pipelines.retrieval.ports import PairScorer, QueryEncoder
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot import Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock
@@ -48,11 +48,13 @@ class Searcher:
         *,
         clock: Clock,
         further: Sequence[QueryEncoder] = (),
+        pairs: PairScorer | None = None,
     ) -> None:
         """Open what is live.
 
         Args:
             further: More encoders, in the order of `embedding.further`; each a dense channel.
+            pairs: A cross-encoder for the best candidates.
 
         Raises:
             NothingPublishedError: No generation is live yet.
@@ -60,6 +62,7 @@ class Searcher:
         """
         self._source = source
         self._encoders = (encoder, *further)
+        self._pairs = pairs
         self._settings = settings
         self._clock = clock
         self._lock = threading.Lock()
@@ -130,7 +133,7 @@ class Searcher:
     def _opened(self, snapshot: Snapshot) -> Pipeline:
         channels = open_channels(snapshot.generation, self._encoders, self._settings)
         facts = read_facts(snapshot.generation, most=self._settings.understanding.prefilter.most_values)
-        return Pipeline(snapshot, channels, facts, self._settings, self._pool)
+        return Pipeline(snapshot, channels, facts, self._settings, self._pool, self._pairs)
 
 
 def _seen(held: _Held, now: float) -> _Held:

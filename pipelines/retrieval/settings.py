@@ -9,6 +9,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pipelines.domain.ranking import Channel, Signal
+from pipelines.embedding.settings import CrossEncoderSettings
 from pipelines.indexes.graph_schemas import EdgeKind
 from pipelines.retrieval.context.settings import ContextSettings
 from pipelines.retrieval.understanding.settings import UnderstandingSettings
@@ -67,6 +68,18 @@ class DegreeSettings(_EdgeWeights):
     excluded_tiers: tuple[str, ...]
 
 
+class DiversitySettings(BaseModel):
+    """What is shown together (RET-12)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    depth: Count
+    alike: Positive
+    mmr: Weight
+    represent: bool
+    least_similarity: Annotated[float, Field(ge=-1.0, le=1.0)]
+
+
 class RerankSettings(BaseModel):
     """What looks at the best candidates again (RET-10)."""
 
@@ -75,6 +88,7 @@ class RerankSettings(BaseModel):
     depth: Count
     late_interaction: bool
     span: Positive
+    cross_encoder: CrossEncoderSettings
 
 
 class QualitySettings(BaseModel):
@@ -116,6 +130,7 @@ class RetrievalSettings(BaseModel):
     rrf_k: Positive
     dbsf_sigmas: Positive
     rerank: RerankSettings
+    diversity: DiversitySettings
     mpab_factor: Weight
     query_max_bytes: Count
     query_max_terms: Count

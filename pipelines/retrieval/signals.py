@@ -34,6 +34,8 @@ _SCALES: Mapping[Channel, Callable[[Sequence[float | None]], list[float]]] = Map
 
 SOMETIMES = frozenset(
     {
+        Signal.LATE_INTERACTION,
+        Signal.CROSS_ENCODER,
         Signal.AUTHORITY,
         Signal.STRUCTURE,
         Signal.PROPAGATED,
@@ -44,7 +46,7 @@ SOMETIMES = frozenset(
         Signal.SESSION,
     }
 )
-"""Signals that only some generations and queries can tell."""
+"""Signals that only some generations, queries and rerankers can tell."""
 
 
 def answering(found: Mapping[Channel, Ranked]) -> frozenset[Channel]:
@@ -58,24 +60,17 @@ def answering(found: Mapping[Channel, Ranked]) -> frozenset[Channel]:
 
 
 def active_signals(
-    channels: Collection[Channel],
-    without: Collection[Signal] = (),
-    *,
-    matched: bool = False,
-    telling: Collection[Signal] = (),
+    channels: Collection[Channel], without: Collection[Signal] = (), *, telling: Collection[Signal] = ()
 ) -> frozenset[Signal]:
     """Signals that are weighed when these channels answered: without a channel its similarity has no weight.
 
     Args:
         without: Signals that are switched off: told, and not weighed.
-        matched: The best candidates are compared with the query token by token.
-        telling: Signals that only some generations and queries can tell, and these can.
+        telling: Signals that only some generations, queries and rerankers can tell, and these do.
     """
     silent = {signal for channel, signal in SIMILARITY.items() if channel not in channels}
     if Channel.LEXICAL not in channels or DENSE.isdisjoint(channels):
         silent.add(Signal.CROSS_VALIDATION)
-    if not matched:
-        silent.add(Signal.LATE_INTERACTION)
     silent |= SOMETIMES.difference(telling)
     return frozenset(Signal) - silent - frozenset(without)
 

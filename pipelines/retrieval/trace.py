@@ -35,6 +35,10 @@ def answer_as_json(answer: Answer) -> dict[str, Any]:
         "gap": None if answer.gap is None else asdict(answer.gap),
         "uncalibrated": answer.uncalibrated,
         "timings_ms": dict(answer.timings_ms),
+        "heads": {
+            channel.value: [{"content_hash": content, "score": score} for content, score in head]
+            for channel, head in answer.heads.items()
+        },
         "understanding": None if answer.understanding is None else understanding_as_json(answer.understanding),
         "results": [result_as_json(result) for result in answer.results],
     }
@@ -104,6 +108,7 @@ def result_as_json(result: RankedResult) -> dict[str, Any]:
         "content_hash": result.content_hash,
         "chunk_id": result.chunk_id,
         "uris": list(result.uris),
+        "alike": list(result.alike),
         "start_line": result.start_line,
         "end_line": result.end_line,
         "kind": result.kind,

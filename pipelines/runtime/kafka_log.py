@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from pipelines.domain.errors import BrokerUnavailableError, ConfigurationError, WeftError, WrongLogError
 from pipelines.runtime.kafka import KafkaTopics
@@ -81,10 +82,14 @@ class KafkaSource:
             # `consume` waits until it has all it was asked for: so one is waited for, and then taken what is there.
             first = self._consumer.poll(timeout_s)
             messages = [] if first is None else [first, *self._consumer.consume(max_records - 1, 0.0)]
-        batches: dict[int, list[Record]] = {}
+        batches: dict[int, list[Record]] = defaultdict(list)
         for message in messages:
-            record = self._record(message)
-            batches.setdefault(record.partition, []).append(record)
+            if (error := message.error()) is not None:
+                raise read_error(error.code(), error.str(), self._doing)
+            partition = message.partition()
+            batches[partition].append(
+                Record(partition, message.offset(), message.timestamp()[1], message.key(), message.value())
+            )
         return batches
 
     def facts(self) -> LogFacts:
@@ -108,11 +113,6 @@ class KafkaSource:
         with contextlib.suppress(WeftError), self._errors():
             self._consumer.close()
         self._topics.close()
-
-    def _record(self, message: Message) -> Record:
-        if (error := message.error()) is not None:
-            raise read_error(error.code(), error.str(), self._doing)
-        return Record(message.partition(), message.offset(), message.timestamp()[1], message.key(), message.value())
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:

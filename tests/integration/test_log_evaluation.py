@@ -107,7 +107,7 @@ def test_logged_queries_are_asked_again_under_two_configurations(
     found, said = told(capsys, store, "--compare", "base", "retrieval.channels=[lexical]")
     assert found["shadow"]["kendall_tau"] < 1.0
     control, treatment = found["off_policy"]
-    assert set(control) == {"ips", "snips", "doubly_robust"}
+    assert set(control) == {"coverage", "ips", "snips", "doubly_robust"}
     assert all(value["n"] == 14 for value in [*control.values(), *treatment.values()])
     assert "would have earned" in said
     assert evaluate.main(["--store", store.storage.root, "--compare", "base", "absent.run"]) == 1
@@ -150,3 +150,10 @@ def test_an_empty_log_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixt
     """EVA-3."""
     assert evaluate.main(["--store", str(tmp_path)]) == 1
     assert "search first" in capsys.readouterr().err
+
+
+def test_what_rings_is_told_every_night(store: Settings, tmp_path: Path) -> None:
+    """EVA-11: of an empty log, nothing; of this one, only what rings."""
+    assert all(alarm.ringing for alarm in _log.ringing(store))
+    empty = store.model_copy(update={"storage": store.storage.model_copy(update={"root": str(tmp_path)})})
+    assert _log.ringing(empty) == []

@@ -20,6 +20,7 @@ from pipelines.evaluation.ground_truth import (
     Source,
     from_feedback,
     from_questions,
+    from_triggers,
     grades_of,
     judged,
     keep,
@@ -44,6 +45,13 @@ def test_a_question_is_answered_by_the_chunk_that_it_was_taken_from() -> None:
     (found,) = from_questions([question], RULES, now=NOW)
     assert (found.source, found.by, found.grade) == (Source.SYNTHETIC, "docstring", 3)
     assert found.expires_at == NOW + RULES.days["synthetic"] * DAY
+
+
+def test_a_trigger_phrase_finds_the_document_that_declares_it() -> None:
+    """EVA-4: any of its contents."""
+    found = from_triggers([("red fruit", [A, B])], RULES, now=NOW)
+    assert grades_of(found, now=NOW) == {"red fruit": {A: 3, B: 3}}
+    assert {one.by for one in found} == {"trigger"}
 
 
 def feedback(*outcomes, shown=(A, B, C)):

@@ -145,3 +145,6 @@ def test_measuring_asks_each_query_within_its_group(tmp_path: Path) -> None:
     assert summary["recall_at_20"] == 1.0
     assert 0.0 < summary["p50_ms"] <= summary["p95_ms"]
     assert set(MEASURES) <= summary.keys()
+    # "red" is in both, so words find both; meaning finds whatever is nearest.
+    assert summary["contributions"]["lexical"]["shown"] == 1.0
+    assert summary["contributions"]["lexical"]["relevant"] == 1.0

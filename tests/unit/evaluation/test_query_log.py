@@ -88,7 +88,7 @@ def test_a_full_queue_drops_and_counts_and_never_waits(tmp_path: Path, monkeypat
     def write(*arguments: object) -> None:
         hangs.wait(20)
 
-    monkeypatch.setattr(writer, "write_rows", write)
+    monkeypatch.setattr(writer, "write_table", write)
     log = a_log(tmp_path, queue=5, flush_rows=1)
     started = time.perf_counter()
     for number in range(50):

@@ -10,7 +10,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.errors import StoreError
 from pipelines.domain.matching import Match
 from pipelines.learning.calibration import Calibration, Isotonic
-from pipelines.learning.evidence import Evidence
+from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.matching import (
     Answering,
     MatchBins,
@@ -19,7 +19,7 @@ from pipelines.learning.matching import (
     answering_from,
     calibrate_matches,
     match_bins,
-    match_evidence,
+    match_key,
 )
 from pipelines.learning.reliability import Predictions, reliability
 from pipelines.settings import load_settings
@@ -37,7 +37,7 @@ def seen(rng: np.random.Generator, verdicts: int, truth: MatchCurve = TRUTH) -> 
     good = rng.random(verdicts) < truth.probabilities(np.stack([meaning, words], axis=1))
     matches = (Match(meaning=float(m), words=float(w)) for m, w in zip(meaning, words, strict=True))
     told = (
-        match_evidence(DAY, Domain.GENERAL, match, good=bool(is_good), weight=1.0, bins=20)
+        Evidence({match_key(DAY, Domain.GENERAL, match, good=bool(is_good), bins=20): MICRO})
         for match, is_good in zip(matches, good, strict=True)
     )
     return match_bins(Evidence.sum(told), SETTINGS.priors.recency, now=NOW)
@@ -52,7 +52,7 @@ def test_verdicts_come_back_as_they_were_counted() -> None:
     """RET-15, LRN-1: every verdict once, in the middle of its bins; what is not known stays so."""
     bins = seen(np.random.default_rng(1), 50)
     assert bins.observations == pytest.approx(50.0)
-    alone = match_evidence(DAY, Domain.CODE, Match(words=0.99), good=False, weight=0.5, bins=20)
+    alone = Evidence({match_key(DAY, Domain.CODE, Match(words=0.99), good=False, bins=20): MICRO // 2})
     found = match_bins(alone, SETTINGS.priors.recency, now=NOW)
     assert np.isnan(found.match[0, 0])
     assert (found.match[0, 1], found.bad[0]) == (0.975, 0.5)

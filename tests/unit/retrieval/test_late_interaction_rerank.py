@@ -4,12 +4,12 @@ import pytest
 
 from pipelines.domain.ranking import Answer, Signal
 from pipelines.retrieval.trace import answer_as_json
-from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
+from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, settings
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon"]
 # Documents share ever fewer words with the query "alpha beta gamma delta epsilon".
 DOCUMENTS = {f"d{count}": [" ".join([*WORDS[:count], f"only{count}"])] for count in range(1, 6)}
-ON = {"late_interaction": True, "depth": 3, "span": 0.4}
+ON = settings().rerank.model_dump() | {"late_interaction": True, "depth": 3, "span": 0.4}
 OFF = ON | {"late_interaction": False}
 
 
