@@ -20,6 +20,7 @@ from pipelines.retrieval.context.assemble import with_contexts
 from pipelines.retrieval.context.read import neighbours_in
 from pipelines.retrieval.facts import GenerationFacts
 from pipelines.retrieval.fusion import FUSIONS
+from pipelines.retrieval.learned_triggers import with_learned_triggers
 from pipelines.retrieval.matching import gap_in, judged, match_of, uncalibrated, with_matches
 from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.order import with_certainty, with_propensity
@@ -74,7 +75,7 @@ class Pipeline:
         shift = plan.understanding.shift
         reading = self.snapshot.reading(None if shift is not None and shift.happened else plan.query.session_id)
         beliefs = reading.beliefs
-        by_channel = found.of(index)
+        plan, by_channel = self._with_learned_triggers(plan, found.of(index), beliefs)
         answered = answering(by_channel)
         looks = rerankers(plan.text, by_channel, self.pairs, self.settings)
         nearness = nearness_to_session(by_channel, plan.query.memory)
@@ -120,6 +121,13 @@ class Pipeline:
             gap=gap_in(shown, reading.calibration),
             uncalibrated=uncalibrated(shown, reading.calibration),
         )
+
+    def _with_learned_triggers(
+        self, plan: Plan, found: Mapping[Channel, Ranked], beliefs: ReadableBeliefs
+    ) -> tuple[Plan, dict[Channel, Ranked]]:
+        graph, row_of = self.channels.following.get(Channel.GRAPH), self.snapshot.generation.chunks.row_of
+        is_name = graph.knows if isinstance(graph, GraphChannel) else lambda _term: False
+        return with_learned_triggers(plan, found, beliefs.triggers, row_of, is_name)
 
     def _with_contexts(
         self, plan: Plan, shown: Sequence[RankedResult], beliefs: ReadableBeliefs

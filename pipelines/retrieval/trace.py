@@ -56,6 +56,7 @@ def understanding_as_json(read: Understanding) -> dict[str, Any]:
         "variants": [{"text": variant.text, "source": variant.source} for variant in read.variants],
         "filters": [asdict(each) for each in read.filters],
         "home": read.home,
+        "triggers_on_trial": dict(read.shadowed),
         "shift": None if shift is None else {**asdict(shift), "happened": shift.happened},
     }
 
