@@ -149,6 +149,8 @@ def _show_result(result: RankedResult, query: str, length: int, *, explain: bool
     out.print(shown, style="dim", highlight=False, soft_wrap=False)
     for uri in result.uris[1:]:
         out.print(f"     [dim]also {escape(uri)}[/]", highlight=False)
+    for uri in result.alike:
+        out.print(f"     [dim]much the same {escape(uri)}[/]", highlight=False)
     if result.context is not None:
         out.print(Padding(escape(context_lines(result.context)), (0, 0, 0, 5)), style="dim", highlight=False)
     if explain:

@@ -15,7 +15,7 @@ SCHEMA_VERSION = 2
 
     1   impression, explicit, selection, session
     2   retrieval, inclusion, reference, success, review, accuracy, model_quality, trust, lesson_outcome; attributions;
-        examination of results, and results without a score
+        examination of results, and results without a score; terms of selections
 """
 
 Identifier = Annotated[str, Meta(min_length=1, max_length=128)]
@@ -29,6 +29,7 @@ Satisfaction = Annotated[float, Meta(ge=-1.0, le=1.0)]
 Rank = Annotated[int, Meta(ge=1, le=10_000)]
 Turn = Annotated[int, Meta(ge=1, le=1_000_000)]
 Hours = Annotated[float, Meta(ge=0.0, le=10_000_000.0)]  # a thousand years: what is older is a wrong unit
+Term = Annotated[str, Meta(min_length=1, max_length=40)]
 Contents = Annotated[tuple[Hash, ...], Meta(min_length=1, max_length=200)]
 
 
@@ -157,11 +158,16 @@ class Explicit(Event, kw_only=True, frozen=True, gc=False, tag="explicit"):
 
 
 class Selection(Event, kw_only=True, frozen=True, gc=False, tag="selection"):
-    """A result was opened or chosen."""
+    """A result was opened or chosen.
+
+    Attributes:
+        terms: Words of the query that a result picked from far down shall be found by (RET-17).
+    """
 
     query_id: Identifier
     content_hash: Hash
     rank: Rank
+    terms: Annotated[tuple[Term, ...], Meta(max_length=8)] | None = None
 
 
 class Review(Event, kw_only=True, frozen=True, gc=False, tag="review"):

@@ -170,6 +170,7 @@ class RankedResult:
             last one, and where no learned weight ranks.
         propensity: Probability of showing it at this rank: 1 unless the query explores.
         examination: Probability that its rank is looked at, by the live beliefs (FBK-10).
+        alike: Documents of near-duplicates that are left out for it (RET-12).
         made: Its size and the learned sizes behind it; None where no learned size decided over it.
         context: It and what surrounds it, where the query asked for that.
     """
@@ -194,6 +195,7 @@ class RankedResult:
     propensity: float = 1.0
     examination: float = 1.0
     made: MadeBy | None = None
+    alike: tuple[str, ...] = ()
     context: Context | None = None
 
     @property

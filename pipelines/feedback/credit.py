@@ -21,11 +21,13 @@ from pipelines.domain.events import (
     Success,
 )
 from pipelines.feedback.attribution import Method
-from pipelines.feedback.settings import CreditSettings, FeedbackSettings
+from pipelines.feedback.settings import CreditSettings, FeedbackSettings, TriggerSettings
+from pipelines.feedback.trigger_terms import learnable
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.looks import Page
 from pipelines.learning.parameters import INCLUSION, REFERENCE, RETRIEVAL
 from pipelines.learning.tallies import Tally, Under
+from pipelines.learning.triggers import LEARNED
 
 
 class Credit(Struct, frozen=True, gc=False):
@@ -130,6 +132,19 @@ def tally_shown(tally: Tally, impression: Impression, rules: CreditSettings, *, 
 def tally_click(tally: Tally, selection: Selection, impression: Impression, rules: CreditSettings, *, day: int) -> None:
     """Count a click that its impression knows nothing of yet."""
     tally.click(_page(impression, rules, day), _shown(selection.content_hash, impression))
+
+
+def tally_triggers(
+    tally: Tally, selection: Selection, impression: Impression, rules: TriggerSettings, *, day: int, principal: str
+) -> None:
+    """Note the words by which a result that was picked from far down shall be found (RET-17).
+
+    Which rank that was says the impression, and which words may be used say the rules here: a producer could send any.
+    """
+    if not selection.terms or chosen_rank(selection, impression) <= rules.beyond_rank:
+        return
+    for term in learnable(selection.terms, rules)[: rules.terms]:
+        tally.note_use(day, selection.content_hash, LEARNED + term, 1.0, principal)
 
 
 def _page(impression: Impression, rules: CreditSettings, day: int) -> Page:

@@ -68,6 +68,18 @@ class DegreeSettings(_EdgeWeights):
     excluded_tiers: tuple[str, ...]
 
 
+class DiversitySettings(BaseModel):
+    """What is shown together (RET-12)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    depth: Count
+    alike: Positive
+    mmr: Weight
+    represent: bool
+    least_similarity: Annotated[float, Field(ge=-1.0, le=1.0)]
+
+
 class RerankSettings(BaseModel):
     """What looks at the best candidates again (RET-10)."""
 
@@ -118,6 +130,7 @@ class RetrievalSettings(BaseModel):
     rrf_k: Positive
     dbsf_sigmas: Positive
     rerank: RerankSettings
+    diversity: DiversitySettings
     mpab_factor: Weight
     query_max_bytes: Count
     query_max_terms: Count

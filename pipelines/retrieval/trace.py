@@ -53,6 +53,7 @@ def understanding_as_json(read: Understanding) -> dict[str, Any]:
         "variants": [{"text": variant.text, "source": variant.source} for variant in read.variants],
         "filters": [asdict(each) for each in read.filters],
         "home": read.home,
+        "triggers_on_trial": dict(read.shadowed),
         "shift": None if shift is None else {**asdict(shift), "happened": shift.happened},
     }
 
@@ -90,6 +91,7 @@ def result_as_json(result: RankedResult) -> dict[str, Any]:
         "content_hash": result.content_hash,
         "chunk_id": result.chunk_id,
         "uris": list(result.uris),
+        "alike": list(result.alike),
         "start_line": result.start_line,
         "end_line": result.end_line,
         "kind": result.kind,
