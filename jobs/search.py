@@ -86,6 +86,8 @@ def search(
         answers = searcher.search_many(asked)
         for answer in answers:
             log.emit(answer)
+    if unlogged := log.dropped + log.lost:
+        _job.stderr.print(f"[yellow]{unlogged} of {len(answers)} answers are not in the query log[/]")
     if bootstrap is not None:
         _tell(answers, settings)
     if not as_json:
