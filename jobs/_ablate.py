@@ -118,7 +118,7 @@ def show(dataset: Dataset, settings: Settings, found: Ablation) -> None:
     table.add_column("the feature")
     for effect in found.effects:
         table.add_row(*_row(effect))
-    _job.stdout.print(table)
+    _job.tell(table)
     if found.held_out is None:
         _job.stdout.print("no feature looks harmful on the half to tune on")
     else:

@@ -133,7 +133,7 @@ def show(
 ) -> None:
     """For people: the table, how strong the evidence is, and who gained and lost."""
     out = _job.stdout
-    out.print(table(dataset, control, treatment, found, settings.interval))
+    _job.tell(table(dataset, control, treatment, found, settings.interval))
     change = found.differences[HEADLINE]
     judgement = _judgement(change)
     out.print(f"\n[bold]{judgement}[/]: {len(dataset.qrels)} queries, {found.strength.value} evidence", highlight=False)

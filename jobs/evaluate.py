@@ -129,7 +129,7 @@ def _measured(dataset: Dataset, settings: Settings, run_file: Path | None) -> di
     if run_file is not None:
         write_run(run_file, measurement.run, tag="weft")
     summary = described(dataset, settings, measurement)
-    _job.stdout.print(table(summary, measurement))
+    _job.tell(table(summary, measurement))
     return summary
 
 

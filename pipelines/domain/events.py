@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from pipelines.domain.documents import Domain
+from pipelines.domain.matching import Match
 from pipelines.domain.ranking import ANY
 from pipelines.domain.sizing import MadeBy
 
@@ -15,7 +16,7 @@ SCHEMA_VERSION = 2
 
     1   impression, explicit, selection, session
     2   retrieval, inclusion, reference, success, review, accuracy, model_quality, trust, lesson_outcome; attributions;
-        examination of results, and results without a score
+        examination of results, and results without a score; terms of selections
 """
 
 Identifier = Annotated[str, Meta(min_length=1, max_length=128)]
@@ -29,6 +30,7 @@ Satisfaction = Annotated[float, Meta(ge=-1.0, le=1.0)]
 Rank = Annotated[int, Meta(ge=1, le=10_000)]
 Turn = Annotated[int, Meta(ge=1, le=1_000_000)]
 Hours = Annotated[float, Meta(ge=0.0, le=10_000_000.0)]  # a thousand years: what is older is a wrong unit
+Term = Annotated[str, Meta(min_length=1, max_length=40)]
 Contents = Annotated[tuple[Hash, ...], Meta(min_length=1, max_length=200)]
 
 
@@ -63,6 +65,7 @@ class ShownResult(Struct, kw_only=True, frozen=True, gc=False):
         examination: Probability that its rank is looked at, by the beliefs it was ranked with: implicit feedback is
             weighed by it (FBK-10).
         made: Its size and the learned sizes behind it, so that feedback on it is evidence about them (LRN-9).
+        match: How well it matches by itself: what probabilities are learned on (RET-15).
     """
 
     content_hash: Hash
@@ -74,6 +77,7 @@ class ShownResult(Struct, kw_only=True, frozen=True, gc=False):
     propensity: Share = 1.0
     examination: Share = 1.0
     made: MadeBy | None = None
+    match: Match | None = None
 
 
 class Attribution(Struct, kw_only=True, frozen=True, gc=False):
@@ -157,11 +161,16 @@ class Explicit(Event, kw_only=True, frozen=True, gc=False, tag="explicit"):
 
 
 class Selection(Event, kw_only=True, frozen=True, gc=False, tag="selection"):
-    """A result was opened or chosen."""
+    """A result was opened or chosen.
+
+    Attributes:
+        terms: Words of the query that a result picked from far down shall be found by (RET-17).
+    """
 
     query_id: Identifier
     content_hash: Hash
     rank: Rank
+    terms: Annotated[tuple[Term, ...], Meta(max_length=8)] | None = None
 
 
 class Review(Event, kw_only=True, frozen=True, gc=False, tag="review"):

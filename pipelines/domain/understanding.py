@@ -81,7 +81,7 @@ class Understanding:
         filters: What its text seems to ask for beyond its explicit filters.
         home: The domain that its agent searches unless it asks for more, where that was applied.
         shift: None without a session's earlier queries.
-        shadowed: Contents by row that learned triggers still on trial would have found, with the trigger.
+        shadowed: Content hashes that learned triggers still on trial would lead to, with the trigger (RET-17).
     """
 
     type: QueryType

@@ -15,10 +15,9 @@ from pipelines.evaluation.metrics import measure
 from pipelines.evaluation.runs import Run
 from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.evaluation.significance import Half
-from pipelines.retrieval.settings import FusionMode, RetrievalSettings
+from pipelines.retrieval.settings import FusionMode, OffAt, RetrievalSettings
 
-OFF_AT_ZERO = ("factor", "bonus", "boost")
-"""How the names of numbers end that add nothing at 0."""
+_ERRS = 0.05  # probability of calling any feature that does nothing one that does something
 
 Changes = Mapping[tuple[str, ...], Any]
 """New values by the path of names that leads to them."""
@@ -59,12 +58,19 @@ class Effect:
 
     @property
     def verdict(self) -> str:
-        """What the effect shows: "helps", "hurts", "no effect" where nothing changed, or "not shown"."""
+        """What the effect shows.
+
+        "helps" or "hurts" where it would be shown though so many features were tried; "may help" or "may hurt" where it
+        would be shown had it been the only one; else "not shown", or "no effect" where no query changed.
+        """
         if not self.difference.better + self.difference.worse:
             return "no effect"
         if not self.difference.significant:
             return "not shown"
-        return "helps" if self.difference.change.mean < 0.0 else "hurts"
+        helps = self.difference.change.mean < 0.0
+        if self.p_adjusted > _ERRS:
+            return "may help" if helps else "may hurt"
+        return "helps" if helps else "hurts"
 
     def as_json(self) -> dict[str, Any]:
         """For machines."""
@@ -82,7 +88,7 @@ def features_of(
     """Everything in force that can be switched off.
 
     Each channel where there are several, each signal that is weighed, learned fusion, every switch that is on, and
-    every number that adds nothing at 0 (`OFF_AT_ZERO`).
+    every setting that says at which other value its feature is off (`OffAt`).
 
     Args:
         channels: Those that answer anything here; others have no effect to measure.
@@ -172,5 +178,7 @@ def _switches(settings: BaseModel, path: tuple[str, ...]) -> Iterator[Feature]:
                 yield from _switches(value, here)
         elif value is True:
             yield Feature(".".join(here).removesuffix(".enabled"), {here: False})
-        elif isinstance(value, float) and value > 0.0 and name.endswith(OFF_AT_ZERO):
-            yield Feature(".".join(here), {here: 0.0})
+        else:
+            stated = type(settings).model_fields[name].metadata
+            for off in (each.value for each in stated if isinstance(each, OffAt) and each.value != value):
+                yield Feature(".".join(here), {here: off})

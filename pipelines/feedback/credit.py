@@ -21,11 +21,14 @@ from pipelines.domain.events import (
     Success,
 )
 from pipelines.feedback.attribution import Method
-from pipelines.feedback.settings import CreditSettings, FeedbackSettings
+from pipelines.feedback.settings import CreditSettings, FeedbackSettings, TriggerSettings
+from pipelines.feedback.trigger_terms import learnable
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.looks import Page
+from pipelines.learning.matching import match_key
 from pipelines.learning.parameters import INCLUSION, REFERENCE, RETRIEVAL
 from pipelines.learning.tallies import Tally, Under
+from pipelines.learning.triggers import LEARNED
 
 
 class Credit(Struct, frozen=True, gc=False):
@@ -34,6 +37,8 @@ class Credit(Struct, frozen=True, gc=False):
     Attributes:
         use: What was done with it, where that is counted beside the outcome: a bin of usage, else "".
         used: How much of one use that was, in [0, 1].
+        judged: Whether somebody said outright of this very result that it is good, or that it is bad. Other feedback
+            speaks up for one side more than for the other, and says nothing about probabilities.
     """
 
     result: ShownResult
@@ -41,6 +46,7 @@ class Credit(Struct, frozen=True, gc=False):
     weight: float
     use: str = ""
     used: float = 1.0
+    judged: bool = False
 
 
 def credits_of(
@@ -111,6 +117,12 @@ def note_credits(tally: Tally, found: Iterable[Credit], where: Under, *, day: in
     for credit in found:
         # Ranges were checked when the events were decoded.
         rows.append((number, day, where, surplus, credit.good, credit.weight, credit.result))
+        if credit.judged and credit.result.match is not None:
+            tally.note_mass(
+                match_key(day, credit.result.domain, credit.result.match, good=credit.good, bins=where.bins),
+                round(credit.weight * MICRO),
+                surplus=surplus,
+            )
         if credit.use:
             tally.note_use(day, credit.result.content_hash, credit.use, credit.used, where.principal)
 
@@ -130,6 +142,19 @@ def tally_shown(tally: Tally, impression: Impression, rules: CreditSettings, *, 
 def tally_click(tally: Tally, selection: Selection, impression: Impression, rules: CreditSettings, *, day: int) -> None:
     """Count a click that its impression knows nothing of yet."""
     tally.click(_page(impression, rules, day), _shown(selection.content_hash, impression))
+
+
+def tally_triggers(
+    tally: Tally, selection: Selection, impression: Impression, rules: TriggerSettings, *, day: int, principal: str
+) -> None:
+    """Note the words by which a result that was picked from far down shall be found (RET-17).
+
+    Which rank that was says the impression, and which words may be used say the rules here: a producer could send any.
+    """
+    if not selection.terms or chosen_rank(selection, impression) <= rules.beyond_rank:
+        return
+    for term in learnable(selection.terms, rules)[: rules.terms]:
+        tally.note_use(day, selection.content_hash, LEARNED + term, 1.0, principal)
 
 
 def _page(impression: Impression, rules: CreditSettings, day: int) -> Page:
@@ -180,7 +205,7 @@ def _verdict(verdict: Explicit, impression: Impression, rules: FeedbackSettings)
         return shared_credits(verdict.signal, verdict.attribution, impression, rules, scale=rules.credit.explicit)
     weight = abs(verdict.signal) * rules.credit.explicit
     shown = _shown(verdict.content_hash, impression)
-    return [Credit(shown, verdict.signal > 0.0, weight)] if weight > 0.0 else []
+    return [Credit(shown, verdict.signal > 0.0, weight, judged=True)] if weight > 0.0 else []
 
 
 def _success(success: Success, impression: Impression, rules: FeedbackSettings) -> list[Credit]:

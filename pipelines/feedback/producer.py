@@ -30,7 +30,8 @@ from pipelines.domain.events import (
 )
 from pipelines.domain.ranking import ANY, Answer, Query, RankedResult
 from pipelines.feedback.codec import encode
-from pipelines.feedback.settings import MS, FeedbackSettings
+from pipelines.feedback.settings import MS, FeedbackSettings, TriggerSettings
+from pipelines.feedback.trigger_terms import trigger_terms
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.kafka import KafkaPublisher
 from pipelines.runtime.settings import KafkaSettings
@@ -72,9 +73,20 @@ class FeedbackProducer:
     """
 
     def __init__(
-        self, publisher: Publisher, *, clock: Clock = system_clock, new_id: Callable[[], str] = lambda: uuid.uuid4().hex
+        self,
+        publisher: Publisher,
+        *,
+        clock: Clock = system_clock,
+        new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
+        triggers: TriggerSettings | None = None,
     ) -> None:
+        """Send to a publisher.
+
+        Args:
+            triggers: Which words of a query go with a selection from far down; None sends none (RET-17).
+        """
         self._publisher = publisher
+        self._triggers = triggers
         self._clock = clock
         self._new_id = new_id
         self.lost = 0
@@ -86,7 +98,7 @@ class FeedbackProducer:
         Raises:
             BrokerUnavailableError: The broker does not answer.
         """
-        return cls(KafkaPublisher(kafka, feedback.topic))
+        return cls(KafkaPublisher(kafka, feedback.topic), triggers=feedback.triggers)
 
     def impression(self, answer: Answer) -> str:
         """Say what was shown."""
@@ -106,8 +118,11 @@ class FeedbackProducer:
         return self._send(Explicit(**facts, signal=signal, content_hash=content_hash, attribution=attribution))
 
     def selection(self, query: Query, content_hash: str, rank: int, *, principal: str | None = None) -> str:
-        """A result was opened or chosen."""
-        return self._send(Selection(**self._answering(query, principal), content_hash=content_hash, rank=rank))
+        """A result was opened or chosen; from far down it takes words of the query along."""
+        rules = self._triggers
+        terms = None if rules is None or rank <= rules.beyond_rank else trigger_terms(query.text, rules)
+        facts = self._answering(query, principal)
+        return self._send(Selection(**facts, content_hash=content_hash, rank=rank, terms=terms))
 
     def retrieval(self, query: Query, content_hashes: Iterable[str], *, principal: str | None = None) -> str:
         """Results were retrieved, and left out of the context."""
@@ -244,6 +259,7 @@ def _shown(result: RankedResult) -> ShownResult:
         propensity=_share(result.propensity),
         examination=_share(result.examination),
         made=result.made,
+        match=result.match,
     )
 
 

@@ -37,6 +37,30 @@ class CreditSettings(BaseModel):
     score_bins: int = Field(ge=2, le=99)
 
 
+class TriggerSettings(BaseModel):
+    """Which words of a query become triggers of a result that was picked from far down (RET-17).
+
+    Attributes:
+        beyond_rank: Results at this rank or better are found well enough.
+        terms: Words of one selection at most.
+        shortest, longest: Characters of a word.
+        stop: Words that say nothing about what is looked for.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    beyond_rank: int = Field(ge=0)
+    terms: int = Field(ge=0, le=8)
+    shortest: int = Field(ge=1)
+    longest: int = Field(ge=1, le=40)
+    stop: tuple[str, ...]
+
+    @cached_property
+    def stop_words(self) -> frozenset[str]:
+        """`stop`, to look up."""
+        return frozenset(self.stop)
+
+
 class MixSettings(BaseModel):
     """What each view weighs in one method of attribution, and how far to rely on the method (FBK-9)."""
 
@@ -211,6 +235,7 @@ class FeedbackSettings(BaseModel):
     checkpoint_records: int = Field(gt=0)
     checkpoints: int = Field(gt=0)
     credit: CreditSettings
+    triggers: TriggerSettings
     attribution: AttributionSettings
     time: TimeSettings
     limits: LimitSettings

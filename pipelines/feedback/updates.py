@@ -34,6 +34,7 @@ from pipelines.feedback.credit import (
     note_credits,
     tally_click,
     tally_shown,
+    tally_triggers,
     under,
 )
 from pipelines.feedback.names import Names
@@ -290,6 +291,7 @@ class _Batch:
             if within:
                 # Counted on the day it was shown, as the results it stands among are.
                 tally_click(tally, feedback, impression, self._rules.credit, day=shown.moment.at_ms // DAY_MS)
+                tally_triggers(tally, feedback, impression, self._rules.triggers, day=day, principal=where.principal)
             shown.chosen = (*shown.chosen, chosen_rank(feedback, impression))
             self.change.shown[query] = shown
 

@@ -19,6 +19,7 @@ from pipelines.learning.priors import Priors
 from pipelines.learning.recency import Discount
 from pipelines.learning.reported import Reported
 from pipelines.learning.sizing import SizingBeliefs, read_sizing
+from pipelines.learning.triggers import LearnedTriggers, read_triggers
 from pipelines.learning.usage import ContentSignals, Usage, read_usage
 from pipelines.learning.weights import believed_weights, sampled_shares, share_draws
 
@@ -32,6 +33,7 @@ class Beliefs:
         reported: Beliefs about decay, thresholds, model quality and trust, from what is reported outright.
         examination: Beliefs about how often ranks are looked at, by domain (FBK-10).
         sizing: Beliefs about sizes of chunks and context, by domain (LRN-9).
+        triggers: Terms that contents are found by because they were once picked from far down (RET-17).
 
     Examples:
         >>> from pipelines.settings import load_settings
@@ -50,6 +52,7 @@ class Beliefs:
         reported: Reported,
         examination: Mapping[Domain, Examination],
         sizing: SizingBeliefs,
+        triggers: LearnedTriggers,
     ) -> None:
         self._priors = priors
         self._agreement = agreement
@@ -57,6 +60,7 @@ class Beliefs:
         self.reported = reported
         self.examination = examination
         self.sizing = sizing
+        self.triggers = triggers
         self._known: dict[tuple[Node, str, frozenset[Signal]], Mapping[Signal, WeightBelief]] = {}
         self._drawn: dict[tuple[Node, str, frozenset[Signal], int], Mapping[Signal, Floats]] = {}
 
@@ -158,4 +162,5 @@ def read_beliefs(priors: Priors, evidence: Evidence, *, now: float) -> Beliefs:
             priors.examination, evidence, Discount(today, priors.recency.project_half_life_days)
         ),
         sizing=read_sizing(priors, evidence, today),
+        triggers=read_triggers(priors.triggers, evidence, today),
     )

@@ -111,6 +111,22 @@ class UsagePrior(_Section):
     principal_cap: Positive
 
 
+class TriggerPrior(_Section):
+    """How learned triggers come and go (RET-17).
+
+    Attributes:
+        per_item: Triggers of one content at most, the strongest.
+        lasts_days: Days after its last selection that a trigger is forgotten.
+        trial_days: Days from its first selection on that it is told and has no effect.
+        least: Principals that must have said so.
+    """
+
+    per_item: Annotated[int, Field(ge=0)]
+    lasts_days: Annotated[int, Field(ge=0)]
+    trial_days: Annotated[int, Field(ge=0)]
+    least: Positive
+
+
 class RecencyPrior(_Section):
     """After how many days evidence counts half (LRN-2): at the global level, and at the levels of the project."""
 
@@ -331,6 +347,7 @@ class Priors(_Section):
     robustness: RobustnessPrior
     decay: DecayPrior
     usage: UsagePrior
+    triggers: TriggerPrior
     sizing: SizingPrior
     confidence: ConfidencePrior
     trust: TrustPrior

@@ -90,4 +90,5 @@ def _result(
         probability=None if calibration is None else calibration.probability(measure),
         examination=beliefs.examined(standing.domain, rank),
         made=made_by(chunk),
+        alike=candidate.alike,
     )

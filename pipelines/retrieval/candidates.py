@@ -27,6 +27,7 @@ class Candidate(msgspec.Struct, frozen=True):
         signals: Values in [0, 1] known so far.
         contributions: What its score is made of so far; a stage adds to it and takes nothing away.
         uris: The documents it speaks for, the best one first; empty before stage 3.
+        alike: Documents of near-duplicates that it stands for.
         total: The score, where it has been summed up.
     """
 
@@ -39,6 +40,7 @@ class Candidate(msgspec.Struct, frozen=True):
     signals: Mapping[Signal, float] = {}
     contributions: tuple[Contribution, ...] = ()
     uris: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
     total: float | None = None
 
     @property

@@ -76,15 +76,30 @@ def with_propensity(
 
 def _drawn_scores(scored: Sequence[Scored], draws: WeightDraws) -> Floats:
     """Scores under each draw, float64 (scored, draws)."""
-    rows = [_drawn(one.contributions, draws(one.domain)) for one in scored]
-    return np.stack(np.broadcast_arrays(*rows))
+    places: dict[Domain, list[int]] = {}
+    for place, one in enumerate(scored):
+        places.setdefault(one.domain, []).append(place)
+    parts = {domain: _drawn([scored[place] for place in some], draws(domain)) for domain, some in places.items()}
+    scores = np.empty((len(scored), max(part.shape[1] for part in parts.values())))
+    for domain, some in places.items():
+        scores[some] = parts[domain]
+    return scores
 
 
-def _drawn(contributions: Sequence[Contribution], weights: Mapping[Signal, Floats]) -> Floats:
-    total: Floats = np.zeros(1)
-    for part in contributions:
-        total = total + (weights[_SIGNALS[part.name]] * part.value if part.belief is not None else part.amount)
-    return total
+def _drawn(scored: Sequence[Scored], weights: Mapping[Signal, Floats]) -> Floats:
+    fixed = np.zeros(len(scored))
+    values = {signal: np.zeros(len(scored)) for signal in weights}
+    for place, one in enumerate(scored):
+        for part in one.contributions:
+            if part.belief is None:
+                fixed[place] += part.amount
+            else:
+                values[_SIGNALS[part.name]][place] = part.value
+    # One signal after the other, so that equal results have equal scores: BLAS sums rows in different orders.
+    total = fixed[:, None]
+    for signal, drawn in weights.items():
+        total = total + values[signal][:, None] * drawn
+    return np.asarray(total)
 
 
 def _learned(contributions: Sequence[Contribution]) -> bool:

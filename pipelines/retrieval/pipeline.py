@@ -20,12 +20,15 @@ from pipelines.retrieval.context.assemble import with_contexts
 from pipelines.retrieval.context.read import neighbours_in
 from pipelines.retrieval.facts import GenerationFacts
 from pipelines.retrieval.fusion import FUSIONS
+from pipelines.retrieval.learned_triggers import with_learned_triggers
+from pipelines.retrieval.matching import gap_in, judged, match_of, uncalibrated, with_matches
 from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.order import with_certainty, with_propensity
 from pipelines.retrieval.plan import Plan, make_plan
 from pipelines.retrieval.ports import PairScorer, ReadableBeliefs
 from pipelines.retrieval.quality import Moment, telling, with_propagated
 from pipelines.retrieval.rerank.best import reranked, rerankers
+from pipelines.retrieval.rerank.diversity import after, diverse, vectors_of
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.signals import active_signals, answering, with_similarity
 from pipelines.retrieval.snapshot import Snapshot
@@ -72,7 +75,7 @@ class Pipeline:
         shift = plan.understanding.shift
         reading = self.snapshot.reading(None if shift is not None and shift.happened else plan.query.session_id)
         beliefs = reading.beliefs
-        by_channel = found.of(index)
+        plan, by_channel = self._with_learned_triggers(plan, found.of(index), beliefs)
         answered = answering(by_channel)
         looks = rerankers(plan.text, by_channel, self.pairs, self.settings)
         nearness = nearness_to_session(by_channel, plan.query.memory)
@@ -92,10 +95,15 @@ class Pipeline:
         with watch.stage("assembly"):
             query, kept = plan.query, usage_kept(shift, self.settings.understanding.shift)
             moment = Moment(query, now, self.facts, kept, nearness)
-            depth = max(plan.k, self.settings.explored_depth) if query.explore else plan.k
-            scored = score_and_cut(united, depth, beliefs, weights, moment=moment, settings=self.settings)
+            depth = max(plan.k + self.settings.diversity.depth, self.settings.explored_depth)
+            contenders = score_and_cut(united, depth, beliefs, weights, moment=moment, settings=self.settings)
+            scored = diverse(contenders, plan.k, vectors_of(by_channel), self.settings)
             shown = results(scored[: plan.k], weights, beliefs, reading.calibration)
-            shown = with_certainty(with_propensity(shown, scored, draws) if query.explore else shown, draws)
+            matches = [match_of(candidate, answered, plan.text) for candidate in scored[: plan.k]]
+            shown = judged(with_matches(shown, matches), reading.calibration)
+            if query.explore:
+                shown = with_propensity(shown, after(scored, contenders, self.settings.explored_depth), draws)
+            shown = with_certainty(shown, draws)
             if query.context:
                 shown = self._with_contexts(plan, shown, beliefs)
         return Answer(
@@ -110,7 +118,16 @@ class Pipeline:
             timings_ms=watch.timings_ms,
             understanding=plan.understanding,
             memory=self._remembered(plan, by_channel, shown),
+            gap=gap_in(shown, reading.calibration),
+            uncalibrated=uncalibrated(shown, reading.calibration),
         )
+
+    def _with_learned_triggers(
+        self, plan: Plan, found: Mapping[Channel, Ranked], beliefs: ReadableBeliefs
+    ) -> tuple[Plan, dict[Channel, Ranked]]:
+        graph, row_of = self.channels.following.get(Channel.GRAPH), self.snapshot.generation.chunks.row_of
+        is_name = graph.knows if isinstance(graph, GraphChannel) else lambda _term: False
+        return with_learned_triggers(plan, found, beliefs.triggers, row_of, is_name)
 
     def _with_contexts(
         self, plan: Plan, shown: Sequence[RankedResult], beliefs: ReadableBeliefs

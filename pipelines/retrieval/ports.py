@@ -14,6 +14,8 @@ from pipelines.domain.ranking import Answer, Scope, Signal, WeightBelief
 from pipelines.indexes.graph import Direction, EdgeArrays, Neighbour
 from pipelines.indexes.graph_schemas import EdgeKind
 from pipelines.indexes.rows import RowSet
+from pipelines.learning.matching import MatchCalibration
+from pipelines.learning.triggers import LearnedTriggers
 
 
 class QueryEncoder(Protocol):
@@ -232,6 +234,10 @@ class OpenGeneration(Protocol):
 class ReadableBeliefs(Protocol):
     """What is believed now about weights and contents."""
 
+    @property
+    def triggers(self) -> LearnedTriggers:
+        """Terms that contents are found by because they were once picked from far down (RET-17)."""
+
     def trust_multiplier(self, source: str, model: str) -> float:
         """Factor on the trust level of a source of that type, as that model uses it."""
 
@@ -264,6 +270,10 @@ class Calibration(Protocol):
 
     def probability(self, score: float) -> float:
         """P(good) in [0, 1] of a result with this score."""
+
+    @property
+    def match(self) -> MatchCalibration | None:
+        """The map from how well a result matches by itself; None where verdicts are too few."""
 
 
 class ImpressionSink(Protocol):

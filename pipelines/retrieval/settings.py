@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Self
 
@@ -18,6 +19,13 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class OffAt:
+    """The value at which the feature behind a setting is off: so an ablation finds it (EVA-9)."""
+
+    value: object
 
 
 class FusionMode(StrEnum):
@@ -68,6 +76,18 @@ class DegreeSettings(_EdgeWeights):
     excluded_tiers: tuple[str, ...]
 
 
+class DiversitySettings(BaseModel):
+    """What is shown together (RET-12)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    depth: Count
+    alike: Annotated[Positive, OffAt(1.1)]
+    mmr: Annotated[Weight, OffAt(0.0)]
+    represent: bool
+    least_similarity: Annotated[float, Field(ge=-1.0, le=1.0)]
+
+
 class RerankSettings(BaseModel):
     """What looks at the best candidates again (RET-10)."""
 
@@ -84,9 +104,9 @@ class QualitySettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    novelty_boost: Share
+    novelty_boost: Annotated[Share, OffAt(0.0)]
     novelty_half_life_hours: Positive
-    propagation: Share
+    propagation: Annotated[Share, OffAt(0.0)]
     tiers: Mapping[str, Share]
     validations: Mapping[str, Share]
 
@@ -97,7 +117,7 @@ class SessionSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     shown_kept: Annotated[int, Field(ge=0)]
-    repeat_penalty: Share
+    repeat_penalty: Annotated[Share, OffAt(0.0)]
 
 
 class RetrievalSettings(BaseModel):
@@ -118,7 +138,8 @@ class RetrievalSettings(BaseModel):
     rrf_k: Positive
     dbsf_sigmas: Positive
     rerank: RerankSettings
-    mpab_factor: Weight
+    diversity: DiversitySettings
+    mpab_factor: Annotated[Weight, OffAt(0.0)]
     query_max_bytes: Count
     query_max_terms: Count
     encode_batch: Count

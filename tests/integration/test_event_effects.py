@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from msgspec.structs import replace
+from msgspec import structs
 
 from jobs import update
 from pipelines.catalog.catalog import Catalog
@@ -129,7 +130,7 @@ def test_trust_moves_the_signal_that_searches_read(world: World) -> None:
 
     def trusted(beliefs: Beliefs, source: str, model: str = "small") -> float:
         place = a_place("a.md", "text", metadata={"source_type": source})
-        candidate = replace(a_candidate("text", {}), standings=(place,))
+        candidate = structs.replace(a_candidate("text", {}), standings=(place,))
         moment = Moment(a_query(model=model), time.time())
         (told,) = with_quality([candidate], beliefs, moment, settings().quality)
         return told.signals[Signal.TRUST]
@@ -189,3 +190,24 @@ def test_uses_and_outcomes_of_an_answer_move_what_is_known_of_its_contents(world
     assert last.usage[1] < then.usage[1]
     assert (last.deviation < shown.deviation).all()
     assert np.unique(last.last_feedback).tolist() == [int(time.time() // 86_400)]
+
+
+def test_a_selection_from_far_down_teaches_by_which_words_to_find_it(world: World) -> None:
+    """RET-17: through the broker and the updater; on trial at first, and in force a day later."""
+    query = replace(a_query(), text="where is the checkpoint flushed")
+    first = an_answer(query)
+    low = [replace(result, rank=result.rank + 4) for result in first.results]
+
+    def picked(producer: FeedbackProducer) -> None:
+        producer.emit(replace(first, results=tuple(low)))
+        producer.selection(query, low[0].content_hash, low[0].rank)
+
+    believed = world.believed_after(picked)
+    taught = believed.triggers.of(["checkpoint", "flushed", "where"])
+    assert [(each.term, each.content_hash, each.on_trial) for each in taught] == [
+        ("checkpoint", low[0].content_hash, True),
+        ("flushed", low[0].content_hash, True),
+    ]
+    evidence = Catalog(Path(world.settings.storage.root)).live_evidence()
+    later = read_beliefs(world.settings.priors, evidence, now=time.time() + 86_400)
+    assert not any(each.on_trial for each in later.triggers.of(["checkpoint"]))

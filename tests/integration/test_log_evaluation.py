@@ -150,3 +150,10 @@ def test_an_empty_log_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixt
     """EVA-3."""
     assert evaluate.main(["--store", str(tmp_path)]) == 1
     assert "search first" in capsys.readouterr().err
+
+
+def test_what_rings_is_told_every_night(store: Settings, tmp_path: Path) -> None:
+    """EVA-11: of an empty log, nothing; of this one, only what rings."""
+    assert all(alarm.ringing for alarm in _log.ringing(store))
+    empty = store.model_copy(update={"storage": store.storage.model_copy(update={"root": str(tmp_path)})})
+    assert _log.ringing(empty) == []

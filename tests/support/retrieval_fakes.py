@@ -17,6 +17,7 @@ from pipelines.embedding.late_interaction import quantised
 from pipelines.indexes.graph import Direction, EdgeArrays, Neighbour
 from pipelines.indexes.graph_schemas import EdgeKind
 from pipelines.indexes.rows import RowSet
+from pipelines.learning.triggers import LearnedTriggers
 from pipelines.retrieval.candidates import Candidate
 from pipelines.retrieval.filters import RowFilter
 from pipelines.retrieval.searcher import Searcher
@@ -289,6 +290,8 @@ class MemoryGeneration:
 
 class EvenBeliefs:
     """Every active signal weighs the same; draws are uniform shares."""
+
+    triggers = LearnedTriggers([])
 
     def trust_multiplier(self, source: str, model: str) -> float:
         return 1.0

@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from pipelines.domain.ids import ContentHash, QueryId
 from pipelines.evaluation.queries.days import OUTCOME_LOG, QUERY_LOG, files_of
 from pipelines.evaluation.queries.schema import OUTCOMES, QUERIES
@@ -19,17 +21,25 @@ from pipelines.runtime.clock import day_of
 from pipelines.runtime.tables import TableQueries
 
 _AT_ONCE = 2_000  # rows made into values at a time
+_KEY = pa.schema([pa.field("query_id", pa.string())])
 
-# A file that was written twice after a crash says the same twice.
+_CHOSEN = """
+    select query_id from queries
+    where epoch_ms(asked_at) >= $since and epoch_ms(asked_at) < $until and ($wanted = '' or query_id = $wanted)
+    group by query_id, asked_at order by asked_at desc, query_id limit $most
+"""
+
+# Wide columns are read of chosen queries alone. A file that was written twice after a crash says the same twice.
 _QUERIES = """
     select * exclude (part) from queries
-    where epoch_ms(asked_at) >= $since and epoch_ms(asked_at) < $until and ($wanted = '' or query_id = $wanted)
+    where epoch_ms(asked_at) >= $since and epoch_ms(asked_at) < $until
+    and query_id in (select query_id from chosen)
     qualify row_number() over (partition by query_id, asked_at order by part) = 1
     order by asked_at desc, query_id limit $most
 """
 _OUTCOMES = """
     select * exclude (part) from outcomes
-    where query_id in (select query_id from wanted)
+    where query_id in (select query_id from chosen)
     qualify row_number() over (partition by event_id, content_hash order by said_at) = 1
     order by said_at, event_id, content_hash
 """
@@ -121,12 +131,10 @@ def read_queries(
     """The newest `limit` logged queries of a span of time in seconds since the epoch, newest first."""
     with _opened(root, settings, since=since, until=until) as tables:
         values = {"since": round(since * 1000), "until": round(until * 1000), "wanted": query_id or "", "most": limit}
-        rows = [
-            row
-            for table in tables.rows(_QUERIES, QUERIES, at_once=_AT_ONCE, values=values)
-            for row in table.to_pylist()
-        ]
-        outcomes = _outcomes(tables, [row["query_id"] for row in rows])
+        chosen = [row["query_id"] for row in _read(tables, _CHOSEN, _KEY, values)]
+        tables.register("chosen", {"query_id": chosen})
+        rows = _read(tables, _QUERIES, QUERIES, {name: values[name] for name in ("since", "until", "most")})
+        outcomes = _outcomes(tables)
     return [_query(row, outcomes.get(row["query_id"], [])) for row in rows]
 
 
@@ -148,14 +156,18 @@ def _opened(root: Path, settings: QueryLogSettings, *, since: float, until: floa
         yield tables
 
 
-def _outcomes(tables: TableQueries, names: Sequence[str]) -> dict[str, list[Outcome]]:
-    tables.register("wanted", {"query_id": names})
+def _read(
+    tables: TableQueries, query: str, schema: pa.Schema, values: Mapping[str, object] | None = None
+) -> list[dict[str, Any]]:
+    return [row for table in tables.rows(query, schema, at_once=_AT_ONCE, values=values) for row in table.to_pylist()]
+
+
+def _outcomes(tables: TableQueries) -> dict[str, list[Outcome]]:
     found: defaultdict[str, list[Outcome]] = defaultdict(list)
-    for table in tables.rows(_OUTCOMES, OUTCOMES, at_once=_AT_ONCE):
-        for row in table.to_pylist():
-            about = None if row["content_hash"] is None else ContentHash(row["content_hash"])
-            seen = Outcome(_seconds(row["said_at"]), row["kind"], about, row["value"], row["principal"])
-            found[row["query_id"]].append(seen)
+    for row in _read(tables, _OUTCOMES, OUTCOMES):
+        about = None if row["content_hash"] is None else ContentHash(row["content_hash"])
+        seen = Outcome(_seconds(row["said_at"]), row["kind"], about, row["value"], row["principal"])
+        found[row["query_id"]].append(seen)
     return found
 
 

@@ -33,6 +33,11 @@ class _Logged(NamedTuple):
     at: float
 
 
+class _Row(NamedTuple):
+    day: int
+    batch: pa.RecordBatch
+
+
 class QueryLog:
     """Takes note of answers; an `ImpressionSink` that no search ever waits for. Shared by threads.
 
@@ -93,7 +98,7 @@ class QueryLog:
                 self._thread.start()
 
     def _write_on(self) -> None:
-        rows: list[dict[str, Any]] = []
+        rows: list[_Row] = []
         due = float("inf")
         while True:
             try:
@@ -112,20 +117,22 @@ class QueryLog:
             if ended:
                 return
 
-    def _add(self, rows: list[dict[str, Any]], item: _Logged) -> None:
+    def _add(self, rows: list[_Row], item: _Logged) -> None:
         try:
-            rows.append(row_of(item.answer, at=item.at, characters=self._settings.text_characters))
-        except (ValueError, TypeError) as error:
+            row = row_of(item.answer, at=item.at, characters=self._settings.text_characters)
+            # One at a time: turning many rows into columns at once would hold the interpreter, and with it searches.
+            rows.append(_Row(day_of(item.at), pa.RecordBatch.from_pylist([row], schema=QUERIES)))
+        except (ValueError, TypeError, pa.ArrowException) as error:
             self.lost += 1
             log.warning("query %s not logged: %s", item.answer.query.query_id, error)
 
-    def _flush(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        by_day: defaultdict[int, list[Mapping[str, Any]]] = defaultdict(list)
+    def _flush(self, rows: Sequence[_Row]) -> None:
+        by_day: defaultdict[int, list[pa.RecordBatch]] = defaultdict(list)
         for row in rows:
-            by_day[day_of(row["asked_at"] / 1000.0)].append(row)
+            by_day[row.day].append(row.batch)
         for day, some in sorted(by_day.items()):
             try:
-                write_rows(day_folder(self._folder, day), some, QUERIES)
+                write_table(day_folder(self._folder, day), pa.Table.from_batches(some).combine_chunks())
                 self.logged += len(some)
             except (OSError, ValueError, pa.ArrowException) as error:
                 self.lost += len(some)
@@ -149,11 +156,15 @@ def sampled(query_id: QueryId, share: float) -> bool:
     return int.from_bytes(digest[:8], "big") < share * 2.0**64
 
 
-def write_rows(folder: Path, rows: Sequence[Mapping[str, Any]], schema: pa.Schema, name: str | None = None) -> Path:
+def write_rows(folder: Path, rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> Path:
     """Write rows as one whole Parquet file of a folder, under a name of its own."""
+    return write_table(folder, pa.Table.from_pylist(list(rows), schema=schema))
+
+
+def write_table(folder: Path, table: pa.Table) -> Path:
+    """Write a table as one whole Parquet file of a folder, under a name of its own."""
     sink = pa.BufferOutputStream()
-    table = pa.Table.from_pylist(list(rows), schema=schema)
     pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
-    path = folder / f"{name or uuid.uuid4().hex}.parquet"
+    path = folder / f"{uuid.uuid4().hex}.parquet"
     write_atomically(path, sink.getvalue().to_pybytes())
     return path

@@ -36,7 +36,7 @@ class DenseChannel:
             vectors, matches = self._encoded(texts[batch])
             near = self._nearest(vectors, among[batch], depth)
             found += (
-                Ranked(ranking, partial(self._cosines, vector), match, vector, self._cosines)
+                Ranked(ranking, partial(self._cosines, vector), match, vector, self._cosines, self._index.vectors)
                 for ranking, vector, match in zip(near, vectors, matches, strict=True)
             )
         return found

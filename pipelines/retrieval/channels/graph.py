@@ -45,6 +45,10 @@ class GraphChannel:
             for (start, end), rows in zip(bounds, among, strict=True)
         ]
 
+    def knows(self, name: str) -> bool:
+        """Whether any entity bears that name."""
+        return bool(self._names.named_in(name))
+
     def names_near(self, text: str, count: int) -> list[str]:
         """At most `count` names that most energy reaches from those in a text, by way of contents that hold both."""
         reached = spread(self._seeds(text, {}), self._passes, self._settings)[:, self._contents :]

@@ -21,6 +21,9 @@ log = logging.getLogger(__name__)
 Among = Sequence[RowSet | None]
 """For each text of a batch the only contents that it may find; None for all."""
 
+VectorsOf = Callable[[Sequence[int]], np.ndarray]
+"""Vectors of contents by row: float32 (rows, dimension), unit rows."""
+
 ScoreRows = Callable[[Sequence[int]], Sequence[float]]
 """One number for each of some contents, named by row."""
 
@@ -34,6 +37,7 @@ class Ranked:
         match_rows: How well the query's tokens match those of any contents, by row, in [−1, 1] (RET-10); None where
             the channel knows no tokens.
         vector: The query's embedding, float32 (dimension,), a unit vector; None where the channel makes none.
+        vectors: Vectors of contents by row, float32 (rows, dimension), unit rows; None as above.
         cosines: Cosine of any unit vector to contents by row; None where the channel keeps no vectors.
     """
 
@@ -42,6 +46,7 @@ class Ranked:
     match_rows: ScoreRows | None = None
     vector: np.ndarray | None = None
     cosines: Callable[[np.ndarray, Sequence[int]], Sequence[float]] | None = None
+    vectors: VectorsOf | None = None
 
 
 class SearchChannel(Protocol):

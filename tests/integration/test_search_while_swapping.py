@@ -1,0 +1,158 @@
+"""ARC-2: searches go on while generations and learned versions change under them: none fails, none mixes two."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.learned import LearnedState
+from pipelines.domain.documents import ContentType, Domain
+from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion
+from pipelines.domain.ranking import Scope
+from pipelines.indexes.builder import GenerationBuilder
+from pipelines.indexes.manifest import read_generation_manifest, seal
+from pipelines.learning.evidence import Evidence
+from pipelines.learning.observations import outcome_evidence
+from pipelines.retrieval.live import CatalogSource
+from pipelines.retrieval.searcher import Searcher
+from pipelines.runtime.clock import day_of, system_clock
+from pipelines.settings import load_settings
+from tests.support.parts import ENCODER, a_document, embed, write_part
+from tests.support.retrieval_fakes import a_query
+
+GENERATIONS, LEARNED, READERS = 100, 50, 4
+SETTINGS = load_settings(environment={})
+COLOURS = ("red", "blue")
+
+Weights = frozenset[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one answer says it is made of, and what it is made of."""
+
+    generation: str
+    learned: LearnedVersion
+    colours: frozenset[str]
+    weights: Weights
+
+
+class DirectionEncoder:
+    """The encoder that the parts were made with."""
+
+    name = ENCODER
+
+    def encode(self, texts: list[str]) -> np.ndarray:
+        return np.array([embed(text) for text in texts])
+
+
+def built(folder: Path, colour: str) -> Path:
+    texts = [f"{colour} text number {number}" for number in range(12)]
+    part = write_part(
+        folder / "part", [a_document(f"{at}.txt", text, kind=ContentType.TEXT) for at, text in enumerate(texts)]
+    )
+    (folder / "staged").mkdir()
+    GenerationBuilder(folder / "staged", SETTINGS.index).build([part], {"created_at": 1.0})
+    return folder / "staged"
+
+
+def publish(catalog: Catalog, original: Path, name: str, created_at: float) -> None:
+    staging = catalog.stage()
+    shutil.copytree(original, staging, dirs_exist_ok=True)
+    manifest = read_generation_manifest(staging)
+    (staging / "manifest.json").unlink()
+    seal(staging, manifest.model_copy(update={"id": GenerationId(name), "created_at": created_at, "files": {}}))
+    catalog.publish(staging, expected_parent=catalog.pointer().generation)
+
+
+def learn(catalog: Catalog, signal: str) -> LearnedVersion:
+    """A live version that has seen one signal agree with outcomes, and the other disagree."""
+    values = {"vector": 0.1, "lexical": 0.1} | {signal: 0.9}
+    evidence = Evidence.sum(
+        outcome_evidence(
+            day=day_of(system_clock()),
+            scope=Scope(Domain.GENERAL),
+            intent="*",
+            signals=values,
+            score=0.5,
+            content_hash=ContentHash(f"{number:064x}"),
+            good=True,
+            weight=1.0,
+            bins=SETTINGS.learning.relevance_bins,
+        )
+        for number in range(60)
+    )
+    versions = catalog.learned_versions()
+    newest = versions[-1] if versions else None
+    state = LearnedState(parent=newest, evidence=evidence, cut=Evidence(), created_at=system_clock())
+    version = catalog.publish_learned(state, expected_newest=newest)
+    catalog.make_live(version)
+    return version
+
+
+def searching(catalog: Catalog) -> Searcher:
+    source = CatalogSource(catalog, SETTINGS.priors, clock=system_clock, sessions_held=1)
+    settings = SETTINGS.retrieval.model_copy(update={"refresh_s": 0.001})
+    return Searcher(source, DirectionEncoder(), settings, clock=system_clock)
+
+
+def seen_by(searcher: Searcher) -> Seen:
+    answer = searcher.search(a_query("text number 3", k=20))
+    assert not set(answer.failed_channels) - {"late_interaction"}
+    colours = frozenset(result.text.split()[0] for result in answer.results)
+    parts = answer.results[0].contributions
+    weights = frozenset((part.name, part.weight) for part in parts if part.belief is not None)
+    return Seen(answer.generation, answer.learned, colours, weights)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_searches_never_fail_nor_mix_what_is_live(tmp_path: Path) -> None:
+    """ARC-2: a hundred generations and fifty learned versions go live under four readers.
+
+    Every answer's texts are of the generation that it names, and its weights are those of the learned version that it
+    names; readers meet many of both.
+    """
+    catalog = Catalog(tmp_path / "store")
+    originals = [built(tmp_path / colour, colour) for colour in COLOURS if (tmp_path / colour).mkdir() is None]
+    publish(catalog, originals[0], "red-000", 0.0)
+    signals = ("vector", "lexical")
+    versions = {learn(catalog, signal): signal for signal in signals}
+    expected: dict[str, Weights] = {}
+    for version, signal in list(versions.items()):
+        catalog.make_live(version)
+        with searching(catalog) as searcher:
+            expected[signal] = seen_by(searcher).weights
+    assert expected["vector"] != expected["lexical"]
+    done = threading.Event()
+    with searching(catalog) as searcher, ThreadPoolExecutor(READERS) as pool:
+
+        def read() -> list[Seen]:
+            seen = []
+            while not done.is_set():
+                seen.append(seen_by(searcher))
+            return seen
+
+        readers = [pool.submit(read) for _ in range(READERS)]
+        try:
+            for number in range(1, GENERATIONS + 1):
+                at = number % len(COLOURS)
+                publish(catalog, originals[at], f"{COLOURS[at]}-{number:03d}", float(number))
+                catalog.prune(1)
+                if number % (GENERATIONS // LEARNED) == 0:
+                    signal = signals[number // 2 % len(signals)]
+                    versions[learn(catalog, signal)] = signal
+        finally:
+            done.set()
+        seen = [one for reader in readers for one in reader.result()]
+    assert all(one.colours == {one.generation.partition("-")[0]} for one in seen)
+    assert all(one.weights == expected[versions[one.learned]] for one in seen)
+    assert len({one.generation for one in seen}) > GENERATIONS // 4
+    assert len({one.learned for one in seen}) > LEARNED // 4

@@ -1,0 +1,87 @@
+"""RET-17: what a selection from far down teaches, and what it cannot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pipelines.domain.events import Selection
+from pipelines.feedback.codec import decode
+from pipelines.feedback.credit import tally_triggers
+from pipelines.feedback.producer import FeedbackProducer
+from pipelines.feedback.settings import TriggerSettings
+from pipelines.feedback.trigger_terms import learnable, trigger_terms
+from pipelines.learning.evidence import UsageKey
+from pipelines.learning.tallies import Tally
+from pipelines.learning.triggers import LEARNED
+from tests.support.answers import a_query
+from tests.support.feedback_events import HASHES, SETTINGS, impression, selection, shown
+
+RULES = SETTINGS.feedback.triggers
+
+
+def test_the_longest_words_that_say_something_are_taken() -> None:
+    """RET-17: up to three, none of the stop list, which holds more than a hundred."""
+    assert trigger_terms("where is the write-ahead checkpoint flushed to a disk", RULES) == (
+        "checkpoint",
+        "flushed",
+        "write",
+    )
+    assert trigger_terms("how is it used?", RULES) == ()
+    assert len(RULES.stop) > 100
+    assert all(isinstance(word, str) and word == word.casefold() for word in RULES.stop)
+
+
+def test_what_no_query_would_say_alone_is_not_learnable() -> None:
+    """RET-17: nor what no word is, whoever sends it."""
+    sent = ["flush", "flush", "of", "the", "x" * 41, "", "two words", "<script>", "1234", "disk"]
+    assert learnable(sent, RULES) == ["flush", "disk"]
+
+
+class Recorded:
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+
+    def send(self, key: bytes, value: bytes) -> None:
+        self.sent.append(decode(value, max_bytes=100_000))
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize(("rank", "expected"), [(1, None), (3, None), (4, ("how",))])
+def test_the_producer_sends_words_with_selections_from_far_down(rank: int, expected: tuple[str, ...] | None) -> None:
+    """RET-17: beyond the third; without rules it sends none."""
+    rules = TriggerSettings.model_validate({**RULES.model_dump(), "stop": ()})
+    for triggers, terms in ((rules, expected), (None, None)):
+        publisher = Recorded()
+        FeedbackProducer(publisher, triggers=triggers).selection(a_query(), HASHES[rank], rank)
+        (event,) = publisher.sent
+        assert isinstance(event, Selection)
+        assert event.terms == terms
+
+
+SHOWN = impression(results=[shown(rank) for rank in range(1, 6)])
+
+
+def noted(picked: Selection) -> dict[UsageKey, int]:
+    tally = Tally()
+    tally_triggers(tally, picked, SHOWN, RULES, day=3, principal="ada")
+    return dict(tally.freeze().usage)
+
+
+def test_the_updater_notes_the_words_of_a_result_that_stood_far_down() -> None:
+    """RET-17: by the rank that the impression says, whatever the event does."""
+    low = selection(5, terms=("checkpoint", "flush"))
+    keys = {UsageKey(3, low.content_hash, LEARNED + term, "ada") for term in ("checkpoint", "flush")}
+    assert noted(low).keys() == keys
+    assert noted(selection(2, terms=("checkpoint",))) == {}
+    assert noted(selection(5)) == {}
+
+
+def test_the_updater_relies_on_no_producers_choice_of_words() -> None:
+    """RET-17: too many, too common and no words at all are left out."""
+    greedy = selection(5, terms=("the", "two words", "one", "alpha", "beta", "gamma", "delta"))
+    assert sorted(key.bin for key in noted(greedy)) == [LEARNED + term for term in ("alpha", "beta", "gamma")]
