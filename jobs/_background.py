@@ -14,10 +14,15 @@ from pipelines.settings import Settings
 
 
 class BackgroundUpdaters:
-    """The updaters of a store as Ray actors, driven by a thread of their own while a block runs."""
+    """The updaters of a store as Ray actors, driven by a thread of their own while a block runs.
 
-    def __init__(self, settings: Settings) -> None:
+    Args:
+        local: One updater in that thread instead.
+    """
+
+    def __init__(self, settings: Settings, *, local: bool = False) -> None:
         self._settings = settings
+        self._local = local
         self._stop = threading.Event()
         self._told = threading.Condition()
         self._round = 0
@@ -59,7 +64,7 @@ class BackgroundUpdaters:
     def _run(self) -> None:
         try:
             update.run(
-                self._settings, local=False, until_caught_up=False, stop=self._stop.is_set, on_progress=self._hear
+                self._settings, local=self._local, until_caught_up=False, stop=self._stop.is_set, on_progress=self._hear
             )
         except BaseException as error:  # noqa: BLE001  handed to the thread that waits
             self._failure = error

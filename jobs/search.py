@@ -36,7 +36,7 @@ from pipelines.retrieval.live import CatalogSource
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
 from pipelines.retrieval.snippet import snippet
-from pipelines.retrieval.trace import answer_as_json, context_lines, explained, understanding_line
+from pipelines.retrieval.trace import answer_as_json, context_lines, explained, gap_line, understanding_line
 from pipelines.runtime.clock import system_clock
 from pipelines.settings import Settings
 
@@ -86,6 +86,8 @@ def search(
         answers = searcher.search_many(asked)
         for answer in answers:
             log.emit(answer)
+    if unlogged := log.dropped + log.lost:
+        _job.stderr.print(f"[yellow]{unlogged} of {len(answers)} answers are not in the query log[/]")
     if bootstrap is not None:
         _tell(answers, settings)
     if not as_json:
@@ -127,6 +129,10 @@ def show(answer: Answer, settings: RetrievalSettings, *, explain: bool) -> None:
         _job.stderr.print("[yellow]the query was cut to the limits of retrieval.query_max_bytes and _terms[/]")
     if not answer.results:
         out.print("[dim]nothing found[/]")
+    if answer.gap is not None:
+        out.print(f"[yellow]{escape(gap_line(answer.gap))}[/]")
+    if answer.uncalibrated and explain:
+        out.print(f"[dim]no probabilities: {escape(answer.uncalibrated)}[/]")
     for result in answer.results:
         _show_result(result, answer.query.text, settings.snippet_characters, explain=explain)
     elapsed_ms = sum(answer.timings_ms.values())
@@ -140,7 +146,7 @@ def _show_result(result: RankedResult, query: str, length: int, *, explain: bool
     out = _job.stdout
     name = result.symbol or " › ".join(result.heading_path)
     place = f"{result.uris[0]}:{result.start_line}-{result.end_line}"
-    sure = "" if result.probability is None else f"  [green]P(good) {result.probability:.2f}[/]"
+    sure = "" if result.probability is None else _chance(result)
     out.print(
         f"[bold]{result.rank:>3}[/]  [cyan]{result.score:.4f}[/]{sure}  {escape(place)}  [magenta]{escape(name)}[/]",
         highlight=False,
@@ -155,6 +161,11 @@ def _show_result(result: RankedResult, query: str, length: int, *, explain: bool
         out.print(Padding(escape(context_lines(result.context)), (0, 0, 0, 5)), style="dim", highlight=False)
     if explain:
         out.print(Padding(explained(result), (0, 0, 1, 5)), soft_wrap=False)
+
+
+def _chance(result: RankedResult) -> str:
+    style, note = ("yellow", ", below the threshold") if result.doubtful else ("green", "")
+    return f"  [{style}]P(good) {result.probability:.2f}{note}[/]"
 
 
 def _chosen(fusion: FusionMode | None, channels: str | None, unit: ResultUnit | None) -> list[str]:

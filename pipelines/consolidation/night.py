@@ -15,6 +15,7 @@ from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.calibration import ScoreBins, score_bins
 from pipelines.learning.evidence import Evidence
+from pipelines.learning.matching import MatchBins, Probe, match_bins
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
 from pipelines.runtime.tracking import Tracking
@@ -36,6 +37,7 @@ class Night:
         shadow: Replays queries for the gate, where there are any.
         improve: Compares two states of evidence on judged queries, where there are any.
         evaluate: Measures retrieval for the report, where there is something to measure it on.
+        probe: Asks queries that have no answer, where there are any.
         counters: What the updaters did with their records, by partition.
     """
 
@@ -49,6 +51,7 @@ class Night:
     shadow: Shadow | None = None
     improve: Improve | None = None
     evaluate: Evaluate | None = None
+    probe: Probe | None = None
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def as_of(self, version: LearnedVersion) -> Night:
@@ -62,6 +65,10 @@ class Night:
     def outcomes(self, evidence: Evidence) -> ScoreBins:
         """Outcomes by score, of all domains."""
         return score_bins(evidence, self.priors.recency, now=self.now)
+
+    def verdicts(self, evidence: Evidence) -> MatchBins:
+        """Verdicts by how well their results matched, of all domains."""
+        return match_bins(evidence, self.priors.recency, now=self.now)
 
     def page(self, *, dry_run: bool) -> AbstractContextManager[Page]:
         """The run that the night is written to; none for a rehearsal."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipelines.consolidation.settings import CalibrationSettings
 from pipelines.learning.calibration import Calibration, ScoreBins, calibrate
+from pipelines.learning.matching import MatchBins, Probe, answering_from, calibrate_matches
 from pipelines.learning.reliability import Band, Predictions, Reliability, bands, reliability
 from pipelines.learning.settings import LearningSettings
 
@@ -65,6 +66,28 @@ def recalibrate(
         return Recalibration(former, refitted=False, reason=reason, before=before, after=before)
     reason = f"{fit.calibration.method} calibration on {outcomes.observations:,.0f} observations: {losses}"
     return Recalibration(fit.calibration, refitted=True, reason=reason, before=before, after=after)
+
+
+def with_matches(
+    found: Recalibration,
+    verdicts: MatchBins,
+    former: Calibration | None,
+    probe: Probe | None,
+    settings: CalibrationSettings,
+) -> Recalibration:
+    """The same with the curves of matches, and the threshold from which on an answer counts as one (RET-15).
+
+    Too few verdicts keep the former curves; without probes, or with too few, there is no threshold.
+    """
+    if found.calibration is None:
+        return found
+    good, bad = float(verdicts.good.sum()), float(verdicts.bad.sum())
+    if good + bad < settings.minimum_observations or min(good, bad) < settings.minimum_per_outcome:
+        kept = None if former is None else former.match
+        return replace(found, calibration=replace(found.calibration, match=kept))
+    fit = calibrate_matches(verdicts, folds=settings.folds, seed=settings.seed, least_gain=settings.least_gain)
+    answering = None if probe is None else answering_from(probe(fit.calibration), bound=settings.answering_bound)
+    return replace(found, calibration=replace(found.calibration, match=replace(fit.calibration, answering=answering)))
 
 
 def unreliable(measured: Measured, settings: CalibrationSettings) -> list[Band]:

@@ -42,6 +42,10 @@ class CalibrationSettings(BaseModel):
         band_minimum: Items in a band below which it is marked insufficient.
         level: Probability that the intervals of observed shares hold the true ones.
         deviation_limit: Deviation of a band's outcome from its prediction that asks for a look.
+        least_gain: Nats per verdict that a curve of matches must gain over the overall rate; below, good and bad do not
+            separate.
+        answering_bound: How often at most a query without an answer may count as answered (RET-15).
+        probes: Queries that have no answer in the store, one a line: "bundled", a file, or "" for none.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -53,6 +57,9 @@ class CalibrationSettings(BaseModel):
     band_minimum: float
     level: float
     deviation_limit: float
+    least_gain: float
+    answering_bound: float
+    probes: str
 
 
 class ConsolidationSettings(BaseModel):

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from pipelines.domain.documents import Domain
+from pipelines.domain.matching import Match
 from pipelines.domain.ranking import ANY
 from pipelines.domain.sizing import MadeBy
 
@@ -64,6 +65,7 @@ class ShownResult(Struct, kw_only=True, frozen=True, gc=False):
         examination: Probability that its rank is looked at, by the beliefs it was ranked with: implicit feedback is
             weighed by it (FBK-10).
         made: Its size and the learned sizes behind it, so that feedback on it is evidence about them (LRN-9).
+        match: How well it matches by itself: what probabilities are learned on (RET-15).
     """
 
     content_hash: Hash
@@ -75,6 +77,7 @@ class ShownResult(Struct, kw_only=True, frozen=True, gc=False):
     propensity: Share = 1.0
     examination: Share = 1.0
     made: MadeBy | None = None
+    match: Match | None = None
 
 
 class Attribution(Struct, kw_only=True, frozen=True, gc=False):

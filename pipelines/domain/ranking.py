@@ -12,6 +12,7 @@ import msgspec
 from pipelines.domain.context import Context
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, SessionId
+from pipelines.domain.matching import EvidenceGap, Match
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.sizing import MadeBy
 from pipelines.domain.understanding import Understanding
@@ -172,6 +173,8 @@ class RankedResult:
         examination: Probability that its rank is looked at, by the live beliefs (FBK-10).
         alike: Documents of near-duplicates that are left out for it (RET-12).
         made: Its size and the learned sizes behind it; None where no learned size decided over it.
+        match: How well it matches the query by itself; None where no channel of the kind answered.
+        doubtful: Whether its probability lies at or below the threshold from which results count as answers.
         context: It and what surrounds it, where the query asked for that.
     """
 
@@ -195,6 +198,8 @@ class RankedResult:
     propensity: float = 1.0
     examination: float = 1.0
     made: MadeBy | None = None
+    match: Match | None = None
+    doubtful: bool = False
     alike: tuple[str, ...] = ()
     context: Context | None = None
 
@@ -215,6 +220,8 @@ class Answer:
         timings_ms: Milliseconds by stage.
         understanding: How the query was read, and what that changed.
         memory: What its session remembers after it; None where the query brought no memory along.
+        gap: Set where no result is likely enough to be an answer.
+        uncalibrated: Why results carry no probability; empty where they do.
     """
 
     query: Query
@@ -228,3 +235,5 @@ class Answer:
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     understanding: Understanding | None = None
     memory: SessionMemory | None = None
+    gap: EvidenceGap | None = None
+    uncalibrated: str = ""

@@ -15,10 +15,7 @@ from pipelines.evaluation.metrics import measure
 from pipelines.evaluation.runs import Run
 from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.evaluation.significance import Half
-from pipelines.retrieval.settings import FusionMode, RetrievalSettings
-
-OFF_AT_ZERO = ("factor", "bonus", "boost")
-"""How the names of numbers end that add nothing at 0."""
+from pipelines.retrieval.settings import FusionMode, OffAt, RetrievalSettings
 
 _ERRS = 0.05  # probability of calling any feature that does nothing one that does something
 
@@ -91,7 +88,7 @@ def features_of(
     """Everything in force that can be switched off.
 
     Each channel where there are several, each signal that is weighed, learned fusion, every switch that is on, and
-    every number that adds nothing at 0 (`OFF_AT_ZERO`).
+    every setting that says at which other value its feature is off (`OffAt`).
 
     Args:
         channels: Those that answer anything here; others have no effect to measure.
@@ -181,5 +178,7 @@ def _switches(settings: BaseModel, path: tuple[str, ...]) -> Iterator[Feature]:
                 yield from _switches(value, here)
         elif value is True:
             yield Feature(".".join(here).removesuffix(".enabled"), {here: False})
-        elif isinstance(value, float) and value > 0.0 and name.endswith(OFF_AT_ZERO):
-            yield Feature(".".join(here), {here: 0.0})
+        else:
+            stated = type(settings).model_fields[name].metadata
+            for off in (each.value for each in stated if isinstance(each, OffAt) and each.value != value):
+                yield Feature(".".join(here), {here: off})

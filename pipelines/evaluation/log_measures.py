@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
@@ -14,7 +15,7 @@ from pipelines.evaluation.off_policy import Shown, Wanted
 from pipelines.evaluation.queries.reader import LoggedQuery
 from pipelines.evaluation.runs import Run
 
-_BANDS = 5  # of relevance, within which contents at one rank are taken to be liked alike
+_BANDS = (1, 2, 5, 10, 20)  # last ranks in a channel, within which contents are taken to be liked alike
 
 
 class Place(Protocol):
@@ -115,11 +116,13 @@ def explored(
                     result.content_hash,
                     result.propensity,
                     float(result.content_hash in liked),
-                    _band(result.rank, result.relevance),
+                    _band(result.rank, result.content_hash, query),
                 )
                 for result in query.results
             ]
-            wanted = [Wanted(result.content_hash, _band(result.rank, result.relevance)) for result in answer.results]
+            wanted = [
+                Wanted(result.content_hash, _band(result.rank, result.content_hash, query)) for result in answer.results
+            ]
             pairs.append((shown, wanted))
     return pairs
 
@@ -145,5 +148,11 @@ def _as_asked(logged: LoggedQuery) -> Query:
     )
 
 
-def _band(rank: int, relevance: float) -> tuple[int, int]:
-    return rank, min(_BANDS - 1, int(relevance * _BANDS))
+def _band(rank: int, content: ContentHash, query: LoggedQuery) -> tuple[int, int]:
+    """What is expected by: the rank shown at, and the best rank in any channel when it was logged.
+
+    Nothing of the policy may enter: of one content at one rank both policies must expect the same.
+    """
+    ranks = (hit.rank for head in query.heads.values() for hit in head if hit.content_hash == content)
+    best = min(ranks, default=_BANDS[-1] + 1)
+    return rank, bisect_left(_BANDS, best)

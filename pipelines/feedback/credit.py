@@ -25,6 +25,7 @@ from pipelines.feedback.settings import CreditSettings, FeedbackSettings, Trigge
 from pipelines.feedback.trigger_terms import learnable
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.looks import Page
+from pipelines.learning.matching import match_key
 from pipelines.learning.parameters import INCLUSION, REFERENCE, RETRIEVAL
 from pipelines.learning.tallies import Tally, Under
 from pipelines.learning.triggers import LEARNED
@@ -36,6 +37,8 @@ class Credit(Struct, frozen=True, gc=False):
     Attributes:
         use: What was done with it, where that is counted beside the outcome: a bin of usage, else "".
         used: How much of one use that was, in [0, 1].
+        judged: Whether somebody said outright of this very result that it is good, or that it is bad. Other feedback
+            speaks up for one side more than for the other, and says nothing about probabilities.
     """
 
     result: ShownResult
@@ -43,6 +46,7 @@ class Credit(Struct, frozen=True, gc=False):
     weight: float
     use: str = ""
     used: float = 1.0
+    judged: bool = False
 
 
 def credits_of(
@@ -113,6 +117,12 @@ def note_credits(tally: Tally, found: Iterable[Credit], where: Under, *, day: in
     for credit in found:
         # Ranges were checked when the events were decoded.
         rows.append((number, day, where, surplus, credit.good, credit.weight, credit.result))
+        if credit.judged and credit.result.match is not None:
+            tally.note_mass(
+                match_key(day, credit.result.domain, credit.result.match, good=credit.good, bins=where.bins),
+                round(credit.weight * MICRO),
+                surplus=surplus,
+            )
         if credit.use:
             tally.note_use(day, credit.result.content_hash, credit.use, credit.used, where.principal)
 
@@ -195,7 +205,7 @@ def _verdict(verdict: Explicit, impression: Impression, rules: FeedbackSettings)
         return shared_credits(verdict.signal, verdict.attribution, impression, rules, scale=rules.credit.explicit)
     weight = abs(verdict.signal) * rules.credit.explicit
     shown = _shown(verdict.content_hash, impression)
-    return [Credit(shown, verdict.signal > 0.0, weight)] if weight > 0.0 else []
+    return [Credit(shown, verdict.signal > 0.0, weight, judged=True)] if weight > 0.0 else []
 
 
 def _success(success: Success, impression: Impression, rules: FeedbackSettings) -> list[Credit]:

@@ -259,6 +259,7 @@ def _shown(result: RankedResult) -> ShownResult:
         propensity=_share(result.propensity),
         examination=_share(result.examination),
         made=result.made,
+        match=result.match,
     )
 
 

@@ -15,6 +15,7 @@ from scipy.special import expit
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import StoreError
 from pipelines.learning.evidence import MICRO, Evidence, day_of
+from pipelines.learning.matching import MatchCalibration
 from pipelines.learning.observations import RELEVANCE
 from pipelines.learning.priors import RecencyPrior
 from pipelines.learning.recency import Discount
@@ -103,6 +104,10 @@ CURVES: Mapping[str, type[Isotonic] | type[BetaCurve]] = {BetaCurve.method: Beta
 class Calibration:
     """A fitted curve.
 
+    Attributes:
+        curve: From the score that results are ranked by.
+        match: From how well a result matches by itself; None where verdicts are too few.
+
     Examples:
         >>> halved = Calibration(Isotonic(scores=(0.0, 1.0), probabilities=(0.0, 0.5)))
         >>> halved.probability(0.5), Calibration.from_json(halved.to_json()) == halved
@@ -110,6 +115,7 @@ class Calibration:
     """
 
     curve: Isotonic | BetaCurve
+    match: MatchCalibration | None = None
 
     @property
     def method(self) -> str:
@@ -126,7 +132,8 @@ class Calibration:
 
     def to_json(self) -> str:
         """The curve as one JSON object; `from_json` gives exactly it back."""
-        return json.dumps({"method": self.method, **asdict(self.curve)}, sort_keys=True)
+        match = {} if self.match is None else {"match": self.match.to_json_value()}
+        return json.dumps({"method": self.method, **asdict(self.curve), **match}, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -138,7 +145,9 @@ class Calibration:
         try:
             values = json.loads(text)
             family: Callable[..., Isotonic | BetaCurve] = CURVES[values.pop("method")]
-            return cls(family(**{name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}))
+            told = values.pop("match", None)
+            match = None if told is None else MatchCalibration.from_json_value(told)
+            return cls(family(**{name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}), match)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise StoreError(
                 f"calibration: expected one of {sorted(CURVES)} with its values, found {text!r}"

@@ -188,8 +188,12 @@ class Tally:
     def note_report(self, evidence: Evidence, *, surplus: bool = False) -> None:
         """Note what was reported outright."""
         for reported, micro in evidence.counts.items():
-            key = reported._replace(parameter=SURPLUS + reported.parameter) if surplus else reported
-            self._all.report(self.number, key, micro)
+            self.note_mass(reported, micro, surplus=surplus)
+
+    def note_mass(self, key: EvidenceKey, micro: int, *, surplus: bool = False) -> None:
+        """Note one mass in micro-units."""
+        kept = key._replace(parameter=SURPLUS + key.parameter) if surplus else key
+        self._all.report(self.number, kept, micro)
 
     def show(self, page: Page, results: Sequence[ShownResult]) -> None:
         """Note that results were shown."""

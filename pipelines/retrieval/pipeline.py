@@ -21,6 +21,7 @@ from pipelines.retrieval.context.read import neighbours_in
 from pipelines.retrieval.facts import GenerationFacts
 from pipelines.retrieval.fusion import FUSIONS
 from pipelines.retrieval.learned_triggers import with_learned_triggers
+from pipelines.retrieval.matching import gap_in, judged, match_of, uncalibrated, with_matches
 from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.order import with_certainty, with_propensity
 from pipelines.retrieval.plan import Plan, make_plan
@@ -98,6 +99,8 @@ class Pipeline:
             contenders = score_and_cut(united, depth, beliefs, weights, moment=moment, settings=self.settings)
             scored = diverse(contenders, plan.k, vectors_of(by_channel), self.settings)
             shown = results(scored[: plan.k], weights, beliefs, reading.calibration)
+            matches = [match_of(candidate, answered, plan.text) for candidate in scored[: plan.k]]
+            shown = judged(with_matches(shown, matches), reading.calibration)
             if query.explore:
                 shown = with_propensity(shown, after(scored, contenders, self.settings.explored_depth), draws)
             shown = with_certainty(shown, draws)
@@ -115,6 +118,8 @@ class Pipeline:
             timings_ms=watch.timings_ms,
             understanding=plan.understanding,
             memory=self._remembered(plan, by_channel, shown),
+            gap=gap_in(shown, reading.calibration),
+            uncalibrated=uncalibrated(shown, reading.calibration),
         )
 
     def _with_learned_triggers(

@@ -14,6 +14,7 @@ from pipelines.domain.ranking import Answer, Scope, Signal, WeightBelief
 from pipelines.indexes.graph import Direction, EdgeArrays, Neighbour
 from pipelines.indexes.graph_schemas import EdgeKind
 from pipelines.indexes.rows import RowSet
+from pipelines.learning.matching import MatchCalibration
 from pipelines.learning.triggers import LearnedTriggers
 
 
@@ -269,6 +270,10 @@ class Calibration(Protocol):
 
     def probability(self, score: float) -> float:
         """P(good) in [0, 1] of a result with this score."""
+
+    @property
+    def match(self) -> MatchCalibration | None:
+        """The map from how well a result matches by itself; None where verdicts are too few."""
 
 
 class ImpressionSink(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Self
 
@@ -18,6 +19,13 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class OffAt:
+    """The value at which the feature behind a setting is off: so an ablation finds it (EVA-9)."""
+
+    value: object
 
 
 class FusionMode(StrEnum):
@@ -74,8 +82,8 @@ class DiversitySettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     depth: Count
-    alike: Positive
-    mmr: Weight
+    alike: Annotated[Positive, OffAt(1.1)]
+    mmr: Annotated[Weight, OffAt(0.0)]
     represent: bool
     least_similarity: Annotated[float, Field(ge=-1.0, le=1.0)]
 
@@ -96,9 +104,9 @@ class QualitySettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    novelty_boost: Share
+    novelty_boost: Annotated[Share, OffAt(0.0)]
     novelty_half_life_hours: Positive
-    propagation: Share
+    propagation: Annotated[Share, OffAt(0.0)]
     tiers: Mapping[str, Share]
     validations: Mapping[str, Share]
 
@@ -109,7 +117,7 @@ class SessionSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     shown_kept: Annotated[int, Field(ge=0)]
-    repeat_penalty: Share
+    repeat_penalty: Annotated[Share, OffAt(0.0)]
 
 
 class RetrievalSettings(BaseModel):
@@ -129,14 +137,16 @@ class RetrievalSettings(BaseModel):
     channel_weights: Mapping[Channel, Weight]
     rrf_k: Positive
     dbsf_sigmas: Positive
+    convergence_bonus: Weight
     rerank: RerankSettings
     diversity: DiversitySettings
-    mpab_factor: Weight
+    mpab_factor: Annotated[Weight, OffAt(0.0)]
     query_max_bytes: Count
     query_max_terms: Count
     encode_batch: Count
     lexical_threads: Count
     channel_threads: Count
+    time_step_s: Positive
     refresh_s: Positive
     beliefs_max_age_s: Positive
     sessions_held: Count

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipelines.domain.context import Context
+from pipelines.domain.matching import EvidenceGap
 from pipelines.domain.ranking import Answer, Contribution, RankedResult
 from pipelines.domain.understanding import Understanding
 
@@ -31,6 +32,8 @@ def answer_as_json(answer: Answer) -> dict[str, Any]:
         "explored": answer.query.explore,
         "truncated": answer.truncated,
         "failed_channels": dict(answer.failed_channels),
+        "gap": None if answer.gap is None else asdict(answer.gap),
+        "uncalibrated": answer.uncalibrated,
         "timings_ms": dict(answer.timings_ms),
         "heads": {
             channel.value: [{"content_hash": content, "score": score} for content, score in head]
@@ -78,6 +81,19 @@ def understanding_line(read: Understanding) -> str:
     return " · ".join(parts)
 
 
+def gap_line(gap: EvidenceGap) -> str:
+    """That nothing answers the query, in words.
+
+    Examples:
+        >>> gap_line(EvidenceGap(0.04, 0.1, 0.05))
+        'evidence gap: P(good) is 0.04 at best, answers begin above 0.10 (5 % of queries without one pass at most)'
+    """
+    return (
+        f"evidence gap: P(good) is {gap.probability:.2f} at best, answers begin above {gap.threshold:.2f} "
+        f"({100.0 * gap.bound:g} % of queries without one pass at most)"
+    )
+
+
 def result_as_json(result: RankedResult) -> dict[str, Any]:
     """One result with where each channel put it, its signals, and every addend of its score."""
     return {
@@ -85,6 +101,8 @@ def result_as_json(result: RankedResult) -> dict[str, Any]:
         "score": result.score,
         "relevance": result.relevance,
         "probability": result.probability,
+        "doubtful": result.doubtful,
+        "match": None if result.match is None else {"meaning": result.match.meaning, "words": result.match.words},
         "above_next": result.above_next,
         "propensity": result.propensity,
         "examination": result.examination,

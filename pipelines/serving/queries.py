@@ -88,7 +88,8 @@ def show(
         console.print(f"[yellow]without {failed['channel']}: {escape(failed['reason'])}[/]")
     console.print(_channels(query))
     for result in query.results:
-        console.print(_why(query, result))
+        console.print(f"\n{_headline(query, result)}", highlight=False)
+        console.print(_why(result))
 
 
 @queries.command()
@@ -162,15 +163,18 @@ def _channels(query: LoggedQuery) -> Table:
     return table
 
 
-def _why(query: LoggedQuery, result: LoggedResult) -> Table:
+def _headline(query: LoggedQuery, result: LoggedResult) -> str:
     facts = result.facts
     place = facts["uris"][0] if facts["uris"] else result.content_hash
     seen = [seen for seen in query.outcomes if seen.content_hash == result.content_hash]
     became = ", ".join(f"{one.kind} {one.value:+.1f}" for one in seen)
     sure = "" if facts["above_next"] is None else f" · above the next {facts['above_next']:.2f}"
-    title = f"{result.rank}  {result.score:.4f}  {escape(str(place))}{sure}{' · ' + became if became else ''}"
-    table = Table("", "value", "weight", "adds", box=None, title=title, title_justify="left", title_style="")
-    for part in facts["contributions"]:
+    return f"{result.rank}  {result.score:.4f}  {escape(str(place))}{sure}{' · ' + became if became else ''}"
+
+
+def _why(result: LoggedResult) -> Table:
+    table = Table("", "value", "weight", "adds", box=None)
+    for part in result.facts["contributions"]:
         table.add_row(
             part["name"].replace("_", " "), f"{part['value']:.4f}", f"{part['weight']:.3f}", f"{part['amount']:.4f}"
         )

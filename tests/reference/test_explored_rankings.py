@@ -48,7 +48,9 @@ def logged(number: int, answer: Answer, clicks: np.ndarray):
     ]
     outcomes = [an_outcome(shown.content_hash) for shown, click in zip(answer.results, clicks, strict=True) if click]
     # An answer without clicks was looked at as well: it says that nothing was wanted.
-    return a_logged(number, results, explored=True, outcomes=outcomes or [an_outcome(None, "explicit", -1.0)])
+    heads = {channel.value: head for channel, head in answer.heads.items()}
+    told = outcomes or [an_outcome(None, "explicit", -1.0)]
+    return a_logged(number, results, explored=True, outcomes=told, heads=heads)
 
 
 def estimated(without: list[str]) -> tuple[dict[str, Value], float]:

@@ -50,6 +50,11 @@ def test_a_logged_answer_is_read_back_with_everything_it_rests_on(tmp_path: Path
     (found,) = read_queries(tmp_path, SETTINGS, limit=10)
     assert (found.query_id, found.text, found.at, found.explored) == ("q-1", "red apple", NOW, True)
     facts = found.facts
+    assert EXPLORED.understanding is not None
+    assert (facts["type"], facts["intent_confidence"]) == (
+        EXPLORED.understanding.type.value,
+        EXPLORED.understanding.confidence,
+    )
     assert (facts["seed"], facts["principal"], facts["fusion"]) == ("q-1", "ada", "learned")
     assert {stage["name"] for stage in facts["timings_ms"]} == set(EXPLORED.timings_ms)
     assert {channel: [(hit.content_hash, hit.score) for hit in head] for channel, head in found.heads.items()} == {

@@ -1,0 +1,436 @@
+"""What learning is worth: simulated users ask queries of one split, retrieval is measured on another that nobody asked.
+
+    python -m jobs.study --dataset DIR --learn-from train --split test [--sessions 100,500,2000,all] [--random 0.2]
+        [--adversarial 0.1] [--set retrieval.rerank.late_interaction=false] [--json]
+
+Every session is a user who asks one query, reads, opens and judges what is shown; what they do travels through Kafka to
+the updaters, and what the updaters learned ranks what later users are shown. The table sets beside it each channel
+alone, reciprocal rank fusion, and the best fixed convex combination tuned on the queries that were learned from. What
+is known of single contents (usage) is left out of every row but the last one: held-out queries may ask for the same.
+Exit codes: 0 measured, 1 with a reason (unreadable data set, no such split), 2 usage.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.progress import track
+from rich.table import Table
+
+from jobs import _job, evaluate
+from jobs._background import BackgroundUpdaters
+from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.probes import probes
+from pipelines.domain.ids import QueryId, SessionId
+from pipelines.domain.ranking import Answer, Channel, Query, Scope, Signal
+from pipelines.embedding.encoder import load_encoder
+from pipelines.evaluation.answerable import Held, held, likeliest
+from pipelines.evaluation.beir import Dataset, JudgedQuery, Qrels, read_dataset
+from pipelines.evaluation.measuring import asked
+from pipelines.evaluation.replay import RememberingEncoder, Replay
+from pipelines.evaluation.runs import Run, as_ranked
+from pipelines.evaluation.simulation import dealt, kind_of_user, looks, react
+from pipelines.evaluation.study import Row, Values, best_weight, convex, headline, row
+from pipelines.feedback.producer import FeedbackProducer
+from pipelines.ingestion.corpus import corpus_name
+from pipelines.learning.beliefs import Beliefs, read_beliefs
+from pipelines.learning.evidence import Evidence
+from pipelines.learning.matching import answering_from, calibrate_matches, match_bins
+from pipelines.retrieval.live import CatalogSource
+from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.settings import FusionMode
+from pipelines.retrieval.snapshot import Snapshot
+from pipelines.runtime.broker import EmbeddedBroker
+from pipelines.runtime.clock import system_clock
+from pipelines.runtime.cluster import connect
+from pipelines.settings import Settings
+
+AGENT = "study"
+PAGE = 10
+"""Results that a simulated user is shown."""
+PRIOR = "weft at its priors"
+ALL = "all"
+_CONVEX = np.linspace(0.0, 1.0, 21)  # weights of the lexical signal that are tried
+_STRANGERS = 200  # queries of another data set that are asked
+_TUNED_ON = 500  # queries at most that the fixed combination is tuned on
+_HIDDEN = (Signal.USAGE,)
+_BASELINES: Mapping[str, Mapping[str, Any]] = {
+    "BM25": {"channels": (Channel.LEXICAL,), "fusion": FusionMode.RRF},
+    "dense": {"channels": (Channel.DENSE,), "fusion": FusionMode.RRF},
+    "RRF": {"channels": (Channel.DENSE, Channel.LEXICAL), "fusion": FusionMode.RRF},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Studied:
+    """The table, and what it was made from.
+
+    Attributes:
+        rows: In the order of the table.
+        values: The headline measure by held-out query, by row.
+        convex_weight: Share of the lexical signal that was best on the queries learned from.
+        evidence: By number of sessions.
+        held: What the probabilities are worth that the last of it gives.
+    """
+
+    rows: Sequence[Row]
+    values: Mapping[str, Values]
+    convex_weight: float
+    evidence: Mapping[int, Evidence]
+    held: Held
+
+
+def study(
+    dataset: Annotated[Path, typer.Option("--dataset", help="Folder with corpus, queries and qrels/.")],
+    learn_from: Annotated[str, typer.Option("--learn-from", help="Which judgements users know.")] = "train",
+    split: Annotated[str, typer.Option("--split", help="Which judgements are measured, and never asked.")] = "test",
+    sessions: Annotated[str, typer.Option("--sessions", help="Measured after so many.")] = "100,500,2000,all",
+    random_users: Annotated[float | None, typer.Option("--random", help="Share; default simulation.random.")] = None,
+    adversarial: Annotated[float | None, typer.Option("--adversarial", help="Share; simulation.adversarial.")] = None,
+    foreign: Annotated[
+        list[str], typer.Option("--foreign", help="DIR:SPLIT, whose queries have no answer here; repeatable.")
+    ] = [],
+    conf: _job.Conf = [],
+    assignments: _job.Assignments = [],
+    store: _job.Store = None,
+    as_json: _job.AsJson = False,
+) -> None:
+    """Measure what learning from simulated users is worth on queries that were never shown."""
+    named = {"random": random_users, "adversarial": adversarial}
+    chosen = [f"simulation.{name}={value}" for name, value in named.items() if value is not None]
+    settings = evaluate.measuring(_job.settings_of(conf, [*assignments, *chosen], store))
+    marks = marks_of(sessions, settings)
+    lessons, held_out = read_dataset(dataset, learn_from), read_dataset(dataset, split)
+    strangers = [read_dataset(Path(folder), part) for folder, _, part in (each.rpartition(":") for each in foreign)]
+    found = run(lessons, held_out, settings, marks, strangers)
+    _job.stdout.print(table(f"{held_out.name} {split}, learned from {learn_from}", found))
+    _job.stdout.print(calibrated(found.held))
+    _job.emit(described(held_out, learn_from, found), as_json=as_json)
+
+
+def marks_of(text: str, settings: Settings) -> list[int]:
+    """Numbers of sessions in a list such as "100,500,all".
+
+    Raises:
+        BadParameter: One of them is neither a number from 1 on nor "all".
+    """
+    names = [name.strip() for name in text.split(",")]
+    if not all(name == ALL or (name.isdecimal() and int(name) > 0) for name in names):
+        raise typer.BadParameter(f"expected numbers of sessions or {ALL!r}, separated by commas, found {text!r}")
+    return sorted({settings.simulation.sessions if name == ALL else int(name) for name in names})
+
+
+def run(
+    lessons: Dataset, held_out: Dataset, settings: Settings, marks: Sequence[int], strangers: Sequence[Dataset] = ()
+) -> Studied:
+    """Measure, teach and measure again, in a store of its own that is gone afterwards."""
+    stored = evaluate.indexed(held_out, settings, before=lambda: connect(settings.cluster))
+    with _apart(stored) as own, EmbeddedBroker() as broker:
+        streamed = own.model_copy(
+            update={
+                "kafka": own.kafka.model_copy(update={"bootstrap": broker.bootstrap}),
+                # Beliefs change when a batch of sessions has been learned from, and not in between: repeatable.
+                "retrieval": own.retrieval.model_copy(update={"refresh_s": 1e9}),
+            }
+        )
+        bench = _Bench(streamed, held_out)
+        values, weight = _baselines(bench, lessons)
+        values[PRIOR] = bench.values(Evidence(), hidden=_HIDDEN)
+        evidence = taught(streamed, lessons, bench.encoders, marks)
+        values |= {f"{count:,} sessions": bench.values(evidence[count], hidden=_HIDDEN) for count in marks}
+        values[f"{marks[-1]:,} sessions, with usage"] = bench.values(evidence[marks[-1]])
+        worth = _held(bench, evidence[marks[-1]], strangers)
+        weights = {PRIOR: bench.weights(Evidence())}
+        weights |= {f"{count:,} sessions": bench.weights(evidence[count]) for count in marks}
+    after = list(values)[list(values).index(PRIOR) + 1 :]
+    rows = [
+        row(
+            name,
+            found,
+            settings.evaluation,
+            against=values[PRIOR] if name in after else None,
+            weights=weights.get(name),
+        )
+        for name, found in values.items()
+    ]
+    return Studied(rows, values, weight, evidence, worth)
+
+
+class _Bench:
+    """Answers the held-out queries under any evidence, encoding each of them once."""
+
+    def __init__(self, settings: Settings, dataset: Dataset) -> None:
+        self.settings = settings
+        self.dataset = dataset
+        self.encoders = [RememberingEncoder(load_encoder(each)) for each in settings.embedding.encoders]
+        self._now = system_clock()
+        self._snapshot = _source(settings).take(None)
+        self._replay = Replay(
+            self._snapshot, self.encoders, settings.retrieval, now=self._now, batch=settings.evaluation.batch
+        )
+        self.document_id: Callable[[str], str] = lambda uri: uri.removeprefix(f"{corpus_name(dataset.corpus)}:")
+
+    def answers(self, queries: Sequence[JudgedQuery], *, k: int = PAGE, **changes: Any) -> list[Answer]:
+        """Answers under the priors alone, with some settings of retrieval changed."""
+        return self._asked(queries, k, self._snapshot, changes)
+
+    def run_of(self, answers: Sequence[Answer]) -> Run:
+        depth = self.settings.evaluation.depth
+        return {
+            answer.query.query_id: as_ranked(answer.results, depth, document_id=self.document_id) for answer in answers
+        }
+
+    def values(self, evidence: Evidence, *, hidden: Sequence[Signal] = ()) -> Values:
+        """The headline measure on the held-out queries under what the evidence says."""
+        hidden = (*self.settings.retrieval.without_signals, *hidden)
+        snapshot = replace(self._snapshot, beliefs=self._beliefs(evidence))
+        answers = self._asked(self.dataset.queries, PAGE, snapshot, {"without_signals": hidden})
+        return headline(self.run_of(answers), self.dataset.qrels)
+
+    def weights(self, evidence: Evidence) -> Mapping[str, float]:
+        """What the evidence says each signal of similarity should weigh, in the domain of the corpus."""
+        first = self.answers(self.dataset.queries[:1])[0].results
+        told = {signal for result in first for signal in result.signals} - set(_HIDDEN)
+        scope = Scope(first[0].domain, agent=AGENT)
+        return {signal.value: belief.mean for signal, belief in self._beliefs(evidence).weights(scope, told).items()}
+
+    def _asked(
+        self, queries: Sequence[JudgedQuery], k: int, snapshot: Snapshot, changes: Mapping[str, Any]
+    ) -> list[Answer]:
+        changed = self.settings.retrieval.model_copy(update=dict(changes))
+        asking = [replace(asked(query, self.settings.evaluation), k=k, agent=AGENT) for query in queries]
+        return list(self._replay(asking, settings=changed, snapshot=snapshot))
+
+    def _beliefs(self, evidence: Evidence) -> Beliefs:
+        return read_beliefs(self.settings.priors, evidence, now=self._now)
+
+
+def _held(bench: _Bench, evidence: Evidence, strangers: Sequence[Dataset]) -> Held:
+    """The probabilities that verdicts give, on held-out queries and on those of other data sets."""
+    rules, bins = bench.settings.consolidation.calibration, bench.settings.learning.relevance_bins
+    verdicts = match_bins(evidence, bench.settings.priors.recency, now=system_clock())
+    fit = calibrate_matches(verdicts, folds=rules.folds, seed=rules.seed, least_gain=rules.least_gain).calibration
+    asking = [JudgedQuery(f"probe-{number}", text, {}) for number, text in enumerate(probes(rules.probes))]
+    none = [likeliest(fit, answer) for answer in bench.answers(asking)]
+    answers = bench.answers(bench.dataset.queries)
+    names = {
+        str(result.content_hash): [bench.document_id(uri) for uri in result.uris]
+        for answer in answers
+        for result in answer.results
+    }
+    return held(
+        replace(fit, answering=answering_from(none, bound=rules.answering_bound)),
+        answers,
+        bench.dataset.qrels,
+        {
+            each.name: bench.answers([replace(query, metadata={}) for query in each.queries[:_STRANGERS]])
+            for each in strangers
+        },
+        bins=bins,
+        names=names,
+    )
+
+
+def _baselines(bench: _Bench, lessons: Dataset) -> tuple[dict[str, Values], float]:
+    """Each channel alone, their fusion by rank, and the best fixed combination; and its weight."""
+    queries = bench.dataset.queries
+    found = {
+        name: headline(bench.run_of(bench.answers(queries, **changes)), bench.dataset.qrels)
+        for name, changes in _BASELINES.items()
+    }
+    depth = bench.settings.evaluation.depth
+    told = bench.answers(lessons.queries[:_TUNED_ON], k=depth), bench.answers(queries, k=depth)
+    tuned = {float(weight): _combined(bench, told[0], lessons.qrels, float(weight)) for weight in _CONVEX}
+    best = best_weight(tuned)
+    return {**found, "best fixed convex": _combined(bench, told[1], bench.dataset.qrels, best)}, best
+
+
+def _combined(bench: _Bench, answers: Sequence[Answer], qrels: Qrels, weight: float) -> Values:
+    run: Run = {
+        str(answer.query.query_id): {
+            bench.document_id(uri): -float(place)
+            for place, result in reversed(list(enumerate(results)))
+            for uri in result.uris
+        }
+        for answer, results in convex(answers, weight)
+    }
+    return headline(run, qrels)
+
+
+def taught(
+    settings: Settings, lessons: Dataset, encoders: Sequence[RememberingEncoder], marks: Sequence[int]
+) -> dict[int, Evidence]:
+    """Let users ask what they know the answer of, through Kafka and the updaters; the evidence at every mark."""
+    catalog, rules = Catalog(Path(settings.storage.root)), settings.simulation
+    corpus = f"{corpus_name(lessons.corpus)}:"
+    rng = random.Random(settings.evaluation.seed)  # noqa: S311  a simulation, repeatable by its seed
+    questions = dealt(lessons.queries, marks[-1], rng)
+    evidence, done, (first, *further) = {}, 0, encoders
+    with (
+        BackgroundUpdaters(settings, local=True) as updaters,
+        Searcher(_source(settings), first, settings.retrieval, clock=system_clock, further=further) as searcher,
+        _producer(settings) as producer,
+    ):
+        for upto in track(looks(marks, rules), "teaching", console=_job.stderr, transient=True):
+            batch = list(enumerate(questions[done:upto], start=done))
+            for number, answer in _shown(searcher, batch, settings):
+                grades = lessons.qrels[questions[number].query_id]
+                right = [
+                    result.content_hash
+                    for result in answer.results
+                    if any(grades.get(uri.removeprefix(corpus), 0) > 0 for uri in result.uris)
+                ]
+                _told(producer, answer, right, settings, rng)
+            producer.flush()
+            updaters.caught_up()
+            searcher.refresh()
+            done = upto
+            if upto in marks:
+                evidence[upto] = catalog.live_evidence()
+    return evidence
+
+
+def _shown(
+    searcher: Searcher, batch: Sequence[tuple[int, JudgedQuery]], settings: Settings
+) -> Iterator[tuple[int, Answer]]:
+    """What each session of a batch is shown."""
+    size = settings.evaluation.batch
+    for start in range(0, len(batch), size):
+        part = batch[start : start + size]
+        queries = [_question(number, query, settings) for number, query in part]
+        yield from zip((number for number, _ in part), searcher.search_many(queries), strict=True)
+
+
+def _question(number: int, query: JudgedQuery, settings: Settings) -> Query:
+    return replace(
+        asked(query, settings.evaluation),
+        query_id=QueryId(f"{number}-{query.query_id}"),
+        k=PAGE,
+        agent=AGENT,
+        session_id=SessionId(f"study-{number}"),
+        principal=f"user-{number}",
+    )
+
+
+def _told(
+    producer: FeedbackProducer, answer: Answer, right: Sequence[Any], settings: Settings, rng: random.Random
+) -> None:
+    """One user's session: what was shown, and what was done about it."""
+    query, rules = answer.query, settings.simulation
+    producer.impression(answer)
+    shown = [result.content_hash for result in answer.results]
+    for reaction in react(shown, right, rules, rng, kind=kind_of_user(rules, rng)):
+        if reaction.satisfaction is None:
+            producer.selection(query, reaction.content_hash, reaction.rank)
+        else:
+            producer.explicit(query, reaction.satisfaction, content_hash=reaction.content_hash)
+
+
+def _source(settings: Settings) -> CatalogSource:
+    catalog = Catalog(Path(settings.storage.root))
+    return CatalogSource(catalog, settings.priors, clock=system_clock, sessions_held=settings.retrieval.sessions_held)
+
+
+@contextmanager
+def _producer(settings: Settings) -> Iterator[FeedbackProducer]:
+    producer = FeedbackProducer.connect(settings.kafka, settings.feedback)
+    try:
+        yield producer
+    finally:
+        producer.close()
+
+
+@contextmanager
+def _apart(settings: Settings) -> Iterator[Settings]:
+    """The settings with a store that shares the generation and nothing else, and is removed in the end."""
+    root = Path(settings.storage.root)
+    with tempfile.TemporaryDirectory(prefix=f"{root.name}-study-", dir=root.parent) as folder:
+        generation = Catalog(root).pointer().generation
+        own = Path(folder)
+        shutil.copytree(
+            root / "generations" / str(generation), own / "generations" / str(generation), copy_function=_linked
+        )
+        shutil.copy(root / "current.json", own / "current.json")
+        yield settings.model_copy(update={"storage": settings.storage.model_copy(update={"root": str(own)})})
+
+
+def _linked(source: str, target: str) -> None:
+    Path(target).hardlink_to(source)
+
+
+def table(title: str, found: Studied) -> Table:
+    """The study, for people."""
+    shown = Table(
+        "", "nDCG@10", "interval", "against the priors", "weights", box=None, title=title, title_justify="left"
+    )
+    for each in found.rows:
+        change = each.change.change if each.change else None
+        shown.add_row(
+            each.name if each.name != "best fixed convex" else f"best fixed convex, {found.convex_weight:.2f} lexical",
+            f"{each.mean.mean:.4f}",
+            f"{each.mean.low:.3f} – {each.mean.high:.3f}",
+            "" if change is None else f"{change.mean:+.4f} ({change.low:+.3f} … {change.high:+.3f})",
+            "" if each.weights is None else _weights(each.weights),
+        )
+    return shown
+
+
+def calibrated(found: Held) -> Table:
+    """What the probabilities are worth, for people."""
+    shown = Table("probabilities", "calibration error", "log loss", box=None)
+    for name, measured in found.reliability.items():
+        told = ("do not separate", "") if measured is None else (f"{measured.ece:.3f}", f"{measured.log_loss:.3f}")
+        shown.add_row(name, *told)
+    shown.add_row("an answer begins above", "unknown" if found.threshold is None else f"{found.threshold:.3f}")
+    shown.add_row("held-out queries answered", f"{found.answered:.1%}")
+    for name, share in found.answered_without.items():
+        shown.add_row(f"queries of {name} answered", f"{share:.1%}")
+    return shown
+
+
+def _weights(weights: Mapping[str, float]) -> str:
+    kept = sorted(weights.items(), key=lambda item: -item[1])
+    return "  ".join(f"{name.replace('_', ' ')} {share:.2f}" for name, share in kept if share >= 0.005)
+
+
+def described(dataset: Dataset, learn_from: str, found: Studied) -> dict[str, Any]:
+    """The study, for machines."""
+    return {
+        "dataset": dataset.name,
+        "split": dataset.split,
+        "learned_from": learn_from,
+        "queries": len(dataset.queries),
+        "convex_lexical_weight": found.convex_weight,
+        "calibration_error": {name: each and each.ece for name, each in found.held.reliability.items()},
+        "answer_threshold": found.held.threshold,
+        "answered": found.held.answered,
+        "answered_without": dict(found.held.answered_without),
+        "rows": {
+            each.name: {
+                "ndcg_at_10": each.mean.mean,
+                "interval": [each.mean.low, each.mean.high],
+                "against_priors": None if each.change is None else each.change.as_json(),
+                "weights": None if each.weights is None else dict(each.weights),
+            }
+            for each in found.rows
+        },
+    }
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the job."""
+    return _job.run(study, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""RET-15: from how well results match to the probability that they are good, and to saying that nothing is."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.errors import StoreError
+from pipelines.domain.matching import Match
+from pipelines.learning.calibration import Calibration, Isotonic
+from pipelines.learning.evidence import MICRO, Evidence
+from pipelines.learning.matching import (
+    Answering,
+    MatchBins,
+    MatchCalibration,
+    MatchCurve,
+    answering_from,
+    calibrate_matches,
+    match_bins,
+    match_key,
+)
+from pipelines.learning.reliability import Predictions, reliability
+from pipelines.settings import load_settings
+
+SETTINGS = load_settings(environment={})
+DAY = 100
+NOW = DAY * 86_400.0
+TRUTH = MatchCurve(6.0, 3.0, -5.0)
+
+
+def seen(rng: np.random.Generator, verdicts: int, truth: MatchCurve = TRUTH) -> MatchBins:
+    """Verdicts of users who say what is so, as they come back from evidence."""
+    meaning = rng.uniform(0.1, 0.9, verdicts)
+    words = np.clip(meaning + rng.normal(0.0, 0.2, verdicts), 0.0, 0.95)
+    good = rng.random(verdicts) < truth.probabilities(np.stack([meaning, words], axis=1))
+    matches = (Match(meaning=float(m), words=float(w)) for m, w in zip(meaning, words, strict=True))
+    told = (
+        Evidence({match_key(DAY, Domain.GENERAL, match, good=bool(is_good), bins=20): MICRO})
+        for match, is_good in zip(matches, good, strict=True)
+    )
+    return match_bins(Evidence.sum(told), SETTINGS.priors.recency, now=NOW)
+
+
+def fitted(bins: MatchBins) -> MatchCalibration:
+    rules = SETTINGS.consolidation.calibration
+    return calibrate_matches(bins, folds=rules.folds, seed=rules.seed, least_gain=rules.least_gain).calibration
+
+
+def test_verdicts_come_back_as_they_were_counted() -> None:
+    """RET-15, LRN-1: every verdict once, in the middle of its bins; what is not known stays so."""
+    bins = seen(np.random.default_rng(1), 50)
+    assert bins.observations == pytest.approx(50.0)
+    alone = Evidence({match_key(DAY, Domain.CODE, Match(words=0.99), good=False, bins=20): MICRO // 2})
+    found = match_bins(alone, SETTINGS.priors.recency, now=NOW)
+    assert np.isnan(found.match[0, 0])
+    assert (found.match[0, 1], found.bad[0]) == (0.975, 0.5)
+
+
+@pytest.mark.parametrize("told", [("meaning", "words"), ("meaning",), ("words",)], ids=" and ".join)
+def test_the_probability_means_the_same_over_any_channels(told: tuple[str, ...]) -> None:
+    """RET-15: learned with both channels, and calibrated for results of which only one is known, too."""
+    curves, rng = fitted(seen(np.random.default_rng(2), 3000)), np.random.default_rng(3)
+    meaning = rng.uniform(0.1, 0.9, 5000)
+    words = np.clip(meaning + rng.normal(0.0, 0.2, 5000), 0.0, 0.95)
+    good = rng.random(5000) < TRUTH.probabilities(np.stack([meaning, words], axis=1))
+    known = [
+        {name: value for name, value in (("meaning", float(m)), ("words", float(w))) if name in told}
+        for m, w in zip(meaning, words, strict=True)
+    ]
+    chances = np.array([curves.probability(Match(**each)) for each in known], dtype=np.float64)
+    measured = reliability(Predictions(chances, good.astype(np.float64), 1.0 - good), bins=20)
+    assert measured.ece < 0.03
+
+
+def test_nothing_is_told_where_good_and_bad_do_not_separate() -> None:
+    """RET-15: no number, rather than the overall rate in disguise."""
+    curves = fitted(seen(np.random.default_rng(4), 2000, MatchCurve(0.0, 0.0, -1.0)))
+    assert curves.probability(Match(meaning=0.9, words=0.9)) is None
+    assert fitted(seen(np.random.default_rng(5), 3)).probability(Match(meaning=0.9, words=0.9)) is None
+    assert curves.probability(None) is None
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([0.05, 0.1, 0.3]))
+def test_the_bound_on_answering_what_has_no_answer_holds(seed: int, bound: float) -> None:
+    """RET-15: on average over probes, queries like them pass no more often than stated, whatever their distribution."""
+    rng = np.random.default_rng(seed)
+    shape = rng.uniform(0.3, 3.0, 2)
+    passed = []
+    for _ in range(300):
+        drawn = expit(rng.beta(*shape, size=60) * 4.0 - 2.0)
+        found = answering_from(drawn[:59].tolist(), bound=bound)
+        assert found is not None
+        passed.append(drawn[59] > found.threshold)
+    assert np.mean(passed) <= bound + 4.0 * np.sqrt(bound * (1.0 - bound) / 300)
+
+
+def test_too_few_probes_bound_nothing() -> None:
+    """RET-15: a bound of one in twenty takes nineteen."""
+    assert answering_from([0.1] * 18, bound=0.05) is None
+    assert answering_from([0.1] * 19, bound=0.05) == Answering(0.1, 0.05, 19)
+
+
+def test_a_calibration_keeps_its_curves() -> None:
+    """CON-8, RET-15: through JSON and back; one written before there were any still reads."""
+    curves = MatchCalibration(TRUTH, None, MatchCurve(0.0, 2.0, -1.0), Answering(0.1, 0.05, 100))
+    for match in (curves, None):
+        calibration = Calibration(Isotonic((0.0, 1.0), (0.0, 1.0)), match)
+        assert Calibration.from_json(calibration.to_json()) == calibration
+    with pytest.raises(StoreError):
+        MatchCalibration.from_json_value({"both": {"slope": 1.0}})

@@ -1,0 +1,95 @@
+"""RET-15: probabilities and evidence gaps in answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from jobs.search import show
+from pipelines.domain.ranking import Answer
+from pipelines.learning.calibration import Calibration, Isotonic
+from pipelines.learning.matching import Answering, MatchCalibration, MatchCurve
+from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.settings import FusionMode
+from pipelines.retrieval.snapshot import Snapshot
+from pipelines.retrieval.trace import answer_as_json
+from tests.support.retrieval_fakes import MemoryGeneration, MemorySource, a_query, a_searcher, settings
+
+FRUIT = MemoryGeneration({"a": ["red apple"], "b": ["red pear"], "c": ["green apple pie"], "d": ["plum"]})
+CURVE = MatchCurve(6.0, 3.0, -4.0)
+ALONE = MatchCalibration(CURVE, MatchCurve(7.0, 0.0, -4.0), None, Answering(0.45, 0.05, 100))
+KNOWN = Calibration(Isotonic((0.0, 1.0), (0.0, 1.0)), ALONE)
+
+
+class Calibrated(MemorySource):
+    """A source whose learned version carries a calibration."""
+
+    def __init__(self, calibration: Calibration | None) -> None:
+        super().__init__(FRUIT)
+        self._calibration = calibration
+
+    def take(self, previous: Snapshot | None) -> Snapshot:
+        return replace(super().take(previous), calibration=self._calibration)
+
+
+def asked(text: str, calibration: Calibration | None = KNOWN, **changes: object) -> Answer:
+    tuned = settings(**changes)
+    with Searcher(Calibrated(calibration), FRUIT.encoder, tuned, clock=lambda: 0.0) as searcher:
+        return searcher.search(a_query(text))
+
+
+@pytest.mark.parametrize("mode", list(FusionMode))
+def test_a_result_is_as_likely_in_every_mode_of_fusion(mode: FusionMode) -> None:
+    """RET-15: what ranks the results does not change what their probability means."""
+    expected = {one.content_hash: one.probability for one in asked("red apple").results}
+    found = {one.content_hash: one.probability for one in asked("red apple", fusion=mode.value).results}
+    assert found == expected
+    assert all(0.0 < (chance or 0.0) < 1.0 for chance in found.values())
+
+
+def test_with_one_channel_the_curve_of_that_channel_tells() -> None:
+    """RET-15: and where it cannot, the answer says why instead of a number."""
+    dense = asked("red apple", channels=["dense"])
+    best = dense.results[0]
+    assert best.match is not None
+    assert (best.match.words, best.probability) == (None, ALONE.probability(best.match))
+    lexical = asked("red apple", channels=["lexical"])
+    assert [one.probability for one in lexical.results] == [None] * len(lexical.results)
+    assert "do not separate" in lexical.uncalibrated
+    assert lexical.gap is None
+    assert "no calibration" in asked("red apple", None).uncalibrated
+
+
+def test_an_answer_says_when_nothing_found_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    """RET-15: results at or below the threshold are marked; when all are, there is a gap, with its bound."""
+    answered, lost = asked("red apple"), asked("violin concerto")
+    assert answered.gap is None
+    assert not answered.results[0].doubtful
+    assert any(one.doubtful for one in answered.results)
+    assert lost.gap is not None
+    assert lost.gap.probability <= lost.gap.threshold == 0.45
+    assert all(one.doubtful for one in lost.results)
+    assert answer_as_json(lost)["gap"] == {"probability": lost.gap.probability, "threshold": 0.45, "bound": 0.05}
+    show(lost, settings(), explain=False)
+    assert "evidence gap" in capsys.readouterr().out
+
+
+def test_an_answer_is_the_same_to_the_last_bit_within_the_hour() -> None:
+    """ARC-9: ages count in whole steps of time."""
+    dated = MemoryGeneration({"a": ["red apple"], "b": ["red pear"]}, {"a": {"modified_at": 1.0}})
+    soon, later, next_hour = (
+        a_searcher(dated, clock=3600.0 * 1000 + seconds).search(a_query("red apple")).results
+        for seconds in (1, 3599, 3601)
+    )
+    assert soon == later
+    assert soon != next_hour
+
+
+def test_without_probes_no_gap_is_claimed() -> None:
+    """RET-15: a threshold that nothing bounds is none."""
+    unbounded = Calibration(KNOWN.curve, replace(ALONE, answering=None))
+    lost = asked("violin concerto", unbounded)
+    assert lost.gap is None
+    assert not any(one.doubtful for one in lost.results)
+    assert a_searcher(FRUIT).search(a_query("violin concerto")).gap is None
