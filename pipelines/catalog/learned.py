@@ -166,6 +166,7 @@ def read_evidence(path: Path) -> Evidence:
     Raises:
         CorruptionError: The file is not what was written.
         FileNotFoundError: There is none.
+        StoreError: It is there and cannot be read.
     """
     return read_snapshot(path)[0]
 
@@ -173,11 +174,15 @@ def read_evidence(path: Path) -> Evidence:
 def read_snapshot(path: Path) -> tuple[Evidence, Mapping[bytes, bytes]]:
     """The evidence in a Parquet file, and the metadata written with it; errors as in `read_evidence`."""
     try:
-        table = pq.read_table(io.BytesIO(path.read_bytes()), page_checksum_verification=True)
+        written = path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise StoreError(f"{path}: expected a readable file, found: {error}; mend its access") from error
+    try:
+        table = pq.read_table(io.BytesIO(written), page_checksum_verification=True)
         return Evidence.from_table(table.replace_schema_metadata(None)), table.schema.metadata or {}
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, StoreError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
         raise CorruptionError(f"{path}: expected evidence, found: {error}; rebuild or roll back") from error
 
 

@@ -36,7 +36,8 @@ class Forks:
             life = fork.life
             if life is None or life.phase not in OPEN:
                 changed.append(self._ended(fork))
-            elif fork.base not in known or fork.started_ms != life.started_ms:
+            elif fork.base not in known or (fork.started_ms, fork.settled) != (life.started_ms, life.settled):
+                # It may have ended and started again since the last time, even within a millisecond.
                 changed.append(fork._replace(base=self._base, started_ms=life.started_ms, settled=life.settled))
         self._state.note_forks(changed)
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+from pipelines.domain.errors import InvalidEventError
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.learning.tallies import Tallies, Tally
 
@@ -155,9 +156,15 @@ class Sessions:
         work.heard, work.heard_ms = offset, clock_ms
 
     def turn(self, session: str, phase: str, *, principal: str, offset: int, clock_ms: int) -> None:
-        """Apply a phase of a session that was just heard; one that has no meaning where it stands changes nothing."""
+        """Apply a phase of a session that was just heard; one that has no meaning where it stands changes nothing.
+
+        Raises:
+            InvalidEventError: "foreign_principal": somebody else started the session; its id alone moves nothing.
+        """
         work = self.works.get(session)
         if work is not None:
+            if work.life.principal != principal:
+                raise InvalidEventError("foreign_principal", f"session {session!r} was started by another principal")
             work.caught_up()
         if phase in {"start", "resume"}:
             self._open(work, Life(offset, session, principal, Phase.ACTIVE, clock_ms, offset, clock_ms))
@@ -193,7 +200,7 @@ class Sessions:
         if work is None:
             self.works[begun.session] = Work(begun)
         elif work.life.phase not in OPEN:
-            work.life = work.life._replace(phase=Phase.ACTIVE, principal=begun.principal, started_ms=begun.started_ms)
+            work.life = work.life._replace(phase=Phase.ACTIVE, started_ms=begun.started_ms)
         else:
             work.life = work.life._replace(phase=Phase.ACTIVE)
 

@@ -19,7 +19,7 @@ import pytest
 from tests.support.feedback_fold import digest_of_stores
 from tests.support.feedback_simulation import MEMORY, PARTITIONS, Simulation, folders_of
 
-IN_MEMORY = Path("/dev/shm")
+SHORT = 20
 
 
 def test_two_hundred_worlds_come_to_what_their_logs_say() -> None:
@@ -33,8 +33,8 @@ def test_two_hundred_worlds_come_to_what_their_logs_say() -> None:
 @pytest.mark.crash
 @pytest.mark.timeout(3600)
 def test_ten_thousand_worlds_come_to_what_their_logs_say() -> None:
-    """FBK-5: the long run."""
-    happened = simulate(range(200, 10_200))
+    """FBK-5: the long run, of shorter logs: what fails is mostly at the start of lives, and those are as many."""
+    happened = simulate(range(200, 10_200), events=SHORT)
     sys.stderr.write("".join(f"{count:8,} {event}\n" for event, count in happened.most_common()))
 
 
@@ -43,11 +43,11 @@ def chosen(seeds: range) -> Iterable[int] | range:
     return seeds if one is None else range(int(one), int(one) + 1)
 
 
-def simulate(seeds: Iterable[int]) -> Counter[str]:
+def simulate(seeds: Iterable[int], *, events: int = 60) -> Counter[str]:
     happened: Counter[str] = Counter()
     for seed in seeds:
         with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
-            world = Simulation(seed, Path(folder))
+            world = Simulation(seed, Path(folder), events)
             world.run()
             require_the_logs_state(world)
         happened += world.happened
@@ -67,7 +67,8 @@ def require_the_logs_state(world: Simulation) -> None:
             ).fetchone()
             letters = {offset for (offset,) in connection.execute("select offset from dead_letters")}
         records = world.records[partition]
-        assert (consumed, end, holes) == (len(records), records[-1].offset + 1, end - len(records)), world.seed
+        last = records[-1].offset + 1 if records else 0
+        assert (consumed, end, holes) == (len(records), last, last - len(records)), world.seed
         assert consumed == applied + duplicate + dead + late, world.seed
         assert len(letters) == dead, world.seed
         assert {b"%d:%d" % (partition, offset) for offset in letters} <= world.told, world.seed

@@ -78,6 +78,7 @@ class Life:
     """One session that said that it starts."""
 
     heard: int
+    principal: str
     phase: str = "active"
     overlay: Overlay = field(default_factory=Overlay)
 
@@ -225,8 +226,7 @@ class _Reader:
     def apply(self, event: dict[str, Any]) -> str:
         self.hear(event["session_id"])
         if event["type"] == "session":
-            self.turn(event["session_id"], event["phase"])
-            return "applied"
+            return self.turn(event["session_id"], event["phase"], event["principal"])
         if event["type"] in REPORTS:
             self.report(event)
             return "applied"
@@ -259,18 +259,21 @@ class _Reader:
             life.end("expired")
         life.heard = self.clock.now
 
-    def turn(self, session: str, phase: str) -> None:
+    def turn(self, session: str, phase: str, principal: str) -> str:
         life = self.lives.get(session)
+        if life is not None and life.principal != principal:
+            return "dead_lettered"
         if phase in {"start", "resume"}:
-            life = self.lives.setdefault(session, Life(self.clock.now))
+            life = self.lives.setdefault(session, Life(self.clock.now, principal))
             life.phase = "active"
         elif life is not None and life.isolated:
             if phase == "suspend":
                 life.phase = "suspended"
-                return
+                return "applied"
             if phase == "complete":
                 life.overlay.add_to(self.folded)
             life.end(phase)
+        return "applied"
 
     def place(self, session: str) -> Overlay:
         """Where a session's evidence goes: shared, its own, or nowhere."""

@@ -34,8 +34,10 @@ def _events(rng: random.Random, size: int, start_ms: int) -> list[tuple[bytes, b
     made: list[dict[str, Any]] = []
     held: deque[dict[str, Any]] = deque()
     while len(made) < size:
-        session = f"session-{rng.randrange(60)}"
-        answers = _answered_query(rng, session, start_ms + 40 * len(made))
+        number = rng.randrange(60)
+        # Nearly all of a session is its own principal's.
+        who = number % 20 if rng.random() < 0.9 else rng.randrange(20)
+        answers = _answered_query(rng, f"session-{number}", f"user-{who}", start_ms + 40 * len(made))
         if rng.random() < 0.2:
             answers.append(answers.pop(0))  # feedback overtakes its impression
         held.extend(answers)
@@ -44,9 +46,9 @@ def _events(rng: random.Random, size: int, start_ms: int) -> list[tuple[bytes, b
     return [(event["session_id"].encode(), json.dumps(event).encode()) for event in made[:size]]
 
 
-def _answered_query(rng: random.Random, session: str, ts: int) -> list[dict[str, Any]]:
+def _answered_query(rng: random.Random, session: str, principal: str, ts: int) -> list[dict[str, Any]]:
     query = f"query-{rng.getrandbits(64):016x}"
-    facts = {"session_id": session, "principal": f"user-{rng.randrange(20)}", "query_id": query}
+    facts = {"session_id": session, "principal": principal, "query_id": query}
     scope = {"model": rng.choice(("*", "small", "large")), "agent": rng.choice(("*", "coder"))}
     results = [_result(rng, rank) for rank in range(1, rng.randint(2, 8))]
     events = [{"type": "impression", "query_hash": content_hash(query), "results": results, **scope}]

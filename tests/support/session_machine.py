@@ -62,7 +62,7 @@ class SessionMachine(RuleBasedStateMachine):
         self.now = NOON
         self.queries = 0
         self.published: tuple[Masses, dict[str, tuple[Masses, Masses]]] = (Counter(), {})
-        self.bases: dict[tuple[str, int], Masses] = {}
+        self.bases: dict[tuple[str, int, int], Masses] = {}
 
     @initialize()
     def publish_first(self) -> None:
@@ -146,7 +146,7 @@ class SessionMachine(RuleBasedStateMachine):
         self.fork()
         self.partition.publish()
         open_sessions = {
-            name: (self.bases[name, one.started], copy.copy(one.pending))
+            name: (self.bases[name, one.started, one.settled_events], copy.copy(one.pending))
             for name, one in self.model.sessions.items()
             if one.phase in OPEN
         }
@@ -228,7 +228,7 @@ class SessionMachine(RuleBasedStateMachine):
     def fork(self) -> None:
         for name, one in self.model.sessions.items():
             if one.phase in OPEN:
-                self.bases.setdefault((name, one.started), self.published[0])
+                self.bases.setdefault((name, one.started, one.settled_events), self.published[0])
 
     def die_inside(self, batch: list[Record]) -> None:
         arrivals = arrived(batch, max_bytes=SETTINGS.limits.event_bytes)

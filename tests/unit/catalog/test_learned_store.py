@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.learned import LearnedState
+from pipelines.catalog.learned import LearnedState, read_evidence
 from pipelines.domain.errors import CorruptionError, StaleVersionError, StoreError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.calibration import Calibration, Isotonic
@@ -154,3 +154,18 @@ def test_a_damaged_snapshot_is_reported(catalog: Catalog) -> None:
     (catalog.root / "updaters/0/evidence.parquet").write_bytes(b"PAR1 garbage")
     with pytest.raises(CorruptionError, match=r"updaters/0/evidence\.parquet"):
         catalog.live_evidence()
+
+
+def test_evidence_that_cannot_be_read_is_not_called_damaged(tmp_path: Path) -> None:
+    """ARC-2: nor is what is not there; a folder in a file's place stands for any failure to read."""
+    path = tmp_path / "evidence.parquet"
+    with pytest.raises(FileNotFoundError):
+        read_evidence(path)
+    path.mkdir()
+    with pytest.raises(StoreError, match="expected a readable file") as raised:
+        read_evidence(path)
+    assert not isinstance(raised.value, CorruptionError)
+    path.rmdir()
+    path.write_bytes(b"PAR1 and nothing that belongs there PAR1")
+    with pytest.raises(CorruptionError, match="expected evidence"):
+        read_evidence(path)

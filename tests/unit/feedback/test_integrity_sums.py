@@ -12,6 +12,9 @@ import pytest
 from pipelines.domain.errors import CorruptionError
 from pipelines.feedback import integrity
 from pipelines.feedback.state import STATE_FILE
+from pipelines.feedback.updater import Updater
+from tests.support.feedback_events import BINS, RULES, explicit, impression, records
+from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.session_store import Partition, judged, phase
 
 EVENTS = [
@@ -105,3 +108,23 @@ def as_before(connection: sqlite3.Connection) -> None:
             connection.execute(f"create trigger check_{event}_{table} after {event} on {table} begin {keep}; end")
         sums = f"select ?, count(*), coalesce(sum(row_hash({', '.join(columns)})), 0) from {table}"
         connection.execute(f"insert into checks {sums}", (table,))
+
+
+def test_a_store_from_before_event_schema_2_is_replayed_where_the_log_is_whole(tmp_path: Path) -> None:
+    """ARC-3: its tables cannot be read on; nothing is lost where the log starts at 0, and elsewhere it says so."""
+    log = FakeLog.of(records([impression(), explicit()]))
+    state = tmp_path / "updaters/0" / STATE_FILE
+    state.parent.mkdir(parents=True)
+    before = (Path(__file__).parents[2] / "support/recorded/state_before_event_schema_2.sql").read_text()
+    with closing(sqlite3.connect(state)) as connection:
+        connection.executescript(before)
+    log.log_start = 1
+    with pytest.raises(CorruptionError, match="a log that starts at 1; bring back a copy of the folder, or delete it"):
+        Updater.open(FakeSource(log), tmp_path, [0], RULES, BINS)
+    log.log_start = 0
+    updater = Updater.open(FakeSource(log), tmp_path, [0], RULES, BINS)
+    assert updater.step(0.0) == 2
+    (standing,) = updater.progress()
+    updater.close()
+    assert (standing.report.applied, standing.report.balanced) == (2, True)
+    assert (state.parent / "damaged" / STATE_FILE).exists()

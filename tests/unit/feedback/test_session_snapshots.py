@@ -13,7 +13,7 @@ from pipelines.domain.ids import SessionId
 from pipelines.domain.sessions import SessionMemory
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.learning.evidence import Evidence
-from tests.support.feedback_events import RULES, rules
+from tests.support.feedback_events import NOON, RULES, rules
 from tests.support.session_store import Partition, alone, judged, phase
 
 
@@ -191,3 +191,35 @@ def test_a_memory_comes_back_exactly_and_goes_with_its_session(partition: Partit
     partition.feed([phase("complete")])
     partition.publish()
     assert memories.read(SessionId("s1")) == SessionMemory()
+
+
+@pytest.mark.parametrize("later_ms", [0, 5_000])
+def test_a_session_that_starts_again_forks_again(partition: Partition, later_ms: int) -> None:
+    """LRN-14, LRN-15: also where it ended and started between two snapshots, within a millisecond or later."""
+    partition.feed([phase("start"), *judged()])
+    partition.publish()
+    first = listed(partition).base
+    partition.feed(judged("other", -1.0))
+    partition.publish()
+    again = {"ts": NOON + later_ms}
+    partition.feed([phase("complete", **again), phase("start", event_id="again", **again)])
+    published = partition.catalog.live_evidence()
+    partition.publish()
+    assert listed(partition).base != first
+    assert read_by(partition) == published  # with what others said meanwhile
+    assert not published.is_empty
+
+
+def test_another_principal_cannot_move_a_session(partition: Partition) -> None:
+    """FBK-11: whoever knows a session's id can neither merge what it learned, nor drop or unlearn it, nor wake it."""
+    partition.feed([phase("start"), *judged()])
+    for name in ("suspend", "complete", "abandon", "unlearn", "resume"):
+        partition.feed([phase(name, principal="eve")])
+    life = partition.state.session("s1")
+    assert life is not None
+    assert (life.phase, life.principal, life.pending) == ("active", "ada", 2)
+    assert partition.report.reasons == {"foreign_principal": 5}
+    partition.feed([phase("complete"), phase("start", principal="eve", event_id="seized")])
+    life = partition.state.session("s1")
+    assert life is not None
+    assert (life.phase, life.principal, life.settled) == ("completed", "ada", 2)
