@@ -30,9 +30,11 @@ from rich.table import Table
 from jobs import _job, evaluate
 from jobs._background import BackgroundUpdaters
 from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.probes import probes
 from pipelines.domain.ids import QueryId, SessionId
 from pipelines.domain.ranking import Answer, Channel, Query, Scope, Signal
 from pipelines.embedding.encoder import load_encoder
+from pipelines.evaluation.answerable import Held, held, likeliest
 from pipelines.evaluation.beir import Dataset, JudgedQuery, Qrels, read_dataset
 from pipelines.evaluation.measuring import asked
 from pipelines.evaluation.replay import RememberingEncoder, Replay
@@ -43,6 +45,7 @@ from pipelines.feedback.producer import FeedbackProducer
 from pipelines.ingestion.corpus import corpus_name
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
+from pipelines.learning.matching import answering_from, calibrate_matches, match_bins
 from pipelines.retrieval.live import CatalogSource
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode
@@ -58,6 +61,7 @@ PAGE = 10
 PRIOR = "weft at its priors"
 ALL = "all"
 _CONVEX = np.linspace(0.0, 1.0, 21)  # weights of the lexical signal that are tried
+_STRANGERS = 200  # queries of another data set that are asked
 _TUNED_ON = 500  # queries at most that the fixed combination is tuned on
 _HIDDEN = (Signal.USAGE,)
 _BASELINES: Mapping[str, Mapping[str, Any]] = {
@@ -76,12 +80,14 @@ class Studied:
         values: The headline measure by held-out query, by row.
         convex_weight: Share of the lexical signal that was best on the queries learned from.
         evidence: By number of sessions.
+        held: What the probabilities are worth that the last of it gives.
     """
 
     rows: Sequence[Row]
     values: Mapping[str, Values]
     convex_weight: float
     evidence: Mapping[int, Evidence]
+    held: Held
 
 
 def study(
@@ -91,6 +97,9 @@ def study(
     sessions: Annotated[str, typer.Option("--sessions", help="Measured after so many.")] = "100,500,2000,all",
     random_users: Annotated[float | None, typer.Option("--random", help="Share; default simulation.random.")] = None,
     adversarial: Annotated[float | None, typer.Option("--adversarial", help="Share; simulation.adversarial.")] = None,
+    foreign: Annotated[
+        list[str], typer.Option("--foreign", help="DIR:SPLIT, whose queries have no answer here; repeatable.")
+    ] = [],
     conf: _job.Conf = [],
     assignments: _job.Assignments = [],
     store: _job.Store = None,
@@ -102,8 +111,10 @@ def study(
     settings = evaluate.measuring(_job.settings_of(conf, [*assignments, *chosen], store))
     marks = marks_of(sessions, settings)
     lessons, held_out = read_dataset(dataset, learn_from), read_dataset(dataset, split)
-    found = run(lessons, held_out, settings, marks)
+    strangers = [read_dataset(Path(folder), part) for folder, _, part in (each.rpartition(":") for each in foreign)]
+    found = run(lessons, held_out, settings, marks, strangers)
     _job.stdout.print(table(f"{held_out.name} {split}, learned from {learn_from}", found))
+    _job.stdout.print(calibrated(found.held))
     _job.emit(described(held_out, learn_from, found), as_json=as_json)
 
 
@@ -119,7 +130,9 @@ def marks_of(text: str, settings: Settings) -> list[int]:
     return sorted({settings.simulation.sessions if name == ALL else int(name) for name in names})
 
 
-def run(lessons: Dataset, held_out: Dataset, settings: Settings, marks: Sequence[int]) -> Studied:
+def run(
+    lessons: Dataset, held_out: Dataset, settings: Settings, marks: Sequence[int], strangers: Sequence[Dataset] = ()
+) -> Studied:
     """Measure, teach and measure again, in a store of its own that is gone afterwards."""
     stored = evaluate.indexed(held_out, settings, before=lambda: connect(settings.cluster))
     with _apart(stored) as own, EmbeddedBroker() as broker:
@@ -136,6 +149,7 @@ def run(lessons: Dataset, held_out: Dataset, settings: Settings, marks: Sequence
         evidence = taught(streamed, lessons, bench.encoders, marks)
         values |= {f"{count:,} sessions": bench.values(evidence[count], hidden=_HIDDEN) for count in marks}
         values[f"{marks[-1]:,} sessions, with usage"] = bench.values(evidence[marks[-1]])
+        worth = _held(bench, evidence[marks[-1]], strangers)
         weights = {PRIOR: bench.weights(Evidence())}
         weights |= {f"{count:,} sessions": bench.weights(evidence[count]) for count in marks}
     after = list(values)[list(values).index(PRIOR) + 1 :]
@@ -149,7 +163,7 @@ def run(lessons: Dataset, held_out: Dataset, settings: Settings, marks: Sequence
         )
         for name, found in values.items()
     ]
-    return Studied(rows, values, weight, evidence)
+    return Studied(rows, values, weight, evidence, worth)
 
 
 class _Bench:
@@ -199,6 +213,32 @@ class _Bench:
 
     def _beliefs(self, evidence: Evidence) -> Beliefs:
         return read_beliefs(self.settings.priors, evidence, now=self._now)
+
+
+def _held(bench: _Bench, evidence: Evidence, strangers: Sequence[Dataset]) -> Held:
+    """The probabilities that verdicts give, on held-out queries and on those of other data sets."""
+    rules, bins = bench.settings.consolidation.calibration, bench.settings.learning.relevance_bins
+    verdicts = match_bins(evidence, bench.settings.priors.recency, now=system_clock())
+    fit = calibrate_matches(verdicts, folds=rules.folds, seed=rules.seed, least_gain=rules.least_gain).calibration
+    asking = [JudgedQuery(f"probe-{number}", text, {}) for number, text in enumerate(probes(rules.probes))]
+    none = [likeliest(fit, answer) for answer in bench.answers(asking)]
+    answers = bench.answers(bench.dataset.queries)
+    names = {
+        str(result.content_hash): [bench.document_id(uri) for uri in result.uris]
+        for answer in answers
+        for result in answer.results
+    }
+    return held(
+        replace(fit, answering=answering_from(none, bound=rules.answering_bound)),
+        answers,
+        bench.dataset.qrels,
+        {
+            each.name: bench.answers([replace(query, metadata={}) for query in each.queries[:_STRANGERS]])
+            for each in strangers
+        },
+        bins=bins,
+        names=names,
+    )
 
 
 def _baselines(bench: _Bench, lessons: Dataset) -> tuple[dict[str, Values], float]:
@@ -345,6 +385,19 @@ def table(title: str, found: Studied) -> Table:
     return shown
 
 
+def calibrated(found: Held) -> Table:
+    """What the probabilities are worth, for people."""
+    shown = Table("probabilities", "calibration error", "log loss", box=None)
+    for name, measured in found.reliability.items():
+        told = ("do not separate", "") if measured is None else (f"{measured.ece:.3f}", f"{measured.log_loss:.3f}")
+        shown.add_row(name, *told)
+    shown.add_row("an answer begins above", "unknown" if found.threshold is None else f"{found.threshold:.3f}")
+    shown.add_row("held-out queries answered", f"{found.answered:.1%}")
+    for name, share in found.answered_without.items():
+        shown.add_row(f"queries of {name} answered", f"{share:.1%}")
+    return shown
+
+
 def _weights(weights: Mapping[str, float]) -> str:
     kept = sorted(weights.items(), key=lambda item: -item[1])
     return "  ".join(f"{name.replace('_', ' ')} {share:.2f}" for name, share in kept if share >= 0.005)
@@ -358,6 +411,10 @@ def described(dataset: Dataset, learn_from: str, found: Studied) -> dict[str, An
         "learned_from": learn_from,
         "queries": len(dataset.queries),
         "convex_lexical_weight": found.convex_weight,
+        "calibration_error": {name: each and each.ece for name, each in found.held.reliability.items()},
+        "answer_threshold": found.held.threshold,
+        "answered": found.held.answered,
+        "answered_without": dict(found.held.answered_without),
         "rows": {
             each.name: {
                 "ndcg_at_10": each.mean.mean,

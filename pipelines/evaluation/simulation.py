@@ -24,6 +24,7 @@ class SimulationSettings(BaseModel):
     persistence: Probability
     verdict_rate: Probability
     noise: Probability
+    verdict_noise: Probability
     random: Probability
     adversarial: Probability
     sessions: Annotated[int, Field(ge=1)]
@@ -78,12 +79,13 @@ def react(
 
     A cascade (Craswell et al., WSDM 2008): after a result that looks wrong the user reads on with probability
     `persistence`; the first that looks right is opened and ends the reading. With probability `noise` a result looks
-    the opposite of what it is; with probability `verdict_rate` a read result gets a thumb up or down. To a random user
-    a result looks right by the toss of a coin, to an adversarial one when it is wrong.
+    the opposite of what it is; with probability `verdict_rate` a read result gets a thumb up or down, which is wrong
+    with probability `verdict_noise`. To a random user a result is right by the toss of a coin, to an adversarial one
+    when it is wrong.
 
     Examples:
-        >>> certain = SimulationSettings(persistence=1.0, verdict_rate=0.0, noise=0.0, random=0.0, adversarial=0.0,
-        ...     sessions=1, first_look=1, look_growth=2.0)
+        >>> certain = SimulationSettings(persistence=1.0, verdict_rate=0.0, noise=0.0, verdict_noise=0.0, random=0.0,
+        ...     adversarial=0.0, sessions=1, first_look=1, look_growth=2.0)
         >>> [r.rank for r in react(["a", "b", "c"], {"b"}, certain, random.Random(0))]
         [2]
         >>> [r.rank for r in react(["a", "b", "c"], {"b"}, certain, random.Random(0), kind=Kind.ADVERSARIAL)]
@@ -91,24 +93,25 @@ def react(
     """
     reactions = []
     for rank, content in enumerate(shown, start=1):
-        looks_right = _LOOKS[kind](content in relevant, settings, rng)
+        looks_right = _SEEMS[kind](content in relevant, settings.noise, rng)
         if looks_right:
             reactions.append(Reaction(content, rank))
         if rng.random() < settings.verdict_rate:
-            reactions.append(Reaction(content, rank, 1.0 if looks_right else -1.0))
+            is_right = _SEEMS[kind](content in relevant, settings.verdict_noise, rng)
+            reactions.append(Reaction(content, rank, 1.0 if is_right else -1.0))
         if looks_right or rng.random() >= settings.persistence:
             break
     return reactions
 
 
-_LOOKS: Mapping[Kind, Callable[[bool, SimulationSettings, random.Random], bool]] = MappingProxyType(
+_SEEMS: Mapping[Kind, Callable[[bool, float, random.Random], bool]] = MappingProxyType(
     {
-        Kind.HONEST: lambda is_right, settings, rng: is_right != (rng.random() < settings.noise),
-        Kind.RANDOM: lambda _is_right, _settings, rng: rng.random() < 0.5,
-        Kind.ADVERSARIAL: lambda is_right, _settings, _rng: not is_right,
+        Kind.HONEST: lambda is_right, noise, rng: is_right != (rng.random() < noise),
+        Kind.RANDOM: lambda _is_right, _noise, rng: rng.random() < 0.5,
+        Kind.ADVERSARIAL: lambda is_right, _noise, _rng: not is_right,
     }
 )
-"""Whether a result looks right to a user."""
+"""Whether a result seems right to a user."""
 
 
 T = TypeVar("T")
@@ -131,8 +134,8 @@ def looks(marks: Sequence[int], settings: SimulationSettings) -> list[int]:
     """After how many sessions searches see what was learned: soon at first, then ever later, and at every mark.
 
     Examples:
-        >>> tuned = SimulationSettings(persistence=1.0, verdict_rate=0.0, noise=0.0, random=0.0, adversarial=0.0,
-        ...     sessions=1, first_look=20, look_growth=2.0)
+        >>> tuned = SimulationSettings(persistence=1.0, verdict_rate=0.0, noise=0.0, verdict_noise=0.0, random=0.0,
+        ...     adversarial=0.0, sessions=1, first_look=20, look_growth=2.0)
         >>> looks([100, 150], tuned)
         [20, 40, 80, 100, 150]
     """

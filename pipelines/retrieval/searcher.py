@@ -76,7 +76,8 @@ class Searcher:
     def search_many(self, queries: Sequence[Query]) -> list[Answer]:
         """Answer queries from one snapshot, sharing encoder and FAISS batches."""
         now = self._clock()
-        return self._current(now).pipeline.answer(queries, now=now)
+        # Ages count in whole steps, so that the same query soon asked again has the same answer, to the last bit.
+        return self._current(now).pipeline.answer(queries, now=now - now % self._settings.time_step_s)
 
     @property
     def snapshot(self) -> Snapshot:

@@ -137,6 +137,7 @@ class RetrievalSettings(BaseModel):
     channel_weights: Mapping[Channel, Weight]
     rrf_k: Positive
     dbsf_sigmas: Positive
+    convergence_bonus: Weight
     rerank: RerankSettings
     diversity: DiversitySettings
     mpab_factor: Annotated[Weight, OffAt(0.0)]
@@ -145,6 +146,7 @@ class RetrievalSettings(BaseModel):
     encode_batch: Count
     lexical_threads: Count
     channel_threads: Count
+    time_step_s: Positive
     refresh_s: Positive
     beliefs_max_age_s: Positive
     sessions_held: Count

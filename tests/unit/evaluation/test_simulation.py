@@ -30,7 +30,7 @@ def test_a_user_reads_downwards_and_opens_at_most_one_result(seed, relevant, per
 
 def test_noise_turns_verdicts_round() -> None:
     """EVA-6: with noise 1 every irrelevant result is praised and the relevant one is not opened."""
-    backwards = behaving(persistence=1.0, verdict_rate=1.0, noise=1.0)
+    backwards = behaving(persistence=1.0, verdict_rate=1.0, noise=1.0, verdict_noise=1.0)
     reactions = react(SHOWN, {SHOWN[0]}, backwards, random.Random(1))
     assert [(reaction.rank, reaction.satisfaction) for reaction in reactions] == [(1, -1.0), (2, None), (2, 1.0)]
 
@@ -41,7 +41,7 @@ def test_adversaries_praise_what_is_wrong_and_random_users_what_they_like() -> N
     drawn = [kind_of_user(mixed, rng) for _ in range(2000)]
     assert abs(drawn.count(Kind.RANDOM) / 2000 - 0.2) < 0.03
     assert abs(drawn.count(Kind.ADVERSARIAL) / 2000 - 0.1) < 0.03
-    thorough = behaving(persistence=1.0, verdict_rate=1.0, noise=0.0)
+    thorough = behaving(persistence=1.0, verdict_rate=1.0, noise=0.0, verdict_noise=0.0)
     found = react(SHOWN, {SHOWN[0], SHOWN[1]}, thorough, rng, kind=Kind.ADVERSARIAL)
     assert [(one.rank, one.satisfaction) for one in found] == [(1, -1.0), (2, -1.0), (3, None), (3, 1.0)]
     first = [bool(react(SHOWN[:1], set(), thorough, rng, kind=Kind.RANDOM)[0].satisfaction is None) for _ in range(400)]

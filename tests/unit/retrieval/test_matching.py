@@ -75,6 +75,17 @@ def test_an_answer_says_when_nothing_found_answers(capsys: pytest.CaptureFixture
     assert "evidence gap" in capsys.readouterr().out
 
 
+def test_an_answer_is_the_same_to_the_last_bit_within_the_hour() -> None:
+    """ARC-9: ages count in whole steps of time."""
+    dated = MemoryGeneration({"a": ["red apple"], "b": ["red pear"]}, {"a": {"modified_at": 1.0}})
+    soon, later, next_hour = (
+        a_searcher(dated, clock=3600.0 * 1000 + seconds).search(a_query("red apple")).results
+        for seconds in (1, 3599, 3601)
+    )
+    assert soon == later
+    assert soon != next_hour
+
+
 def test_without_probes_no_gap_is_claimed() -> None:
     """RET-15: a threshold that nothing bounds is none."""
     unbounded = Calibration(KNOWN.curve, replace(ALONE, answering=None))

@@ -1,0 +1,99 @@
+"""Do probabilities hold on queries that nobody judged, and is what has no answer left unanswered? (RET-15)"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipelines.domain.matching import Match
+from pipelines.domain.ranking import Answer, RankedResult
+from pipelines.evaluation.beir import Qrels
+from pipelines.learning.matching import MatchCalibration
+from pipelines.learning.reliability import Predictions, Reliability, reliability
+
+VIEWS: Mapping[str, Collection[str]] = {
+    "both channels": ("meaning", "words"),
+    "dense alone": ("meaning",),
+    "lexical alone": ("words",),
+}
+"""What is known of a match over each set of channels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a calibration is worth on held-out queries.
+
+    Attributes:
+        reliability: By view, over the results shown; None where good and bad do not separate.
+        answered: Share of the held-out queries that count as answered.
+        answered_without: The same of queries that have no answer, by where they come from.
+        threshold: From which on an answer counts as one; None without enough probes.
+    """
+
+    reliability: Mapping[str, Reliability | None]
+    answered: float
+    answered_without: Mapping[str, float]
+    threshold: float | None
+
+
+def held(
+    calibration: MatchCalibration,
+    answers: Sequence[Answer],
+    qrels: Qrels,
+    without: Mapping[str, Sequence[Answer]],
+    *,
+    bins: int,
+    names: Mapping[str, Sequence[str]],
+) -> Held:
+    """Measure a calibration on answers to queries it has not seen.
+
+    Args:
+        without: Answers to queries that have none, by where they come from.
+        bins: Of equal width, for the calibration error.
+        names: Ids that judgements name each content by, by its hash.
+    """
+    shown = [
+        (result, _is_good(result, qrels[answer.query.query_id], names))
+        for answer in answers
+        for result in answer.results
+    ]
+    answering = calibration.answering
+    threshold = None if answering is None else answering.threshold
+    return Held(
+        {name: _reliability(calibration, shown, known, bins) for name, known in VIEWS.items()},
+        _answered(calibration, answers, threshold),
+        {name: _answered(calibration, found, threshold) for name, found in without.items()},
+        threshold,
+    )
+
+
+def likeliest(calibration: MatchCalibration, answer: Answer) -> float:
+    """P(good) of the likeliest result; 0 where nothing was found or nothing can be told."""
+    return max((calibration.probability(result.match) or 0.0 for result in answer.results), default=0.0)
+
+
+def _is_good(result: RankedResult, grades: Mapping[str, int], names: Mapping[str, Sequence[str]]) -> bool:
+    return any(grades.get(name, 0) > 0 for name in names[result.content_hash])
+
+
+def _reliability(
+    calibration: MatchCalibration, shown: Sequence[tuple[RankedResult, bool]], known: Collection[str], bins: int
+) -> Reliability | None:
+    chances = [calibration.probability(_seen(result.match, known)) for result, _ in shown]
+    if any(chance is None for chance in chances):
+        return None
+    good = np.array([is_good for _, is_good in shown], dtype=np.float64)
+    return reliability(Predictions(np.array(chances, dtype=np.float64), good, 1.0 - good), bins=bins)
+
+
+def _seen(match: Match | None, known: Collection[str]) -> Match | None:
+    if match is None:
+        return None
+    return Match(meaning=match.meaning if "meaning" in known else None, words=match.words if "words" in known else None)
+
+
+def _answered(calibration: MatchCalibration, answers: Sequence[Answer], threshold: float | None) -> float:
+    passed = [threshold is None or likeliest(calibration, answer) > threshold for answer in answers]
+    return float(np.mean(passed)) if passed else 0.0
