@@ -41,9 +41,7 @@ def attribute(
     if attributor.unknown:
         sys.stderr.write(f"weft: {attributor.unknown} of {len(texts)} contents are not in the live generation\n")
     if found is None:
-        raise StoreError(
-            "expected a response and a content of the live generation, found nothing to compare"
-        )
+        raise StoreError("expected a response and a content of the live generation, found nothing to compare")
     sys.stdout.write(json.dumps(msgspec.to_builtins(found), sort_keys=True) + "\n")
 
 
