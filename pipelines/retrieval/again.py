@@ -51,7 +51,9 @@ def reconsidered(plan: Plan, found: Mapping[Channel, Ranked], hints: Hints, sett
     first = first_rows(found)
     few = len(first) < tuned.expansion.fewer_than
     channels = settings.channels if few else plan.channels
-    if tuned.expansion.enabled and (few or understanding.complexity is Complexity.COMPLEX):
+    wanted = few or understanding.complexity is Complexity.COMPLEX
+    # To a text so long other words add nothing but time.
+    if tuned.expansion.enabled and wanted and len(plan.text.split()) <= tuned.expansion.most_words:
         understanding = replace(understanding, variants=_variants(plan.text, first, hints, tuned.expansion))
     return replace(plan, understanding=understanding, depth=round(plan.depth * widening), channels=channels)
 

@@ -6,7 +6,7 @@ Every mode gives a hit a share and multiplies it with a weight; the modes differ
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 
 from pipelines.domain.ranking import Channel, ChannelHit, Contribution
@@ -62,6 +62,33 @@ def distribution_based_fusion(
     return _fuse(candidates, weights, shares)
 
 
+CONVERGENCE = "convergence"
+"""Name of the contribution by which channels that agree on a candidate speak for it."""
+
+
+def with_convergence(candidates: Sequence[Candidate], weights: ChannelWeights, *, bonus: float) -> list[Candidate]:
+    """Fused candidates with bonus · score · (n − 1) / (N − 1) added: n of the N channels that found anything found it.
+
+    Channels without weight do not count. Learned fusion has a signal with a learned weight instead: cross-validation.
+
+    Args:
+        candidates: Fused by a static mode.
+        bonus: Share of its score, >= 0, that a candidate gains which every channel found.
+    """
+    counted = {channel for channel in channel_scores(candidates) if weights[channel] > 0.0}
+    if bonus == 0.0 or len(counted) < 2:
+        return list(candidates)
+    return best_first(_converged(candidate, counted, bonus) for candidate in candidates)
+
+
+def _converged(candidate: Candidate, counted: Collection[Channel], bonus: float) -> Candidate:
+    others = sum(channel in counted for channel in candidate.channels) - 1
+    if others < 1:
+        return candidate
+    value = candidate.score * others / (len(counted) - 1)
+    return candidate.plus([Contribution(CONVERGENCE, value, bonus, value * bonus)])
+
+
 def learned_fusion(candidates: Sequence[Candidate], weights: SignalWeights) -> list[Candidate]:
     """Fuse by belief: Σ over the similarity signals of learned weight · signal; stage 4 adds the quality signals.
 
@@ -76,12 +103,22 @@ def learned_fusion(candidates: Sequence[Candidate], weights: SignalWeights) -> l
 
 Fuse = Callable[[Sequence[Candidate], Weighing, RetrievalSettings], list[Candidate]]
 
+
+def _static(fuse: Fuse) -> Fuse:
+    def fused(found: Sequence[Candidate], by: Weighing, settings: RetrievalSettings) -> list[Candidate]:
+        return with_convergence(fuse(found, by, settings), by.channels, bonus=settings.convergence_bonus)
+
+    return fused
+
+
 FUSIONS: Mapping[FusionMode, Fuse] = MappingProxyType(
     {
-        FusionMode.RRF: lambda found, by, settings: reciprocal_rank_fusion(found, by.channels, k=settings.rrf_k),
-        FusionMode.RSF: lambda found, by, _settings: relative_score_fusion(found, by.channels),
-        FusionMode.DBSF: lambda found, by, settings: distribution_based_fusion(
-            found, by.channels, sigmas=settings.dbsf_sigmas
+        FusionMode.RRF: _static(
+            lambda found, by, settings: reciprocal_rank_fusion(found, by.channels, k=settings.rrf_k)
+        ),
+        FusionMode.RSF: _static(lambda found, by, _settings: relative_score_fusion(found, by.channels)),
+        FusionMode.DBSF: _static(
+            lambda found, by, settings: distribution_based_fusion(found, by.channels, sigmas=settings.dbsf_sigmas)
         ),
         FusionMode.LEARNED: lambda found, by, _settings: learned_fusion(found, by.signals),
     }

@@ -137,6 +137,7 @@ class RetrievalSettings(BaseModel):
     channel_weights: Mapping[Channel, Weight]
     rrf_k: Positive
     dbsf_sigmas: Positive
+    convergence_bonus: Weight
     rerank: RerankSettings
     diversity: DiversitySettings
     mpab_factor: Annotated[Weight, OffAt(0.0)]

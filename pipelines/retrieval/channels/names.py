@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 from pipelines.indexes.graph_aliases import entity_key
 
@@ -15,14 +16,18 @@ _MEMBER = re.compile(r"[.#]|::|->")
 class Vocabulary:
     """Which entities each name may mean, whatever its case and punctuation; a member of a type by its last name too."""
 
-    def __init__(self, names: Iterable[tuple[int, Sequence[str]]], *, longest: int, shortest: int) -> None:
+    def __init__(
+        self, names: Iterable[tuple[int, Sequence[str]]], *, longest: int, shortest: int, most_words: int
+    ) -> None:
         """Take names up.
 
         Args:
             names: Each entity with its spellings.
             longest: Words that a name has at most; longer ones are not found in queries.
-            shortest: Characters that a name of one plain word has at least: shorter ones stand in every text.
+            shortest: Characters that a name has at least: shorter ones stand in every text.
+            most_words: Words of a text that are looked at.
         """
+        self._most_words = most_words
         self._longest = longest
         self._shortest = shortest
         named: defaultdict[str, list[int]] = defaultdict(list)
@@ -38,11 +43,11 @@ class Vocabulary:
 
         Examples:
             >>> names = [(0, ["Kafka"]), (1, ["Apache Kafka"]), (2, ["Store.get_page"])]
-            >>> known = Vocabulary(names, longest=4, shortest=3)
+            >>> known = Vocabulary(names, longest=4, shortest=3, most_words=99)
             >>> known.named_in("does apache kafka call get_page()?")
             [[1], [2]]
         """
-        words = [match.group() for match in _WORD.finditer(text)]
+        words = [match.group() for match in islice(_WORD.finditer(text), self._most_words)]
         found: list[Sequence[int]] = []
         start = 0
         while start < len(words):

@@ -69,12 +69,18 @@ class _Opening:
         return LexicalChannel(self.generation.lexical, self.settings.lexical_threads)
 
     def triggers(self) -> SearchChannel:
-        return TriggerChannel(Triggered(*phrase) for phrase in self.generation.chunks.trigger_phrases())
+        phrases = self.generation.chunks.trigger_phrases()
+        return TriggerChannel((Triggered(*phrase) for phrase in phrases), most_words=self.settings.query_max_terms)
 
     def graph(self) -> FollowingChannel:
         tuned = self.settings.graph
         spellings = self.generation.graph.spellings()
-        names = Vocabulary(spellings, longest=tuned.name_words, shortest=tuned.name_characters)
+        names = Vocabulary(
+            spellings,
+            longest=tuned.name_words,
+            shortest=tuned.name_characters,
+            most_words=self.settings.query_max_terms,
+        )
         return GraphChannel(self.edges, names, tuned)
 
     def degree(self) -> FollowingChannel:

@@ -31,30 +31,46 @@ class Triggered:
 class TriggerChannel:
     """Finds contents whose trigger phrase stands in the query, word by word."""
 
-    def __init__(self, triggers: Iterable[Triggered]) -> None:
-        by_start: defaultdict[str, list[tuple[Words, tuple[int, ...]]]] = defaultdict(list)
+    def __init__(self, triggers: Iterable[Triggered], *, most_words: int) -> None:
+        """Take triggers up.
+
+        Args:
+            most_words: Words of a query that are looked at.
+        """
+        self._most_words = most_words
+        wanted: defaultdict[Words, list[tuple[int, ...]]] = defaultdict(list)
         for trigger in triggers:
             if words := words_of(trigger.phrase):
-                by_start[words[0]].append((words, trigger.rows))
-        self._by_start: Mapping[str, Sequence[tuple[Words, tuple[int, ...]]]] = by_start
+                wanted[words].append(trigger.rows)
+        self._wanted: Mapping[Words, Sequence[tuple[int, ...]]] = dict(wanted)
+        lengths: defaultdict[str, set[int]] = defaultdict(set)
+        for phrase in wanted:
+            lengths[phrase[0]].add(len(phrase))
+        self._lengths: Mapping[str, set[int]] = dict(lengths)
 
     def search(self, texts: Sequence[str], among: Among, depth: int) -> list[Ranked]:
         """The `depth` contents of each text by the share of its words that their longest trigger in it makes up."""
-        return [self._found(words_of(text), rows, depth) for text, rows in zip(texts, among, strict=True)]
+        return [
+            self._found(words_of(text)[: self._most_words], rows, depth)
+            for text, rows in zip(texts, among, strict=True)
+        ]
 
     def _found(self, words: Words, among: RowSet | None, depth: int) -> Ranked:
         scores: dict[int, float] = {}
         heads: set[int] = set()
-        for start, word in enumerate(words):
-            for phrase, rows in self._by_start.get(word, ()):
-                if words[start : start + len(phrase)] == phrase:
-                    heads.add(rows[0])
-                    share = len(phrase) / len(words)
-                    scores |= {row: max(share, scores.get(row, 0.0)) for row in rows}
+        for phrase in self._phrases_in(words):
+            share = len(phrase) / len(words)
+            for rows in self._wanted[phrase]:
+                heads.add(rows[0])
+                scores |= {row: max(share, scores.get(row, 0.0)) for row in rows}
         ranking = sorted(
             ((row, scores[row]) for row in heads if among is None or among.mask[row]), key=lambda hit: (-hit[1], hit[0])
         )
         return Ranked(ranking[:depth], _look_up(scores))
+
+    def _phrases_in(self, words: Words) -> set[Words]:
+        spans = (words[at : at + length] for at, word in enumerate(words) for length in self._lengths.get(word, ()))
+        return {span for span in spans if span in self._wanted}
 
 
 def words_of(text: str) -> Words:

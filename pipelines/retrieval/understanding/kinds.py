@@ -13,10 +13,13 @@ from pipelines.retrieval.understanding.settings import TypeSettings
 # In this order where two types have as many cues: what fails is looked into before what works is admired.
 _ORDER = (QueryType.DEBUG, QueryType.HOW, QueryType.EXPLORATORY, QueryType.SPECIFIC)
 
-_EXACT = re.compile(r"(?x) [`\"“][^`\"”]+[`\"”] | \w+(?:\.|::|->|/)\w\S* | \w*_\w+ | \b[a-z]+[A-Z]\w* | \b\w+\(\)")
+# Each alternative begins where no word stands before it, so that a long word is tried once and not from each letter.
+_EXACT = re.compile(
+    r"(?x) [`\"“][^`\"”]{1,80}[`\"”] | (?<!\w)(?: \w+(?:\.|::|->|/)\w\S* | \w*_\w+ | [a-z]+[A-Z]\w* | \w+\(\) )"
+)
 """Names that stand for one thing: quoted, dotted, with underscores or a capital inside."""
 
-_FAILURE = re.compile(r"\b\w+(?:Error|Exception)\b|\bTraceback\b|\bline \d+\b|\bexit code \d+\b|\b0x[0-9a-f]{4,}\b")
+_FAILURE = re.compile(r"(?<!\w)(?:\w+(?:Error|Exception)\b|Traceback\b|line \d+\b|exit code \d+\b|0x[0-9a-f]{4,}\b)")
 """What machines say when something went wrong."""
 
 

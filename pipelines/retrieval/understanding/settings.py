@@ -47,6 +47,7 @@ class ExpansionSettings(_Section):
 
     enabled: bool
     fewer_than: Whole
+    most_words: Count
     variants: Annotated[int, Field(ge=0, le=3)]
     original_weight: Annotated[float, Field(gt=0.0)]
     feedback_texts: Count

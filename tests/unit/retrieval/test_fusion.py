@@ -8,13 +8,16 @@ import pytest
 from pipelines.domain.ranking import Channel, ChannelHit
 from pipelines.retrieval.candidates import Candidate
 from pipelines.retrieval.fusion import (
+    CONVERGENCE,
     FUSIONS,
     distribution_based_fusion,
     reciprocal_rank_fusion,
     relative_score_fusion,
+    with_convergence,
 )
 from pipelines.retrieval.settings import FusionMode
-from tests.support.retrieval_fakes import a_candidate
+from pipelines.retrieval.weights import Weighing
+from tests.support.retrieval_fakes import a_candidate, settings
 
 DENSE, LEXICAL = Channel.DENSE, Channel.LEXICAL
 EQUAL = {DENSE: 1.0, LEXICAL: 1.0}
@@ -79,6 +82,25 @@ def test_weights_are_obeyed_in_every_mode(fuse) -> None:
     assert [item.text for item in fuse(FOUND, {DENSE: 0.0, LEXICAL: 1.0})][:2] == ["b", "d"]
     with pytest.raises(ValueError, match="weight per channel"):
         fuse(FOUND, {DENSE: 1.0})
+
+
+@pytest.mark.parametrize("mode", [FusionMode.RRF, FusionMode.RSF, FusionMode.DBSF])
+def test_channels_that_agree_add_a_share_of_the_score_and_say_so(mode: FusionMode) -> None:
+    """RET-9: bonus · score · (n − 1) / (N − 1), as a contribution of its own; without a bonus nothing changes."""
+    weighing = Weighing(EQUAL, lambda _: {})
+    plain = FUSIONS[mode](FOUND, weighing, settings(convergence_bonus=0.0))
+    gained = FUSIONS[mode](FOUND, weighing, settings(convergence_bonus=0.5))
+    expected = {name: score * (1.5 if name == "b" else 1.0) for name, score in scores(plain).items()}
+    assert scores(gained) == pytest.approx(expected)
+    named = {item.text for item in gained if CONVERGENCE in {part.name for part in item.contributions}}
+    assert named == {"b"}
+    assert all(item.score == math.fsum(part.amount for part in item.contributions) for item in gained)
+
+
+def test_a_channel_without_weight_agrees_with_nobody() -> None:
+    """RET-9: weights are obeyed in the bonus too."""
+    fused = reciprocal_rank_fusion(FOUND, {DENSE: 1.0, LEXICAL: 0.0}, k=60)
+    assert scores(with_convergence(fused, {DENSE: 1.0, LEXICAL: 0.0}, bonus=0.5)) == scores(fused)
 
 
 def test_ties_are_broken_by_content_hash() -> None:
