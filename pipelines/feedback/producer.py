@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import logging
 import uuid
-from collections.abc import Callable, Iterable
-from typing import Any, Protocol, Self
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import WeftError
@@ -28,6 +28,7 @@ from pipelines.domain.events import (
     Success,
     Trust,
 )
+from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import ANY, Answer, Query, RankedResult
 from pipelines.feedback.codec import encode
 from pipelines.feedback.settings import MS, FeedbackSettings, TriggerSettings
@@ -35,6 +36,9 @@ from pipelines.feedback.trigger_terms import trigger_terms
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.kafka import KafkaPublisher
 from pipelines.runtime.settings import KafkaSettings
+
+if TYPE_CHECKING:
+    from pipelines.feedback.attributor import Attributor  # which brings the encoder; most producers have none
 
 _log = logging.getLogger(__name__)
 
@@ -159,6 +163,27 @@ class FeedbackProducer:
     ) -> str:
         """Nobody had to ask again."""
         return self._send(Success(**self._answering(query, principal), response=response, attribution=attribution))
+
+    def served(
+        self,
+        answer: Answer,
+        response: str,
+        attributor: Attributor,
+        *,
+        attention: Mapping[ContentHash, float] | None = None,
+        principal: str | None = None,
+    ) -> str:
+        """A success of a response, shared by what it rests on among the answer's results (FBK-9).
+
+        Args:
+            answer: What the response was made from.
+            response: Its text, which stays here.
+            attributor: Compares the two.
+            attention: Weights in [0, 1] by the model that wrote the response.
+            principal: Who says so; the query's principal where it is left out.
+        """
+        attribution = attributor.of_answer(answer, response, attention)
+        return self.success(answer.query, attribution=attribution, principal=principal)
 
     def review(
         self, session_id: str, domain: Domain, *, confidence: float, good: bool, principal: str, agent: str = ANY

@@ -22,6 +22,7 @@ from pipelines.catalog.pointer import Pointer
 from pipelines.domain.errors import StoreError, WeftError
 from pipelines.domain.ids import GenerationId
 from pipelines.indexes.manifest import Manifest
+from pipelines.serving.attribution import attribute
 from pipelines.serving.dlq import dlq
 from pipelines.serving.feedback_status import feedback
 from pipelines.serving.learned import learned
@@ -44,6 +45,7 @@ weft.add_typer(feedback, name="feedback")
 weft.add_typer(sessions, name="sessions")
 weft.add_typer(queries, name="queries")
 weft.command("ubi")(send_ubi)
+weft.command("attribute")(attribute)
 
 LIVE = "live"
 

@@ -23,7 +23,7 @@ TEXTS = [f"{word} {fruit}" for word in WORDS for fruit in FRUIT]
 TRUST = {text: {"trust_level": int(trust)} for text, trust in zip(TEXTS, np.linspace(0, 100, 20)[::-1], strict=True)}
 GENERATION = MemoryGeneration({text: [text] for text in TEXTS}, TRUST)
 LOOKS = np.array([1.0, 0.7, 0.5, 0.4, 0.3])
-ASKED = 500
+ASKED = 300
 
 
 def liked(answer: Answer) -> np.ndarray:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
+import uuid
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -12,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.runtime.clock import SECONDS_PER_DAY
+from pipelines.runtime.files import sync_folder
 
 log = logging.getLogger(__name__)
 
@@ -22,6 +25,7 @@ OUTCOME_LOG = Path("logs") / "outcomes"
 """Folder of what became of them."""
 
 _PREFIX = "date="
+_MERGED = "merged-"
 
 
 def day_folder(folder: Path, day: int) -> Path:
@@ -49,6 +53,33 @@ def keep_days(folder: Path, days: int, *, today: int) -> list[Path]:
     for path in old:
         shutil.rmtree(path, ignore_errors=True)
     return old
+
+
+def merge_small(folder: Path, *, least: int) -> Path | None:
+    """Make one file of a day's files that were not merged yet, where there are `least` of them or more.
+
+    The merged file is complete before the others go: a crash in between leaves rows twice, which readers count once.
+
+    Returns:
+        The merged file; None where there was too little to merge.
+    """
+    small = [path for path in sorted(folder.glob("*.parquet")) if not path.name.startswith(_MERGED)]
+    readable = [path for path in small if _is_readable(path)] if len(small) >= least else []
+    if len(readable) < least:
+        return None
+    merged = folder / f"{_MERGED}{uuid.uuid4().hex}.parquet"
+    staged = folder / f".{merged.name}"
+    schema = pq.read_table(readable[0]).schema
+    with pq.ParquetWriter(staged, schema, compression="zstd", write_page_checksum=True) as writer:
+        for path in readable:  # one after the other: a day may be larger than memory
+            writer.write_table(pq.read_table(path, schema=schema))
+    with staged.open("rb") as file:
+        os.fsync(file.fileno())
+    os.replace(staged, merged)
+    sync_folder(folder)
+    for path in readable:
+        path.unlink(missing_ok=True)  # another process may be merging, too
+    return merged
 
 
 def _days(folder: Path) -> Iterator[tuple[int, Path]]:

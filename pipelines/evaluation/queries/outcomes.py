@@ -16,7 +16,7 @@ from typing import Any, get_args
 
 from pipelines.domain.errors import InvalidEventError, WrongLogError
 from pipelines.domain.events import AnyEvent, Explicit, Feedback, Reference, Selection
-from pipelines.evaluation.queries.days import OUTCOME_LOG, day_folder, keep_days
+from pipelines.evaluation.queries.days import OUTCOME_LOG, day_folder, keep_days, merge_small
 from pipelines.evaluation.queries.schema import OUTCOMES
 from pipelines.evaluation.queries.settings import QueryLogSettings
 from pipelines.evaluation.queries.writer import write_rows
@@ -95,6 +95,7 @@ class Outcomes:
             by_day[day_of(row["said_at"] / 1000.0)].append(row)
         for day, some in sorted(by_day.items()):
             write_rows(day_folder(self._folder, day), some, OUTCOMES)
+            merge_small(day_folder(self._folder, day), least=self._settings.merge_files)
 
     def _rows(self, record: Record) -> Iterator[dict[str, Any]]:
         try:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import ContentHash, QueryId
 from pipelines.evaluation.queries.days import OUTCOME_LOG, QUERY_LOG, files_of
 from pipelines.evaluation.queries.schema import OUTCOMES, QUERIES
@@ -128,9 +129,23 @@ def read_queries(
     until: float = 2.0**33,
     query_id: str | None = None,
 ) -> list[LoggedQuery]:
-    """The newest `limit` logged queries of a span of time in seconds since the epoch, newest first."""
+    """The newest `limit` logged queries of a span of time in seconds since the epoch, newest first.
+
+    Raises:
+        StoreError: The log cannot be read.
+    """
+    values = {"since": round(since * 1000), "until": round(until * 1000), "wanted": query_id or "", "most": limit}
+    try:
+        return _read_queries(root, settings, since, until, values)
+    except StoreError:
+        # A file that was listed may have been merged with others meanwhile: then it is listed anew.
+        return _read_queries(root, settings, since, until, values)
+
+
+def _read_queries(
+    root: Path, settings: QueryLogSettings, since: float, until: float, values: Mapping[str, object]
+) -> list[LoggedQuery]:
     with _opened(root, settings, since=since, until=until) as tables:
-        values = {"since": round(since * 1000), "until": round(until * 1000), "wanted": query_id or "", "most": limit}
         chosen = [row["query_id"] for row in _read(tables, _CHOSEN, _KEY, values)]
         tables.register("chosen", {"query_id": chosen})
         rows = _read(tables, _QUERIES, QUERIES, {name: values[name] for name in ("since", "until", "most")})

@@ -20,6 +20,7 @@ class QueryLogSettings(BaseModel):
     flush_rows: Count
     flush_s: Annotated[float, Field(gt=0.0)]
     close_s: Annotated[float, Field(gt=0.0)]
+    merge_files: Annotated[int, Field(ge=2)]
     keep_days: Count
     text_characters: Count
     read_memory_mb: Count

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Answer
-from pipelines.evaluation.queries.days import QUERY_LOG, day_folder, keep_days
+from pipelines.evaluation.queries.days import QUERY_LOG, day_folder, keep_days, merge_small
 from pipelines.evaluation.queries.schema import QUERIES, row_of
 from pipelines.evaluation.queries.settings import QueryLogSettings
 from pipelines.runtime.clock import Clock, day_of, system_clock
@@ -58,6 +58,7 @@ class QueryLog:
         self._clock = clock
         self._queue: queue.Queue[_Logged | None] = queue.Queue(settings.queue)
         self._tidied: int | None = None
+        self._closed = False
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
@@ -66,13 +67,17 @@ class QueryLog:
         if not (self._settings.enabled and sampled(answer.query.query_id, self._settings.sample)):
             return
         try:
+            if self._closed:
+                raise queue.Full  # nobody writes any more
             self._queue.put_nowait(_Logged(answer, self._clock()))
+            self._start()
         except queue.Full:
-            self.dropped += 1
-        self._start()
+            with self._lock:
+                self.dropped += 1
 
     def close(self) -> None:
         """Write what waits, for at most `close_s`."""
+        self._closed = True
         if self._thread is None:
             return
         try:
@@ -122,7 +127,7 @@ class QueryLog:
             row = row_of(item.answer, at=item.at, characters=self._settings.text_characters)
             # One at a time: turning many rows into columns at once would hold the interpreter, and with it searches.
             rows.append(_Row(day_of(item.at), pa.RecordBatch.from_pylist([row], schema=QUERIES)))
-        except (ValueError, TypeError, pa.ArrowException) as error:
+        except (ValueError, TypeError, LookupError, AttributeError, pa.ArrowException) as error:
             self.lost += 1
             log.warning("query %s not logged: %s", item.answer.query.query_id, error)
 
@@ -143,6 +148,10 @@ class QueryLog:
         if self._tidied != day:
             self._tidied = day
             keep_days(self._folder, self._settings.keep_days, today=day)
+        try:
+            merge_small(day_folder(self._folder, day), least=self._settings.merge_files)
+        except (OSError, pa.ArrowException) as error:
+            log.warning("query log: small files stay: %s", error)
 
 
 def sampled(query_id: QueryId, share: float) -> bool:

@@ -12,7 +12,7 @@ import pytest
 from pipelines.domain.events import Explicit, Impression, Inclusion, Selection, Success
 from pipelines.domain.ids import QueryId
 from pipelines.evaluation.queries import writer
-from pipelines.evaluation.queries.days import OUTCOME_LOG, QUERY_LOG, day_folder, files_of, keep_days
+from pipelines.evaluation.queries.days import OUTCOME_LOG, QUERY_LOG, day_folder, files_of, keep_days, merge_small
 from pipelines.evaluation.queries.outcomes import Outcomes, outcome_rows
 from pipelines.evaluation.queries.reader import read_queries
 from pipelines.evaluation.queries.settings import QueryLogSettings
@@ -252,3 +252,41 @@ def test_an_event_from_another_age_is_left_out(tmp_path: Path) -> None:
     late = Success(**stamp(7, ts=2**50))
     assert collector(tmp_path).collect(FakeSource(FakeLog.of(records([late])))).outcomes == 0
     assert [row["kind"] for row in outcome_rows(late)] == ["success"]
+
+
+def test_small_files_become_one_and_every_row_stays(tmp_path: Path) -> None:
+    """EVA-3: read before, after, and after a crash between the two; damaged files are left alone."""
+    with a_log(tmp_path, flush_rows=1) as log:
+        for number in range(12):
+            log.emit(asked(number))
+    folder = day_folder(tmp_path / QUERY_LOG, day_of(NOW))
+    before, small = read_queries(tmp_path, SETTINGS, limit=99), {path: path.read_bytes() for path in folder.iterdir()}
+    assert (len(before), len(small)) == (12, 12)
+    assert merge_small(folder, least=13) is None
+    merged = merge_small(folder, least=12)
+    assert list(folder.iterdir()) == [merged]
+    assert read_queries(tmp_path, SETTINGS, limit=99) == before
+    for path, data in small.items():
+        path.write_bytes(data)  # as if it had been killed before they were removed
+    assert read_queries(tmp_path, SETTINGS, limit=99) == before
+    for path, data in small.items():
+        path.write_bytes(data[:-9])
+    assert merge_small(folder, least=2) is None
+    assert read_queries(tmp_path, SETTINGS, limit=99) == before
+
+
+def test_the_log_merges_its_small_files_by_itself(tmp_path: Path) -> None:
+    """EVA-3: a trickle of queries leaves no thousands of files."""
+    with a_log(tmp_path, flush_rows=1, merge_files=5) as log:
+        for number in range(23):
+            log.emit(asked(number))
+    assert len(files_of(tmp_path / QUERY_LOG)) == 4 + 3  # four merged ones, and three that are too few
+    assert len(read_queries(tmp_path, SETTINGS, limit=99)) == 23
+
+
+def test_what_comes_after_closing_is_dropped_and_counted(tmp_path: Path) -> None:
+    """EVA-3: nothing waits for a thread that is gone."""
+    with a_log(tmp_path) as log:
+        log.emit(asked(1))
+    log.emit(asked(2))
+    assert (log.logged, log.dropped) == (1, 1)

@@ -1,0 +1,54 @@
+"""`weft attribute`: what a response rests on, for producers that have no encoder of their own (FBK-9)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.domain.errors import SourceError, StoreError
+from pipelines.domain.ids import ContentHash
+from pipelines.feedback.attributor import Attributor, texts_in
+from pipelines.settings import load_settings
+
+Response = Annotated[Path, typer.Argument(help="File with the text of the response; - is standard input.")]
+Contents = Annotated[list[str], typer.Argument(help="Content hashes of what the response was given.")]
+
+
+def attribute(
+    response: Response,
+    contents: Contents,
+    store: Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything.")] = None,
+    conf: Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable.")] = [],  # noqa: B006
+) -> None:
+    """Print the `attribution` of an event about a response: a method, and how much of it rests on each content.
+
+    Texts are those of the live generation; contents that it does not hold are counted on stderr and get nothing.
+    """
+    settings = load_settings(conf, [])
+    rules = settings.feedback.attribution.model_copy(update={"encoder": True})
+    text = _text_of(response)
+    with closing(Catalog(store or Path(settings.storage.root)).open_live()) as generation:
+        texts = texts_in(generation, [ContentHash(each) for each in contents])
+    attributor = Attributor.load(rules, settings.embedding)
+    found = attributor.attribution(texts, text)
+    if attributor.unknown:
+        sys.stderr.write(f"weft: {attributor.unknown} of {len(texts)} contents are not in the live generation\n")
+    if found is None:
+        raise StoreError("expected a response and a content of the live generation, found nothing to compare")
+    sys.stdout.write(json.dumps(msgspec.to_builtins(found), sort_keys=True) + "\n")
+
+
+def _text_of(response: Path) -> str:
+    if str(response) == "-":
+        return sys.stdin.read()
+    try:
+        return response.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise SourceError(f"{response}: expected a readable file, found: {error}") from error

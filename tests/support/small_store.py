@@ -1,0 +1,35 @@
+"""A real generation of a few texts, without models and without a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.domain.chunks import Chunk
+from pipelines.domain.documents import Document
+from pipelines.indexes.builder import GenerationBuilder
+from pipelines.settings import load_settings
+from tests.support.parts import ENCODER, embed, write_part
+
+
+class DirectionEncoder:
+    """The encoder that the parts are made with."""
+
+    name = ENCODER
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        return np.array([embed(text) for text in texts])
+
+
+def published_store(root: Path, documents: Sequence[tuple[Document, list[Chunk]]]) -> Catalog:
+    """A store in which a generation of these documents is live."""
+    catalog = Catalog(root)
+    part = write_part(root / "part", documents)
+    staging = catalog.stage()
+    builder = GenerationBuilder(staging, load_settings(environment={}).index)
+    builder.build([part], {"created_at": 1e9, "models": {"encoder": ENCODER}})
+    catalog.publish(staging, expected_parent=catalog.pointer().generation)
+    return catalog
