@@ -75,6 +75,10 @@ crash: setup ## kill ingestion and the updater at many random points and compare
 bench-feedback: $(BENCH)/.installed ## measure an updater beside a bare poll loop and Quix Streams over the same topic
 	$(BIN)/python -m pytest -m slow -s tests/bench/test_updater_throughput.py
 
+.PHONY: bench-search
+bench-search: $(BENCH)/.installed ## measure searches of 100,000 chunks, beside Pyserini's hybrid searcher and txtai's, in an hour
+	$(BIN)/python -m pytest -m slow -s tests/bench/test_search_speed.py
+
 .PHONY: schema
 schema: setup ## write the JSON Schema of feedback events anew
 	$(BIN)/python -c "import json; from pipelines.feedback.codec import json_schema; print(json.dumps(json_schema(), indent=2))" \

@@ -13,12 +13,13 @@ from rich.table import Table
 from jobs import _job
 from jobs._replay import replayed
 from pipelines.catalog.catalog import Catalog
-from pipelines.domain.ranking import Answer, Channel, Signal
+from pipelines.domain.ranking import Answer, Channel, Query, Signal
 from pipelines.evaluation.ablation import Changes, Effect, Feature, changed, effects, features_of, harmful
 from pipelines.evaluation.beir import Dataset
 from pipelines.evaluation.compare import HEADLINE, Difference, compare_halves
 from pipelines.evaluation.measuring import asked
 from pipelines.evaluation.metrics import Estimate, estimate, measure
+from pipelines.evaluation.replay import Replay
 from pipelines.evaluation.runs import Ranked, Run, as_ranked
 from pipelines.evaluation.significance import Half, strength_of
 from pipelines.learning.beliefs import read_beliefs
@@ -50,42 +51,61 @@ class Ablation:
 
 def ablated(dataset: Dataset, settings: Settings, document_id: Callable[[str], str]) -> Ablation:
     """Ask every query with everything on, and with each feature off."""
-    queries = [asked(query, settings.evaluation) for query in dataset.queries]
-    replay = replayed(settings)
-    snapshot = replay.snapshot
-    seen = _Seen()
+    rules, replay = settings.evaluation, replayed(settings)
     with Progress(console=_job.stderr, transient=True) as progress:
-
-        def run(name: str, changes: Changes, held: Snapshot = snapshot) -> Run:
-            task = progress.add_task(name, total=len(queries))
-            answers = replay(
-                queries,
-                settings=changed(settings.retrieval, changes),
-                snapshot=held,
-                watch=lambda done: progress.update(task, completed=done),
-            )
-            found: dict[str, Ranked] = {}
-            for answer in answers:
-                seen.add(answer)
-                ranked = as_ranked(answer.results, settings.evaluation.depth, document_id=document_id)
-                found[answer.query.query_id] = ranked
-            return found
-
-        full = run("everything on", {})
-        features = features_of(settings.retrieval, channels=seen.channels, signals=seen.signals)
-        without = {feature.name: run(feature.name, feature.off) for feature in features}
+        runs = _Runs(replay, [asked(query, rules) for query in dataset.queries], settings, document_id, progress)
+        full = runs.run("everything on", {})
+        features = features_of(settings.retrieval, channels=runs.channels, signals=runs.signals)
+        without = {feature.name: runs.run(feature.name, feature.off) for feature in features}
         if not Catalog(Path(settings.storage.root)).live_evidence().is_empty:
-            without[LEARNED] = run(LEARNED, {}, _unlearned(snapshot, settings))
-        found = effects(full, without, dataset.qrels, settings.evaluation)
+            without[LEARNED] = runs.run(LEARNED, {}, _unlearned(replay.snapshot, settings))
+        found = effects(full, without, dataset.qrels, rules)
         chosen = [name for name in harmful(found) if name != LEARNED]
-        combined = run("all that look harmful", _together(features, chosen)) if chosen else None
-    on = measure(full, dataset.qrels)[HEADLINE]
-    halves = (
-        {} if combined is None else compare_halves(on, measure(combined, dataset.qrels)[HEADLINE], settings.evaluation)
-    )
-    return Ablation(
-        estimate(list(on.values()), settings.evaluation), len(queries), found, chosen, halves.get(Half.HELD_OUT)
-    )
+        combined = runs.run("all that look harmful", _together(features, chosen)) if chosen else full
+    on, off = (measure(run, dataset.qrels)[HEADLINE] for run in (full, combined))
+    held_out = compare_halves(on, off, rules).get(Half.HELD_OUT) if chosen else None
+    return Ablation(estimate(list(on.values()), rules), len(dataset.queries), found, chosen, held_out)
+
+
+class _Runs:
+    """Runs over the same queries under changed settings.
+
+    Attributes:
+        channels, signals: What took part in any answer so far.
+    """
+
+    def __init__(
+        self,
+        replay: Replay,
+        queries: Sequence[Query],
+        settings: Settings,
+        document_id: Callable[[str], str],
+        progress: Progress,
+    ) -> None:
+        self.channels: set[Channel] = set()
+        self.signals: set[Signal] = set()
+        self._replay = replay
+        self._queries = queries
+        self._settings = settings
+        self._document_id = document_id
+        self._progress = progress
+
+    def run(self, name: str, changes: Changes, snapshot: Snapshot | None = None) -> Run:
+        """What is returned under the changes, and instead of what is live under another snapshot."""
+        task = self._progress.add_task(name, total=len(self._queries))
+        answers = self._replay(
+            self._queries,
+            settings=changed(self._settings.retrieval, changes),
+            snapshot=snapshot,
+            watch=lambda done: self._progress.update(task, completed=done),
+        )
+        return {str(answer.query.query_id): self._ranked(answer) for answer in answers}
+
+    def _ranked(self, answer: Answer) -> Ranked:
+        self.channels.update(answer.heads)
+        parts = (part for result in answer.results for part in result.contributions if part.belief is not None)
+        self.signals.update(Signal(part.name) for part in parts)
+        return as_ranked(answer.results, self._settings.evaluation.depth, document_id=self._document_id)
 
 
 def as_json(dataset: Dataset, settings: Settings, found: Ablation) -> dict[str, Any]:
@@ -128,19 +148,6 @@ def show(dataset: Dataset, settings: Settings, found: Ablation) -> None:
             f"changes by {change.mean:+.4f} ({change.low:+.4f} … {change.high:+.4f})",
             highlight=False,
         )
-
-
-class _Seen:
-    """What took part in any answer."""
-
-    def __init__(self) -> None:
-        self.channels: set[Channel] = set()
-        self.signals: set[Signal] = set()
-
-    def add(self, answer: Answer) -> None:
-        self.channels.update(answer.heads)
-        parts = (part for result in answer.results for part in result.contributions if part.belief is not None)
-        self.signals.update(Signal(part.name) for part in parts)
 
 
 def _row(effect: Effect) -> list[str]:

@@ -38,6 +38,7 @@ from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettin
 from pipelines.retrieval.snippet import snippet
 from pipelines.retrieval.trace import answer_as_json, context_lines, explained, gap_line, understanding_line
 from pipelines.runtime.clock import system_clock
+from pipelines.runtime.threads import linear_algebra_threads
 from pipelines.settings import Settings
 
 
@@ -113,7 +114,10 @@ def opened(settings: Settings) -> Iterator[Searcher]:
     source = CatalogSource(catalog, settings.priors, clock=system_clock, sessions_held=settings.retrieval.sessions_held)
     encoder, *further = map(load_encoder, settings.embedding.encoders)
     pairs = load_pair_encoder(settings.retrieval.rerank.cross_encoder)
-    with Searcher(source, encoder, settings.retrieval, clock=system_clock, further=further, pairs=pairs) as searcher:
+    with (
+        linear_algebra_threads(settings.retrieval.product_threads),
+        Searcher(source, encoder, settings.retrieval, clock=system_clock, further=further, pairs=pairs) as searcher,
+    ):
         yield searcher
 
 

@@ -19,7 +19,7 @@ from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.errors import CorruptionError
 from pipelines.domain.ids import ContentHash
-from pipelines.indexes.schemas import CHUNKS, table_to_chunks
+from pipelines.indexes.schemas import CHUNKS, chunk_reader, table_to_chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +238,9 @@ class ChunkStore:
     def _text(self, place: int) -> str:
         return str(self._chunks["text"][place].as_py())
 
-    def _chunk(self, place: int) -> Chunk:
-        return table_to_chunks(self._chunks.slice(place, 1))[0]
+    @cached_property
+    def _chunk(self) -> Callable[[int], Chunk]:
+        return chunk_reader(self._chunks)
 
     def _occurrences(self, places: np.ndarray) -> list[Occurrence]:
         numbers, documents = self._places

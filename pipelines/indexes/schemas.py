@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from enum import StrEnum
 from types import MappingProxyType
@@ -189,6 +189,15 @@ def table_to_chunks(table: pa.Table) -> list[Chunk]:
     """Rows of `CHUNKS` as chunks; further columns are left out."""
     columns = [_restored_all(name, table[name]) for name in _CHUNK_FIELDS]
     return [Chunk(**dict(zip(_CHUNK_FIELDS, row, strict=True))) for row in zip(*columns, strict=True)]
+
+
+def chunk_reader(table: pa.Table) -> Callable[[int], Chunk]:
+    """Reads single rows of `CHUNKS` as chunks: a few microseconds a row, where `table_to_chunks` is for many."""
+    columns = [
+        (name, column.combine_chunks() if (column := table[name]).num_chunks != 1 else column.chunk(0))
+        for name in _CHUNK_FIELDS
+    ]
+    return lambda row: Chunk(**{name: _restored(name, column[row].as_py()) for name, column in columns})
 
 
 def document_hash(document: Document) -> str:

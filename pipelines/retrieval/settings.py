@@ -146,6 +146,7 @@ class RetrievalSettings(BaseModel):
     encode_batch: Count
     lexical_threads: Count
     channel_threads: Count
+    product_threads: Annotated[int, Field(ge=0)]
     time_step_s: Positive
     refresh_s: Positive
     beliefs_max_age_s: Positive

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jobs import reindex
+from jobs.evaluate import measuring
 from jobs.search import opened
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Query, Repeats
@@ -63,8 +64,8 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searcher]:
     for path in sorted((ROOT / "pipelines" / "retrieval" / "channels").glob("*.py")):
         (source / path.name).write_bytes(path.read_bytes())
     (source / "space.md").write_text(NOTES)
-    changes = [f"storage.root={root}", "extraction.enabled=false", "embedding.tokens.enabled=true"]
-    made = load_settings([], changes, environment={})
+    changes = [f"storage.root={root}", "embedding.tokens.enabled=true"]
+    made = measuring(load_settings([], changes, environment={}))  # a busy machine loses no channel
     reindex.run(reindex.plan_of(made, [source]), watch=lambda _: None, executor=HERE)
     with opened(made) as searching:
         yield searching

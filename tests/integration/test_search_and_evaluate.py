@@ -99,6 +99,9 @@ def test_an_explained_answer_is_complete_for_machines(stored: Settings, capsys: 
     best = answer["results"][0]
     assert best["uris"][0].endswith(":d1")
     assert {"dense", "lexical"} == best["channels"].keys()
+    *before, last = answer["results"]
+    assert all(0.0 <= result["above_next"] <= 1.0 for result in before)
+    assert (last["above_next"], last["propensity"]) == (None, 1.0)
     for result in answer["results"]:
         assert result["score"] == math.fsum(part["amount"] for part in result["contributions"])
         assert all(
@@ -112,7 +115,8 @@ def test_an_explained_answer_is_readable(stored: Settings, capsys: pytest.Captur
     assert search.main(["yellow fruit", "--store", stored.storage.root, "--explain"]) == 0
     shown = capsys.readouterr().out
     assert all(
-        word in shown for word in ("Bananas", "vector", "freshness", "90 % interval", "samples", "prior", "score")
+        word in shown
+        for word in ("Bananas", "vector", "freshness", "90 % interval", "samples", "prior", "score", "above the next")
     )
 
 

@@ -39,7 +39,9 @@ def told(tally: Tally, values: np.ndarray, good: bool, day: int = DAY, weight: f
 
 
 def weights(evidence: Evidence, weighing: Weighing, active: tuple[Signal, ...]) -> np.ndarray:
-    signals = PRIORS.signals.model_copy(update={"weighing": weighing})
+    # A weak prior of the spread: what is proven here is what evidence says.
+    spread = PRIORS.signals.spread.model_copy(update={"strength": 20.0, "variance": 0.03})
+    signals = PRIORS.signals.model_copy(update={"weighing": weighing, "spread": spread})
     priors: Priors = PRIORS.model_copy(update={"signals": signals})
     believed = read_beliefs(priors, evidence, now=DAY * SECONDS_PER_DAY).weights(SCOPE, active)
     return np.array([believed[signal].mean for signal in active])

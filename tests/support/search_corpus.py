@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import sysconfig
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,16 +21,27 @@ BYTES = range(2_000, 60_000)  # of a module: not empty, and not generated
 
 
 @dataclass(frozen=True)
-class SearchCorpus:
-    documents: int
-    questions: Sequence[SyntheticQuestion]
+class Question:
+    """What a docstring says first, and the module that it was taken from."""
+
+    text: str
+    uri: str
 
 
-def write_corpus(folder: Path, settings: Settings, *, chunks: int) -> SearchCorpus:
+def kept_corpus(folder: Path, settings: Settings, *, chunks: int) -> list[Question]:
+    """The questions of a corpus below `folder / "code"`, written now unless it was before."""
+    kept = folder / "questions.json"
+    if not kept.exists():
+        asked = write_corpus(folder / "code", settings, chunks=chunks)
+        kept.write_text(json.dumps([[one.text, one.uri] for one in asked]))
+    return [Question(*one) for one in json.loads(kept.read_text())]
+
+
+def write_corpus(folder: Path, settings: Settings, *, chunks: int) -> list[SyntheticQuestion]:
     """Write modules below a folder until they make so many chunks, in an order that says nothing about their place."""
     count_tokens = load_token_counter(settings.embedding)
     sizes_of = prior_sizes(settings.chunking, settings.priors).sizes_of
-    made, documents, questions = 0, 0, []
+    made, questions = 0, []
     for batch in _batches(settings):
         masked, asked = masked_corpus(batch, sizes_of, count_tokens)
         for document in masked:
@@ -37,11 +49,10 @@ def write_corpus(folder: Path, settings: Settings, *, chunks: int) -> SearchCorp
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(document.text.encode("utf-8", "surrogateescape"))
             made += len(chunk_or_fallback(document, sizes_of(document), count_tokens)[0])
-        documents += len(masked)
         questions += asked
         if made >= chunks:
             break
-    return SearchCorpus(documents, questions)
+    return questions
 
 
 def _batches(settings: Settings, size: int = 200) -> Iterator[list[Document]]:
