@@ -59,7 +59,9 @@ def test_a_calibration_is_measured_over_any_channels_and_against_queries_without
     searcher = a_searcher(FRUIT)
     own, strange = searcher.search(a_query("red apple")), searcher.search(a_query("violin concerto"))
     names = {result.content_hash: [result.uris[0]] for result in own.results}
-    found = held(calibration, [own], {own.query.query_id: {"a": 1}}, {"music": [strange]}, bins=20, names=names)
+    found = held(
+        calibration, calibration, [own], {own.query.query_id: {"a": 1}}, {"music": [strange]}, bins=20, names=names
+    )
     assert (found.answered, found.answered_without, found.threshold) == (1.0, {"music": 0.0}, 0.5)
     assert found.reliability["dense alone"] is None
     told = [calibration.probability(Match(words=result.match and result.match.words)) for result in own.results]
