@@ -241,7 +241,10 @@ def show_comparison(names: tuple[str, str], found: LogComparison) -> None:
         )
     for side, values in zip(("A", "B"), found.values, strict=False):
         told = ", ".join(f"{name} {one.estimate:.3f} ({one.low:.3f} … {one.high:.3f})" for name, one in values.items())
-        out.print(f"  {side} would have earned per answer: {told}", highlight=False)
+        effective = min(one.effective for one in values.values())
+        out.print(
+            f"  {side} would have earned per answer: {told}; effective sample {effective:.0f} places", highlight=False
+        )
 
 
 def shadow_of(settings: Settings) -> Shadow | None:

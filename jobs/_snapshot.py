@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,8 @@ from pipelines.runtime.clock import system_clock
 from pipelines.settings import Settings
 
 EXPERIMENT = "evaluation"
+
+_STRANGE = re.compile(r"[^\w\-./:]")
 TAGS = {"weft.job": "evaluate", "mlflow.source.name": "jobs.evaluate", "mlflow.source.type": "JOB"}
 
 
@@ -41,20 +45,27 @@ def record(name: str, summary: Mapping[str, Any], settings: Settings, *, measure
     tracking = Tracking.of(settings.tracking, Path(settings.storage.root))
     with tracking.run(EXPERIMENT, name, {**TAGS, "weft.settings": settings.fingerprint}) as run:
         run.parameters(facts)
-        run.metrics(dict(_numbers(summary)), now=system_clock())
+        run.metrics(dict(numbers(summary)), now=system_clock())
         run.document("summary", summary)
     _job.stderr.print(f"recorded in MLflow: experiment {EXPERIMENT}, run {run.run_id}")
     return run.run_id
 
 
-def _numbers(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
-    """Every number by the path of names that leads to it; lists of named things by their names."""
+def numbers(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
+    """Every finite number by the path of names that leads to it, in signs that MLflow takes.
+
+    Lists of named things are told by their names.
+
+    Examples:
+        >>> dict(numbers({"a": 1, "b": {"c d": 0.5}, "list": [{"name": "x (y)", "z": True}], "text": "t"}))
+        {'a': 1.0, 'b.c_d': 0.5, 'list.x_y.z': 1.0}
+    """
     for key, value in values.items():
-        name = f"{prefix}{key}".replace(" ", "_")
+        name = f"{prefix}{_STRANGE.sub('', key.replace(' ', '_'))}"
         if isinstance(value, Mapping):
-            yield from _numbers(value, f"{name}.")
-        elif isinstance(value, bool | int | float):
+            yield from numbers(value, f"{name}.")
+        elif isinstance(value, bool | int | float) and math.isfinite(value):
             yield name, float(value)
         elif isinstance(value, list) and value and isinstance(value[0], Mapping):
             named = {str(item.get("name") or item.get("feature") or place): item for place, item in enumerate(value)}
-            yield from _numbers(named, f"{name}.")
+            yield from numbers(named, f"{name}.")

@@ -34,7 +34,7 @@ from pipelines.consolidation.probes import probes
 from pipelines.domain.ids import QueryId, SessionId
 from pipelines.domain.ranking import Answer, Channel, Query, Scope, Signal
 from pipelines.embedding.encoder import load_encoder
-from pipelines.evaluation.answerable import Held, held, likeliest
+from pipelines.evaluation.answerable import Held, held, judged_bins, likeliest
 from pipelines.evaluation.beir import Dataset, JudgedQuery, Qrels, read_dataset
 from pipelines.evaluation.measuring import asked
 from pipelines.evaluation.replay import RememberingEncoder, Replay
@@ -149,7 +149,7 @@ def run(
         evidence = taught(streamed, lessons, bench.encoders, marks)
         values |= {f"{count:,} sessions": bench.values(evidence[count], hidden=_HIDDEN) for count in marks}
         values[f"{marks[-1]:,} sessions, with usage"] = bench.values(evidence[marks[-1]])
-        worth = _held(bench, evidence[marks[-1]], strangers)
+        worth = _held(bench, lessons, evidence[marks[-1]], strangers)
         weights = {PRIOR: bench.weights(Evidence())}
         weights |= {f"{count:,} sessions": bench.weights(evidence[count]) for count in marks}
     after = list(values)[list(values).index(PRIOR) + 1 :]
@@ -184,6 +184,14 @@ class _Bench:
         """Answers under the priors alone, with some settings of retrieval changed."""
         return self._asked(queries, k, self._snapshot, changes)
 
+    def names(self, answers: Sequence[Answer]) -> dict[str, list[str]]:
+        """Ids that judgements name each content by."""
+        return {
+            str(result.content_hash): [self.document_id(uri) for uri in result.uris]
+            for answer in answers
+            for result in answer.results
+        }
+
     def run_of(self, answers: Sequence[Answer]) -> Run:
         depth = self.settings.evaluation.depth
         return {
@@ -215,21 +223,22 @@ class _Bench:
         return read_beliefs(self.settings.priors, evidence, now=self._now)
 
 
-def _held(bench: _Bench, evidence: Evidence, strangers: Sequence[Dataset]) -> Held:
-    """The probabilities that verdicts give, on held-out queries and on those of other data sets."""
+def _held(bench: _Bench, lessons: Dataset, evidence: Evidence, strangers: Sequence[Dataset]) -> Held:
+    """What the judgements of the queries learned from make of held-out queries, and of those of other data sets."""
     rules, bins = bench.settings.consolidation.calibration, bench.settings.learning.relevance_bins
     verdicts = match_bins(evidence, bench.settings.priors.recency, now=system_clock())
-    fit = calibrate_matches(verdicts, folds=rules.folds, seed=rules.seed, least_gain=rules.least_gain).calibration
+    taught = bench.answers(lessons.queries[:_TUNED_ON])
+    judged = judged_bins(taught, lessons.qrels, bench.names(taught))
+    fit, from_verdicts = (
+        calibrate_matches(each, folds=rules.folds, seed=rules.seed, least_gain=rules.least_gain).calibration
+        for each in (judged, verdicts)
+    )
     asking = [JudgedQuery(f"probe-{number}", text, {}) for number, text in enumerate(probes(rules.probes))]
     none = [likeliest(fit, answer) for answer in bench.answers(asking)]
     answers = bench.answers(bench.dataset.queries)
-    names = {
-        str(result.content_hash): [bench.document_id(uri) for uri in result.uris]
-        for answer in answers
-        for result in answer.results
-    }
     return held(
         replace(fit, answering=answering_from(none, bound=rules.answering_bound)),
+        from_verdicts,
         answers,
         bench.dataset.qrels,
         {
@@ -237,7 +246,7 @@ def _held(bench: _Bench, evidence: Evidence, strangers: Sequence[Dataset]) -> He
             for each in strangers
         },
         bins=bins,
-        names=names,
+        names=bench.names(answers),
     )
 
 
@@ -391,6 +400,8 @@ def calibrated(found: Held) -> Table:
     for name, measured in found.reliability.items():
         told = ("do not separate", "") if measured is None else (f"{measured.ece:.3f}", f"{measured.log_loss:.3f}")
         shown.add_row(name, *told)
+    for name, measured in found.from_verdicts.items():
+        shown.add_row(f"{name}, from verdicts", "do not separate" if measured is None else f"{measured.ece:.3f}")
     shown.add_row("an answer begins above", "unknown" if found.threshold is None else f"{found.threshold:.3f}")
     shown.add_row("held-out queries answered", f"{found.answered:.1%}")
     for name, share in found.answered_without.items():

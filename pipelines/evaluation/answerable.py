@@ -10,7 +10,7 @@ import numpy as np
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, RankedResult
 from pipelines.evaluation.beir import Qrels
-from pipelines.learning.matching import MatchCalibration
+from pipelines.learning.matching import MatchBins, MatchCalibration
 from pipelines.learning.reliability import Predictions, Reliability, reliability
 
 VIEWS: Mapping[str, Collection[str]] = {
@@ -27,12 +27,14 @@ class Held:
 
     Attributes:
         reliability: By view, over the results shown; None where good and bad do not separate.
+        from_verdicts: The same of probabilities that verdicts of readers gave, who stop where they are served.
         answered: Share of the held-out queries that count as answered.
         answered_without: The same of queries that have no answer, by where they come from.
         threshold: From which on an answer counts as one; None without enough probes.
     """
 
     reliability: Mapping[str, Reliability | None]
+    from_verdicts: Mapping[str, Reliability | None]
     answered: float
     answered_without: Mapping[str, float]
     threshold: float | None
@@ -40,6 +42,7 @@ class Held:
 
 def held(
     calibration: MatchCalibration,
+    from_verdicts: MatchCalibration,
     answers: Sequence[Answer],
     qrels: Qrels,
     without: Mapping[str, Sequence[Answer]],
@@ -63,10 +66,25 @@ def held(
     threshold = None if answering is None else answering.threshold
     return Held(
         {name: _reliability(calibration, shown, known, bins) for name, known in VIEWS.items()},
+        {name: _reliability(from_verdicts, shown, known, bins) for name, known in VIEWS.items()},
         _answered(calibration, answers, threshold),
         {name: _answered(calibration, found, threshold) for name, found in without.items()},
         threshold,
     )
+
+
+def judged_bins(answers: Sequence[Answer], qrels: Qrels, names: Mapping[str, Sequence[str]]) -> MatchBins:
+    """What judgements say about everything that was shown: no reader stopped before the end of a page."""
+    shown = [
+        (result.match, _is_good(result, qrels[answer.query.query_id], names))
+        for answer in answers
+        for result in answer.results
+        if result.match is not None
+    ]
+    unknown = float("nan")
+    matches = [[unknown if value is None else value for value in (match.meaning, match.words)] for match, _ in shown]
+    good = np.array([is_good for _, is_good in shown], dtype=np.float64)
+    return MatchBins(np.array(matches, dtype=np.float64).reshape(-1, 2), good, 1.0 - good)
 
 
 def likeliest(calibration: MatchCalibration, answer: Answer) -> float:

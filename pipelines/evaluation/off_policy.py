@@ -36,9 +36,9 @@ class Value:
     effective: float
 
     def as_json(self) -> dict[str, Any]:
-        """For machines."""
-        interval = [self.low, self.high]
-        return {"estimate": self.estimate, "interval": interval, "n": self.n, "effective": self.effective}
+        """For machines; null where nothing that the target does was logged."""
+        estimate, *interval = (None if math.isnan(each) else each for each in (self.estimate, self.low, self.high))
+        return {"estimate": estimate, "interval": interval, "n": self.n, "effective": self.effective}
 
 
 def ips(rewards: ArrayLike, ratios: ArrayLike, settings: EvaluationSettings) -> Value:

@@ -52,7 +52,8 @@ def read_spread(
     """The spread of the signals in each domain.
 
     Σ = (ν·v·I + Σ over kinds of n·C) / (ν + Σ n) with C the covariance among outcomes of that kind and n how many there
-    were; before any evidence all signals vary alike, by v, and independently.
+    were; before any evidence all signals vary alike, by v, and independently. Off its diagonal it is shrunk by
+    n/(n + μ).
 
     Args:
         daily_cap: Outcomes of one kind in one domain that count of one day (LRN-3).
@@ -85,7 +86,9 @@ def _pooled(prior: SpreadPrior, masses: Ints) -> Floats:
         covariance, seen = _covariance(np.maximum(kind, 0) / MICRO)
         scatter += seen * covariance
         strength += seen
-    return _positive(scatter / strength, prior)
+    seen = strength - prior.strength
+    shared = np.where(np.eye(len(SIGNALS), dtype=bool), 1.0, seen / (seen + prior.apart))
+    return _positive(shared * scatter / strength, prior)
 
 
 def _covariance(kind: Floats) -> tuple[Floats, Floats]:

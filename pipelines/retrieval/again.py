@@ -49,9 +49,11 @@ def reconsidered(plan: Plan, found: Mapping[Channel, Ranked], hints: Hints, sett
     understanding = replace(plan.understanding, shift=shift)
     widening = tuned.shift.widening if shift is not None and shift.happened else 1.0
     first = first_rows(found)
-    few = len(first) < tuned.expansion.fewer_than
+    # Of a query that one channel was enough for, one hit is the answer.
+    routed = plan.channels != settings.channels
+    few = len(first) < (1 if routed else tuned.expansion.fewer_than)
     channels = settings.channels if few else plan.channels
-    wanted = few or understanding.complexity is Complexity.COMPLEX
+    wanted = (few and not routed) or understanding.complexity is Complexity.COMPLEX
     # To a text so long other words add nothing but time.
     if tuned.expansion.enabled and wanted and len(plan.text.split()) <= tuned.expansion.most_words:
         understanding = replace(understanding, variants=_variants(plan.text, first, hints, tuned.expansion))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from pipelines.domain.ranking import RankedResult, Signal
 from pipelines.domain.sizing import made_by
+from pipelines.retrieval.across_domains import with_domains_weighed
 from pipelines.retrieval.candidates import Candidate, best_first
 from pipelines.retrieval.ports import Calibration, ReadableBeliefs
 from pipelines.retrieval.quality import Moment, with_quality
@@ -37,7 +38,8 @@ def score_and_cut(
         candidate.plus(weighted(_uncounted(candidate), weights(candidate.domain)))
         for candidate in with_quality(candidates, beliefs, moment, settings.quality)
     )
-    return without_repeats(scored, query, penalty=penalty)[:k]
+    weighed = with_domains_weighed(scored, query, weight=settings.understanding.scope.agreement_weight)
+    return without_repeats(weighed, query, penalty=penalty)[:k]
 
 
 def results(

@@ -91,7 +91,7 @@ def test_the_halves_of_a_data_set_share_no_query(
 
 def test_every_feature_is_switched_off_in_turn(dataset: Path, store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """EVA-9: one table, effects with intervals, found from the settings."""
-    found, said = told(capsys, "--dataset", dataset, "--store", store, "--ablate")
+    found, said = told(capsys, "--dataset", dataset, "--store", store, "--ablate", "--limit", 6)
     effects = {row["feature"]: row for row in found["features"]}
     weighed = (Signal.VECTOR, Signal.LEXICAL, Signal.USAGE, Signal.FRESHNESS)
     assert {f"signal {signal.value}" for signal in weighed} | {"channel dense", "mpab_factor"} <= effects.keys()

@@ -12,6 +12,7 @@ from jobs import _log, consolidate, evaluate, search
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Query
 from pipelines.evaluation.beir import read_dataset
+from pipelines.evaluation.ground_truth import kept
 from pipelines.evaluation.queries.days import OUTCOME_LOG, day_folder
 from pipelines.evaluation.queries.schema import OUTCOMES
 from pipelines.evaluation.queries.writer import QueryLog, write_rows
@@ -19,6 +20,7 @@ from pipelines.learning.evidence import Evidence
 from pipelines.runtime.clock import day_of, system_clock
 from pipelines.runtime.stages import HERE
 from pipelines.settings import Settings, load_settings
+from tests.support.judging_model import a_model
 from tests.support.nights import a_day, stream
 
 WORDS = ("lock", "batch", "query", "chunk", "shard", "token", "graph", "cache", "merge", "epoch")
@@ -96,6 +98,20 @@ def test_judgements_of_people_overrule_feedback(
     before, _ = told(capsys, store)
     after, _ = told(capsys, store, "--judgements", tmp_path / "judged.jsonl")
     assert after["hit_rate_at_1"] < before["hit_rate_at_1"]
+
+
+def test_a_model_judges_what_was_shown_and_not_judged_yet(store: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    """EVA-4: as many as asked for, kept with the model's name, and not asked about twice."""
+    root = Path(store.storage.root)
+    with a_model(*["1"] * 3, *["2"] * 2) as (url, seen):
+        endpoint = ["--set", f"evaluation.ground_truth.endpoint={url}", "--set", "evaluation.ground_truth.model=m"]
+        told(capsys, store, "--judge", 3, *endpoint)
+        told(capsys, store, "--judge", 2, *endpoint)
+    found = [one for one in kept(root) if one.by == "m"]
+    assert [one.grade for one in found] == [1, 1, 1, 2, 2]
+    assert len({(one.text, one.content_hash) for one in found}) == len(seen) == 5
+    assert evaluate.main(["--store", str(root), "--judge", "1"]) == 1
+    assert "endpoint" in capsys.readouterr().err
 
 
 def test_logged_queries_are_asked_again_under_two_configurations(

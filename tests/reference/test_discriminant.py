@@ -39,7 +39,9 @@ def told(tally: Tally, values: np.ndarray, good: bool, day: int = DAY, weight: f
 
 
 def weights(evidence: Evidence, weighing: Weighing, active: tuple[Signal, ...]) -> np.ndarray:
-    signals = PRIORS.signals.model_copy(update={"weighing": weighing})
+    # A weak prior of the spread: what is proven here is what evidence says.
+    spread = PRIORS.signals.spread.model_copy(update={"strength": 20.0, "variance": 0.03, "apart": 1.0})
+    signals = PRIORS.signals.model_copy(update={"weighing": weighing, "spread": spread})
     priors: Priors = PRIORS.model_copy(update={"signals": signals})
     believed = read_beliefs(priors, evidence, now=DAY * SECONDS_PER_DAY).weights(SCOPE, active)
     return np.array([believed[signal].mean for signal in active])
@@ -57,6 +59,7 @@ def test_the_covariance_is_that_of_the_outcomes() -> None:
     places = [list(Signal).index(name) for name in NAMES]
     scatter = sum(len(rows) / 2 * np.cov(rows.T, bias=True) for rows in kinds.values())
     expected = (scatter + prior.strength * prior.variance * np.eye(3)) / (50.0 + prior.strength)
+    expected[~np.eye(3, dtype=bool)] *= 50.0 / (50.0 + prior.apart)
     assert found[np.ix_(places, places)] == pytest.approx(expected, abs=1e-5)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -168,3 +169,13 @@ def test_one_policy_of_the_open_bandit_data_is_valued_from_the_other_ones_log(
     for name, value in found.items():
         spread = np.hypot(value.high - value.low, truth.high - truth.low) / 2.0
         assert abs(value.estimate - truth.estimate) <= spread, (name, value, truth)
+
+
+def test_where_nothing_of_the_target_was_logged_nothing_is_claimed() -> None:
+    """EVA-7: no estimate from weights that are all 0, and still valid JSON."""
+    shown = [Shown(ContentHash("a"), 0.5, 1.0, (0, 0))]
+    found = of_rankings([(shown, [Wanted(ContentHash("b"), (0, 0))])] * 3, strength=1.0, settings=SETTINGS)
+    told = {name: value.as_json() for name, value in found.items()}
+    assert told["snips"]["estimate"] is None
+    assert (told["coverage"]["estimate"], told["ips"]["effective"]) == (0.0, 0.0)
+    json.dumps(told, allow_nan=False)

@@ -25,7 +25,7 @@ from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot import Snapshot
 from pipelines.settings import load_settings
 
-NOW = 1_700_000_000.0
+NOW = 1_699_999_200.0  # a whole hour: ages are counted in such steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import ContentHash, QueryId
@@ -165,10 +166,18 @@ def _opened(root: Path, settings: QueryLogSettings, *, since: float, until: floa
         ) as tables,
     ):
         files = files_of(root / QUERY_LOG, since_day=day_of(since), until_day=day_of(until))
-        tables.define("queries", files, QUERIES)
+        tables.define("queries", [*files, _shape(Path(spill), "queries", QUERIES)], QUERIES)
         # Feedback comes later than what it is about.
-        tables.define("outcomes", files_of(root / OUTCOME_LOG, since_day=day_of(since)), OUTCOMES)
+        said = files_of(root / OUTCOME_LOG, since_day=day_of(since))
+        tables.define("outcomes", [*said, _shape(Path(spill), "outcomes", OUTCOMES)], OUTCOMES)
         yield tables
+
+
+def _shape(folder: Path, name: str, schema: pa.Schema) -> Path:
+    """An empty file with every column: rows written before there was some column have none there."""
+    path = folder / f"{name}.parquet"
+    pq.write_table(schema.empty_table(), path)
+    return path
 
 
 def _read(

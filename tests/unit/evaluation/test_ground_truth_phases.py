@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -29,6 +25,7 @@ from pipelines.evaluation.ground_truth import (
 from pipelines.evaluation.judging import Judge, from_file
 from pipelines.settings import load_settings
 from tests.support.feedback_events import HASHES
+from tests.support.judging_model import a_model
 from tests.support.logged_queries import a_logged, a_result, an_outcome
 
 RULES = load_settings(environment={}).evaluation.ground_truth
@@ -138,37 +135,6 @@ def test_a_store_with_something_else_in_it_is_refused(tmp_path: Path) -> None:
     pq.write_table(pa.table({"other": [1]}), file)
     with pytest.raises(StoreError, match="expected judgements"):
         kept(tmp_path)
-
-
-@contextmanager
-def a_model(*answers: str) -> Iterator[tuple[str, list[dict]]]:
-    """An endpoint that gives these answers in turn, and what it was asked."""
-    seen: list[dict] = []
-    rest = list(answers)
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            seen.append(
-                json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                | {"authorization": self.headers["Authorization"]}
-            )
-            said = rest.pop(0) if rest else "nothing"
-            body = json.dumps({"choices": [{"message": {"content": said}}]}).encode()
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None: ...
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1", seen
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def test_a_model_judges_by_endpoint() -> None:

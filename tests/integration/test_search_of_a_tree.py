@@ -1,4 +1,4 @@
-"""RET-21: whatever is asked, the real engines answer: FAISS, Lucene, encoder, graph, and all that reads a query."""
+"""RET-2, RET-4, RET-7, RET-13, RET-16, RET-21: a small tree of files, searched by the real engines, everything on."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jobs import reindex
+from jobs.evaluate import measuring
 from jobs.search import opened
+from pipelines.domain.context import Role
 from pipelines.domain.ids import QueryId
-from pipelines.domain.ranking import Query, Repeats
+from pipelines.domain.ranking import Channel, Query, Repeats, Signal
 from pipelines.domain.sessions import SessionMemory
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.stages import HERE
@@ -63,8 +65,8 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searcher]:
     for path in sorted((ROOT / "pipelines" / "retrieval" / "channels").glob("*.py")):
         (source / path.name).write_bytes(path.read_bytes())
     (source / "space.md").write_text(NOTES)
-    changes = [f"storage.root={root}", "extraction.enabled=false", "embedding.tokens.enabled=true"]
-    made = load_settings([], changes, environment={})
+    changes = [f"storage.root={root}", "embedding.tokens.enabled=true"]
+    made = measuring(load_settings([], changes, environment={}))  # a busy machine loses no channel
     reindex.run(reindex.plan_of(made, [source]), watch=lambda _: None, executor=HERE)
     with opened(made) as searching:
         yield searching
@@ -72,6 +74,72 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searcher]:
 
 def asked(text: str, **more: object) -> Query:
     return Query(text=text, query_id=QueryId("q"), k=10, **more)  # type: ignore[arg-type]
+
+
+def test_a_declared_phrase_finds_its_document_and_what_it_declares_is_told(searcher: Searcher) -> None:
+    """RET-7, RET-13: from front matter, through the store, to the result."""
+    answer = searcher.search(asked("there is no space left", intent="decision"))
+    best = answer.results[0]
+    assert best.uris[0].endswith("space.md")
+    assert best.channels[Channel.TRIGGERS].score == pytest.approx(3 / 5)
+    assert best.signals[Signal.TRIGGER] == pytest.approx(3 / 5)
+    assert best.signals[Signal.CONGRUENCE] == 1.0
+    assert best.signals[Signal.TIER] == load_settings(environment={}).retrieval.quality.tiers["core"]
+
+
+def test_calls_between_files_are_followed(searcher: Searcher) -> None:
+    """RET-7: the graph of a real parse leads from what is named to what it has to do with."""
+    answer = searcher.search(asked("how are degree_scores used"))
+    assert answer.failed_channels == {}
+    linked = [result for result in answer.results if Channel.GRAPH in result.channels]
+    assert any(result.symbol is not None and "DegreeChannel" in result.symbol for result in linked)
+    assert any(Channel.DEGREE in result.channels for result in answer.results)
+
+
+def test_an_exact_name_is_answered_by_words_alone(searcher: Searcher) -> None:
+    """RET-2: one channel, at most three results, among them the file that defines it."""
+    answer = searcher.search(asked("degree_scores", adaptive=True))
+    assert 1 <= len(answer.results) <= 3
+    assert {channel for result in answer.results for channel in result.channels} == {Channel.LEXICAL}
+    assert any(uri.endswith("/degree.py") for result in answer.results for uri in result.uris)
+
+
+def test_a_filter_in_the_text_leaves_other_documents_out(searcher: Searcher) -> None:
+    """RET-4: what documents of the store have is a filter, anything else a word."""
+    found = searcher.search(asked("channels type:markdown"))
+    assert {uri.rpartition("/")[2] for result in found.results for uri in result.uris} == {"space.md"}
+    assert len(searcher.search(asked("channels type:poetry")).results) > 1
+
+
+def test_a_result_comes_with_what_it_depends_on(searcher: Searcher) -> None:
+    """RET-16: read out of the store, within the budget."""
+    answer = searcher.search(asked("how does DegreeChannel rank by degree", context=True))
+    contexts = [result.context for result in answer.results if result.context is not None]
+    assert len(contexts) == len(answer.results)
+    assert (
+        sum(context.tokens for context in contexts)
+        <= load_settings(environment={}).retrieval.context.max_context_tokens
+    )
+    roles = {part.role for context in contexts for part in context.parts}
+    assert Role.CHUNK in roles
+    assert roles & {Role.DEPENDENCY, Role.USER}
+
+
+def test_parts_of_a_real_parse_are_below_their_wholes(searcher: Searcher) -> None:
+    """RET-13: the places of parents that signals rest on are those of the chunks themselves."""
+    chunks = searcher.snapshot.generation.chunks
+    parents, structure = chunks.parents(), chunks.structure()
+    standings = {
+        standing.place: standing.chunk
+        for content in chunks.contents(range(len(searcher.snapshot.generation.contents)))
+        for standing in content.occurrences
+    }
+    assert len(parents) == len(structure) == len(standings)
+    assert (parents >= 0).any()
+    for place, chunk in standings.items():
+        above = int(parents[place])
+        assert chunk.parent_id == (standings[above].chunk_id if above >= 0 else None)
+        assert structure[place] == pytest.approx(chunk.parse_quality * chunk.completeness)
 
 
 anything = st.text(max_size=300)

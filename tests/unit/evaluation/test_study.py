@@ -1,0 +1,71 @@
+"""EVA-6, RET-15: what a study sums up, apart from the searching and the learning."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import typer
+
+from jobs.study import marks_of
+from pipelines.domain.matching import Match
+from pipelines.domain.ranking import Signal
+from pipelines.evaluation.answerable import held
+from pipelines.evaluation.metrics import Estimate
+from pipelines.evaluation.study import Row, best_weight, convex, row, share_of_gain
+from pipelines.learning.matching import Answering, MatchCalibration, MatchCurve
+from pipelines.settings import load_settings
+from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
+
+SETTINGS = load_settings(environment={})
+FRUIT = MemoryGeneration({"a": ["red apple"], "b": ["red pear"], "c": ["green apple pie"], "d": ["plum"]})
+
+
+def test_sessions_are_counted_or_all() -> None:
+    """EVA-6."""
+    assert marks_of("500, 100,all", SETTINGS) == [100, 500, SETTINGS.simulation.sessions]
+    for wrong in ("0", "many", "100,,200"):
+        with pytest.raises(typer.BadParameter):
+            marks_of(wrong, SETTINGS)
+
+
+def test_the_fixed_combination_ranks_by_two_signals_alone() -> None:
+    """EVA-6: the baseline that learning has to beat; at its ends it is one channel."""
+    answer = a_searcher(FRUIT).search(a_query("apple pie"))
+    for weight, signal in ((0.0, Signal.VECTOR), (1.0, Signal.LEXICAL)):
+        ((_, ranked),) = convex([answer], weight)
+        values = [result.signals.get(signal, 0.0) for result in ranked]
+        assert values == sorted(values, reverse=True)
+        assert len(ranked) == len(answer.results)
+
+
+def test_the_best_weight_is_the_one_of_the_highest_mean() -> None:
+    """EVA-6: of equals the least."""
+    assert best_weight({0.5: {"q": 0.4, "r": 0.6}, 0.1: {"q": 0.5, "r": 0.5}, 0.9: {"q": 0.1, "r": 0.2}}) == 0.1
+
+
+def test_a_row_is_compared_query_by_query() -> None:
+    """EVA-6, EVA-1."""
+    found = row("after", {"q": 0.6, "r": 0.8}, SETTINGS.evaluation, against={"q": 0.5, "r": 0.5})
+    assert found.change is not None
+    assert (found.mean.mean, found.change.change.mean) == (pytest.approx(0.7), pytest.approx(0.2))
+    assert math.isnan(share_of_gain(*[Row("", Estimate(0.5, 0.4, 0.6))] * 3))
+
+
+def test_a_calibration_is_measured_over_any_channels_and_against_queries_without_answers() -> None:
+    """RET-15: error by view, the share answered, and the share answered that should not be."""
+    curve = MatchCurve(6.0, 3.0, -4.0)
+    calibration = MatchCalibration(curve, None, MatchCurve(0.0, 6.0, -3.0), Answering(0.5, 0.05, 100))
+    searcher = a_searcher(FRUIT)
+    own, strange = searcher.search(a_query("red apple")), searcher.search(a_query("violin concerto"))
+    names = {result.content_hash: [result.uris[0]] for result in own.results}
+    found = held(
+        calibration, calibration, [own], {own.query.query_id: {"a": 1}}, {"music": [strange]}, bins=20, names=names
+    )
+    assert (found.answered, found.answered_without, found.threshold) == (1.0, {"music": 0.0}, 0.5)
+    assert found.reliability["dense alone"] is None
+    told = [calibration.probability(Match(words=result.match and result.match.words)) for result in own.results]
+    good = [result.uris[0] == "a" for result in own.results]
+    words = found.reliability["lexical alone"]
+    assert words is not None
+    assert words.brier == pytest.approx(sum((g - (p or 0.0)) ** 2 for g, p in zip(good, told, strict=True)) / len(good))
