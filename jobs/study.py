@@ -227,7 +227,7 @@ def _held(bench: _Bench, lessons: Dataset, evidence: Evidence, strangers: Sequen
     """What the judgements of the queries learned from make of held-out queries, and of those of other data sets."""
     rules, bins = bench.settings.consolidation.calibration, bench.settings.learning.relevance_bins
     verdicts = match_bins(evidence, bench.settings.priors.recency, now=system_clock())
-    taught = bench.answers(lessons.queries[:_TUNED_ON])
+    taught = bench.answers(_some(lessons, bench.settings))
     judged = judged_bins(taught, lessons.qrels, bench.names(taught))
     fit, from_verdicts = (
         calibrate_matches(each, folds=rules.folds, seed=rules.seed, least_gain=rules.least_gain).calibration
@@ -253,6 +253,12 @@ def _held(bench: _Bench, lessons: Dataset, evidence: Evidence, strangers: Sequen
     )
 
 
+def _some(lessons: Dataset, settings: Settings) -> list[JudgedQuery]:
+    """Queries that the fixed combination and the probabilities are learned from: at random, files are in order."""
+    rng = random.Random(settings.evaluation.seed)  # noqa: S311  a sample, repeatable by its seed
+    return rng.sample(lessons.queries, min(_TUNED_ON, len(lessons.queries)))
+
+
 def _halves(bench: _Bench, stranger: Dataset) -> tuple[list[Answer], list[Answer]]:
     """Answers to queries that have none here: those the threshold is set by, and those it is measured on."""
     answers = bench.answers([replace(query, metadata={}) for query in stranger.queries[:_STRANGERS]])
@@ -267,7 +273,7 @@ def _baselines(bench: _Bench, lessons: Dataset) -> tuple[dict[str, Values], floa
         for name, changes in _BASELINES.items()
     }
     depth = bench.settings.evaluation.depth
-    told = bench.answers(lessons.queries[:_TUNED_ON], k=depth), bench.answers(queries, k=depth)
+    told = bench.answers(_some(lessons, bench.settings), k=depth), bench.answers(queries, k=depth)
     tuned = {float(weight): _combined(bench, told[0], lessons.qrels, float(weight)) for weight in _CONVEX}
     best = best_weight(tuned)
     return {**found, "best fixed convex": _combined(bench, told[1], bench.dataset.qrels, best)}, best
