@@ -64,7 +64,7 @@ def test_an_updater_beside_a_bare_poll_loop(settings: Settings, tmp_path: Path) 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("how", ["core", "same"])
 def test_an_updater_beside_quix_streams(settings: Settings, tmp_path: Path, how: str) -> None:
-    """FBK-8: beside its core alone, which is far less work, and beside as much of an updater as a few lines teach it."""
+    """FBK-8: beside its core alone, which is far less work, and beside as much of ours as a few lines teach it."""
     if not RIVAL_PYTHON.exists():
         pytest.skip("no .venv-bench: `make bench-feedback` makes it")
     updater, _ = max(updater_rate(settings, tmp_path / str(run)) for run in range(2))
