@@ -23,18 +23,37 @@ from pipelines.retrieval.fusion import FUSIONS
 from pipelines.retrieval.learned_triggers import with_learned_triggers
 from pipelines.retrieval.matching import gap_in, judged, match_of, uncalibrated, with_matches
 from pipelines.retrieval.mpab import UNITS
-from pipelines.retrieval.order import with_certainty, with_propensity
+from pipelines.retrieval.order import WeightDraws, with_certainty, with_propensity
 from pipelines.retrieval.plan import Plan, make_plan
 from pipelines.retrieval.ports import PairScorer, ReadableBeliefs
 from pipelines.retrieval.quality import Moment, telling, with_propagated
-from pipelines.retrieval.rerank.best import reranked, rerankers
+from pipelines.retrieval.rerank.best import Rerankers, reranked, rerankers
 from pipelines.retrieval.rerank.diversity import after, diverse, vectors_of
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.signals import active_signals, answering, with_similarity
-from pipelines.retrieval.snapshot import Snapshot
+from pipelines.retrieval.snapshot import Reading, Snapshot
 from pipelines.retrieval.stopwatch import Stopwatch
 from pipelines.retrieval.understanding.shift import remembered, usage_kept
-from pipelines.retrieval.weights import Weighing, believed_draws, believed_weights
+from pipelines.retrieval.weights import SignalWeights, Weighing, believed_draws, believed_weights
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What one query is ranked on: what was found for it, and what is believed.
+
+    Attributes:
+        answered: Channels that have something to say.
+        looks: What looks at the best candidates again.
+    """
+
+    plan: Plan
+    found: Mapping[Channel, Ranked]
+    answered: frozenset[Channel]
+    looks: Rerankers
+    reading: Reading
+    weights: SignalWeights
+    draws: WeightDraws
+    moment: Moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,42 +89,29 @@ class Pipeline:
         )
 
     def _rank(self, plan: Plan, found: Found, index: int, now: float) -> Answer:
-        watch = Stopwatch(found.elapsed_ms)
-        # After a change of topic a session reads what all believe: what it learned was about another topic.
-        shift = plan.understanding.shift
-        reading = self.snapshot.reading(None if shift is not None and shift.happened else plan.query.session_id)
-        beliefs = reading.beliefs
-        plan, by_channel = self._with_learned_triggers(plan, found.of(index), beliefs)
-        answered = answering(by_channel)
-        looks = rerankers(plan.text, by_channel, self.pairs, self.settings)
-        nearness = nearness_to_session(by_channel, plan.query.memory)
-        told = telling(plan.query, self.facts, nearness=nearness) | looks.signals
-        active = active_signals(answered, self.settings.without_signals, telling=told)
-        weights = believed_weights(plan.query, beliefs, active)
-        draws = believed_draws(plan.query, beliefs, active, self.settings.order_draws)
+        watch, tuned = Stopwatch(found.elapsed_ms), self.settings
+        ground = self._ground(plan, found.of(index), now)
+        plan, query, weights, reading = ground.plan, ground.plan.query, ground.weights, ground.reading
         with watch.stage("candidates"):
-            candidates = self._candidates(plan, by_channel)
+            candidates = self._candidates(plan, ground.found)
         with watch.stage("fusion"):
-            weighing = Weighing(self.settings.channel_weights, weights)
-            fused = FUSIONS[self.settings.fusion](with_similarity(candidates, answered), weighing, self.settings)
+            weighing = Weighing(tuned.channel_weights, weights)
+            fused = FUSIONS[tuned.fusion](with_similarity(candidates, ground.answered), weighing, tuned)
         with watch.stage("rerank"):
-            looked_at, left_out = reranked(fused, looks, weights, self.settings)
-            told_up = with_propagated(looked_at, self.facts, self.settings.quality)
-            united = UNITS[self.settings.unit](told_up, self.settings)
+            looked_at, left_out = reranked(fused, ground.looks, weights, tuned)
+            united = UNITS[tuned.unit](with_propagated(looked_at, self.facts, tuned.quality), tuned)
         with watch.stage("assembly"):
-            query, kept = plan.query, usage_kept(shift, self.settings.understanding.shift)
-            moment = Moment(query, now, self.facts, kept, nearness)
-            depth = max(plan.k + self.settings.diversity.depth, self.settings.explored_depth)
-            contenders = score_and_cut(united, depth, beliefs, weights, moment=moment, settings=self.settings)
-            scored = diverse(contenders, plan.k, vectors_of(by_channel), self.settings)
-            shown = results(scored[: plan.k], weights, beliefs, reading.calibration)
-            matches = [match_of(candidate, answered, plan.text) for candidate in scored[: plan.k]]
+            depth = max(plan.k + tuned.diversity.depth, tuned.explored_depth)
+            contenders = score_and_cut(united, depth, reading.beliefs, weights, moment=ground.moment, settings=tuned)
+            scored = diverse(contenders, plan.k, vectors_of(ground.found), tuned)
+            shown = results(scored[: plan.k], weights, reading.beliefs, reading.calibration)
+            matches = [match_of(candidate, ground.answered, plan.text) for candidate in scored[: plan.k]]
             shown = judged(with_matches(shown, matches), reading.calibration)
             if query.explore:
-                shown = with_propensity(shown, after(scored, contenders, self.settings.explored_depth), draws)
-            shown = with_certainty(shown, draws)
+                shown = with_propensity(shown, after(scored, contenders, tuned.explored_depth), ground.draws)
+            shown = with_certainty(shown, ground.draws)
             if query.context:
-                shown = self._with_contexts(plan, shown, beliefs)
+                shown = self._with_contexts(plan, shown, reading.beliefs)
         return Answer(
             query=plan.query,
             results=shown,
@@ -117,9 +123,29 @@ class Pipeline:
             failed_channels={**found.failed, **left_out},
             timings_ms=watch.timings_ms,
             understanding=plan.understanding,
-            memory=self._remembered(plan, by_channel, shown),
+            memory=self._remembered(plan, ground.found, shown),
             gap=gap_in(shown, reading.calibration),
             uncalibrated=uncalibrated(shown, reading.calibration),
+        )
+
+    def _ground(self, plan: Plan, found: Mapping[Channel, Ranked], now: float) -> Ground:
+        # After a change of topic a session reads what all believe: what it learned was about another topic.
+        shift, tuned = plan.understanding.shift, self.settings
+        reading = self.snapshot.reading(None if shift is not None and shift.happened else plan.query.session_id)
+        plan, found = self._with_learned_triggers(plan, found, reading.beliefs)
+        answered, looks = answering(found), rerankers(plan.text, found, self.pairs, tuned)
+        nearness = nearness_to_session(found, plan.query.memory)
+        told = telling(plan.query, self.facts, nearness=nearness) | looks.signals
+        active = active_signals(answered, tuned.without_signals, telling=told)
+        return Ground(
+            plan=plan,
+            found=found,
+            answered=answered,
+            looks=looks,
+            reading=reading,
+            weights=believed_weights(plan.query, reading.beliefs, active),
+            draws=believed_draws(plan.query, reading.beliefs, active, tuned.order_draws),
+            moment=Moment(plan.query, now, self.facts, usage_kept(shift, tuned.understanding.shift), nearness),
         )
 
     def _with_learned_triggers(

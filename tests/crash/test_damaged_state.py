@@ -98,6 +98,7 @@ def damage_and_finish(half_way: Path, times: int, seed: int) -> Counter[str]:
             newest = checkpoints_in(partition)[0]
             files = [*partition.glob("state.sqlite*"), partition / "evidence.parquet", *newest.iterdir()]
             path = rng.choice(sorted(file for file in files if not file.name.endswith("-shm")))
+            path = rng.choice((path, partition / "state.sqlite"))  # where damage is worst
             kind = damaged(rng, path)
             assert finished(store, log) == EXPECTED.digest(), (seed, path.name, kind)
             happened[f"{path.name if path.parent == partition else 'checkpoint'} {kind}"] += 1

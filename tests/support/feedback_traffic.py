@@ -17,11 +17,14 @@ PHASES = ("start", "start", "suspend", "resume", "complete", "abandon")
 
 
 def traffic(
-    rng: random.Random, size: int, *, start_ms: int, duplicates: float, garbage: float
+    rng: random.Random, size: int, *, start_ms: int, duplicates: float, garbage: float, foreign: float = 0.0
 ) -> list[tuple[bytes, bytes]]:
-    """Keys and values of `size` records, that share of them repeated event ids, that share no events at all."""
+    """Keys and values of `size` records, that share of them repeated event ids, that share no events at all.
+
+    Phases of sessions are their owner's, but for the share `foreign`.
+    """
     repeated, wrong = round(size * duplicates), round(size * garbage)
-    events = _events(rng, size - repeated - wrong, start_ms)
+    events = _events(rng, size - repeated - wrong, start_ms, foreign)
     placed = [(index + rng.random(), record) for index, record in enumerate(events)]
     # A producer's retry comes after the original, soon or much later.
     again = rng.sample(range(len(events)), repeated)
@@ -30,14 +33,15 @@ def traffic(
     return [record for _, record in sorted(placed, key=lambda one: one[0])]
 
 
-def _events(rng: random.Random, size: int, start_ms: int) -> list[tuple[bytes, bytes]]:
+def _events(rng: random.Random, size: int, start_ms: int, foreign: float) -> list[tuple[bytes, bytes]]:
     made: list[dict[str, Any]] = []
     held: deque[dict[str, Any]] = deque()
     while len(made) < size:
         number = rng.randrange(60)
-        # Nearly all of a session is its own principal's.
-        who = number % 20 if rng.random() < 0.9 else rng.randrange(20)
-        answers = _answered_query(rng, f"session-{number}", f"user-{who}", start_ms + 40 * len(made))
+        answers = _answered_query(rng, f"session-{number}", start_ms + 40 * len(made))
+        for event in answers:
+            if event["type"] == "session" and rng.random() >= foreign:
+                event["principal"] = f"user-{number % 20}"
         if rng.random() < 0.2:
             answers.append(answers.pop(0))  # feedback overtakes its impression
         held.extend(answers)
@@ -46,9 +50,9 @@ def _events(rng: random.Random, size: int, start_ms: int) -> list[tuple[bytes, b
     return [(event["session_id"].encode(), json.dumps(event).encode()) for event in made[:size]]
 
 
-def _answered_query(rng: random.Random, session: str, principal: str, ts: int) -> list[dict[str, Any]]:
+def _answered_query(rng: random.Random, session: str, ts: int) -> list[dict[str, Any]]:
     query = f"query-{rng.getrandbits(64):016x}"
-    facts = {"session_id": session, "principal": principal, "query_id": query}
+    facts = {"session_id": session, "principal": f"user-{rng.randrange(20)}", "query_id": query}
     scope = {"model": rng.choice(("*", "small", "large")), "agent": rng.choice(("*", "coder"))}
     results = [_result(rng, rank) for rank in range(1, rng.randint(2, 8))]
     events = [{"type": "impression", "query_hash": content_hash(query), "results": results, **scope}]
