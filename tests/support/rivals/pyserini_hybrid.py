@@ -22,6 +22,7 @@ def main() -> None:
     java_class("java.lang.Object")  # with a Java runtime that pip installed
     lucene = index_texts(folder, java_class)
     dense = index_vectors(folder)
+    os.environ.setdefault("OPENAI_API_KEY", "none")  # importing its encoders makes a client that wants one, unused
     from pyserini.encode import AutoQueryEncoder
     from pyserini.search.faiss import FaissSearcher
     from pyserini.search.hybrid import HybridSearcher
