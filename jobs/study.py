@@ -61,7 +61,7 @@ PAGE = 10
 PRIOR = "weft at its priors"
 ALL = "all"
 _CONVEX = np.linspace(0.0, 1.0, 21)  # weights of the lexical signal that are tried
-_STRANGERS = 200  # queries of another data set that are asked
+_STRANGERS = 200  # queries of another data set that are asked: every second one to set the threshold by
 _TUNED_ON = 500  # queries at most that the fixed combination is tuned on
 _HIDDEN = (Signal.USAGE,)
 _BASELINES: Mapping[str, Mapping[str, Any]] = {
@@ -227,27 +227,42 @@ def _held(bench: _Bench, lessons: Dataset, evidence: Evidence, strangers: Sequen
     """What the judgements of the queries learned from make of held-out queries, and of those of other data sets."""
     rules, bins = bench.settings.consolidation.calibration, bench.settings.learning.relevance_bins
     verdicts = match_bins(evidence, bench.settings.priors.recency, now=system_clock())
-    taught = bench.answers(lessons.queries[:_TUNED_ON])
+    taught = bench.answers(_some(lessons, bench.settings))
     judged = judged_bins(taught, lessons.qrels, bench.names(taught))
     fit, from_verdicts = (
         calibrate_matches(each, folds=rules.folds, seed=rules.seed, least_gain=rules.least_gain).calibration
         for each in (judged, verdicts)
     )
     asking = [JudgedQuery(f"probe-{number}", text, {}) for number, text in enumerate(probes(rules.probes))]
-    none = [likeliest(fit, answer) for answer in bench.answers(asking)]
+    halves = {each.name: _halves(bench, each) for each in strangers}
+    known = [bench.answers(asking), *(first for first, _ in halves.values())]
+    answering = [
+        found
+        for group in known
+        if (found := answering_from([likeliest(fit, one) for one in group], bound=rules.answering_bound)) is not None
+    ]
     answers = bench.answers(bench.dataset.queries)
     return held(
-        replace(fit, answering=answering_from(none, bound=rules.answering_bound)),
+        replace(fit, answering=max(answering, key=lambda each: each.threshold, default=None)),
         from_verdicts,
         answers,
         bench.dataset.qrels,
-        {
-            each.name: bench.answers([replace(query, metadata={}) for query in each.queries[:_STRANGERS]])
-            for each in strangers
-        },
+        {name: second for name, (_, second) in halves.items()},
         bins=bins,
         names=bench.names(answers),
     )
+
+
+def _some(lessons: Dataset, settings: Settings) -> list[JudgedQuery]:
+    """Queries that the fixed combination and the probabilities are learned from: at random, files are in order."""
+    rng = random.Random(settings.evaluation.seed)  # noqa: S311  a sample, repeatable by its seed
+    return rng.sample(lessons.queries, min(_TUNED_ON, len(lessons.queries)))
+
+
+def _halves(bench: _Bench, stranger: Dataset) -> tuple[list[Answer], list[Answer]]:
+    """Answers to queries that have none here: those the threshold is set by, and those it is measured on."""
+    answers = bench.answers([replace(query, metadata={}) for query in stranger.queries[:_STRANGERS]])
+    return answers[::2], answers[1::2]
 
 
 def _baselines(bench: _Bench, lessons: Dataset) -> tuple[dict[str, Values], float]:
@@ -258,7 +273,7 @@ def _baselines(bench: _Bench, lessons: Dataset) -> tuple[dict[str, Values], floa
         for name, changes in _BASELINES.items()
     }
     depth = bench.settings.evaluation.depth
-    told = bench.answers(lessons.queries[:_TUNED_ON], k=depth), bench.answers(queries, k=depth)
+    told = bench.answers(_some(lessons, bench.settings), k=depth), bench.answers(queries, k=depth)
     tuned = {float(weight): _combined(bench, told[0], lessons.qrels, float(weight)) for weight in _CONVEX}
     best = best_weight(tuned)
     return {**found, "best fixed convex": _combined(bench, told[1], bench.dataset.qrels, best)}, best

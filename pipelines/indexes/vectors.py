@@ -145,13 +145,21 @@ class DenseIndex:
                 yield np.flatnonzero(similarities >= limit - _ROUNDING)
 
     def _refined(self, query: np.ndarray, candidates: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        rows = candidates[candidates >= 0]
+        rows = self._closest(query, candidates[candidates >= 0], k)
         stored = self._stored[rows].astype(np.float64)
         lengths = np.linalg.norm(stored, axis=1)
         # Double precision first, so that the single-precision score is the same in whatever order it was summed.
         cosines = ((stored @ query.astype(np.float64)) / np.where(lengths > 0.0, lengths, 1.0)).astype(np.float32)
         order = np.lexsort((rows, -cosines))[:k]
         return rows[order], cosines[order]
+
+    def _closest(self, query: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
+        """Those that single precision cannot rule out from the k nearest: all but a few of many are far off."""
+        if len(rows) <= k:
+            return rows
+        cosines = _unit(self._stored[rows]) @ query
+        limit = np.partition(cosines, -k)[-k]
+        return np.asarray(rows[cosines >= limit - _ROUNDING])
 
 
 _ROW_BLOCK = 512  # rows compared with all others at once: bounds memory, changes nothing else

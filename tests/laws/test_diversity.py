@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pipelines.domain.ranking import Channel, ChannelHit, Contribution
 from pipelines.retrieval.candidates import Candidate, best_first
 from pipelines.retrieval.rerank.diversity import diverse
-from pipelines.retrieval.settings import RetrievalSettings
+from pipelines.retrieval.settings import DiversitySettings, RetrievalSettings
 from tests.support.retrieval_fakes import a_candidate, settings
 
 CHANNELS = (Channel.DENSE, Channel.LEXICAL, Channel.GRAPH)
@@ -35,9 +35,12 @@ def contenders(draw: st.DrawFn) -> tuple[list[Candidate], np.ndarray]:
     return ordered, np.array([vectors[one.content_hash] for one in ordered], dtype=np.float32)
 
 
+USUAL = settings()
+
+
 def tuned(**changes: object) -> RetrievalSettings:
     usual = {"depth": 50, "alike": 0.99, "mmr": 0.0, "represent": False, "least_similarity": 0.2}
-    return settings(diversity={**usual, **changes})
+    return USUAL.model_copy(update={"diversity": DiversitySettings.model_validate({**usual, **changes})})
 
 
 def shown(found: tuple[list[Candidate], np.ndarray], k: int, **changes: object) -> list[Candidate]:
