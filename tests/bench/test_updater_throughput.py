@@ -57,7 +57,7 @@ def test_an_updater_beside_a_bare_poll_loop(settings: Settings, tmp_path: Path) 
         theirs, ours = max(rate[place] for rate in bare), max(rate[place] for rate in updater)
         told(f"events per {per}: bare poll loop {theirs:,.0f}, updater {ours:,.0f}, ratio {ours / theirs:.2f}")
         ratios.append(ours / theirs)
-    assert max(ratios) >= 0.6  # a busy machine stretches the clock of who waits for a disk
+    assert ratios[0] >= 0.6  # by the clock; per core it is told beside
 
 
 @pytest.mark.slow
