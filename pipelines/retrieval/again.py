@@ -107,13 +107,10 @@ def _variants(text: str, first: Sequence[int], hints: Hints, settings: Expansion
     if not settings.variants:
         return ()
     neighbours = neighbour_variant(text, hints.names_near(text, settings.neighbours), settings)
-    texts = hints.texts_of(first[: settings.feedback_texts * _BACKGROUND])
+    texts = hints.texts_of(first[: settings.feedback_texts + settings.background_texts])
     head, rest = texts[: settings.feedback_texts], texts[settings.feedback_texts :]
     feedback = feedback_variant(text, head, rest, settings) if head else None
     return tuple(variant for variant in (feedback, neighbours) if variant is not None)[: settings.variants]
-
-
-_BACKGROUND = 10  # times as many texts, against which terms of the first stand out
 
 
 def _combined(original: Ranked, variants: Sequence[Ranked], settings: ExpansionSettings) -> Ranked:

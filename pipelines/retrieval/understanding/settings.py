@@ -51,6 +51,7 @@ class ExpansionSettings(_Section):
     variants: Annotated[int, Field(ge=0, le=3)]
     original_weight: Annotated[float, Field(gt=0.0)]
     feedback_texts: Count
+    background_texts: Whole
     feedback_terms: Count
     neighbours: Count
     shortest_term: Count
