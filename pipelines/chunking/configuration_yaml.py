@@ -137,14 +137,15 @@ def _unclosed(text: bytes, closing: list[bytes]) -> list[bytes]:
     """What still has to come, innermost last, after more text of a quoted or bracketed value."""
     stack = list(closing)
     escaped = False
-    for byte in text:
+    for place, byte in enumerate(text):
         sign = bytes([byte])
         quote = stack[-1] if stack and stack[-1] in {b'"', b"'"} else None
         if escaped:
             escaped = False
         elif quote is not None:
-            escaped = byte == ord("\\") and quote == b'"'
-            if sign == quote:
+            # Between single quotes a quote is written twice.
+            escaped = byte == ord("\\") if quote == b'"' else text[place : place + 2] == b"''"
+            if sign == quote and not escaped:
                 stack.pop()
         elif sign in {b'"', b"'"}:
             stack.append(sign)

@@ -108,7 +108,7 @@ def test_a_model_judges_what_was_shown_and_not_judged_yet(store: Settings, capsy
         told(capsys, store, "--judge", 3, *endpoint)
         told(capsys, store, "--judge", 2, *endpoint)
     found = [one for one in kept(root) if one.by == "m"]
-    assert [one.grade for one in found] == [1, 1, 1, 2, 2]
+    assert sorted(one.grade for one in found) == [1, 1, 1, 2, 2]
     assert len({(one.text, one.content_hash) for one in found}) == len(seen) == 5
     assert evaluate.main(["--store", str(root), "--judge", "1"]) == 1
     assert "endpoint" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipelines.chunking import ChunkSizes, chunk_document
@@ -171,6 +171,7 @@ OBJECTS = st.dictionaries(st.text("abcdef", min_size=1, max_size=6), VALUES, min
     ],
 )
 @given(value=OBJECTS)
+@example(value={"a": [], "c": {}, "b": " '\n#", "aaaa": [0, 0, 0, 0], "aa": [], "aaa": []})  # a quote written twice
 def test_keys_are_found_and_no_short_scalar_is_cut(language: str, write: Callable[[object], str], value: dict) -> None:
     """ING-9: checked against what wrote the file: each top-level key is a chunk's, and values stay whole."""
     text = write(value)
