@@ -51,9 +51,11 @@ def weights_of(searcher: Searcher) -> Weights:
 
 
 def weights(before: Weights, after: Weights) -> None:
-    """Show what learning moved."""
+    """Show what learning moved: the signals that something was said about."""
     table = Table("signal", *(f"{domain}: prior → learned (90 % interval)" for domain in before), box=None)
     for signal in Signal:
+        if not any(found[signal].n_effective > 0.0 for found in after.values()):
+            continue
         cells = (f"{before[domain][signal].mean:.2f} → {_belief(after[domain][signal])}" for domain in before)
         table.add_row(signal.value, *cells)
     _job.stdout.print(table)
