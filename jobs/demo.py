@@ -26,6 +26,7 @@ from jobs import _demo_report as report
 from jobs import _job, consolidate, reindex
 from jobs._background import BackgroundUpdaters
 from jobs._demo_corpus import make_room, prepare, split
+from jobs._users import connected, tell
 from jobs.search import opened
 from pipelines.chunking.ground_truth import SyntheticQuestion
 from pipelines.consolidation.gate import Improve, Improvement, Shadow
@@ -124,7 +125,7 @@ def _learn(
     with (
         BackgroundUpdaters(settings) as updaters,
         opened(settings) as searcher,
-        _producer(settings) as producer,
+        connected(settings) as producer,
         QueryLog(Path(settings.storage.root), settings.query_log) as log,
     ):
         asked[report.BEFORE] = _ask(searcher, held_out, settings, report.BEFORE)
@@ -140,15 +141,6 @@ def _learn(
 
 def _retrieving(settings: Settings, changes: Mapping[str, Any]) -> Settings:
     return settings.model_copy(update={"retrieval": settings.retrieval.model_copy(update=dict(changes))})
-
-
-@contextmanager
-def _producer(settings: Settings) -> Iterator[FeedbackProducer]:
-    producer = FeedbackProducer.connect(settings.kafka, settings.feedback)
-    try:
-        yield producer
-    finally:
-        producer.close()
 
 
 def _teach(
@@ -174,11 +166,7 @@ def _teach(
 def _react(settings: Settings, producer: FeedbackProducer, answer: Answer, question: SyntheticQuestion) -> None:
     shown = [result.content_hash for result in answer.results]
     rng = random.Random(answer.query.query_id)  # noqa: S311  a simulation, repeatable by the query
-    for reaction in react(shown, {question.content_hash}, settings.simulation, rng):
-        if reaction.satisfaction is None:
-            producer.selection(answer.query, reaction.content_hash, reaction.rank)
-        else:
-            producer.explicit(answer.query, reaction.satisfaction, content_hash=reaction.content_hash)
+    tell(producer, answer.query, react(shown, {question.content_hash}, settings.simulation, rng))
 
 
 def _ask(searcher: Searcher, questions: Sequence[SyntheticQuestion], settings: Settings, name: str) -> Held:

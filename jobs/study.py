@@ -18,17 +18,18 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 from rich.progress import track
-from rich.table import Table
 
 from jobs import _job, evaluate
 from jobs._background import BackgroundUpdaters
+from jobs._study_report import CONVEX, Studied, calibrated, described, table
+from jobs._users import connected, tell
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.probes import probes
 from pipelines.domain.ids import QueryId, SessionId
@@ -40,7 +41,7 @@ from pipelines.evaluation.measuring import asked
 from pipelines.evaluation.replay import RememberingEncoder, Replay
 from pipelines.evaluation.runs import Run, as_ranked
 from pipelines.evaluation.simulation import dealt, kind_of_user, looks, react
-from pipelines.evaluation.study import Row, Values, best_weight, convex, headline, row
+from pipelines.evaluation.study import Values, best_weight, convex, headline, row
 from pipelines.feedback.producer import FeedbackProducer
 from pipelines.ingestion.corpus import corpus_name
 from pipelines.learning.beliefs import Beliefs, read_beliefs
@@ -69,25 +70,6 @@ _BASELINES: Mapping[str, Mapping[str, Any]] = {
     "dense": {"channels": (Channel.DENSE,), "fusion": FusionMode.RRF},
     "RRF": {"channels": (Channel.DENSE, Channel.LEXICAL), "fusion": FusionMode.RRF},
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Studied:
-    """The table, and what it was made from.
-
-    Attributes:
-        rows: In the order of the table.
-        values: The headline measure by held-out query, by row.
-        convex_weight: Share of the lexical signal that was best on the queries learned from.
-        evidence: By number of sessions.
-        held: What the probabilities are worth that the last of it gives.
-    """
-
-    rows: Sequence[Row]
-    values: Mapping[str, Values]
-    convex_weight: float
-    evidence: Mapping[int, Evidence]
-    held: Held
 
 
 def study(
@@ -276,7 +258,7 @@ def _baselines(bench: _Bench, lessons: Dataset) -> tuple[dict[str, Values], floa
     told = bench.answers(_some(lessons, bench.settings), k=depth), bench.answers(queries, k=depth)
     tuned = {float(weight): _combined(bench, told[0], lessons.qrels, float(weight)) for weight in _CONVEX}
     best = best_weight(tuned)
-    return {**found, "best fixed convex": _combined(bench, told[1], bench.dataset.qrels, best)}, best
+    return {**found, CONVEX: _combined(bench, told[1], bench.dataset.qrels, best)}, best
 
 
 def _combined(bench: _Bench, answers: Sequence[Answer], qrels: Qrels, weight: float) -> Values:
@@ -303,7 +285,7 @@ def taught(
     with (
         BackgroundUpdaters(settings, local=True) as updaters,
         Searcher(_source(settings), first, settings.retrieval, clock=system_clock, further=further) as searcher,
-        _producer(settings) as producer,
+        connected(settings) as producer,
     ):
         for upto in track(looks(marks, rules), "teaching", console=_job.stderr, transient=True):
             batch = list(enumerate(questions[done:upto], start=done))
@@ -353,25 +335,13 @@ def _told(
     query, rules = answer.query, settings.simulation
     producer.impression(answer)
     shown = [result.content_hash for result in answer.results]
-    for reaction in react(shown, right, rules, rng, kind=kind_of_user(rules, rng)):
-        if reaction.satisfaction is None:
-            producer.selection(query, reaction.content_hash, reaction.rank)
-        else:
-            producer.explicit(query, reaction.satisfaction, content_hash=reaction.content_hash)
+    reactions = react(shown, right, rules, rng, kind=kind_of_user(rules, rng))
+    tell(producer, query, reactions)
 
 
 def _source(settings: Settings) -> CatalogSource:
     catalog = Catalog(Path(settings.storage.root))
     return CatalogSource(catalog, settings.priors, clock=system_clock, sessions_held=settings.retrieval.sessions_held)
-
-
-@contextmanager
-def _producer(settings: Settings) -> Iterator[FeedbackProducer]:
-    producer = FeedbackProducer.connect(settings.kafka, settings.feedback)
-    try:
-        yield producer
-    finally:
-        producer.close()
 
 
 @contextmanager
@@ -390,67 +360,6 @@ def _apart(settings: Settings) -> Iterator[Settings]:
 
 def _linked(source: str, target: str) -> None:
     Path(target).hardlink_to(source)
-
-
-def table(title: str, found: Studied) -> Table:
-    """The study, for people."""
-    shown = Table(
-        "", "nDCG@10", "interval", "against the priors", "weights", box=None, title=title, title_justify="left"
-    )
-    for each in found.rows:
-        change = each.change.change if each.change else None
-        shown.add_row(
-            each.name if each.name != "best fixed convex" else f"best fixed convex, {found.convex_weight:.2f} lexical",
-            f"{each.mean.mean:.4f}",
-            f"{each.mean.low:.3f} – {each.mean.high:.3f}",
-            "" if change is None else f"{change.mean:+.4f} ({change.low:+.3f} … {change.high:+.3f})",
-            "" if each.weights is None else _weights(each.weights),
-        )
-    return shown
-
-
-def calibrated(found: Held) -> Table:
-    """What the probabilities are worth, for people."""
-    shown = Table("probabilities", "calibration error", "log loss", box=None)
-    for name, measured in found.reliability.items():
-        told = ("do not separate", "") if measured is None else (f"{measured.ece:.3f}", f"{measured.log_loss:.3f}")
-        shown.add_row(name, *told)
-    for name, measured in found.from_verdicts.items():
-        shown.add_row(f"{name}, from verdicts", "do not separate" if measured is None else f"{measured.ece:.3f}")
-    shown.add_row("an answer begins above", "unknown" if found.threshold is None else f"{found.threshold:.3f}")
-    shown.add_row("held-out queries answered", f"{found.answered:.1%}")
-    for name, share in found.answered_without.items():
-        shown.add_row(f"queries of {name} answered", f"{share:.1%}")
-    return shown
-
-
-def _weights(weights: Mapping[str, float]) -> str:
-    kept = sorted(weights.items(), key=lambda item: -item[1])
-    return "  ".join(f"{name.replace('_', ' ')} {share:.2f}" for name, share in kept if share >= 0.005)
-
-
-def described(dataset: Dataset, learn_from: str, found: Studied) -> dict[str, Any]:
-    """The study, for machines."""
-    return {
-        "dataset": dataset.name,
-        "split": dataset.split,
-        "learned_from": learn_from,
-        "queries": len(dataset.queries),
-        "convex_lexical_weight": found.convex_weight,
-        "calibration_error": {name: each and each.ece for name, each in found.held.reliability.items()},
-        "answer_threshold": found.held.threshold,
-        "answered": found.held.answered,
-        "answered_without": dict(found.held.answered_without),
-        "rows": {
-            each.name: {
-                "ndcg_at_10": each.mean.mean,
-                "interval": [each.mean.low, each.mean.high],
-                "against_priors": None if each.change is None else each.change.as_json(),
-                "weights": None if each.weights is None else dict(each.weights),
-            }
-            for each in found.rows
-        },
-    }
 
 
 def main(argv: Sequence[str] | None = None) -> int:

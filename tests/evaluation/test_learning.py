@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from jobs import evaluate, study
+from jobs._study_report import Studied, calibrated, table
 from pipelines.evaluation.beir import read_dataset
 from pipelines.settings import load_settings
 
@@ -36,21 +37,21 @@ class Studies:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._known: dict[tuple[str, bool, bool], study.Studied] = {}
+        self._known: dict[tuple[str, bool, bool], Studied] = {}
 
-    def __call__(self, name: str, *, late: bool = True, noisy: bool = False) -> study.Studied:
+    def __call__(self, name: str, *, late: bool = True, noisy: bool = False) -> Studied:
         key = (name, late, noisy)
         if key not in self._known:
             if not (self._root / name).is_dir():
                 pytest.skip(f"no collection {name} in {self._root}")
             self._known[key] = self._made(name, late, noisy)
             Console(width=170).print(
-                study.table(f"{name}, {LATE if late else PLAIN}, {'noisy' if noisy else 'honest'}", self._known[key])
+                table(f"{name}, {LATE if late else PLAIN}, {'noisy' if noisy else 'honest'}", self._known[key])
             )
-            Console(width=170).print(study.calibrated(self._known[key].held))
+            Console(width=170).print(calibrated(self._known[key].held))
         return self._known[key]
 
-    def _made(self, name: str, late: bool, noisy: bool) -> study.Studied:
+    def _made(self, name: str, late: bool, noisy: bool) -> Studied:
         chosen = [f"retrieval.rerank.late_interaction={str(late).lower()}"]
         chosen += [f"simulation.{what}={share}" for what, share in NOISE.items()] if noisy else []
         settings = evaluate.measuring(load_settings([], chosen))
@@ -66,11 +67,11 @@ def studies(data_root: Path) -> Studies:
     return Studies(data_root)
 
 
-def after(found: study.Studied, sessions: int) -> float:
+def after(found: Studied, sessions: int) -> float:
     return next(each.mean.mean for each in found.rows if each.name == f"{sessions:,} sessions")
 
 
-def at_priors(found: study.Studied) -> float:
+def at_priors(found: Studied) -> float:
     return next(each.mean.mean for each in found.rows if each.name == study.PRIOR)
 
 

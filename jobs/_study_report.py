@@ -1,0 +1,96 @@
+"""What a study found, for people and for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table
+
+from pipelines.evaluation.answerable import Held
+from pipelines.evaluation.beir import Dataset
+from pipelines.evaluation.study import Row, Values
+from pipelines.learning.evidence import Evidence
+
+CONVEX = "best fixed convex"
+
+
+@dataclass(frozen=True, slots=True)
+class Studied:
+    """The table, and what it was made from.
+
+    Attributes:
+        rows: In the order of the table.
+        values: The headline measure by held-out query, by row.
+        convex_weight: Share of the lexical signal that was best on the queries learned from.
+        evidence: By number of sessions.
+        held: What the probabilities are worth that the last of it gives.
+    """
+
+    rows: Sequence[Row]
+    values: Mapping[str, Values]
+    convex_weight: float
+    evidence: Mapping[int, Evidence]
+    held: Held
+
+
+def table(title: str, found: Studied) -> Table:
+    """The study, for people."""
+    shown = Table(
+        "", "nDCG@10", "interval", "against the priors", "weights", box=None, title=title, title_justify="left"
+    )
+    for each in found.rows:
+        change = each.change.change if each.change else None
+        shown.add_row(
+            each.name if each.name != CONVEX else f"{CONVEX}, {found.convex_weight:.2f} lexical",
+            f"{each.mean.mean:.4f}",
+            f"{each.mean.low:.3f} – {each.mean.high:.3f}",
+            "" if change is None else f"{change.mean:+.4f} ({change.low:+.3f} … {change.high:+.3f})",
+            "" if each.weights is None else _weights(each.weights),
+        )
+    return shown
+
+
+def calibrated(found: Held) -> Table:
+    """What the probabilities are worth, for people."""
+    shown = Table("probabilities", "calibration error", "log loss", box=None)
+    for name, measured in found.reliability.items():
+        told = ("do not separate", "") if measured is None else (f"{measured.ece:.3f}", f"{measured.log_loss:.3f}")
+        shown.add_row(name, *told)
+    for name, measured in found.from_verdicts.items():
+        shown.add_row(f"{name}, from verdicts", "do not separate" if measured is None else f"{measured.ece:.3f}")
+    shown.add_row("an answer begins above", "unknown" if found.threshold is None else f"{found.threshold:.3f}")
+    shown.add_row("held-out queries answered", f"{found.answered:.1%}")
+    for name, share in found.answered_without.items():
+        shown.add_row(f"queries of {name} answered", f"{share:.1%}")
+    return shown
+
+
+def _weights(weights: Mapping[str, float]) -> str:
+    kept = sorted(weights.items(), key=lambda item: -item[1])
+    return "  ".join(f"{name.replace('_', ' ')} {share:.2f}" for name, share in kept if share >= 0.005)
+
+
+def described(dataset: Dataset, learn_from: str, found: Studied) -> dict[str, Any]:
+    """The study, for machines."""
+    return {
+        "dataset": dataset.name,
+        "split": dataset.split,
+        "learned_from": learn_from,
+        "queries": len(dataset.queries),
+        "convex_lexical_weight": found.convex_weight,
+        "calibration_error": {name: each and each.ece for name, each in found.held.reliability.items()},
+        "answer_threshold": found.held.threshold,
+        "answered": found.held.answered,
+        "answered_without": dict(found.held.answered_without),
+        "rows": {
+            each.name: {
+                "ndcg_at_10": each.mean.mean,
+                "interval": [each.mean.low, each.mean.high],
+                "against_priors": None if each.change is None else each.change.as_json(),
+                "weights": None if each.weights is None else dict(each.weights),
+            }
+            for each in found.rows
+        },
+    }
