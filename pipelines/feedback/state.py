@@ -21,6 +21,7 @@ from typing import NamedTuple
 from pipelines.domain.errors import CorruptionError, FencedError, StoreError, WrongLogError
 from pipelines.feedback import integrity, ledger
 from pipelines.feedback.arrivals import Arrivals
+from pipelines.feedback.known import Known
 from pipelines.feedback.overlays import (
     Fork,
     HeldSession,
@@ -37,7 +38,7 @@ from pipelines.feedback.sessions import Life
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.sources import Heard, heard_in
 from pipelines.feedback.standing import PartitionReport, read_report, require_same_log, require_still_there
-from pipelines.feedback.updates import Change, Known
+from pipelines.feedback.updates import Change
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.log import LogFacts
 

@@ -13,18 +13,17 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from pipelines.feedback.actors import Task, open_updater
-from pipelines.feedback.codec import encode
 from pipelines.learning.binning import bins_of
 from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.runtime.kafka import create_topic
 from pipelines.settings import Settings, load_settings
-from tests.support.feedback_events import HASHES, NOON, impression
+from tests.support.feedback_events import NOON
+from tests.support.many_sessions import SESSIONS, events_of
 
 ROOT = Path(__file__).resolve().parents[2]
 RIVAL = ROOT / "tests/support/rivals/quix_updates.py"
 RIVAL_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
 EVENTS = 100_000
-PER_QUERY = 20
 ROUNDS = 3
 
 
@@ -36,7 +35,7 @@ def settings() -> Iterator[Settings]:
         create_topic(settings.kafka, settings.feedback.topic, partitions=1, replication=1)
         create_topic(settings.kafka, settings.feedback.dead_letter_topic, partitions=1, replication=1)
         size = produced(settings)
-        told(f"{EVENTS} events of {size} bytes on average")
+        told(f"{EVENTS} events of {SESSIONS} sessions, {size} bytes on average")
         yield settings
 
 
@@ -79,22 +78,11 @@ def test_an_updater_beside_quix_streams(settings: Settings, tmp_path: Path, how:
 def produced(settings: Settings) -> int:
     producer = KafkaProducer(bootstrap_servers=settings.kafka.bootstrap, acks="all", linger_ms=20, batch_size=262_144)
     total = 0
-    for value in values():
-        producer.send(settings.feedback.topic, key=b"s1", value=value, timestamp_ms=NOON)
+    for key, value in events_of(EVENTS):
+        producer.send(settings.feedback.topic, key=key, value=value, timestamp_ms=NOON)
         total += len(value)
     producer.close()
     return total // EVENTS
-
-
-def values() -> Iterator[bytes]:
-    for number in range(EVENTS):
-        query = f"q{number // PER_QUERY}"
-        if number % PER_QUERY == 0:
-            yield encode(impression(query))
-        else:
-            facts = {"event_id": f"{number:032x}", "ts": NOON, "session_id": "s1", "principal": "ada"}
-            verdict = {"type": "explicit", "query_id": query, "signal": 0.5, "content_hash": HASHES[1 + number % 4]}
-            yield json.dumps({**facts, **verdict}, separators=(",", ":")).encode()
 
 
 Rate = tuple[float, float]
