@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterable
 
 import msgspec
+import pyarrow as pa
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import Feedback, Impression
@@ -21,7 +22,7 @@ from pipelines.feedback.seen import SeenIndex, read_seen, write_seen
 from pipelines.feedback.settings import MS, FeedbackSettings
 from pipelines.feedback.sources import write_heard
 from pipelines.feedback.updates import Change, DeadLetter, Fate
-from pipelines.learning.evidence import Evidence, EvidenceKey, UsageKey, day_of
+from pipelines.learning.evidence import Evidence, EvidenceKey, UsageKey, day_of, table_of
 
 _AT_ONCE = 10_000  # keys in one statement; SQLite takes 32,766
 
@@ -87,6 +88,16 @@ def evidence_in(connection: sqlite3.Connection) -> Evidence:
     return Evidence(
         {EvidenceKey(*key): micro for *key, micro in counts}, {UsageKey(*key): micro for *key, micro in usage}
     )
+
+
+def evidence_table_in(connection: sqlite3.Connection) -> pa.Table:
+    """All evidence of the partition as a table, the same as `evidence_in(connection).to_table()`."""
+    # Primary keys order text by its bytes in UTF-8, which is the order of its characters.
+    counts, usage = (
+        connection.execute(f"select {columns}, micro from {table} where micro <> 0 order by {columns}").fetchall()  # noqa: S608
+        for table, columns in (("evidence", ", ".join(EvidenceKey._fields)), ("usage", ", ".join(UsageKey._fields)))
+    )
+    return table_of(counts, usage)
 
 
 def _write_shown(connection: sqlite3.Connection, change: Change) -> None:

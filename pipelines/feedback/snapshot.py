@@ -64,7 +64,7 @@ def _publish(state: PartitionState) -> Path:
             SESSIONS_KEY.decode(): name,
             BASES_KEY.decode(): ",".join(bases),
         }
-        write_atomically(path, _parquet(held.evidence.to_table(), facts))
+        write_atomically(path, _parquet(held.evidence, facts))
         for old in state.folder.glob(_SESSIONS.format("*", "*")):
             if old.name != name:
                 old.unlink(missing_ok=True)

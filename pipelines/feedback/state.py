@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from pipelines.domain.errors import CorruptionError, FencedError, StoreError, WrongLogError
 from pipelines.feedback import integrity, ledger
 from pipelines.feedback.arrivals import Arrivals
@@ -60,10 +62,10 @@ _SCHEMA = (Path(__file__).parent / "schema.sql").read_text(encoding="utf-8")
 
 
 class Held(NamedTuple):
-    """A partition's state as far as searches read it."""
+    """A partition's state as far as searches read it; evidence is the table of `Evidence.to_table`."""
 
     report: PartitionReport
-    evidence: Evidence
+    evidence: pa.Table
     sessions: Sequence[HeldSession]
 
 
@@ -185,7 +187,7 @@ class PartitionState:
         with self._errors(), self._transaction() as connection:
             report = read_report(connection)
             self._require_ownership(report)
-            yield Held(report, ledger.evidence_in(connection), held_sessions(connection))
+            yield Held(report, ledger.evidence_table_in(connection), held_sessions(connection))
 
     def merge_report(self, session_id: str) -> str | None:
         """What the last merge of a session met, as JSON; None where nobody said. Readable by anyone."""

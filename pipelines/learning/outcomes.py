@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -148,7 +148,7 @@ class OutcomeColumns:
         codes = np.ravel_multi_index((self.of, self.day - first, self.domain, self.kind), sizes)
         leaves, row = np.unique(codes, return_inverse=True)
         masses = np.zeros((len(leaves), 2 * len(PAIRS)), dtype=np.int64)
-        for columns, some, values in self._by_shape():
+        for columns, some, values in self._by_shape:
             left, right, at = _pairs_of(columns // 2)
             padded = np.hstack([values, np.ones((len(values), 1))])
             speaks_for = np.rint(self.weight[some, None] * MICRO * (padded[:, left] * padded[:, right]))
@@ -241,12 +241,13 @@ class OutcomeColumns:
         told = np.flatnonzero(~np.isnan(scores))
         places = np.minimum((scores[told] * bins[told]).astype(np.int64), bins[told] - 1)
         np.add.at(masses, (row[told], _FIRST_BIN + places), self.mass[told])
-        for columns, some, values in self._by_shape():
+        for columns, some, values in self._by_shape:
             agreed = self.weight[some, None] * np.where(self.good[some, None], values, 1.0 - values) * MICRO
             _add_rows(masses, row[some], columns, np.rint(agreed).astype(np.int64), self.mass[some])
         return masses
 
-    def _by_shape(self) -> Iterator[tuple[_Ints, _Ints, _Floats]]:
+    @cached_property
+    def _by_shape(self) -> list[tuple[_Ints, _Ints, _Floats]]:
         """Outcomes with the same signals together: places of the signals, outcomes, values (n_outcomes, n_signals)."""
         shapes: dict[tuple[str, ...], list[int]] = {}
         for number, each in enumerate(self.results):
@@ -255,13 +256,15 @@ class OutcomeColumns:
         shape = np.empty(len(self.results), dtype=np.int64)
         for place, some in enumerate(shapes.values()):
             within[some], shape[some] = np.arange(len(some)), place
+        found = []
         for place, (names, some) in enumerate(shapes.items()):
             known = [column for column, name in enumerate(names) if name in _PLACES]
-            values = np.array([list(self.results[number].signals.values()) for number in some], dtype=np.float64)
-            values = values.reshape(len(some), len(names))[:, known]
+            told = np.array([list(self.results[number].signals.values()) for number in some], dtype=np.float64)
+            told = told.reshape(len(some), len(names))[:, known]
             outcomes = np.flatnonzero(shape[self.result] == place)
             columns = np.array([_PLACES[names[column]] for column in known], dtype=np.int64)
-            yield columns, outcomes, values[within[self.result[outcomes]]]
+            found.append((columns, outcomes, told[within[self.result[outcomes]]]))
+        return found
 
 
 def _distinct(each: Sequence[_T]) -> tuple[list[_T], _Ints]:

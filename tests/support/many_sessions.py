@@ -38,7 +38,7 @@ def events_of(size: int, *, sessions: int = SESSIONS) -> Iterator[tuple[bytes, b
             value = encode(_impression(rng, query, shown[session], event_id=f"{number:032x}", **place))
         else:
             facts = {"event_id": f"{number:032x}", "ts": NOON, **place}
-            hash_ = shown[session][number % PAGE]
+            hash_ = shown[session][turn % len(shown[session])]
             verdict = {"type": "explicit", "query_id": query, "signal": 0.5, "content_hash": hash_}
             value = json.dumps({**facts, **verdict}, separators=(",", ":")).encode()
         yield place["session_id"].encode(), value
