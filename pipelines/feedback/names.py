@@ -77,6 +77,7 @@ class Names:
         allowances: By day and principal's fingerprint, of those mentioned.
         new: To be told apart from now on, in order.
         overflowed: Events whose name of a kind was one too many.
+        principals: Fingerprints of those met so far, by name.
     """
 
     limits: LimitSettings
@@ -85,7 +86,7 @@ class Names:
     allowances: dict[tuple[int, str], Allowance] = field(default_factory=dict)
     new: list[tuple[Kind, int, str]] = field(default_factory=list)
     overflowed: Counter[Kind] = field(default_factory=Counter)
-    _principals: dict[str, str] = field(default_factory=dict)
+    principals: dict[str, str] = field(default_factory=dict)
 
     def bounded(self, event: Naming) -> Naming:
         """The event, with names beyond their limits replaced by `OVERFLOW`.
@@ -109,14 +110,14 @@ class Names:
 
     def principal(self, name: str) -> str:
         """The fingerprint that a principal is kept under."""
-        found = self._principals.get(name)
+        found = self.principals.get(name)
         if found is None:
-            found = self._principals[name] = self._kept(Kind.PRINCIPAL, principal_fingerprint(name))
+            found = self.principals[name] = self._kept(Kind.PRINCIPAL, principal_fingerprint(name))
         return found
 
     def heard(self, name: str) -> str:
         """The same, of who said something; one too many is counted."""
-        found = self._principals.get(name) or self.principal(name)
+        found = self.principals.get(name) or self.principal(name)
         if found is OVERFLOW:
             self.overflowed[Kind.PRINCIPAL] += 1
         return found

@@ -27,7 +27,6 @@ from pipelines.domain.events import (
 )
 from pipelines.domain.ranking import ANY
 from pipelines.feedback.arrivals import Arrivals
-from pipelines.feedback.codec import Decoded
 from pipelines.feedback.credit import (
     chosen_rank,
     credits_of,
@@ -44,7 +43,7 @@ from pipelines.feedback.reports import report_evidence
 from pipelines.feedback.sessions import Sessions
 from pipelines.feedback.settings import DAY_MS, FeedbackSettings
 from pipelines.feedback.sources import Heard, heard_of, what_it_is
-from pipelines.feedback.timing import effective_ms, times_of
+from pipelines.feedback.timing import Times, effective_ms, times_of
 from pipelines.feedback.votes import Votes
 from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import MICRO
@@ -138,31 +137,26 @@ class _Batch:
         # What holds no event has a time that nobody asks for.
         events_ms = [0 if isinstance(event, InvalidEventError) else event.ts for event in arrivals.events]
         times = times_of(self._clock_ms, [record.timestamp for record in records], events_ms, rules.time)
-        self._votes = Votes(
-            self.known, self._sessions, rules, self._under, Moment(records[-1].offset + 1, times.clock_ms[-1])
-        )
-        cast, fates = self._votes.cast, []
-        for record, event, fingerprint, query, clock_ms, at_ms, believed in zip(*arrivals, *times, strict=True):
-            offset = record.offset
-            if believed and type(event) is Explicit and cast(event, fingerprint, query, offset, at_ms):
-                continue
-            self._clock_ms, self._next_offset = clock_ms, offset + 1
-            fates.append(self._met(record, event, fingerprint, query, at_ms, believed=believed))
+        votes = self._votes = Votes(self.known, self._sessions, rules, arrivals, times, under_of=self._under)
+        fates = []
+        while (place := votes.cast()) is not None:
+            self._clock_ms, self._next_offset = times.clock_ms[place], records[place].offset + 1
+            fates.append(self._met(arrivals, times, place))
         change.holes = records[-1].offset + 1 - change.next_offset - len(records)
         change.consumed, change.heard = len(records), heard_of(self._votes.said)
         change.fates, change.seen = Counter(fates), self._votes.seen
         change.fates[Fate.APPLIED] += len(records) - len(fates)
         change.clock_ms, change.next_offset = times.clock_ms[-1], records[-1].offset + 1
 
-    def _met(
-        self, record: Record, event: Decoded, fingerprint: bytes, query: bytes, at_ms: int, *, believed: bool
-    ) -> Fate:
+    def _met(self, arrivals: Arrivals, times: Times, place: int) -> Fate:
+        record, event = arrivals.records[place], arrivals.events[place]
+        fingerprint, query = arrivals.fingerprints[place], arrivals.queries[place]
         try:
             if isinstance(event, InvalidEventError):
                 return self._refuse(record, event)
-            if not believed:
+            if not times.believed[place]:
                 effective_ms(event.ts, record.timestamp, self._clock_ms, self._rules.time)
-            return self._fate(event, fingerprint, query, record.offset, at_ms)
+            return self._fate(event, fingerprint, query, record.offset, times.at_ms[place])
         except InvalidEventError as error:
             return self._refuse(record, error)
 

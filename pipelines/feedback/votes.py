@@ -8,37 +8,41 @@ go the long way, in `updates`, which would say the same of these.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from pipelines.domain.events import Explicit, ShownResult
 from pipelines.domain.ranking import ANY
+from pipelines.feedback.arrivals import Arrivals
+from pipelines.feedback.codec import Decoded
 from pipelines.feedback.known import Known, Moment, Shown
-from pipelines.feedback.names import Allowance, Names
+from pipelines.feedback.names import OVERFLOW, Allowance
 from pipelines.feedback.sessions import Sessions
 from pipelines.feedback.settings import DAY_MS, FeedbackSettings
 from pipelines.feedback.sources import BLAME, PRAISE
+from pipelines.feedback.timing import Times
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.outcomes import Under
+from pipelines.runtime.log import Record
 
 
 class Ballot(NamedTuple):
     """What verdicts on one impression meet, for one batch and one day.
 
     Attributes:
+        from_ms: Verdicts of this effective time and later are in time, and of this day.
+        until_ms: Those of this time and later are of another day.
         results: By content hash.
         under: What evidence is kept under.
         day: Since the epoch.
-        from_ms: Verdicts of this effective time and later are in time, and of this day.
-        until_ms: Those of this time and later are of another day.
         allowance: Of the principal whom it was shown to.
     """
 
-    results: dict[str, ShownResult]
-    under: Under
-    day: int
     from_ms: int
     until_ms: int
+    results: dict[str | None, ShownResult]
+    under: Under
+    day: int
     allowance: Allowance
 
 
@@ -49,8 +53,9 @@ class Votes:
         known: The state as far as the batch mentions it.
         sessions: Those of the batch.
         rules: Times, limits and weights.
+        arrivals: The batch.
+        times: When its events happened.
         under_of: What feedback on an impression is kept under.
-        ends_at: Offset behind the batch, and the partition's clock by then.
 
     Attributes:
         said: Who said what, as `sources.heard_of` counts it.
@@ -62,59 +67,69 @@ class Votes:
         known: Known,
         sessions: Sessions,
         rules: FeedbackSettings,
+        arrivals: Arrivals,
+        times: Times,
+        *,
         under_of: Callable[[Shown], Under],
-        ends_at: Moment,
     ) -> None:
         self.said: list[tuple[str, str, str]] = []
         self.seen: dict[bytes, tuple[int, int]] = {}
-        self._known = known
-        self._stored = known.seen
-        self._names: Names = known.names
-        self._works, self._lives = sessions.works, sessions.lives
-        self._shared = sessions.shared.number
-        self._rows = sessions.shared.rows
-        self._weight = rules.credit.explicit
-        self._daily = rules.limits.daily_micro
-        self._under_of = under_of
-        self._oldest = Moment(ends_at.offset - rules.limits.impression_records, ends_at.at_ms - rules.time.window_ms)
+        self._known, self._sessions, self._rules, self._under_of = known, sessions, rules, under_of
+        records, events, fingerprints, queries = arrivals
+        places = range(len(records))
+        self._rest: Iterator[tuple[int, Decoded, bytes, bytes, Record, int, bool]] = zip(
+            places, events, fingerprints, queries, records, times.at_ms, times.believed, strict=True
+        )
+        ends_at, clock_ms = records[-1].offset + 1, times.clock_ms[-1]
+        self._oldest = Moment(ends_at - rules.limits.impression_records, clock_ms - rules.time.window_ms)
         self._ballots: dict[bytes, Ballot] = {}
 
-    def cast(self, event: Explicit, fingerprint: bytes, query: bytes, offset: int, at_ms: int) -> bool:
-        """Apply a verdict, where nothing is left to decide; whether that was so."""
-        signal, content_hash = event.signal, event.content_hash
-        weight = abs(signal) * self._weight
-        if not weight or content_hash is None or fingerprint in self._stored or fingerprint in self.seen:
-            return False
-        if (self._works or self._lives) and (event.session_id in self._works or event.session_id in self._lives):
-            return False
-        ballot = self._ballots.get(query)
-        if ballot is None or not ballot.from_ms <= at_ms < ballot.until_ms:
-            ballot = self._opened(query, content_hash, at_ms)
-            if ballot is None:
-                return False
-        result = ballot.results.get(content_hash)
-        if result is None:
-            return False
-        allowance = ballot.allowance
-        surplus = allowance.before + allowance.drawn >= self._daily
-        allowance.drawn += round(weight * MICRO)
-        self._rows.append((self._shared, ballot.day, ballot.under, surplus, signal > 0.0, True, weight, result))
-        agent = event.agent if event.agent == ANY else self._names.agent(event.agent)
-        self.said.append((self._names.heard(event.principal), agent, PRAISE if signal > 0.0 else BLAME))
-        self.seen[fingerprint] = (offset, at_ms)
-        return True
+    def cast(self) -> int | None:
+        """Apply the verdicts that come next; the place of the event behind them, which has to go the long way."""
+        # Nearly all events pass here, and all that is looked up in the loop costs: hence no calls and no attributes.
+        sessions, names, rules = self._sessions, self._known.names, self._rules
+        works, lives, principals, stored = sessions.works, sessions.lives, names.principals, self._known.seen
+        seen, ballots, note, say = self.seen, self._ballots, sessions.shared.rows.append, self.said.append
+        shared, scale, daily = sessions.shared.number, rules.credit.explicit, rules.limits.daily_micro
+        isolated = bool(works or lives)
+        for place, event, fingerprint, query, record, at_ms, believed in self._rest:
+            if type(event) is not Explicit or not believed or fingerprint in stored or fingerprint in seen:
+                return place
+            if isolated and (event.session_id in works or event.session_id in lives):
+                return place
+            signal, content_hash = event.signal, event.content_hash
+            weight = abs(signal) * scale
+            ballot = ballots.get(query)
+            if ballot is None or not ballot[0] <= at_ms < ballot[1]:
+                ballot = self._opened(query, content_hash, at_ms)
+            if ballot is None or not weight or content_hash not in ballot[2]:
+                return place
+            _, _, results, under, day, allowance = ballot
+            surplus = allowance.before + allowance.drawn >= daily
+            allowance.drawn += round(weight * MICRO)
+            good = signal > 0.0
+            note((shared, day, under, surplus, good, True, weight, results[content_hash]))
+            who = principals.get(event.principal, OVERFLOW)
+            if who is OVERFLOW:
+                who = names.heard(event.principal)
+            agent = event.agent
+            say((who, agent if agent == ANY else names.agent(agent), PRAISE if good else BLAME))
+            seen[fingerprint] = (record.offset, at_ms)
+        return None
 
-    def _opened(self, query: bytes, content_hash: str, at_ms: int) -> Ballot | None:
+    def _opened(self, query: bytes, content_hash: str | None, at_ms: int) -> Ballot | None:
         """What verdicts of a time meet; None where that is not the same for the whole batch, or where this one errs."""
         shown = self._known.shown.get(query)
         if shown is None or shown.moment.offset < self._oldest.offset or shown.moment.at_ms < self._oldest.at_ms:
             return None
         day = at_ms // DAY_MS
-        results = {result.content_hash: result for result in reversed(shown.impression.results)}
+        results: dict[str | None, ShownResult] = {
+            result.content_hash: result for result in reversed(shown.impression.results)
+        }
         if content_hash not in results or at_ms < self._oldest.at_ms:
             return None
         under = self._under_of(shown)
-        allowance = self._names.allowance(under.principal, day)
+        allowance = self._known.names.allowance(under.principal, day)
         from_ms, until_ms = max(day * DAY_MS, self._oldest.at_ms), (day + 1) * DAY_MS
-        ballot = self._ballots[query] = Ballot(results, under, day, from_ms, until_ms, allowance)
+        ballot = self._ballots[query] = Ballot(from_ms, until_ms, results, under, day, allowance)
         return ballot
