@@ -9,7 +9,7 @@ from pipelines.domain.ranking import RankedResult, Signal
 from pipelines.domain.sizing import made_by
 from pipelines.retrieval.across_domains import with_domains_weighed
 from pipelines.retrieval.candidates import Candidate, best_first
-from pipelines.retrieval.ports import Calibration, ReadableBeliefs
+from pipelines.retrieval.ports import ReadableBeliefs
 from pipelines.retrieval.quality import Moment, with_quality
 from pipelines.retrieval.repeats import without_repeats
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
@@ -43,11 +43,11 @@ def score_and_cut(
 
 
 def results(
-    candidates: Sequence[Candidate], weights: SignalWeights, beliefs: ReadableBeliefs, calibration: Calibration | None
+    candidates: Sequence[Candidate], weights: SignalWeights, beliefs: ReadableBeliefs
 ) -> tuple[RankedResult, ...]:
     """Candidates, in their order, as ranked results."""
     return tuple(
-        _result(rank, candidate, weights(candidate.domain), beliefs, calibration)
+        _result(rank, candidate, weights(candidate.domain), beliefs)
         for rank, candidate in enumerate(candidates, start=1)
     )
 
@@ -68,11 +68,9 @@ def _result(
     candidate: Candidate,
     weights: Mapping[Signal, SignalWeight],
     beliefs: ReadableBeliefs,
-    calibration: Calibration | None,
 ) -> RankedResult:
     standing = candidate.standing
     chunk = standing.chunk
-    measure = relevance(candidate.signals, weights)
     return RankedResult(
         rank=rank,
         content_hash=candidate.content_hash,
@@ -88,8 +86,7 @@ def _result(
         channels=candidate.channels,
         signals=candidate.signals,
         contributions=candidate.contributions,
-        relevance=measure,
-        probability=None if calibration is None else calibration.probability(measure),
+        relevance=relevance(candidate.signals, weights),
         examination=beliefs.examined(standing.domain, rank),
         made=made_by(chunk),
         alike=candidate.alike,

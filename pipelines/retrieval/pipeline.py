@@ -104,7 +104,7 @@ class Pipeline:
             depth = max(plan.k + tuned.diversity.depth, tuned.explored_depth)
             contenders = score_and_cut(united, depth, reading.beliefs, weights, moment=ground.moment, settings=tuned)
             scored = diverse(contenders, plan.k, vectors_of(ground.found), tuned)
-            shown = results(scored[: plan.k], weights, reading.beliefs, reading.calibration)
+            shown = results(scored[: plan.k], weights, reading.beliefs)
             matches = [match_of(candidate, ground.answered, plan.text) for candidate in scored[: plan.k]]
             shown = judged(with_matches(shown, matches), reading.calibration)
             if query.explore:
