@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import ANY, Scope, Signal, WeightBelief
-from pipelines.learning.agreement import Agreement, Node, read_agreement
+from pipelines.learning.agreement import Agreement, read_agreement
 from pipelines.learning.decay import freshness, freshness_of_ages
 from pipelines.learning.evidence import Evidence, day_of
 from pipelines.learning.examination import Examination, read_examination
@@ -19,6 +19,7 @@ from pipelines.learning.priors import Priors
 from pipelines.learning.recency import Discount
 from pipelines.learning.reported import Reported
 from pipelines.learning.sizing import SizingBeliefs, read_sizing
+from pipelines.learning.tree import Node
 from pipelines.learning.triggers import LearnedTriggers, read_triggers
 from pipelines.learning.usage import ContentSignals, Usage, read_usage
 from pipelines.learning.weights import believed_weights, sampled_shares, share_draws
