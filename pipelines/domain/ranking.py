@@ -129,7 +129,8 @@ class WeightBelief:
         mean: Expected share of the score, in [0, 1]; the shares of all active signals sum to 1.
         low, high: 90 % credible interval of that share.
         n_effective: Observations behind it, in pseudo-counts beyond the prior.
-        level: The level of the hierarchy that informs it most: "prior", "global", "domain", "model" or "agent".
+        level: The level of the hierarchy that informs it most: "prior", "global", "domain", "model", "agent" or
+            "session".
     """
 
     mean: float
@@ -164,9 +165,9 @@ class RankedResult:
     Attributes:
         uris: Every document the content stands in (ARC-4), the best one first.
         signals: Value of every signal in [0, 1], whether it was weighted or not.
-        relevance: Σ expected weight · signal in [0, 1]: the same measure under every fusion mode, so that calibration
-            survives a change of mode.
-        probability: P(good) at this relevance by the live calibration, None while there is none.
+        relevance: Σ expected weight · signal in [0, 1]: the same measure under every fusion mode.
+        probability: P(good) of its match by the live calibration; None where that was not learned, or where matches do
+            not tell good from bad.
         above_next: Probability that it belongs above the next result, by the posterior of the weights; None for the
             last one, and where no learned weight ranks.
         propensity: Probability of showing it at this rank: 1 unless the query explores.

@@ -37,7 +37,7 @@ def with_matches(results: Sequence[RankedResult], matches: Sequence[Match]) -> t
 
 
 def judged(results: Sequence[RankedResult], calibration: Calibration | None) -> tuple[RankedResult, ...]:
-    """The results with their probabilities, where verdicts say how matches turn out; as they were where not."""
+    """The results with their probabilities, where verdicts say how matches turn out; without any where not."""
     if calibration is None or (curves := calibration.match) is None:
         return tuple(results)
     return tuple(_judged(result, curves) for result in results)
@@ -62,4 +62,4 @@ def uncalibrated(results: Sequence[RankedResult], calibration: Calibration | Non
     """Why results carry no probability; empty where they do, or where there are none."""
     if not results or any(result.probability is not None for result in results):
         return ""
-    return UNLEARNED if calibration is None else INSEPARABLE
+    return UNLEARNED if calibration is None or calibration.match is None else INSEPARABLE

@@ -61,6 +61,14 @@ def test_with_one_channel_the_curve_of_that_channel_tells() -> None:
     assert "no calibration" in asked("red apple", None).uncalibrated
 
 
+def test_a_curve_of_scores_gives_no_probability() -> None:
+    """RET-15: it depends on the weights; where matches were not learned from, there is none and the answer says so."""
+    answer = asked("red apple", Calibration(KNOWN.curve))
+    assert [one.probability for one in answer.results] == [None] * len(answer.results)
+    assert "no calibration" in answer.uncalibrated
+    assert answer.gap is None
+
+
 def test_an_answer_says_when_nothing_found_answers(capsys: pytest.CaptureFixture[str]) -> None:
     """RET-15: results at or below the threshold are marked; when all are, there is a gap, with its bound."""
     answered, lost = asked("red apple"), asked("violin concerto")
