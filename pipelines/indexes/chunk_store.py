@@ -145,17 +145,27 @@ class ChunkStore:
         Raises:
             IndexError: A row is outside the generation.
         """
-        wanted = np.asarray(rows, dtype=np.int64)
-        if wanted.size and not (wanted.min() >= 0 and wanted.max() < len(self)):
-            raise IndexError(f"expected rows in [0, {len(self)}), got {wanted.min()} to {wanted.max()}")
-        firsts, counts = self._spans[0][wanted], self._spans[1][wanted]
-        places = np.repeat(firsts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        wanted = self._checked(rows)
+        places, counts = self._standing(wanted)
         occurrences = self._occurrences(places)
         ends = np.cumsum(counts)
         return [
             self._content(int(row), tuple(occurrences[end - count : end]))
             for row, count, end in zip(wanted, counts, ends, strict=True)
         ]
+
+    def standings(self, rows: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Every place that contents stand in, by row: int64 (places,) each.
+
+        Returns:
+            Position of the content in `rows`, place of the chunk, and number of its document; contents in the order
+            asked, places of each by (URI, sequence), the representative first.
+
+        Raises:
+            IndexError: A row is outside the generation.
+        """
+        places, counts = self._standing(self._checked(rows))
+        return np.repeat(np.arange(len(counts)), counts), places, self._places[0][places]
 
     def rows_of_document(self, uri: str) -> list[int]:
         """Rows of the contents that stand in a document, ascending."""
@@ -177,9 +187,9 @@ class ChunkStore:
             for phrase in document["triggers"]
         ]
 
-    def documents(self) -> Iterator[DocumentFacts]:
-        """What is known of every document."""
-        return iter(self._documents.values())
+    def documents(self) -> Sequence[DocumentFacts]:
+        """What is known of every document, by its number."""
+        return self._places[1]
 
     def structure(self) -> np.ndarray:
         """How whole each chunk is, by place: its parse's quality times its share of the unit, float64 (chunks,)."""
@@ -225,6 +235,17 @@ class ChunkStore:
         for file in self._files.values():
             file.close(force=True)
 
+    def _checked(self, rows: Sequence[int] | np.ndarray) -> np.ndarray:
+        wanted = np.asarray(rows, dtype=np.int64)
+        if wanted.size and not (wanted.min() >= 0 and wanted.max() < len(self)):
+            raise IndexError(f"expected rows in [0, {len(self)}), got {wanted.min()} to {wanted.max()}")
+        return wanted
+
+    def _standing(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Places of contents, one content's after the other's, and how many each has."""
+        firsts, counts = self._spans[0][rows], self._spans[1][rows]
+        return np.repeat(firsts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum()), counts
+
     def _rows_in_order(self, uri: str) -> list[int]:
         """Rows of a document's contents, each once, as they follow one another."""
         places = np.flatnonzero(pc.equal(self._chunks["uri"], pa.scalar(uri)).to_numpy(zero_copy_only=False))
@@ -252,8 +273,10 @@ class ChunkStore:
     @cached_property
     def _places(self) -> tuple[np.ndarray, list[DocumentFacts]]:
         """For each chunk the number of its document, and the documents."""
+        number = {uri: at for at, uri in enumerate(self._documents)}
         uris = self._chunks["uri"].combine_chunks().dictionary_encode()
-        return uris.indices.to_numpy(), [self._documents[str(uri)] for uri in uris.dictionary.to_pylist()]
+        numbers = np.array([number[str(uri)] for uri in uris.dictionary.to_pylist()], dtype=np.int64)
+        return numbers[uris.indices.to_numpy()], list(self._documents.values())
 
     @cached_property
     def _chunks(self) -> pa.Table:

@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import ANY, Scope, Signal, WeightBelief
-from pipelines.learning.agreement import Agreement, Node, read_agreement
+from pipelines.learning.agreement import Agreement, read_agreement
 from pipelines.learning.decay import freshness, freshness_of_ages
 from pipelines.learning.evidence import Evidence, day_of
 from pipelines.learning.examination import Examination, read_examination
 from pipelines.learning.priors import Priors
 from pipelines.learning.recency import Discount
 from pipelines.learning.reported import Reported
+from pipelines.learning.sessions import SessionEvidence
 from pipelines.learning.sizing import SizingBeliefs, read_sizing
+from pipelines.learning.tree import Node
 from pipelines.learning.triggers import LearnedTriggers, read_triggers
 from pipelines.learning.usage import ContentSignals, Usage, read_usage
 from pipelines.learning.weights import believed_weights, sampled_shares, share_draws
@@ -146,16 +148,19 @@ class Beliefs:
         return np.where(np.isnan(ages_hours), self._priors.decay.unknown_age, known)
 
 
-def read_beliefs(priors: Priors, evidence: Evidence, *, now: float) -> Beliefs:
+def read_beliefs(priors: Priors, evidence: Evidence, *, now: float, session: SessionEvidence | None = None) -> Beliefs:
     """Compute every belief from `evidence` as it counts at `now`, seconds since the epoch.
 
     Beliefs change with the day of `now`, not within it; equal evidence gives the same bits, in whatever order it was
     gathered. Time is linear in the number of counts.
+
+    Args:
+        session: Whose beliefs they are: weights then have one level more. Its overlay is a part of `evidence`.
     """
     today = day_of(now)
     return Beliefs(
         priors,
-        read_agreement(priors, evidence, today),
+        read_agreement(priors, evidence, today, session),
         read_usage(priors.usage, evidence, today),
         reported=Reported(priors, evidence, today),
         examination=read_examination(

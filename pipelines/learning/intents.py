@@ -11,7 +11,7 @@ from scipy.special import logit
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY
-from pipelines.learning.gathering import COLUMNS, Gathered, Path, numbered, observations, summed
+from pipelines.learning.gathering import COLUMNS, Gathered, Path, numbered, places_of
 from pipelines.learning.hierarchy import Level, Pooled, pool
 from pipelines.learning.priors import Priors
 from pipelines.learning.recency import Discount
@@ -47,14 +47,15 @@ def read_intents(priors: Priors, found: Gathered, today: int, root: Pooled, doma
         root: The belief of all domains together.
         domain: The level of domains as the hierarchy has it; what it observed is taken from `found` instead.
     """
-    masses = found.masses(Discount(today, priors.recency.project_half_life_days))
     domains: dict[Path, int] = {(each.value, ANY): place for place, each in enumerate(Domain)}
     places = numbered(path for path in found.paths if path[1] != ANY)
     parent = np.array([domains[path[0], ANY] for path in places], dtype=np.int64)
-    direct, below = (
-        observations(summed(masses, [level.get(path, -1) for path in found.paths], len(level)))
-        for level in (domains, places)
-    )
-    levels = [Level(domain.parent, *direct, domain.offset, domain.strength_factor), Level(parent, *below)]
-    _, of_domain, of_intent = pool(root, levels, priors.pooling, effective_cap=priors.robustness.effective_cap)
-    return Intents(places, np.asarray(logit(of_intent.mean) - logit(of_domain.mean[parent])))
+    discount = Discount(today, priors.recency.project_half_life_days)
+    direct, below = (found.observed(places_of(found.paths, level), len(level), discount) for level in (domains, places))
+    offset = None if domain.offset is None else domain.offset[:, found.columns]
+    levels = [Level(domain.parent, *direct, offset, domain.strength_factor), Level(parent, *below)]
+    cap = priors.robustness.effective_cap
+    _, of_domain, of_intent = pool(root.of(found.columns), levels, priors.pooling, effective_cap=cap)
+    shifts = np.zeros((len(places), len(COLUMNS)))
+    shifts[:, found.columns] = logit(of_intent.mean) - logit(of_domain.mean[parent])
+    return Intents(places, shifts)

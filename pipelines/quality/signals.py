@@ -1,43 +1,53 @@
-"""Signals: one pure function each, a number in [0, 1] about a candidate that may speak for it (RET-13)."""
+"""Signals: one pure function each, a number in [0, 1] about a candidate that may speak for it (RET-13).
+
+What is measured among the candidates of a query takes and gives a column of them; NaN stands for what is not known.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
 
 
-def vector(cosines: Sequence[float | None]) -> list[float]:
+def vector(cosines: ArrayLike) -> Floats:
     """Similarity among the candidates of a query: (c − min) / (max − min) over those the channel found.
 
-    A candidate that the channel did not find (None) has 0. Where all found ones are alike, they have 1: the channel
+    A candidate that the channel did not find (NaN) has 0. Where all found ones are alike, they have 1: the channel
     chose them from everything it knows.
 
     Examples:
-        >>> vector([0.75, 0.25, None, 0.5])
+        >>> vector([0.75, 0.25, float("nan"), 0.5]).tolist()
         [1.0, 0.0, 0.0, 0.5]
-        >>> vector([0.3])
+        >>> vector([0.3]).tolist()
         [1.0]
     """
-    found = [cosine for cosine in cosines if cosine is not None]
-    if not found:
-        return [0.0] * len(cosines)
-    low, span = min(found), max(found) - min(found)
+    scores, found = _known(cosines)
+    if not found.any():
+        return np.zeros(len(scores))
+    low = scores[found].min()
+    span = scores[found].max() - low
     if span <= 0.0:
-        return [0.0 if cosine is None else 1.0 for cosine in cosines]
-    return [0.0 if cosine is None else _share((cosine - low) / span) for cosine in cosines]
+        return found.astype(np.float64)
+    return np.where(found, np.clip((scores - low) / span, 0.0, 1.0), 0.0)
 
 
-def lexical(scores: Sequence[float | None]) -> list[float]:
+def lexical(bm25: ArrayLike) -> Floats:
     """Share of the best lexical score: BM25's floor is 0, so the last hit does not count as a miss (RET-9).
 
     Examples:
-        >>> lexical([4.0, 1.0, None])
+        >>> lexical([4.0, 1.0, float("nan")]).tolist()
         [1.0, 0.25, 0.0]
     """
-    best = max((score for score in scores if score is not None), default=0.0)
+    scores, found = _known(bm25)
+    best = scores[found].max(initial=0.0)
     if best <= 0.0:
-        return [0.0] * len(scores)
-    return [0.0 if score is None else _share(score / best) for score in scores]
+        return np.zeros(len(scores))
+    return np.where(found, np.clip(scores / best, 0.0, 1.0), 0.0)
 
 
 vector_2 = vector
@@ -45,27 +55,27 @@ vector_3 = vector
 """Further encoders' similarity is measured like the first one's."""
 
 
-def graph(energies: Sequence[float | None]) -> list[float]:
+def graph(energies: ArrayLike) -> Floats:
     """Share of the most energy that reached any candidate; what no energy reached has 0.
 
     Examples:
-        >>> graph([0.5, None, 0.25])
+        >>> graph([0.5, float("nan"), 0.25]).tolist()
         [1.0, 0.0, 0.5]
     """
     return lexical(energies)
 
 
-def degree(scores: Sequence[float | None]) -> list[float]:
+def degree(scores: ArrayLike) -> Floats:
     """How well connected each candidate is, in [0, cap]: the channel's score as it is, whatever the others have."""
-    return [0.0 if score is None else _share(score) for score in scores]
+    return _as_it_is(scores)
 
 
-def trigger(shares: Sequence[float | None]) -> list[float]:
+def trigger(shares: ArrayLike) -> Floats:
     """How much of the query its trigger phrase makes up: the channel's score as it is."""
-    return [0.0 if share is None else _share(share) for share in shares]
+    return _as_it_is(shares)
 
 
-def late_interaction(matches: Sequence[float], span: float) -> list[float]:
+def late_interaction(matches: ArrayLike, span: float) -> Floats:
     """How near each match of the query's tokens comes to the best one: 1 − (best − match) / span, at least 0.
 
     Small differences stay small: among candidates that match alike, none is the worst.
@@ -75,34 +85,34 @@ def late_interaction(matches: Sequence[float], span: float) -> list[float]:
         span: Difference to the best match that leaves nothing.
 
     Examples:
-        >>> late_interaction([0.75, 0.25, 0.5], span=0.5)
+        >>> late_interaction([0.75, 0.25, 0.5], span=0.5).tolist()
         [1.0, 0.0, 0.5]
     """
-    best = max(matches, default=0.0)
-    return [_share(1.0 - (best - match) / span) for match in matches]
+    values = np.asarray(matches, dtype=np.float64)
+    return _shares(1.0 - (values.max(initial=0.0) - values) / span)
 
 
-def cross_encoder(score: float) -> float:
-    """How well a text answers the query, as a model says that reads both together."""
-    return _share(score)
+def cross_encoder(scores: ArrayLike) -> Floats:
+    """How well each text answers the query, as a model says that reads both together."""
+    return _shares(scores)
 
 
-def freshness(believed: float) -> float:
-    """How far the content still holds: the belief at its age, as `Beliefs.freshness` reads it."""
-    return _share(believed)
+def freshness(believed: ArrayLike) -> Floats:
+    """How far each content still holds: the belief at its age, as `Beliefs.freshness` reads it."""
+    return _shares(believed)
 
 
-def usage(believed: float) -> float:
-    """How good its outcomes were: the belief for its content hash, as `Beliefs.usage` reads it."""
-    return _share(believed)
+def usage(believed: ArrayLike) -> Floats:
+    """How good the outcomes of each were: the belief for its content hash, as `Beliefs.usage` reads it."""
+    return _shares(believed)
 
 
-def dampened(usage: float, kept: float) -> float:
+def dampened(usage: Floats, kept: float) -> Floats:
     """A usage of which only a share of what sets it apart from neutral, 0.5, still counts.
 
     Examples:
-        >>> dampened(0.75, 0.5), dampened(0.75, 1.0)
-        (0.625, 0.75)
+        >>> dampened(np.array([0.75]), 0.5).tolist(), dampened(np.array([0.75]), 1.0).tolist()
+        ([0.625], [0.75])
     """
     return usage if kept == 1.0 else _NEUTRAL + kept * (usage - _NEUTRAL)
 
@@ -120,24 +130,19 @@ def trust(level: int, multiplier: float) -> float:
     return _share(level / 100.0 * multiplier)
 
 
-def authority(share: float) -> float:
-    """How much others rely on it: its citations on a logarithmic scale, the most cited of the generation having 1."""
-    return _share(share)
+def authority(shares: ArrayLike) -> Floats:
+    """How much others rely on each: its citations on a logarithmic scale, the most cited of the generation having 1."""
+    return _shares(shares)
 
 
-def structure(whole: float) -> float:
-    """How whole it is: the share that was read without syntax errors times the share of its unit that it holds."""
-    return _share(whole)
+def structure(whole: ArrayLike) -> Floats:
+    """How whole each is: the share that was read without syntax errors times the share of its unit that it holds."""
+    return _shares(whole)
 
 
-def propagated(descendants: Iterable[tuple[float, int]], factor: float) -> float:
-    """What its parts say for the whole: the best of a descendant's score · factor per level between them, 0 without.
-
-    Examples:
-        >>> propagated([(0.8, 1), (1.0, 2)], 0.5)
-        0.4
-    """
-    return _share(max((score * factor**levels for score, levels in descendants), default=0.0))
+def propagated(best: ArrayLike) -> Floats:
+    """What its parts say for each whole: the best of a descendant's score · factor per level; 0 without."""
+    return _shares(best)
 
 
 def novelty(age_hours: float, *, boost: float, half_life_hours: float) -> float:
@@ -170,19 +175,19 @@ def congruence(stored_for: str, asked_for: str) -> float:
     return float(stored_for.casefold() == asked_for.casefold())
 
 
-def session(cosine: float) -> float:
-    """How near it lies to what its session asked before."""
-    return _share(cosine)
+def session(cosines: ArrayLike) -> Floats:
+    """How near each lies to what its session asked before."""
+    return _shares(cosines)
 
 
-def cross_validation(channels: int) -> float:
-    """1 where channels of different kinds, words and meaning, found the candidate; 0 where one did.
+def cross_validation(ways: ArrayLike) -> Floats:
+    """1 for each candidate that was found in both ways, by words and by meaning; 0 where in one.
 
     Examples:
-        >>> cross_validation(2), cross_validation(1)
-        (1.0, 0.0)
+        >>> cross_validation([2, 1]).tolist()
+        [1.0, 0.0]
     """
-    return 1.0 if channels > 1 else 0.0
+    return (np.asarray(ways) > 1).astype(np.float64)
 
 
 def _named(declared: str | None, values: Mapping[str, float]) -> float | None:
@@ -194,3 +199,20 @@ def _share(value: float) -> float:
     if math.isnan(value):
         raise ValueError("expected a signal in [0, 1], got NaN")
     return min(max(value, 0.0), 1.0)
+
+
+def _shares(values: ArrayLike) -> Floats:
+    column = np.asarray(values, dtype=np.float64)
+    if np.isnan(column).any():
+        raise ValueError("expected signals in [0, 1], got NaN")
+    return np.clip(column, 0.0, 1.0)
+
+
+def _as_it_is(values: ArrayLike) -> Floats:
+    scores, found = _known(values)
+    return np.where(found, np.clip(scores, 0.0, 1.0), 0.0)
+
+
+def _known(values: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
+    scores = np.asarray(values, dtype=np.float64)
+    return scores, ~np.isnan(scores)

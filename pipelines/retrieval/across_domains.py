@@ -6,18 +6,16 @@ meaning agree on it, and that it is the best its own domain has to say.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+import numpy as np
 
-from pipelines.domain.documents import Domain
-from pipelines.domain.ranking import Contribution, Query, Signal
-from pipelines.retrieval.candidates import Candidate, best_first
+from pipelines.domain.ranking import Query, Signal
+from pipelines.retrieval.candidates import Candidates, best_first
 
 ACROSS = "across_domains"
 """Name of the contribution of agreement and diversity."""
 
 
-def with_domains_weighed(candidates: Sequence[Candidate], query: Query, *, weight: float) -> list[Candidate]:
+def with_domains_weighed(candidates: Candidates, query: Query, *, weight: float) -> Candidates:
     """Candidates with weight · (agreement + 1 / rank within their own domain) / 2 added, where a query asks for it.
 
     Args:
@@ -25,12 +23,16 @@ def with_domains_weighed(candidates: Sequence[Candidate], query: Query, *, weigh
         weight: In [0, 1]; 0 leaves everything as it is.
     """
     if not query.across_domains or weight == 0.0:
-        return list(candidates)
-    ranks: Counter[Domain] = Counter()
-    weighed = []
-    for candidate in candidates:
-        ranks[candidate.domain] += 1
-        agreement = candidate.signals.get(Signal.CROSS_VALIDATION, 0.0)
-        value = (agreement + 1.0 / ranks[candidate.domain]) / 2.0
-        weighed.append(candidate.plus([Contribution(ACROSS, value, weight, value * weight)]))
-    return best_first(weighed)
+        return candidates
+    agreement = np.nan_to_num(candidates.signal(Signal.CROSS_VALIDATION), nan=0.0)
+    values = (agreement + 1.0 / _ranks(candidates.domain)) / 2.0
+    return best_first(candidates.plus_one(ACROSS, values, weight))
+
+
+def _ranks(domains: np.ndarray) -> np.ndarray:
+    """Of each candidate among those of its domain, from 1."""
+    ranks = np.zeros(len(domains))
+    for domain in np.unique(domains):
+        own = domains == domain
+        ranks[own] = np.arange(1, own.sum() + 1)
+    return ranks

@@ -5,26 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from pipelines.domain.ranking import RankedResult, Signal
+from pipelines.domain.ranking import ChannelHit, Contribution, RankedResult, Signal
 from pipelines.domain.sizing import made_by
 from pipelines.retrieval.across_domains import with_domains_weighed
-from pipelines.retrieval.candidates import Candidate, best_first
-from pipelines.retrieval.ports import ReadableBeliefs
+from pipelines.retrieval.candidates import CHANNELS, DOMAINS, SIGNALS, Candidate, Candidates, best_first
+from pipelines.retrieval.ports import ReadableBeliefs, StoredContent
 from pipelines.retrieval.quality import Moment, with_quality
 from pipelines.retrieval.repeats import without_repeats
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
-from pipelines.retrieval.weights import SignalWeight, SignalWeights, weighted
+from pipelines.retrieval.weights import SignalWeight, SignalWeights, weighed
 
 
 def score_and_cut(
-    candidates: Sequence[Candidate],
+    candidates: Candidates,
     k: int,
     beliefs: ReadableBeliefs,
     weights: SignalWeights,
     *,
     moment: Moment,
     settings: RetrievalSettings,
-) -> list[Candidate]:
+) -> Candidates:
     """The best k by final score, with all their signals.
 
     Learned ranking adds weight · signal of the quality signals; the other modes rank by fusion alone, and their
@@ -32,14 +32,58 @@ def score_and_cut(
     """
     query, penalty = moment.query, settings.session.repeat_penalty
     if settings.fusion is not FusionMode.LEARNED:
-        kept = without_repeats(best_first(candidates), query, penalty=penalty)[:k]
+        kept = without_repeats(best_first(candidates), query, penalty=penalty).take(slice(k))
         return with_quality(kept, beliefs, moment, settings.quality)
-    scored = best_first(
-        candidate.plus(weighted(_uncounted(candidate), weights(candidate.domain)))
-        for candidate in with_quality(candidates, beliefs, moment, settings.quality)
+    told = with_quality(candidates, beliefs, moment, settings.quality)
+    counted = {part.signal for part in told.parts}
+    scored = best_first(weighed(told, weights, of=[signal for signal in SIGNALS if signal not in counted]))
+    across = with_domains_weighed(scored, query, weight=settings.understanding.scope.agreement_weight)
+    return without_repeats(across, query, penalty=penalty).take(slice(k))
+
+
+def spelled_out(candidates: Candidates, weights: SignalWeights) -> list[Candidate]:
+    """Each candidate with all that is known of it, in their order.
+
+    Args:
+        weights: By the candidate's domain: what is believed of the weights behind its contributions.
+    """
+    return [_spelled_out(candidates, at, content, weights) for at, content in enumerate(candidates.contents)]
+
+
+def _spelled_out(candidates: Candidates, at: int, content: StoredContent, weights: SignalWeights) -> Candidate:
+    ranks, scores = candidates.ranks[at].tolist(), candidates.scores[at].tolist()
+    place, domain = int(candidates.place[at]), DOMAINS[candidates.domain[at]]
+    return Candidate(
+        row=int(candidates.rows[at]),
+        content=content,
+        standing=next(standing for standing in content.occurrences if standing.place == place),
+        domain=domain,
+        channels={
+            channel: ChannelHit(rank, score)
+            for channel, rank, score in zip(CHANNELS, ranks, scores, strict=True)
+            if rank
+        },
+        scores={channel: score for channel, score in zip(CHANNELS, scores, strict=True) if not math.isnan(score)},
+        signals={
+            signal: value
+            for signal, value in zip(SIGNALS, candidates.signals[at].tolist(), strict=True)
+            if not math.isnan(value)
+        },
+        contributions=_contributions(candidates, at, weights(domain)),
+        uris=candidates.uris(at),
+        alike=candidates.alike.get(int(candidates.number[at]), ()),
     )
-    weighed = with_domains_weighed(scored, query, weight=settings.understanding.scope.agreement_weight)
-    return without_repeats(weighed, query, penalty=penalty)[:k]
+
+
+def _contributions(candidates: Candidates, at: int, weights: Mapping[Signal, SignalWeight]) -> tuple[Contribution, ...]:
+    columns = zip(candidates.parts, candidates.values[at].tolist(), candidates.weights[at].tolist(), strict=True)
+    return tuple(
+        Contribution(
+            part.name, value, weight, value * weight, None if part.signal is None else weights[part.signal].belief
+        )
+        for part, value, weight in columns
+        if not math.isnan(value * weight)
+    )
 
 
 def results(
@@ -50,11 +94,6 @@ def results(
         _result(rank, candidate, weights(candidate.domain), beliefs)
         for rank, candidate in enumerate(candidates, start=1)
     )
-
-
-def _uncounted(candidate: Candidate) -> dict[Signal, float]:
-    counted = {contribution.name for contribution in candidate.contributions}
-    return {signal: value for signal, value in candidate.signals.items() if signal.value not in counted}
 
 
 def relevance(signals: Mapping[Signal, float], weights: Mapping[Signal, SignalWeight]) -> float:

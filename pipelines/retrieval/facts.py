@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,7 +28,8 @@ class GenerationFacts:
         cited: How often other contents cite each content, int64 (contents,).
         most_cited: The most citations that any document has.
         structure: How whole each chunk is, by place, float64 (chunks,).
-        parents: Place of each chunk's parent, int64 (chunks,); −1 where it has none.
+        parents: Place of each chunk's parent, int64 (chunks,); −1 where it has none. They lead in no circle.
+        documents: Every document, by its number.
     """
 
     values: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -37,16 +38,20 @@ class GenerationFacts:
     most_cited: int = 0
     structure: np.ndarray = field(default_factory=lambda: np.ones(0))
     parents: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    documents: Sequence[DeclaredFacts] = ()
 
     def known(self, name: str, value: str) -> bool:
         """Whether any document has that value under that name, or lies in that folder; of times, whether it is one."""
         return is_time(value) if name in TIMES else value in self.values.get(name, ())
 
-    def authority(self, row: int, citations: int | None) -> float:
+    def authority(self, rows: np.ndarray, citations: np.ndarray) -> np.ndarray:
         """log(1 + c) / log(1 + c_max), where c are the citations that are declared, or found if those are more."""
-        found = int(self.cited[row]) if row < len(self.cited) else 0
-        count = max(found, citations or 0)
-        return math.log1p(count) / math.log1p(self.most_cited) if self.most_cited else 0.0
+        if not self.most_cited:
+            return np.zeros(len(rows))
+        found = self.cited[rows] if len(self.cited) else np.zeros(len(rows), dtype=np.int64)
+        counts, of_row = np.unique(np.maximum(found, citations), return_inverse=True)
+        most = math.log1p(self.most_cited)
+        return np.array([math.log1p(count) / most for count in counts.tolist()])[of_row]
 
 
 NO_FACTS = GenerationFacts()
@@ -59,16 +64,16 @@ def read_facts(generation: OpenGeneration, *, most: int) -> GenerationFacts:
     Args:
         most: Values of a name above which it is none that one filters by.
     """
-    documents = list(generation.chunks.documents())
+    documents = generation.chunks.documents()
     cited = _cited(generation)
     most_cited = max([int(cited.max(initial=0)), *(each.citations or 0 for each in documents)])
     values = shared_values((fact for document in documents for fact in _declared(document)), most=most)
-    structure, parents = generation.chunks.structure(), generation.chunks.parents()
+    structure, parents = generation.chunks.structure(), rooted(generation.chunks.parents())
     tells = {signal for document in documents for signal in _told(document)}
     tells |= {Signal.AUTHORITY} if most_cited else set()
     tells |= {Signal.STRUCTURE} if structure.min(initial=1.0) < 1.0 else set()
     tells |= {Signal.PROPAGATED} if parents.max(initial=-1) >= 0 else set()
-    return GenerationFacts(values, frozenset(tells), cited, most_cited, structure, parents)
+    return GenerationFacts(values, frozenset(tells), cited, most_cited, structure, parents, documents)
 
 
 def shared_values(declared: Iterable[tuple[str, str]], *, most: int) -> dict[str, frozenset[str]]:
@@ -88,6 +93,19 @@ def shared_values(declared: Iterable[tuple[str, str]], *, most: int) -> dict[str
         elif len(held) <= most:
             held.add(value)
     return {name: frozenset(held) for name, held in values.items() if name == FOLDER or len(held) <= most}
+
+
+def rooted(parents: np.ndarray) -> np.ndarray:
+    """Parents of chunks by place, without those that lead in a circle and never to a top.
+
+    Examples:
+        >>> rooted(np.array([-1, 0, 1, 4, 3])).tolist()
+        [-1, 0, 1, -1, -1]
+    """
+    above = parents
+    for _ in range(len(parents).bit_length()):  # twice as far up each time
+        above = np.where(above >= 0, above[above], -1)
+    return np.where(above >= 0, -1, parents)
 
 
 def _declared(document: DeclaredFacts) -> Iterator[tuple[str, str]]:

@@ -6,17 +6,19 @@ Every mode gives a hit a share and multiplies it with a weight; the modes differ
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from pipelines.domain.ranking import Channel, ChannelHit, Contribution
-from pipelines.retrieval.candidates import Candidate, best_first
+import numpy as np
+
+from pipelines.domain.ranking import Channel, Signal
+from pipelines.retrieval.candidates import CHANNELS, Candidates, Floats, Ints, Part, best_first
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 from pipelines.retrieval.signals import DENSE
-from pipelines.retrieval.weights import ChannelWeights, SignalWeights, Weighing, weighted
+from pipelines.retrieval.weights import ChannelWeights, SignalWeights, Weighing, weighed
 
-Share = Callable[[ChannelHit], float]
-"""From a channel's hit to its share of a score, in [0, 1]."""
+Share = Callable[[Ints, Floats], Floats]
+"""From a channel's ranks and scores of its hits to their shares of a score, in [0, 1]."""
 
 FLOORS: Mapping[Channel, float | None] = MappingProxyType(
     {channel: None if channel in DENSE else 0.0 for channel in Channel}
@@ -25,7 +27,7 @@ FLOORS: Mapping[Channel, float | None] = MappingProxyType(
 of text: then the least score of the query stands in for it."""
 
 
-def reciprocal_rank_fusion(candidates: Sequence[Candidate], weights: ChannelWeights, *, k: float) -> list[Candidate]:
+def reciprocal_rank_fusion(candidates: Candidates, weights: ChannelWeights, *, k: float) -> Candidates:
     """Fuse by rank: score = Σ over channels of weight / (k + rank).
 
     Args:
@@ -35,38 +37,33 @@ def reciprocal_rank_fusion(candidates: Sequence[Candidate], weights: ChannelWeig
     Returns:
         Every candidate, best first, ties by content hash.
     """
-    shares: dict[Channel, Share] = {channel: lambda hit: 1.0 / (k + hit.rank) for channel in channel_scores(candidates)}
-    return _fuse(candidates, weights, shares)
+    return _fuse(candidates, weights, lambda _: lambda ranks, _scores: np.asarray(1.0 / (k + ranks)))
 
 
 def relative_score_fusion(
-    candidates: Sequence[Candidate], weights: ChannelWeights, *, floors: Mapping[Channel, float | None] = FLOORS
-) -> list[Candidate]:
+    candidates: Candidates, weights: ChannelWeights, *, floors: Mapping[Channel, float | None] = FLOORS
+) -> Candidates:
     """Fuse by score: Σ over channels of weight · (score − floor) / (best score − floor).
 
     The theoretical floor, where a channel has one, keeps its last hit from counting as a miss.
     """
-    shares = {channel: relative(scores, floors[channel]) for channel, scores in channel_scores(candidates).items()}
-    return _fuse(candidates, weights, shares)
+    return _fuse(candidates, weights, lambda channel: lambda _, scores: relative(scores, floors[channel]))
 
 
-def distribution_based_fusion(
-    candidates: Sequence[Candidate], weights: ChannelWeights, *, sigmas: float
-) -> list[Candidate]:
+def distribution_based_fusion(candidates: Candidates, weights: ChannelWeights, *, sigmas: float) -> Candidates:
     """Fuse by standing among the channel's scores: Σ of weight · (score − mean + nσ) / 2nσ, each cut to [0, 1].
 
     Args:
         sigmas: n, the half-width of the span in standard deviations; 3 leaves outliers without a say in the scale.
     """
-    shares = {channel: _standardised(scores, sigmas) for channel, scores in channel_scores(candidates).items()}
-    return _fuse(candidates, weights, shares)
+    return _fuse(candidates, weights, lambda _: lambda _ranks, scores: _standardised(scores, sigmas))
 
 
 CONVERGENCE = "convergence"
 """Name of the contribution by which channels that agree on a candidate speak for it."""
 
 
-def with_convergence(candidates: Sequence[Candidate], weights: ChannelWeights, *, bonus: float) -> list[Candidate]:
+def with_convergence(candidates: Candidates, weights: ChannelWeights, *, bonus: float) -> Candidates:
     """Fused candidates with bonus · score · (n − 1) / (N − 1) added: n of the N channels that found anything found it.
 
     Channels without weight do not count. Learned fusion has a signal with a learned weight instead: cross-validation.
@@ -75,37 +72,30 @@ def with_convergence(candidates: Sequence[Candidate], weights: ChannelWeights, *
         candidates: Fused by a static mode.
         bonus: Share of its score, >= 0, that a candidate gains which every channel found.
     """
-    counted = {channel for channel in channel_scores(candidates) if weights[channel] > 0.0}
+    counted = [channel for channel in channels_in(candidates) if weights[channel] > 0.0]
     if bonus == 0.0 or len(counted) < 2:
-        return list(candidates)
-    return best_first(_converged(candidate, counted, bonus) for candidate in candidates)
+        return candidates
+    others = np.sum([candidates.found(channel) for channel in counted], axis=0) - 1
+    values = np.where(others > 0, candidates.total * others / (len(counted) - 1), np.nan)
+    return best_first(candidates.plus_one(CONVERGENCE, values, bonus))
 
 
-def _converged(candidate: Candidate, counted: Collection[Channel], bonus: float) -> Candidate:
-    others = sum(channel in counted for channel in candidate.channels) - 1
-    if others < 1:
-        return candidate
-    value = candidate.score * others / (len(counted) - 1)
-    return candidate.plus([Contribution(CONVERGENCE, value, bonus, value * bonus)])
-
-
-def learned_fusion(candidates: Sequence[Candidate], weights: SignalWeights) -> list[Candidate]:
+def learned_fusion(candidates: Candidates, weights: SignalWeights) -> Candidates:
     """Fuse by belief: Σ over the similarity signals of learned weight · signal; stage 4 adds the quality signals.
 
     Args:
         candidates: With the signals of their similarity to the query filled in.
         weights: By the candidate's domain.
     """
-    return best_first(
-        candidate.plus(weighted(candidate.signals, weights(candidate.domain))) for candidate in candidates
-    )
+    told = [signal for signal in Signal if not np.isnan(candidates.signal(signal)).all()]
+    return best_first(weighed(candidates, weights, of=told))
 
 
-Fuse = Callable[[Sequence[Candidate], Weighing, RetrievalSettings], list[Candidate]]
+Fuse = Callable[[Candidates, Weighing, RetrievalSettings], Candidates]
 
 
 def _static(fuse: Fuse) -> Fuse:
-    def fused(found: Sequence[Candidate], by: Weighing, settings: RetrievalSettings) -> list[Candidate]:
+    def fused(found: Candidates, by: Weighing, settings: RetrievalSettings) -> Candidates:
         return with_convergence(fuse(found, by, settings), by.channels, bonus=settings.convergence_bonus)
 
     return fused
@@ -125,44 +115,34 @@ FUSIONS: Mapping[FusionMode, Fuse] = MappingProxyType(
 )
 
 
-def relative(scores: Sequence[float], floor: float | None) -> Share:
-    """Share of a score between the floor (None: the least score) and the best score; 1 where these are one."""
-    best = max(scores)
-    base = min(scores) if floor is None else min(floor, best)
+def relative(scores: Floats, floor: float | None) -> Floats:
+    """Share of each score between the floor (None: the least score) and the best score; 1 where these are one."""
+    best = scores.max()
+    base = scores.min() if floor is None else min(floor, best)
     span = best - base
-    return lambda hit: (hit.score - base) / span if span > 0.0 else 1.0
+    return (scores - base) / span if span > 0.0 else np.ones(len(scores))
 
 
-def _standardised(scores: Sequence[float], sigmas: float) -> Share:
-    mean, reach = statistics.fmean(scores), sigmas * statistics.pstdev(scores)
+def _standardised(scores: Floats, sigmas: float) -> Floats:
+    known = scores.tolist()
+    mean, reach = statistics.fmean(known), sigmas * statistics.pstdev(known)
     # Scores that are all one are neither above nor below their mean.
-    return lambda hit: min(1.0, max(0.0, (hit.score - mean + reach) / (2 * reach))) if reach > 0.0 else 0.5
+    return np.clip((scores - mean + reach) / (2 * reach), 0.0, 1.0) if reach > 0.0 else np.full(len(scores), 0.5)
 
 
-def channel_scores(candidates: Sequence[Candidate]) -> dict[Channel, list[float]]:
-    """The scores that each channel gave, for every channel that found anything."""
-    found: dict[Channel, list[float]] = {}
-    for candidate in candidates:
-        for channel, hit in candidate.channels.items():
-            found.setdefault(channel, []).append(hit.score)
-    return found
+def channels_in(candidates: Candidates) -> list[Channel]:
+    """Channels that found any of the candidates, in their order."""
+    return [channel for channel in CHANNELS if candidates.found(channel).any()]
 
 
-def _fuse(candidates: Sequence[Candidate], weights: ChannelWeights, shares: Mapping[Channel, Share]) -> list[Candidate]:
-    if unweighted := shares.keys() - weights.keys():
+def _fuse(candidates: Candidates, weights: ChannelWeights, share_of: Callable[[Channel], Share]) -> Candidates:
+    channels = channels_in(candidates)
+    if unweighted := set(channels) - weights.keys():
         raise ValueError(f"expected a weight per channel, none for {sorted(unweighted)}")
-    return best_first(candidate.plus(_contributions(candidate, weights, shares)) for candidate in candidates)
-
-
-def _contributions(
-    candidate: Candidate, weights: ChannelWeights, shares: Mapping[Channel, Share]
-) -> list[Contribution]:
-    # Fixed order: float addition is not associative, and shadow runs compare bit for bit.
-    return [
-        _contribution(channel, shares[channel](candidate.channels[channel]), weights[channel])
-        for channel in sorted(candidate.channels)
-    ]
-
-
-def _contribution(channel: Channel, share: float, weight: float) -> Contribution:
-    return Contribution(channel.value, share, weight, share * weight)
+    values = np.full((len(candidates), len(channels)), np.nan)
+    for at, channel in enumerate(channels):
+        hits = candidates.found(channel)
+        values[hits, at] = share_of(channel)(candidates.ranks_of(channel)[hits], candidates.scores_of(channel)[hits])
+    # A column of the same weights, and none where there is no value: so nothing is added there.
+    columns = np.tile([weights[channel] for channel in channels], (len(candidates), 1))
+    return best_first(candidates.plus([Part(channel.value) for channel in channels], values, columns))

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pipelines.domain.ranking import Answer, Channel, Query, RankedResult
 from pipelines.domain.sessions import SessionMemory
 from pipelines.retrieval.again import Hints, nearness_to_session, query_vector, search_again
-from pipelines.retrieval.assembly import results, score_and_cut
-from pipelines.retrieval.candidates import Candidate, heads, merge
+from pipelines.retrieval.assembly import results, score_and_cut, spelled_out
+from pipelines.retrieval.candidates import Candidates, heads, merge
 from pipelines.retrieval.channels.graph import GraphChannel
 from pipelines.retrieval.channels.run import Asked, Channels, Found, Ranked, further_scores, run_channels
 from pipelines.retrieval.context.assemble import with_contexts
@@ -103,12 +103,14 @@ class Pipeline:
         with watch.stage("assembly"):
             depth = max(plan.k + tuned.diversity.depth, tuned.explored_depth)
             contenders = score_and_cut(united, depth, reading.beliefs, weights, moment=ground.moment, settings=tuned)
-            scored = diverse(contenders, plan.k, vectors_of(ground.found), tuned)
-            shown = results(scored[: plan.k], weights, reading.beliefs)
-            matches = [match_of(candidate, ground.answered, plan.text) for candidate in scored[: plan.k]]
+            chosen = diverse(contenders, plan.k, vectors_of(ground.found), tuned)
+            scored = spelled_out(chosen, weights)
+            shown = results(scored, weights, reading.beliefs)
+            matches = [match_of(candidate, ground.answered, plan.text) for candidate in scored]
             shown = judged(with_matches(shown, matches), reading.calibration)
             if query.explore:
-                shown = with_propensity(shown, after(scored, contenders, tuned.explored_depth), ground.draws)
+                others = spelled_out(after(chosen, contenders, tuned.explored_depth), weights)
+                shown = with_propensity(shown, [*scored, *others], ground.draws)
             shown = with_certainty(shown, ground.draws)
             if query.context:
                 shown = self._with_contexts(plan, shown, reading.beliefs)
@@ -174,8 +176,16 @@ class Pipeline:
         asked = remembered(query_vector(found), plan.query.memory, self.settings.understanding.shift)
         return asked.given((result.content_hash for result in shown), kept=self.settings.session.shown_kept)
 
-    def _candidates(self, plan: Plan, found: Mapping[Channel, Ranked]) -> list[Candidate]:
+    def _candidates(self, plan: Plan, found: Mapping[Channel, Ranked]) -> Candidates:
         rankings = {channel: ranked.ranking[: plan.depth] for channel, ranked in found.items()}
         rows = sorted({row for ranking in rankings.values() for row, _ in ranking})
         further = further_scores(found, rankings, rows) if self.settings.complete_scores else {}
-        return merge(rankings, self.snapshot.generation.chunks.contents(rows), plan.query.filters, further)
+        generation, documents = self.snapshot.generation, self.facts.documents
+        return merge(
+            rankings,
+            further,
+            hashes=generation.contents,
+            store=generation.chunks,
+            documents=documents,
+            filters=plan.query.filters,
+        )

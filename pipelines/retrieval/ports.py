@@ -177,8 +177,16 @@ class ContentStore(Protocol):
     def trigger_phrases(self) -> Iterable[tuple[str, tuple[int, ...]]]:
         """Every phrase that a document declares, with the rows of its contents, the document's first one first."""
 
-    def documents(self) -> Iterable[DeclaredFacts]:
-        """What is known of every document."""
+    def documents(self) -> Sequence[DeclaredFacts]:
+        """What is known of every document, by its number."""
+
+    def standings(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Every place that contents stand in, by row: int64 (places,) each.
+
+        Returns:
+            Position of the content in `rows`, place of the chunk, and number of its document; contents in the order
+            asked, places of each by (URI, sequence), the representative first.
+        """
 
     def structure(self) -> np.ndarray:
         """How whole each chunk is, by place: its parse's quality times its share of the unit, float64 (chunks,)."""

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from msgspec.structs import replace
 
-from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Query, Signal
 from pipelines.quality import signals
-from pipelines.retrieval.candidates import Candidate
+from pipelines.retrieval.candidates import Candidates, Floats
 from pipelines.retrieval.channels.run import ScoreRows
 from pipelines.retrieval.facts import NO_FACTS, GenerationFacts
-from pipelines.retrieval.ports import DocumentFacts, ReadableBeliefs, Standing
+from pipelines.retrieval.ports import DeclaredFacts, DocumentFacts, ReadableBeliefs
 from pipelines.retrieval.settings import QualitySettings
 
 SOURCE_TYPE = "source_type"
@@ -24,7 +21,7 @@ SOURCE_TYPE = "source_type"
 
 _SECONDS_PER_HOUR = 3600.0
 
-Signals = dict[Signal, float]
+Columns = dict[Signal, Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,49 +50,50 @@ def telling(query: Query, facts: GenerationFacts, *, nearness: ScoreRows | None)
 
 
 def with_quality(
-    candidates: Sequence[Candidate], beliefs: ReadableBeliefs, moment: Moment, settings: QualitySettings
-) -> list[Candidate]:
+    candidates: Candidates, beliefs: ReadableBeliefs, moment: Moment, settings: QualitySettings
+) -> Candidates:
     """Candidates with the quality of the best document that each speaks for."""
-    usage = beliefs.usage([candidate.content_hash for candidate in candidates]).tolist()
-    rows = [candidate.row for candidate in candidates]
-    near = [None] * len(rows) if moment.nearness is None else moment.nearness(rows)
-    # Beliefs are the same for all contents of one age, or of one kind of source.
-    fresh, trusted = cache(beliefs.freshness), cache(beliefs.trust_multiplier)
-    tells = _tellers(moment, settings)
-    told: list[Signals] = []
-    for candidate, used, cosine in zip(candidates, usage, near, strict=True):
-        standing = candidate.standing
-        own = _believed(standing, used, fresh, trusted, moment)
-        for signal, tell in tells.items():
-            if (value := tell(candidate, standing)) is not None:
-                own[signal] = value
-        if cosine is not None:
-            own[Signal.SESSION] = signals.session(cosine)
-        told.append(own)
-    return [replace(each, signals={**each.signals, **own}) for each, own in zip(candidates, told, strict=True)]
+    numbers, of_candidate = np.unique(candidates.document, return_inverse=True)
+    documents = [candidates.standings.documents[number] for number in numbers.tolist()]
+    by_document = _declared(documents, moment, settings) | _believed(documents, beliefs, moment)
+    told = {signal: values[of_candidate] for signal, values in by_document.items()}
+    used = beliefs.usage(candidates.hashes)
+    told[Signal.USAGE] = signals.usage(signals.dampened(used, moment.usage_kept))
+    if Signal.AUTHORITY in moment.facts.tells:
+        cited = np.array([each.citations or 0 for each in documents], dtype=np.int64)[of_candidate]
+        told[Signal.AUTHORITY] = signals.authority(moment.facts.authority(candidates.rows, cited))
+    if Signal.STRUCTURE in moment.facts.tells:
+        told[Signal.STRUCTURE] = signals.structure(moment.facts.structure[candidates.place])
+    if moment.nearness is not None:
+        told[Signal.SESSION] = signals.session(moment.nearness(candidates.rows.tolist()))
+    return candidates.told(told)
 
 
-def with_propagated(
-    candidates: Sequence[Candidate], facts: GenerationFacts, settings: QualitySettings
-) -> list[Candidate]:
+def with_propagated(candidates: Candidates, facts: GenerationFacts, settings: QualitySettings) -> Candidates:
     """Candidates told what their parts say for them: the best score among candidates below each in its document.
 
     Args:
         candidates: Scored so far; their scores are taken as they are, at most 1.
     """
     if Signal.PROPAGATED not in facts.tells:
-        return list(candidates)
-    below: defaultdict[int, list[tuple[float, int]]] = defaultdict(list)
-    for candidate in candidates:
-        for standing in candidate.standings:
-            for levels, above in enumerate(_above(standing.place, facts.parents), start=1):
-                below[above].append((candidate.score, levels))
-
-    def of(candidate: Candidate) -> float:
-        parts = [part for standing in candidate.standings for part in below.get(standing.place, ())]
-        return signals.propagated(parts, settings.propagation)
-
-    return [replace(each, signals={**each.signals, Signal.PROPAGATED: of(each)}) for each in candidates]
+        return candidates
+    standings = candidates.standings
+    score = np.full(len(standings.hashes), -np.inf)
+    score[candidates.number] = candidates.total
+    scores = score[standings.owner]
+    order = np.argsort(standings.place)
+    own = standings.place[order]
+    best = np.full(len(own), -np.inf)  # by place, in the order of places
+    above, level = np.where(np.isfinite(scores), facts.parents[standings.place], -1), 1
+    while len(some := np.flatnonzero(above >= 0)):
+        at = np.minimum(np.searchsorted(own, above[some]), len(own) - 1)
+        met = own[at] == above[some]
+        np.maximum.at(best, at[met], scores[some[met]] * settings.propagation**level)
+        above[some] = facts.parents[above[some]]
+        level += 1
+    told = np.full(len(standings.hashes), 0.0)
+    np.maximum.at(told, standings.owner[order], best)
+    return candidates.told({Signal.PROPAGATED: signals.propagated(told[candidates.number])})
 
 
 def source_type(facts: DocumentFacts) -> str:
@@ -103,57 +101,39 @@ def source_type(facts: DocumentFacts) -> str:
     return facts.metadata.get(SOURCE_TYPE, facts.content_type.value)
 
 
-def _believed(
-    standing: Standing,
-    used: float,
-    fresh: Callable[[Domain, float | None], float],
-    trusted: Callable[[str, str], float],
-    moment: Moment,
-) -> Signals:
-    multiplier = trusted(source_type(standing), moment.query.model)
+def _believed(documents: Sequence[DeclaredFacts], beliefs: ReadableBeliefs, moment: Moment) -> Columns:
+    """What is believed of documents by their age and their source."""
+    fresh = [beliefs.freshness(each.domain, _age_hours(each, moment.now)) for each in documents]
+    trusted = cache(beliefs.trust_multiplier)  # the same for all documents of one kind
+    model = moment.query.model
     return {
-        Signal.FRESHNESS: signals.freshness(fresh(standing.domain, _age_hours(standing, moment.now))),
-        Signal.USAGE: signals.usage(signals.dampened(used, moment.usage_kept)),
-        Signal.TRUST: signals.trust(standing.trust_level, multiplier),
+        Signal.FRESHNESS: signals.freshness(fresh),
+        Signal.TRUST: np.array(
+            [signals.trust(each.trust_level, trusted(source_type(each), model)) for each in documents]
+        ),
     }
 
 
-Tell = Callable[[Candidate, Standing], float | None]
-"""One signal of a candidate at the place it is shown at; None where nothing is known of it."""
+def _declared(documents: Sequence[DeclaredFacts], moment: Moment, settings: QualitySettings) -> Columns:
+    """What documents say of themselves, by the signals that this generation and this query know anything of."""
+    intent, boost, half_life = moment.query.intent, settings.novelty_boost, settings.novelty_half_life_hours
 
-
-def _tellers(moment: Moment, settings: QualitySettings) -> Mapping[Signal, Tell]:
-    """How to tell each signal that this generation and this query know anything of; mostly there are few."""
-    facts, intent = moment.facts, moment.query.intent
-    boost, half_life = settings.novelty_boost, settings.novelty_half_life_hours
-
-    def novelty(_: Candidate, standing: Standing) -> float | None:
-        age = _age_hours(standing, moment.now)
+    def novelty(each: DeclaredFacts) -> float | None:
+        age = _age_hours(each, moment.now)
         return None if age is None else signals.novelty(age, boost=boost, half_life_hours=half_life)
 
-    def congruence(_: Candidate, standing: Standing) -> float | None:
-        stored_for = standing.facts.intent
-        return None if stored_for is None else signals.congruence(stored_for, intent)
-
-    every: Mapping[Signal, Tell] = {
-        Signal.AUTHORITY: lambda each, at: signals.authority(facts.authority(each.row, at.facts.citations)),
-        Signal.STRUCTURE: lambda _, at: signals.structure(float(facts.structure[at.place])),
+    every: Mapping[Signal, Callable[[DeclaredFacts], float | None]] = {
         Signal.NOVELTY: novelty,
-        Signal.TIER: lambda _, at: signals.tier(at.facts.tier, settings.tiers),
-        Signal.VALIDATION: lambda _, at: signals.validation(at.facts.validation, settings.validations),
-        Signal.CONGRUENCE: congruence,
+        Signal.TIER: lambda each: signals.tier(each.tier, settings.tiers),
+        Signal.VALIDATION: lambda each: signals.validation(each.validation, settings.validations),
+        Signal.CONGRUENCE: lambda each: None if each.intent is None else signals.congruence(each.intent, intent),
     }
-    known = telling(moment.query, facts, nearness=None)
-    return {signal: tell for signal, tell in every.items() if signal in known}
-
-
-def _above(place: int, parents: np.ndarray) -> Iterator[int]:
-    passed = {place}
-    above = int(parents[place])
-    while above >= 0 and above not in passed:
-        passed.add(above)
-        yield above
-        above = int(parents[above])
+    known = telling(moment.query, moment.facts, nearness=None)
+    return {
+        signal: np.array([tell(each) for each in documents], dtype=np.float64)  # None is NaN
+        for signal, tell in every.items()
+        if signal in known
+    }
 
 
 def _age_hours(facts: DocumentFacts, now: float) -> float | None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import numpy as np
 
-from pipelines.domain.ranking import Contribution, Query, Repeats
-from pipelines.retrieval.candidates import Candidate, best_first
+from pipelines.domain.ranking import Query, Repeats
+from pipelines.retrieval.candidates import Candidates, best_first
 
 REPEATED = "repeated"
 """Name of the contribution that lowers what was given before."""
 
 
-def without_repeats(candidates: Sequence[Candidate], query: Query, *, penalty: float) -> list[Candidate]:
+def without_repeats(candidates: Candidates, query: Query, *, penalty: float) -> Candidates:
     """Candidates less those that the query's session was given before, or with these lowered, as the query asks.
 
     Args:
@@ -20,12 +20,9 @@ def without_repeats(candidates: Sequence[Candidate], query: Query, *, penalty: f
     """
     given = frozenset(query.memory.shown) if query.memory is not None else frozenset()
     if not given or query.repeats is Repeats.KEEP:
-        return list(candidates)
+        return candidates
+    repeated = np.array([content in given for content in candidates.hashes], dtype=bool)
     if query.repeats is Repeats.SUPPRESS:
-        return [candidate for candidate in candidates if candidate.content_hash not in given]
-    return best_first(_lowered(each, penalty) if each.content_hash in given else each for each in candidates)
-
-
-def _lowered(candidate: Candidate, penalty: float) -> Candidate:
-    score = candidate.score
-    return candidate.plus([Contribution(REPEATED, score, -penalty, score * -penalty)])
+        return candidates.take(np.flatnonzero(~repeated))
+    lowered = np.where(repeated, candidates.total, np.nan)
+    return best_first(candidates.plus_one(REPEATED, lowered, -penalty))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 
-from msgspec.structs import replace
+import numpy as np
 
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.quality import signals
-from pipelines.retrieval.candidates import Candidate
+from pipelines.retrieval.candidates import Candidates, Floats, Ints
 from pipelines.retrieval.channels.run import Ranked
 
 DENSE = frozenset({Channel.DENSE, Channel.DENSE_2, Channel.DENSE_3})
@@ -28,7 +28,7 @@ SIMILARITY: Mapping[Channel, Signal] = MappingProxyType(
 )
 """The signal that a channel's score becomes."""
 
-_SCALES: Mapping[Channel, Callable[[Sequence[float | None]], list[float]]] = MappingProxyType(
+_SCALES: Mapping[Channel, Callable[[Floats], Floats]] = MappingProxyType(
     {channel: getattr(signals, signal.value) for channel, signal in SIMILARITY.items()}
 )
 
@@ -75,27 +75,17 @@ def active_signals(
     return frozenset(Signal) - silent - frozenset(without)
 
 
-def with_similarity(candidates: Sequence[Candidate], channels: Collection[Channel]) -> list[Candidate]:
+def with_similarity(candidates: Candidates, channels: Collection[Channel]) -> Candidates:
     """Candidates with their similarity to the query, measured among one another, and whether channels agree.
 
     Args:
         channels: Those that answered.
     """
-    similarity = {SIMILARITY[channel]: _SCALES[channel](_scores(candidates, channel)) for channel in sorted(channels)}
-    return [
-        replace(candidate, signals={**told, Signal.CROSS_VALIDATION: signals.cross_validation(_ways(candidate))})
-        for candidate, told in zip(candidates, _rows(similarity, len(candidates)), strict=True)
-    ]
+    told = {SIMILARITY[channel]: _SCALES[channel](candidates.scores_of(channel)) for channel in channels}
+    return candidates.told({**told, Signal.CROSS_VALIDATION: signals.cross_validation(_ways(candidates))})
 
 
-def _ways(candidate: Candidate) -> int:
-    """In how many ways, by words and by meaning, a candidate was found."""
-    return (Channel.LEXICAL in candidate.channels) + (not DENSE.isdisjoint(candidate.channels))
-
-
-def _scores(candidates: Sequence[Candidate], channel: Channel) -> list[float | None]:
-    return [candidate.scores.get(channel) for candidate in candidates]
-
-
-def _rows(columns: Mapping[Signal, Sequence[float]], count: int) -> list[dict[Signal, float]]:
-    return [{signal: column[row] for signal, column in columns.items()} for row in range(count)]
+def _ways(candidates: Candidates) -> Ints:
+    """In how many ways, by words and by meaning, each candidate was found."""
+    meaning = np.any([candidates.found(channel) for channel in sorted(DENSE)], axis=0)
+    return np.asarray(candidates.found(Channel.LEXICAL).astype(np.int64) + meaning)

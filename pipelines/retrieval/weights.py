@@ -11,8 +11,8 @@ import numpy as np
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import QueryId
-from pipelines.domain.ranking import Channel, Contribution, Query, Scope, Signal, WeightBelief
-from pipelines.quality.score import contributions
+from pipelines.domain.ranking import Channel, Query, Scope, Signal, WeightBelief
+from pipelines.retrieval.candidates import DOMAINS, SIGNALS, Candidates, Part
 from pipelines.retrieval.order import WeightDraws
 from pipelines.retrieval.ports import ReadableBeliefs
 
@@ -73,14 +73,21 @@ def believed_draws(query: Query, beliefs: ReadableBeliefs, active: Collection[Si
     return lambda domain: of_domain(query.domain or domain)
 
 
-def weighted(signals: Mapping[Signal, float], weights: Mapping[Signal, SignalWeight]) -> tuple[Contribution, ...]:
-    """What those of the weighted signals add to a score that are told here."""
-    told = {signal: weight for signal, weight in weights.items() if signal in signals}
-    return contributions(
-        signals,
-        {signal: weight.value for signal, weight in told.items()},
-        {signal: weight.belief for signal, weight in told.items()},
-    )
+def weighed(candidates: Candidates, weights: SignalWeights, *, of: Collection[Signal]) -> Candidates:
+    """Candidates with what those of the weighed signals add that are told of each, in the order of `Signal`.
+
+    Args:
+        weights: By the candidate's domain.
+        of: Signals that count now.
+    """
+    believed = {at: weights(DOMAINS[at]) for at in np.unique(candidates.domain).tolist()}
+    counted = [signal for signal in SIGNALS if signal in of and any(signal in each for each in believed.values())]
+    by_domain = np.full((len(DOMAINS), len(counted)), np.nan)
+    for at, of_domain in believed.items():
+        by_domain[at] = [of_domain[signal].value if signal in of_domain else np.nan for signal in counted]
+    parts = [Part(signal.value, signal) for signal in counted]
+    values = candidates.signals[:, [SIGNALS.index(signal) for signal in counted]]
+    return candidates.plus(parts, values, by_domain[candidates.domain])
 
 
 def _generator(query_id: QueryId, domain: Domain) -> np.random.Generator:

@@ -71,7 +71,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     settings = load_settings(assignments=assignments, environment={})
     questions = kept_corpus(folder, settings, chunks=CHUNKS)
     if Catalog(folder / "store").pointer().generation is None:
-        reindex.run(reindex.plan_of(settings, [folder / "code"]))
+        reindex.run_visibly(settings, reindex.plan_of(settings, [folder / "code"]))
     drawn = np.random.default_rng(5).permutation(len(questions))[:QUERIES]
     return Corpus(settings, [questions[at] for at in drawn])
 

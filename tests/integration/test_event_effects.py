@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from msgspec import structs
 
 from jobs import update
 from pipelines.catalog.catalog import Catalog
@@ -24,7 +23,7 @@ from pipelines.runtime.kafka import create_topic
 from pipelines.settings import Settings, load_settings
 from tests.support.answers import a_query, an_answer
 from tests.support.feedback_events import HASHES
-from tests.support.retrieval_fakes import a_candidate, a_place, settings
+from tests.support.retrieval_fakes import a_hit, a_place, a_table, settings
 
 CODE, ADA = Domain.CODE, "ada"
 Send = Callable[[FeedbackProducer], None]
@@ -130,10 +129,9 @@ def test_trust_moves_the_signal_that_searches_read(world: World) -> None:
 
     def trusted(beliefs: Beliefs, source: str, model: str = "small") -> float:
         place = a_place("a.md", "text", metadata={"source_type": source})
-        candidate = structs.replace(a_candidate("text", {}), standings=(place,))
+        found = a_table(a_hit("text", {}, places=(place,)))
         moment = Moment(a_query(model=model), time.time())
-        (told,) = with_quality([candidate], beliefs, moment, settings().quality)
-        return told.signals[Signal.TRUST]
+        return float(with_quality(found, beliefs, moment, settings().quality).signal(Signal.TRUST)[0])
 
     before, after = world.believed_after(), world.believed_after(verified)
     assert trusted(before, "blog") == trusted(before, "paper") == 0.5  # the level of such a place is 50

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.domain.ranking import Channel, ChannelHit
-from pipelines.retrieval.assembly import results, score_and_cut
+from pipelines.retrieval.assembly import results, score_and_cut, spelled_out
 from pipelines.retrieval.fusion import FUSIONS
 from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.quality import Moment
 from pipelines.retrieval.settings import FusionMode, ResultUnit
 from pipelines.retrieval.signals import active_signals, with_similarity
 from pipelines.retrieval.weights import Weighing, believed_weights
-from tests.support.retrieval_fakes import NOW, EvenBeliefs, a_candidate, a_query, settings
+from tests.support.retrieval_fakes import NOW, EvenBeliefs, a_hit, a_query, a_table, settings
 
 SETTINGS = settings()
 SCORES = {Channel.DENSE: st.floats(-1.0, 1.0), Channel.LEXICAL: st.floats(0.0, 50.0)}
@@ -30,12 +30,12 @@ def found(draw: st.DrawFn):
         for rank, (name, score) in enumerate(zip(members, values, strict=True), start=1):
             hits[name][channel] = ChannelHit(rank, score)
     documents = st.lists(st.sampled_from(["d1", "d2", "d3", "d4"]), min_size=1, max_size=2, unique=True)
-    return [a_candidate(name, channels, *draw(documents)) for name, channels in hits.items() if channels]
+    return [a_hit(name, channels, *draw(documents)) for name, channels in hits.items() if channels]
 
 
-def ranked(candidates, mode: FusionMode, unit: ResultUnit, *, explore: bool = False, k: int = 50):
+def ranked(hits, mode: FusionMode, unit: ResultUnit, *, explore: bool = False, k: int = 50):
     query = a_query("q", k=k, explore=explore)
-    answered = {channel for candidate in candidates for channel in candidate.channels}
+    candidates, answered = a_table(*hits), {channel for hit in hits for channel in hit.channels}
     weights = believed_weights(query, EvenBeliefs(), active_signals(answered))
     fused = FUSIONS[mode](
         with_similarity(candidates, answered), Weighing({"dense": 0.7, "lexical": 1.3}, weights), SETTINGS
@@ -43,7 +43,7 @@ def ranked(candidates, mode: FusionMode, unit: ResultUnit, *, explore: bool = Fa
     tuned = SETTINGS.model_copy(update={"fusion": mode})
     units = UNITS[unit](fused, tuned)
     scored = score_and_cut(units, k, EvenBeliefs(), weights, moment=Moment(query, NOW), settings=tuned)
-    return results(scored, weights, EvenBeliefs(), None)
+    return results(spelled_out(scored, weights), weights, EvenBeliefs())
 
 
 modes, units = st.sampled_from(FusionMode), st.sampled_from(ResultUnit)
@@ -95,6 +95,6 @@ def test_asking_for_fewer_results_gives_the_head_of_more(candidates, k, mode, un
 @given(found(), modes)
 def test_every_document_of_every_candidate_is_named_once_per_unit(candidates, mode) -> None:
     """ARC-4: collapsing loses no document."""
-    documents = {place.uri for candidate in candidates for place in candidate.standings}
+    documents = {place.uri for candidate in candidates for place in candidate.places}
     named = [uri for result in ranked(candidates, mode, ResultUnit.DOCUMENT) for uri in result.uris]
     assert sorted(named) == sorted(documents)

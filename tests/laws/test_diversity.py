@@ -8,17 +8,17 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.domain.ranking import Channel, ChannelHit, Contribution
-from pipelines.retrieval.candidates import Candidate, best_first
+from pipelines.domain.ranking import Channel, ChannelHit
+from pipelines.retrieval.candidates import Candidate, Candidates
 from pipelines.retrieval.rerank.diversity import diverse
 from pipelines.retrieval.settings import DiversitySettings, RetrievalSettings
-from tests.support.retrieval_fakes import a_candidate, settings
+from tests.support.retrieval_fakes import a_hit, a_table, settings, told
 
 CHANNELS = (Channel.DENSE, Channel.LEXICAL, Channel.GRAPH)
 
 
 @st.composite
-def contenders(draw: st.DrawFn) -> tuple[list[Candidate], np.ndarray]:
+def contenders(draw: st.DrawFn) -> tuple[Candidates, np.ndarray]:
     """Candidates best first, each found by some channels, and unit vectors in few directions."""
     names = draw(st.lists(st.text("abcdef", min_size=1, max_size=3), min_size=1, max_size=10, unique=True))
     made = []
@@ -26,13 +26,12 @@ def contenders(draw: st.DrawFn) -> tuple[list[Candidate], np.ndarray]:
         by = draw(st.sets(st.sampled_from(CHANNELS), min_size=1))
         score = draw(st.integers(0, 8)) / 8
         hits = {channel: ChannelHit(1, draw(st.sampled_from([0.0, 0.5]))) for channel in sorted(by)}
-        scores = {Channel.DENSE: draw(st.sampled_from([0.1, 0.6]))}
-        made.append(a_candidate(name, hits, contributions=(Contribution("vector", score, 1.0, score),), uris=(name,)))
-        made[-1].scores.update(scores)  # type: ignore[attr-defined]
+        similarity = {Channel.DENSE: draw(st.sampled_from([0.1, 0.6]))}
+        made.append(a_hit(name, hits, name, further=similarity, score=score))
     angles = draw(st.lists(st.sampled_from([0.0, 0.05, 0.7, 1.5]), min_size=len(made), max_size=len(made)))
-    ordered = best_first(made)
-    vectors = {one.content_hash: (math.cos(angle), math.sin(angle)) for one, angle in zip(made, angles, strict=True)}
-    return ordered, np.array([vectors[one.content_hash] for one in ordered], dtype=np.float32)
+    ordered = a_table(*made)
+    vectors = {one.name: (math.cos(angle), math.sin(angle)) for one, angle in zip(made, angles, strict=True)}
+    return ordered, np.array([vectors[name] for name in ordered.hashes], dtype=np.float32)
 
 
 USUAL = settings()
@@ -43,17 +42,17 @@ def tuned(**changes: object) -> RetrievalSettings:
     return USUAL.model_copy(update={"diversity": DiversitySettings.model_validate({**usual, **changes})})
 
 
-def shown(found: tuple[list[Candidate], np.ndarray], k: int, **changes: object) -> list[Candidate]:
+def shown(found: tuple[Candidates, np.ndarray], k: int, **changes: object) -> list[Candidate]:
     candidates, vectors = found
-    place = {candidate.row: at for at, candidate in enumerate(candidates)}
-    return diverse(candidates, k, lambda rows: vectors[[place[row] for row in rows]], tuned(**changes))
+    place = {row: at for at, row in enumerate(candidates.rows.tolist())}
+    return told(diverse(candidates, k, lambda rows: vectors[[place[row] for row in rows]], tuned(**changes)))
 
 
 @given(contenders(), st.integers(1, 12), st.floats(0.0, 0.5), st.booleans())
 def test_scores_fall_and_are_the_sum_of_what_is_told(found, k: int, mmr: float, represent: bool) -> None:
     """RET-12, ARC-7: whatever is taken from a score is a contribution, and the order is that of the scores."""
     answer = shown(found, k, mmr=mmr, represent=represent)
-    assert answer == best_first(answer)
+    assert answer == sorted(answer, key=lambda one: (-one.score, one.content_hash))
     assert len(answer) <= k
     assert len({one.content_hash for one in answer}) == len(answer)
     for one in answer:
@@ -64,7 +63,7 @@ def test_scores_fall_and_are_the_sum_of_what_is_told(found, k: int, mmr: float, 
 @given(contenders(), st.integers(1, 12))
 def test_switched_off_it_is_the_head_of_what_came(found, k: int) -> None:
     """ARC-8: bit for bit."""
-    assert shown(found, k, alike=2.0) == found[0][:k]
+    assert shown(found, k, alike=2.0) == told(found[0])[:k]
 
 
 @given(contenders(), st.floats(0.0, 0.5))
@@ -72,24 +71,24 @@ def test_no_two_shown_are_near_duplicates_and_none_left_out_goes_unnamed(found, 
     """RET-12: what is left out is named by something that stands for it."""
     candidates, vectors = found
     answer = shown(found, len(candidates), mmr=mmr, alike=0.99)
-    of = {one.content_hash: vector for one, vector in zip(candidates, vectors, strict=True)}
+    of = {one.content_hash: vector for one, vector in zip(told(candidates), vectors, strict=True)}
     kept = np.array([of[one.content_hash] for one in answer])
     assert (kept @ kept.T)[np.triu_indices(len(kept), 1)].max(initial=0.0) < 0.99
     named = {uri for one in answer for uri in (*one.uris, *one.alike)}
-    assert named == {uri for one in candidates for uri in one.uris}
+    assert named == {uri for one in told(candidates) for uri in one.uris}
 
 
 @given(contenders())
 def test_the_best_of_all_stays_first(found) -> None:
     """RET-12: diversity never costs the best result its place."""
     for changes in ({"mmr": 0.4}, {"represent": True}, {"alike": 0.9}):
-        assert shown(found, 3, **changes)[0].content_hash == found[0][0].content_hash
+        assert shown(found, 3, **changes)[0].content_hash == found[0].hashes[0]
 
 
 @given(contenders(), st.integers(1, 6))
 def test_each_channel_has_a_word_if_it_fits_and_there_is_room(found, k: int) -> None:
     """RET-12: with a cosine of .2 at least; where k is too small for all, the best keep their places."""
-    candidates, _ = found
+    candidates = told(found[0])
     answer = shown(found, k, alike=2.0, represent=True)
     speaking = {channel for one in answer for channel in one.channels}
     able = {channel for one in candidates for channel in one.channels if one.scores[Channel.DENSE] >= 0.2}
@@ -104,8 +103,8 @@ def test_each_channel_has_a_word_if_it_fits_and_there_is_room(found, k: int) -> 
 def test_what_is_like_what_stands_above_loses_most(found, mmr: float) -> None:
     """RET-12: each score is its own less mmr times the greatest cosine to any before it (Carbonell and Goldstein)."""
     candidates, vectors = found
-    of = {one.content_hash: vector for one, vector in zip(candidates, vectors, strict=True)}
-    own = {one.content_hash: one.score for one in candidates}
+    of = {one.content_hash: vector for one, vector in zip(told(candidates), vectors, strict=True)}
+    own = {one.content_hash: one.score for one in told(candidates)}
     answer = shown(found, len(candidates), mmr=mmr, alike=2.0)
     for at, one in enumerate(answer):
         above = max((float(of[one.content_hash] @ of[other.content_hash]) for other in answer[:at]), default=0.0)

@@ -17,7 +17,7 @@ from pipelines.settings import load_settings
 
 BELIEFS = read_beliefs(load_settings(environment={}).priors, Evidence(), now=0.0)
 values = st.fixed_dictionaries({signal: st.floats(0.0, 1.0) | st.just(1.0) for signal in Signal})
-channel_scores = st.lists(st.none() | st.floats(-1.0, 50.0), max_size=20)
+channel_scores = st.lists(st.just(math.nan) | st.floats(-1.0, 50.0), max_size=20)
 
 
 @settings(deadline=None)
@@ -38,10 +38,10 @@ def test_contributions_sum_to_a_score_in_zero_to_one(signals: dict, domain: Doma
 @given(channel_scores)
 def test_channel_signals_keep_the_channels_order(scores: list) -> None:
     """RET-13: in [0, 1], a candidate not found has 0, a better one never less than a worse one."""
-    for normalised in (vector(scores), lexical(scores)):
+    for normalised in (vector(scores).tolist(), lexical(scores).tolist()):
         assert len(normalised) == len(scores)
         assert all(0.0 <= value <= 1.0 and not math.isnan(value) for value in normalised)
-        pairs = [(raw, value) for raw, value in zip(scores, normalised, strict=True) if raw is not None]
+        pairs = [(raw, value) for raw, value in zip(scores, normalised, strict=True) if not math.isnan(raw)]
         ordered = [value for _, value in sorted(pairs)]
         assert ordered == sorted(ordered)
-        assert all(value == 0.0 for raw, value in zip(scores, normalised, strict=True) if raw is None)
+        assert all(value == 0.0 for raw, value in zip(scores, normalised, strict=True) if math.isnan(raw))

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from msgspec.structs import replace
+import numpy as np
 
 from pipelines.domain.errors import ModelUnavailableError
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.quality import signals
-from pipelines.retrieval.candidates import Candidate, best_first
+from pipelines.retrieval.candidates import Candidates, Floats, best_first
 from pipelines.retrieval.channels.run import Ranked
 from pipelines.retrieval.ports import PairScorer
 from pipelines.retrieval.rerank import late_interaction
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
-from pipelines.retrieval.weights import SignalWeights, weighted
+from pipelines.retrieval.weights import SignalWeights, weighed
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ class Reranker:
     """
 
     signal: Signal
-    values: Callable[[Sequence[Candidate]], Sequence[float]]
+    values: Callable[[Candidates], Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ def rerankers(
 
 
 def reranked(
-    candidates: Sequence[Candidate], looks: Rerankers, weights: SignalWeights, settings: RetrievalSettings
-) -> tuple[list[Candidate], Mapping[str, str]]:
+    candidates: Candidates, looks: Rerankers, weights: SignalWeights, settings: RetrievalSettings
+) -> tuple[Candidates, Mapping[str, str]]:
     """The best candidates told and scored by each reranker, among the others as they were, in new order.
 
     All look at the same ones: the best by fused score. Others lack the signals, which adds nothing to their score.
@@ -84,32 +84,22 @@ def reranked(
     Returns:
         Best first; and why wanted rerankers told nothing, by name.
     """
-    depth = settings.rerank.depth
-    best, others = list(candidates[:depth]), candidates[depth:]
+    best = candidates.take(slice(settings.rerank.depth))
     failed = dict(looks.left_out)
-    for look in looks.used if best else ():
+    for look in looks.used if len(best) else ():
+        values = np.full(len(candidates), np.nan)
         try:
-            values = look.values(best)
+            values[: len(best)] = look.values(best)
         except ModelUnavailableError as error:
             log.warning("%s left out: %s", look.signal.value, error)
             failed[look.signal.value] = str(error)
             continue
-        best = [
-            _told(candidate, look.signal, value, weights, settings)
-            for candidate, value in zip(best, values, strict=True)
-        ]
-    return best_first([*best, *others]), failed
+        candidates = candidates.told({look.signal: values})
+        # The other modes rank by fusion alone: there the signal is told for the sake of explanation and feedback.
+        if settings.fusion is FusionMode.LEARNED:
+            candidates = weighed(candidates, weights, of=[look.signal])
+    return best_first(candidates), failed
 
 
-def _values_of(pairs: PairScorer, query: str) -> Callable[[Sequence[Candidate]], list[float]]:
-    return lambda some: [signals.cross_encoder(score) for score in pairs.score(query, [one.text for one in some])]
-
-
-def _told(
-    candidate: Candidate, signal: Signal, value: float, weights: SignalWeights, settings: RetrievalSettings
-) -> Candidate:
-    told = replace(candidate, signals={**candidate.signals, signal: value})
-    # The other modes rank by fusion alone: there the signal is told for the sake of explanation and feedback.
-    if settings.fusion is not FusionMode.LEARNED:
-        return told
-    return told.plus(weighted({signal: value}, weights(candidate.domain)))
+def _values_of(pairs: PairScorer, query: str) -> Callable[[Candidates], Floats]:
+    return lambda some: signals.cross_encoder(pairs.score(query, [content.text for content in some.contents]))

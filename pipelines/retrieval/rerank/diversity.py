@@ -6,13 +6,13 @@ Maximal marginal relevance is that of Carbonell and Goldstein (SIGIR 1998), as a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
-from msgspec.structs import replace
 
-from pipelines.domain.ranking import Channel, Contribution
-from pipelines.retrieval.candidates import Candidate, best_first
+from pipelines.domain.ranking import Channel
+from pipelines.retrieval.candidates import Candidates, best_first
 from pipelines.retrieval.channels.run import Ranked, VectorsOf
 from pipelines.retrieval.settings import DiversitySettings, FusionMode, RetrievalSettings
 
@@ -26,38 +26,35 @@ def vectors_of(found: Mapping[Channel, Ranked]) -> VectorsOf | None:
 
 
 def diverse(
-    candidates: Sequence[Candidate],
+    candidates: Candidates,
     k: int,
     vectors: VectorsOf | None,
     settings: RetrievalSettings,
     *,
-    passes: Callable[[Candidate], bool] = lambda _: True,
-) -> list[Candidate]:
+    passes: Callable[[Candidates], np.ndarray] = lambda some: np.ones(len(some), dtype=bool),
+) -> Candidates:
     """The k candidates to show, best first; outside learned ranking they are those that fusion ranks first.
 
     Args:
         candidates: Best first by final score, more than k of them where there are more.
         vectors: None where no vectors are kept: then nothing is known to be alike.
-        passes: Whether a candidate is good enough to stand for its channel.
+        passes: Which candidates are good enough to stand for their channel, bool (n,).
     """
-    tuned, chosen = settings.diversity, list(candidates)
+    tuned, chosen = settings.diversity, candidates
     if settings.fusion is not FusionMode.LEARNED:
-        return chosen[:k]
-    if vectors is not None and chosen and (tuned.mmr > 0.0 or tuned.alike <= 1.0):
-        head, rest = chosen[: tuned.depth], chosen[tuned.depth :]
-        chosen = [*marginal(head, vectors([candidate.row for candidate in head]), tuned), *rest]
-        chosen = best_first(chosen) if tuned.mmr > 0.0 else chosen
-    return represented(chosen, k, tuned, passes) if tuned.represent else chosen[:k]
+        return chosen.take(slice(k))
+    if vectors is not None and len(chosen) and (tuned.mmr > 0.0 or tuned.alike <= 1.0):
+        chosen = marginal(chosen, vectors(chosen.rows[: tuned.depth].tolist()), tuned)
+    return represented(chosen, k, tuned, passes) if tuned.represent else chosen.take(slice(k))
 
 
-def after(shown: Sequence[Candidate], contenders: Sequence[Candidate], depth: int) -> list[Candidate]:
-    """What is shown, and after it what else might have been, `depth` together at least."""
-    known = {candidate.content_hash for candidate in shown}
-    others = [candidate for candidate in contenders if candidate.content_hash not in known]
-    return [*shown, *others[: max(0, depth - len(shown))]]
+def after(shown: Candidates, contenders: Candidates, depth: int) -> Candidates:
+    """What else might have been shown, the best first, so that both together are `depth` at least."""
+    others = np.flatnonzero(~np.isin(contenders.number, shown.number))
+    return contenders.take(others[: max(0, depth - len(shown))])
 
 
-def marginal(candidates: Sequence[Candidate], vectors: np.ndarray, settings: DiversitySettings) -> list[Candidate]:
+def marginal(candidates: Candidates, vectors: np.ndarray, settings: DiversitySettings) -> Candidates:
     """Candidates without near-duplicates, in the order of score − mmr · greatest cosine to what stands above.
 
     That greatest cosine only grows while more is chosen, so that scores fall from each to the next (ARC-7 holds: the
@@ -65,65 +62,62 @@ def marginal(candidates: Sequence[Candidate], vectors: np.ndarray, settings: Div
 
     Args:
         candidates: Best first.
-        vectors: Theirs, (candidates, dimension), unit rows.
+        vectors: Of the first of them, (compared, dimension), unit rows; the others stay as they are.
     """
     cosines = vectors @ vectors.T
-    scores = np.array([candidate.score for candidate in candidates])
-    nearest = np.zeros(len(candidates))  # greatest cosine to anything chosen so far
-    nearest_to = np.zeros(len(candidates), dtype=int)
-    chosen: dict[int, Candidate] = {}
-    alike: dict[int, list[str]] = {}
-    waiting = np.ones(len(candidates), dtype=bool)
+    if settings.mmr <= 0.0 and not (np.triu(cosines, 1) >= settings.alike).any():
+        return candidates
+    compared = len(vectors)
+    taken = np.full(len(candidates), np.nan)  # the cosine that is subtracted
+    nearest = np.zeros(compared)  # greatest cosine to anything chosen so far
+    nearest_to = np.zeros(compared, dtype=int)
+    stays = np.ones(len(candidates), dtype=bool)
+    alike: dict[int, list[int]] = {}
+    waiting = np.ones(compared, dtype=bool)
     while waiting.any():
         # The first of equals wins: candidates come by score, then content hash.
-        at = int(np.where(waiting, scores - settings.mmr * nearest, -np.inf).argmax())
+        at = int(np.where(waiting, candidates.total[:compared] - settings.mmr * nearest, -np.inf).argmax())
         waiting[at] = False
-        if chosen and nearest[at] >= settings.alike:
-            alike.setdefault(int(nearest_to[at]), []).extend(candidates[at].uris)
+        if not np.isnan(taken).all() and nearest[at] >= settings.alike:
+            alike.setdefault(int(nearest_to[at]), []).append(at)
+            stays[at] = False
             continue
-        chosen[at] = _less(candidates[at], float(nearest[at]), settings.mmr)
+        taken[at] = nearest[at]
         nearest_to[cosines[at] > nearest] = at
         nearest = np.maximum(nearest, cosines[at])
-    return best_first(_naming(candidate, alike.get(at, ())) for at, candidate in chosen.items())
+    named = {int(candidates.number[at]): _uris(candidates, same) for at, same in alike.items()}
+    lowered = candidates.plus_one(MMR, taken, -settings.mmr) if settings.mmr > 0.0 else candidates
+    return best_first(replace(lowered, alike={**lowered.alike, **named}).take(np.flatnonzero(stays)))
 
 
 def represented(
-    candidates: Sequence[Candidate], k: int, settings: DiversitySettings, passes: Callable[[Candidate], bool]
-) -> list[Candidate]:
+    candidates: Candidates, k: int, settings: DiversitySettings, passes: Callable[[Candidates], np.ndarray]
+) -> Candidates:
     """The best k, the last of them making room for the best candidate of each channel that none of them was found by.
 
     Such a candidate's cosine to the query must be known and reach `least_similarity`, and it must pass. The best
     result of all stays, and so does whoever is the only one of its channel.
     """
-    shown, others = list(candidates[:k]), candidates[k:]
-    missing = {channel for candidate in others for channel in candidate.channels} - _channels(shown)
-    for channel in sorted(missing):
-        newcomer = next((one for one in others if _fit(one, channel, settings) and passes(one)), None)
-        leaving = next((at for at in range(len(shown) - 1, 0, -1) if _spare(shown, at)), None)
+    found = candidates.ranks > 0
+    missing = np.flatnonzero(found[k:].any(axis=0) & ~found[:k].any(axis=0))
+    if not len(missing):
+        return candidates.take(slice(k))
+    # What is not known is not similar enough: no comparison with NaN holds.
+    fit = (candidates.scores_of(Channel.DENSE) >= settings.least_similarity) & passes(candidates)
+    shown = list(range(min(k, len(candidates))))
+    for channel in missing.tolist():
+        newcomer = next((at for at in range(k, len(candidates)) if fit[at] and found[at, channel]), None)
+        leaving = next((place for place in range(len(shown) - 1, 0, -1) if _spare(found[shown], place)), None)
         if newcomer is not None and leaving is not None and newcomer not in shown:
             shown[leaving : leaving + 1] = []
             shown.append(newcomer)
-    return best_first(shown) if missing else shown
+    return best_first(candidates.take(np.array(shown)))
 
 
-def _fit(candidate: Candidate, channel: Channel, settings: DiversitySettings) -> bool:
-    similarity = candidate.scores.get(Channel.DENSE)
-    return channel in candidate.channels and similarity is not None and similarity >= settings.least_similarity
+def _spare(found: np.ndarray, at: int) -> bool:
+    """Whether others were found by every channel that found this one."""
+    return bool((found.sum(axis=0) > found[at])[found[at]].all())
 
 
-def _spare(shown: Sequence[Candidate], at: int) -> bool:
-    return shown[at].channels.keys() <= _channels([*shown[:at], *shown[at + 1 :]])
-
-
-def _channels(candidates: Iterable[Candidate]) -> set[Channel]:
-    return {channel for candidate in candidates for channel in candidate.channels}
-
-
-def _less(candidate: Candidate, cosine: float, weight: float) -> Candidate:
-    if weight <= 0.0:
-        return candidate
-    return candidate.plus([Contribution(MMR, cosine, -weight, -weight * cosine)])
-
-
-def _naming(candidate: Candidate, uris: Sequence[str]) -> Candidate:
-    return replace(candidate, alike=tuple(dict.fromkeys(uris))) if uris else candidate
+def _uris(candidates: Candidates, lines: list[int]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(uri for at in lines for uri in candidates.uris(at)))

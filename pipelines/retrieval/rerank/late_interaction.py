@@ -6,11 +6,11 @@ that gave its vector, the contents' from the generation's token store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from pipelines.domain.ranking import Channel
 from pipelines.quality import signals
-from pipelines.retrieval.candidates import Candidate
+from pipelines.retrieval.candidates import Candidates, Floats
 from pipelines.retrieval.channels.run import Ranked, ScoreRows
 
 
@@ -19,9 +19,9 @@ def matcher(found: Mapping[Channel, Ranked]) -> ScoreRows | None:
     return next((ranked.match_rows for ranked in found.values() if ranked.match_rows is not None), None)
 
 
-def values_of(match: ScoreRows, span: float) -> Callable[[Sequence[Candidate]], list[float]]:
+def values_of(match: ScoreRows, span: float) -> Callable[[Candidates], Floats]:
     """The signal of candidates, each in [0, 1]: how near its match comes to the best of theirs."""
-    return lambda candidates: signals.late_interaction(match([one.row for one in candidates]), span)
+    return lambda candidates: signals.late_interaction(match(candidates.rows.tolist()), span)
 
 
 def why_not(found: Mapping[Channel, Ranked]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from pipelines.domain.ranking import Channel, ChannelHit
-from pipelines.retrieval.candidates import Candidate
+from pipelines.retrieval.candidates import Candidates
 from pipelines.retrieval.fusion import (
     CONVERGENCE,
     FUSIONS,
@@ -17,32 +17,36 @@ from pipelines.retrieval.fusion import (
 )
 from pipelines.retrieval.settings import FusionMode
 from pipelines.retrieval.weights import Weighing
-from tests.support.retrieval_fakes import a_candidate, settings
+from tests.support.retrieval_fakes import a_hit, a_table, settings, told
 
 DENSE, LEXICAL = Channel.DENSE, Channel.LEXICAL
 EQUAL = {DENSE: 1.0, LEXICAL: 1.0}
 
 
-def candidates(dense: Sequence[tuple[str, float]], lexical: Sequence[tuple[str, float]]) -> list[Candidate]:
+def candidates(dense: Sequence[tuple[str, float]], lexical: Sequence[tuple[str, float]]) -> Candidates:
     found: dict[str, dict[Channel, ChannelHit]] = {}
     for channel, hits in ((DENSE, dense), (LEXICAL, lexical)):
         for rank, (name, score) in enumerate(hits, start=1):
             found.setdefault(name, {})[channel] = ChannelHit(rank, score)
-    return [a_candidate(name, channels) for name, channels in found.items()]
+    return a_table(*(a_hit(name, channels) for name, channels in found.items()))
 
 
 FOUND = candidates(dense=[("a", 0.9), ("b", 0.7), ("c", 0.5)], lexical=[("b", 12.0), ("d", 6.0)])
 
 
-def scores(fused: Sequence[Candidate]) -> dict[str, float]:
-    return {candidate.text: candidate.score for candidate in fused}
+def scores(fused: Candidates) -> dict[str, float]:
+    return {candidate.text: candidate.score for candidate in told(fused)}
+
+
+def names(fused: Candidates) -> list[str]:
+    return [candidate.text for candidate in told(fused)]
 
 
 def test_reciprocal_rank_fusion_is_its_formula() -> None:
     """RET-9: Σ w / (k + rank)."""
     fused = reciprocal_rank_fusion(FOUND, {DENSE: 2.0, LEXICAL: 1.0}, k=60)
     assert scores(fused) == pytest.approx({"a": 2 / 61, "b": 2 / 62 + 1 / 61, "c": 2 / 63, "d": 1 / 62})
-    assert [candidate.text for candidate in fused] == ["b", "a", "c", "d"]
+    assert names(fused) == ["b", "a", "c", "d"]
 
 
 def test_relative_score_fusion_counts_from_the_floor() -> None:
@@ -54,7 +58,7 @@ def test_relative_score_fusion_counts_from_the_floor() -> None:
 def test_a_single_hit_is_not_normalised_to_nothing() -> None:
     """RET-9."""
     for fuse in (relative_score_fusion, lambda found, weights: distribution_based_fusion(found, weights, sigmas=3)):
-        (only,) = fuse(candidates(dense=[("a", 0.4)], lexical=[]), EQUAL)
+        (only,) = told(fuse(candidates(dense=[("a", 0.4)], lexical=[]), EQUAL))
         assert only.score > 0.0
 
 
@@ -78,8 +82,8 @@ def test_distribution_based_fusion_is_its_formula() -> None:
 )
 def test_weights_are_obeyed_in_every_mode(fuse) -> None:
     """RET-9: all weight on one channel ranks its hits above everything it did not find."""
-    assert [item.text for item in fuse(FOUND, {DENSE: 1.0, LEXICAL: 0.0})][:2] == ["a", "b"]
-    assert [item.text for item in fuse(FOUND, {DENSE: 0.0, LEXICAL: 1.0})][:2] == ["b", "d"]
+    assert names(fuse(FOUND, {DENSE: 1.0, LEXICAL: 0.0}))[:2] == ["a", "b"]
+    assert names(fuse(FOUND, {DENSE: 0.0, LEXICAL: 1.0}))[:2] == ["b", "d"]
     with pytest.raises(ValueError, match="weight per channel"):
         fuse(FOUND, {DENSE: 1.0})
 
@@ -92,9 +96,9 @@ def test_channels_that_agree_add_a_share_of_the_score_and_say_so(mode: FusionMod
     gained = FUSIONS[mode](FOUND, weighing, settings(convergence_bonus=0.5))
     expected = {name: score * (1.5 if name == "b" else 1.0) for name, score in scores(plain).items()}
     assert scores(gained) == pytest.approx(expected)
-    named = {item.text for item in gained if CONVERGENCE in {part.name for part in item.contributions}}
+    named = {item.text for item in told(gained) if CONVERGENCE in {part.name for part in item.contributions}}
     assert named == {"b"}
-    assert all(item.score == math.fsum(part.amount for part in item.contributions) for item in gained)
+    assert all(item.score == math.fsum(part.amount for part in item.contributions) for item in told(gained))
 
 
 def test_a_channel_without_weight_agrees_with_nobody() -> None:
@@ -106,7 +110,7 @@ def test_a_channel_without_weight_agrees_with_nobody() -> None:
 def test_ties_are_broken_by_content_hash() -> None:
     """RET-9, ARC-9."""
     tied = candidates(dense=[("z", 0.5)], lexical=[("a", 3.0)])
-    assert [item.text for item in reciprocal_rank_fusion(tied, EQUAL, k=60)] == ["a", "z"]
+    assert names(reciprocal_rank_fusion(tied, EQUAL, k=60)) == ["a", "z"]
 
 
 def test_every_mode_has_a_function() -> None:

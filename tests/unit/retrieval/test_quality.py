@@ -6,26 +6,27 @@ import math
 
 import numpy as np
 import pytest
-from msgspec import structs
 
-from pipelines.domain.ranking import Channel, ChannelHit, Contribution, Repeats, Signal
+from pipelines.domain.ranking import Channel, ChannelHit, Repeats, Signal
 from pipelines.domain.sessions import SessionMemory
 from pipelines.indexes.graph_schemas import EdgeKind
-from pipelines.retrieval.candidates import Candidate
 from pipelines.retrieval.facts import GenerationFacts
 from pipelines.retrieval.quality import Moment, with_propagated, with_quality
 from pipelines.retrieval.repeats import REPEATED
 from tests.support.retrieval_fakes import (
     NOW,
+    AHit,
     EvenBeliefs,
     MemoryGeneration,
     MemoryGraph,
-    a_candidate,
+    a_hit,
     a_place,
     a_query,
     a_searcher,
+    a_table,
     settings,
 )
+from tests.support.retrieval_fakes import told as told_of
 
 HOUR = 3600.0
 TEXTS = {"a": ["one two three x"], "b": ["one two three y"]}
@@ -82,9 +83,9 @@ def test_authority_counts_citations_on_a_logarithmic_scale() -> None:
 def test_structure_is_how_whole_and_readable_a_chunk_is() -> None:
     """RET-13: the parse's quality times the share of the unit that the chunk holds."""
     facts = GenerationFacts(tells=frozenset({Signal.STRUCTURE}), structure=np.array([1.0, 0.8 * 0.5]))
-    candidate = structs.replace(a_candidate("text", {}), standings=(a_place("a", "text", place=1),))
-    (seen,) = with_quality([candidate], EvenBeliefs(), Moment(a_query("q"), NOW, facts), settings().quality)
-    assert seen.signals[Signal.STRUCTURE] == pytest.approx(0.4)
+    found = a_table(a_hit("text", {}, places=(a_place("a", "text", place=1),)))
+    seen = with_quality(found, EvenBeliefs(), Moment(a_query("q"), NOW, facts), settings().quality)
+    assert seen.signal(Signal.STRUCTURE).tolist() == pytest.approx([0.4])
 
 
 def test_a_whole_gets_its_best_parts_score_per_level() -> None:
@@ -93,22 +94,20 @@ def test_a_whole_gets_its_best_parts_score_per_level() -> None:
     parents = np.array([-1, 0, 1, 0, 3])
     facts = GenerationFacts(tells=frozenset({Signal.PROPAGATED}), parents=parents)
 
-    def scored(name: str, place: int, score: float) -> Candidate:
-        made = a_candidate(name, {Channel.DENSE: ChannelHit(1, score)})
-        standing = a_place("d", name, place=place)
-        return structs.replace(made, standings=(standing,), contributions=(Contribution("dense", score, 1.0, score),))
+    def scored(name: str, place: int, score: float) -> AHit:
+        return a_hit(
+            name, {Channel.DENSE: ChannelHit(1, score)}, places=(a_place("d", name, place=place),), score=score
+        )
 
-    found = [
-        scored("section", 0, 0.1),
-        scored("paragraph", 1, 0.2),
-        scored("sentence", 2, 0.5),
-        scored("caption", 4, 0.9),
-    ]
-    seen = {each.text: each.signals[Signal.PROPAGATED] for each in with_propagated(found, facts, settings().quality)}
+    found = a_table(
+        scored("a section", 0, 0.1), scored("paragraph", 1, 0.2), scored("sentence", 2, 0.5), scored("caption", 4, 0.9)
+    )
+    whole = with_propagated(found, facts, settings().quality)
+    seen = {each.text: each.signals[Signal.PROPAGATED] for each in told_of(whole)}
     section = max(0.2 * 0.3, 0.5 * 0.09, 0.9 * 0.09)
-    assert seen == pytest.approx({"section": section, "paragraph": 0.5 * 0.3, "sentence": 0.0, "caption": 0.0})
+    assert seen == pytest.approx({"a section": section, "paragraph": 0.5 * 0.3, "sentence": 0.0, "caption": 0.0})
     without = with_propagated(found, GenerationFacts(), settings().quality)
-    assert all(Signal.PROPAGATED not in each.signals for each in without)
+    assert all(Signal.PROPAGATED not in each.signals for each in told_of(without))
 
 
 def test_signals_without_prior_weight_change_no_order() -> None:
