@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from pipelines.domain.errors import CorruptionError, FencedError, StoreError, WrongLogError
 from pipelines.feedback import integrity, ledger
+from pipelines.feedback.alike import Alike
 from pipelines.feedback.arrivals import Arrivals
 from pipelines.feedback.overlays import (
     Fork,
@@ -38,6 +39,7 @@ from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.sources import Heard, heard_in
 from pipelines.feedback.standing import PartitionReport, read_report, require_same_log, require_still_there
 from pipelines.feedback.updates import Change, Known
+from pipelines.learning.alikeness import Moments
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.log import LogFacts
 
@@ -59,11 +61,16 @@ _SCHEMA = (Path(__file__).parent / "schema.sql").read_text(encoding="utf-8")
 
 
 class Held(NamedTuple):
-    """A partition's state as far as searches read it."""
+    """A partition's state as far as searches read it.
+
+    Attributes:
+        alike: How much its sessions that completed last differ.
+    """
 
     report: PartitionReport
     evidence: Evidence
     sessions: Sequence[HeldSession]
+    alike: Moments
 
 
 class KeptDeadLetter(NamedTuple):
@@ -106,6 +113,7 @@ class PartitionState:
         self.rules = rules
         self._epoch = 0
         self._seen = SeenIndex()
+        self._alike = Alike(rules.merge.alike_sessions)
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / STATE_FILE
         with self._errors():
@@ -184,7 +192,8 @@ class PartitionState:
         with self._errors(), self._transaction() as connection:
             report = read_report(connection)
             self._require_ownership(report)
-            yield Held(report, ledger.evidence_in(connection), held_sessions(connection))
+            evidence, sessions = ledger.evidence_in(connection), held_sessions(connection)
+            yield Held(report, evidence, sessions, self._alike.moments(connection))
 
     def merge_report(self, session_id: str) -> str | None:
         """What the last merge of a session met, as JSON; None where nobody said. Readable by anyone."""
