@@ -38,6 +38,7 @@ from pipelines.feedback.credit import (
     under,
 )
 from pipelines.feedback.names import Names
+from pipelines.feedback.partition_clock import NOBODY, Claims, Clock, who_claims
 from pipelines.feedback.reports import report_evidence
 from pipelines.feedback.sessions import Life, Sessions
 from pipelines.feedback.settings import DAY_MS, FeedbackSettings
@@ -101,7 +102,7 @@ class Known:
     """What a partition remembers of the ids and queries that a batch mentions; `fold` writes on in it.
 
     Attributes:
-        clock_ms: The partition's clock.
+        clock: The partition's clock.
         next_offset: Of the record that is expected next.
         seen: Offset and effective time of applied events, by the fingerprints of their ids.
         shown: Impressions by query fingerprint.
@@ -111,7 +112,7 @@ class Known:
         names: Those that the batch mentions.
     """
 
-    clock_ms: int
+    clock: Clock
     next_offset: int
     names: Names
     seen: dict[bytes, tuple[int, int]] = field(default_factory=dict)
@@ -133,7 +134,7 @@ class Change:
         stored: Queries whose impression the state holds before the batch.
     """
 
-    clock_ms: int
+    clock: Clock
     next_offset: int
     sessions: Sessions
     names: Names
@@ -174,7 +175,7 @@ class _Batch:
     def __init__(self, known: Known, rules: FeedbackSettings, bins: Bins) -> None:
         self.known = known
         sessions = Sessions(rules, known.lives)
-        self.change = Change(known.clock_ms, known.next_offset, sessions, known.names, known.stored)
+        self.change = Change(known.clock, known.next_offset, sessions, known.names, known.stored)
         self._sessions = sessions
         self._rules = rules
         self._limits = rules.limits
@@ -182,13 +183,13 @@ class _Batch:
         self._names = known.names
         self._window_ms = rules.time.window_ms
         self._said: list[tuple[str, str, str]] = []
-        self._clock_ms, self._next_offset = known.clock_ms, known.next_offset
+        self._clock_ms, self._next_offset = known.clock.now_ms, known.next_offset
 
     def consume(self, arrivals: Arrivals) -> None:
         records, change = arrivals.records, self.change
         # What holds no event has a time that nobody asks for.
         events_ms = [0 if isinstance(event, InvalidEventError) else event.ts for event in arrivals.events]
-        times = times_of(self._clock_ms, [record.timestamp for record in records], events_ms, self._rules.time)
+        times, clock = times_of(change.clock, _claims(arrivals), events_ms, self._rules.time)
         fates = []
         for record, event, fingerprint, query, clock_ms, at_ms, believed in zip(*arrivals, *times, strict=True):
             offset = record.offset
@@ -204,7 +205,7 @@ class _Batch:
                 fates.append(self._refuse(record, error))
         change.holes = self._next_offset - change.next_offset - len(records)
         change.consumed, change.fates, change.heard = len(records), Counter(fates), heard_of(self._said)
-        change.clock_ms, change.next_offset = self._clock_ms, self._next_offset
+        change.clock, change.next_offset = clock, self._next_offset
 
     def _refuse(self, record: Record, error: InvalidEventError) -> Fate:
         self.change.dead_letters.append(DeadLetter(record, error.reason, str(error)))
@@ -304,3 +305,15 @@ class _Batch:
     def _remembered(self, moment: tuple[int, int], records: int, window_ms: int) -> bool:
         offset, at_ms = moment
         return at_ms >= self._clock_ms - window_ms and offset >= self._next_offset - records
+
+
+def _claims(arrivals: Arrivals) -> Claims:
+    """What the records of a batch say about the time."""
+    records = arrivals.records
+    who = [NOBODY if isinstance(event, InvalidEventError) else who_claims(event.principal) for event in arrivals.events]
+    return Claims(
+        [each.offset for each in records],
+        who,
+        [each.timestamp for each in records],
+        [each.by_broker for each in records],
+    )
