@@ -7,7 +7,7 @@ beyond what all others claim. Only a principal that has the partition to itself 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -19,9 +19,9 @@ from pipelines.feedback.settings import TimeSettings
 
 _Ints = NDArray[np.int64]
 
-who_claims = lru_cache(maxsize=4096)(principal_fingerprint)
-"""The name that a principal's claims go by; what holds no event is nobody's: all of that together is one principal."""
 NOBODY = ""
+"""Who stands behind records that hold no event: all of them together are one principal."""
+_fingerprint = lru_cache(maxsize=4096)(principal_fingerprint)
 
 
 class Claims(NamedTuple):
@@ -29,13 +29,13 @@ class Claims(NamedTuple):
 
     Attributes:
         offset: Ascending.
-        who: The principal of the record's event, by `who_claims`; or `NOBODY`.
+        who: The principal of the record's event; None without one.
         record_ms: The record's own time; any integer.
         by_broker: Whether the broker set it.
     """
 
     offset: Sequence[int]
-    who: Sequence[str]
+    who: Sequence[str | None]
     record_ms: Sequence[int]
     by_broker: Sequence[bool]
 
@@ -45,7 +45,7 @@ class Clock(NamedTuple):
 
     Attributes:
         now_ms: Never goes back; 0 before the first record with a time.
-        leader: Who claimed the latest time so far.
+        leader: Who claimed the latest time so far, as a fingerprint.
         leader_ms: That time; 0 where nobody claimed any.
         others_ms: The latest time that anybody else claimed; 0 where nobody else did.
         last: Who the newest record is by.
@@ -77,7 +77,9 @@ class Clock(NamedTuple):
         return not self.others_ms or offset - self.since >= rules.clock_alone_records
 
 
-def advance(clock: Clock, offset: int, who: str, record_ms: int, *, by_broker: bool, rules: TimeSettings) -> Clock:
+def advance(
+    clock: Clock, offset: int, who: str | None, record_ms: int, *, by_broker: bool, rules: TimeSettings
+) -> Clock:
     """The clock after one record: max(now, min(record time, now + step)), and not beyond others' latest claim + step.
 
     Args:
@@ -94,11 +96,12 @@ def advance(clock: Clock, offset: int, who: str, record_ms: int, *, by_broker: b
         >>> (clock.now_ms - noon) / 3_600_000
         1.0
     """
-    clock = clock.heard(offset, who)
+    claimant = _claimant(who)
+    clock = clock.heard(offset, claimant)
     if not rules.earliest_ms <= record_ms <= rules.latest_ms:
         return clock
     if not by_broker:
-        clock = clock.claimed(who, record_ms)
+        clock = clock.claimed(claimant, record_ms)
     if not clock.now_ms:
         return clock._replace(now_ms=record_ms)
     if record_ms <= clock.now_ms:
@@ -140,21 +143,33 @@ def _unbounded(clock: Clock, claims: Claims, top: int, rules: TimeSettings) -> b
     """Whether none of the records can claim more than others allow it."""
     if all(claims.by_broker) or top <= clock.others_ms + rules.clock_step_ms:
         return True
-    return not clock.others_ms and set(claims.who) <= {clock.leader}
+    return not clock.others_ms and set(map(_claimant, set(claims.who))) <= {clock.leader}
+
+
+def _claimant(who: str | None) -> str:
+    return NOBODY if who is None else _fingerprint(who)
 
 
 def _after(clock: Clock, claims: Claims, times: _Ints) -> Clock:
     """The clock after all of the records, but for what it shows."""
-    latest: dict[str, int] = {}
-    for who, record_ms, by_broker in zip(claims.who, times.tolist(), claims.by_broker, strict=True):
-        if record_ms > clock.others_ms and not by_broker and record_ms > latest.get(who, 0):
-            latest[who] = record_ms
-    for who, record_ms in latest.items():
-        clock = clock.claimed(who, record_ms)
-    last = claims.who[-1] if claims.who else clock.last
+    if not all(claims.by_broker):
+        for who, record_ms in _latest(claims, times):
+            clock = clock.claimed(who, record_ms)
     begun = len(claims.who)
-    while begun and claims.who[begun - 1] == last:
+    while begun and claims.who[begun - 1] == claims.who[-1]:
         begun -= 1
-    if begun or last != clock.last:
-        clock = clock._replace(last=last, since=claims.offset[begun])
+    if claims.who and (begun or _claimant(claims.who[-1]) != clock.last):
+        clock = clock._replace(last=_claimant(claims.who[-1]), since=claims.offset[begun])
     return clock._replace(now_ms=max(clock.now_ms, int(times.max(initial=0))))
+
+
+def _latest(claims: Claims, times: _Ints) -> Iterator[tuple[str, int]]:
+    """The latest times that two principals claim; whatever else is claimed changes nothing beside them."""
+    latest: dict[str, int] = {}
+    for place in np.argsort(-times, kind="stable").tolist():
+        record_ms = int(times[place])
+        if not record_ms or (len(latest) > 1 and record_ms < min(latest.values())):
+            break
+        if not claims.by_broker[place]:
+            latest.setdefault(_claimant(claims.who[place]), record_ms)
+    yield from latest.items()

@@ -39,7 +39,7 @@ from pipelines.feedback.credit import (
 )
 from pipelines.feedback.known import Known, Moment, Shown, Waiting
 from pipelines.feedback.names import Names
-from pipelines.feedback.partition_clock import NOBODY, Claims, Clock, who_claims
+from pipelines.feedback.partition_clock import Claims, Clock
 from pipelines.feedback.reports import report_evidence
 from pipelines.feedback.sessions import Sessions
 from pipelines.feedback.settings import DAY_MS, FeedbackSettings
@@ -263,7 +263,6 @@ class _Batch:
 
 def _claims(arrivals: Arrivals) -> Claims:
     """What the records of a batch say about the time."""
-    records = arrivals.records
-    who = [NOBODY if isinstance(event, InvalidEventError) else who_claims(event.principal) for event in arrivals.events]
-    offsets, times = [record.offset for record in records], [record.timestamp for record in records]
-    return Claims(offsets, who, times, [record.by_broker for record in records])
+    columns = dict(zip(Record._fields, zip(*arrivals.records, strict=True), strict=True))
+    who = [None if isinstance(event, InvalidEventError) else event.principal for event in arrivals.events]
+    return Claims(columns["offset"], who, columns["timestamp"], columns["by_broker"])
