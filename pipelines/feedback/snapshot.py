@@ -76,7 +76,7 @@ def _publish(state: PartitionState) -> Path:
             BASES_KEY.decode(): ",".join(bases),
             ALIKE_KEY.decode(): json.dumps(to_plain(held.alike)),
         }
-        write_atomically(path, _parquet(held.evidence.to_table(), facts))
+        write_atomically(path, _parquet(held.evidence, facts))
         for old in state.folder.glob(_SESSIONS.format("*", "*")):
             if old.name != name:
                 old.unlink(missing_ok=True)
