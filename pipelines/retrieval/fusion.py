@@ -87,10 +87,8 @@ def learned_fusion(candidates: Candidates, weights: SignalWeights) -> Candidates
         candidates: With the signals of their similarity to the query filled in.
         weights: By the candidate's domain.
     """
-    told = ~np.isnan(candidates.signals).all(axis=0)
-    return best_first(
-        weighed(candidates, weights, of=[signal for signal, known in zip(SIGNALS, told, strict=True) if known])
-    )
+    known = np.flatnonzero(~np.isnan(candidates.signals).all(axis=0)).tolist()
+    return best_first(weighed(candidates, weights, of=[SIGNALS[at] for at in known]))
 
 
 Fuse = Callable[[Candidates, Weighing, RetrievalSettings], Candidates]
