@@ -23,11 +23,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipelines.catalog.learned import read_evidence
 from pipelines.catalog.live import LiveEvidence
-from pipelines.catalog.overlays import BaseId
+from pipelines.catalog.overlays import BaseId, read_alike
 from pipelines.catalog.pointer import PointerFile
 from pipelines.catalog.staging import StagingArea
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import LearnedVersion
+from pipelines.learning.alikeness import Moments
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.files import sync_folder, sync_tree
 from pipelines.runtime.sealed import read_manifest, write_manifest
@@ -45,12 +46,14 @@ class SessionBase:
     Attributes:
         learned: The version that was live.
         at: When it was forked, in seconds since the epoch, by the clock of a partition.
+        alike: How much sessions that had completed by then differ.
     """
 
     base: BaseId
     learned: LearnedVersion | None
     at: float
     evidence: Evidence
+    alike: Moments
 
 
 class BaseManifest(BaseModel):
@@ -149,9 +152,10 @@ class BaseStore:
             manifest = BaseManifest.model_validate(read_manifest(folder))
         except ValidationError as error:
             raise CorruptionError(f"{folder}: expected the base of a session, found: {error}") from error
-        streamed = Evidence.sum(read_evidence(folder / name) for name in manifest.snapshots)
+        linked = [folder / name for name in manifest.snapshots]
+        streamed = Evidence.sum(map(read_evidence, linked))
         evidence = self._live.given(manifest.learned, manifest.decided, streamed)
-        return SessionBase(base, manifest.learned, manifest.at, evidence)
+        return SessionBase(base, manifest.learned, manifest.at, evidence, read_alike(linked))
 
     def _bases(self) -> list[Path]:
         return sorted(path for path in self._folder.glob("[0-9a-f]*") if path.is_dir())

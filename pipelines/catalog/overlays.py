@@ -7,6 +7,7 @@ a session's evidence is in its overlay or in what all share, never in both and n
 from __future__ import annotations
 
 import io
+import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,16 +23,18 @@ import pyarrow.parquet as pq
 
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import SessionId
+from pipelines.learning.alikeness import Moments
 from pipelines.learning.evidence import SCHEMA, Evidence
+from pipelines.learning.sessions import from_plain
 
 log = logging.getLogger(__name__)
 
 BaseId = NewType("BaseId", str)
 """Names what sessions forked from: see `bases.py`."""
 
-OFFSET_KEY, SESSIONS_KEY, BASES_KEY = b"weft.offset", b"weft.sessions", b"weft.bases"
-"""Metadata of a partition's evidence: offset of the first record that is not in it, the file of its open sessions, and
-the bases that they forked from."""
+OFFSET_KEY, SESSIONS_KEY, BASES_KEY, ALIKE_KEY = b"weft.offset", b"weft.sessions", b"weft.bases", b"weft.alike"
+"""Metadata of a partition's evidence: offset of the first record that is not in it, the file of its open sessions, the
+bases that they forked from, and how much sessions that completed differ."""
 
 _ATTEMPTS = 5  # a reader that meets a file which was replaced meanwhile looks up the new name
 _SESSION = "session"
@@ -134,6 +137,17 @@ def metadata_of(snapshot: Path) -> Mapping[bytes, bytes]:
             return pq.read_schema(file).metadata or {}
         except (pa.ArrowInvalid, OSError) as error:
             raise CorruptionError(f"{snapshot}: expected evidence, found: {error}; remove it") from error
+
+
+def read_alike(snapshots: Sequence[Path]) -> Moments:
+    """How much completed sessions differ, as snapshots say; those written before they said so know nothing.
+
+    Raises:
+        CorruptionError: A file is not what was written.
+        StoreError: A file is there and cannot be read.
+    """
+    told = (from_plain(json.loads(metadata_of(path).get(ALIKE_KEY, b"{}"))) for path in snapshots)
+    return sum(told, start=from_plain({}))
 
 
 def _sessions_beside(snapshot: Path) -> pa.Table | None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
 
 _LARGEST = 127  # of a stored component; −128 is left out, so that both signs reach as far
 
@@ -59,14 +60,26 @@ def ward_pooled(tokens: np.ndarray, pooling: int) -> np.ndarray:
     wanted = -(-len(tokens) // pooling)
     if wanted == len(tokens):
         return tokens
-    squared = np.maximum(0.0, 2.0 - 2.0 * (tokens @ tokens.T).astype(np.float64))
-    apart = np.sqrt(squared[np.triu_indices(len(tokens), 1)])
-    labels = fcluster(linkage(apart, "ward"), wanted, "maxclust")
-    _, first, cluster = np.unique(labels, return_index=True, return_inverse=True)
-    order = np.argsort(np.argsort(first))  # rank of each cluster by its first token
-    means = np.zeros((len(first), tokens.shape[1]), dtype=tokens.dtype)
-    np.add.at(means, order[cluster], tokens)
-    return unit_rows(means)
+    cosines = squareform(tokens @ tokens.T, checks=False).astype(np.float64)
+    apart = np.sqrt(np.maximum(0.0, 2.0 - 2.0 * cosines))
+    cluster = _clusters(linkage(apart, "ward")[: len(tokens) - wanted, :2].astype(np.int64), len(tokens))
+    member = np.zeros((wanted, len(tokens)), dtype=tokens.dtype)
+    member[cluster, np.arange(len(tokens))] = 1.0
+    return unit_rows(member @ tokens)
+
+
+def _clusters(merges: np.ndarray, count: int) -> list[int]:
+    """For each of `count` rows its cluster, numbered by first appearance, after merges as `linkage` numbers them.
+
+    Examples:
+        >>> _clusters(np.array([[1, 2], [0, 4]]), 4)
+        [0, 0, 0, 1]
+    """
+    root = list(range(count + len(merges)))
+    for at, (one, other) in reversed(list(enumerate(merges.tolist(), start=count))):
+        root[one] = root[other] = root[at]
+    numbers: dict[int, int] = {}
+    return [numbers.setdefault(found, len(numbers)) for found in root[:count]]
 
 
 def quantised(tokens: np.ndarray) -> np.ndarray:

@@ -8,27 +8,21 @@ import sqlite3
 from collections.abc import Iterable
 
 import msgspec
+import pyarrow as pa
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import Feedback, Impression
 from pipelines.feedback import integrity
 from pipelines.feedback.arrivals import Arrivals
+from pipelines.feedback.known import Known, Moment, Shown, Waiting
 from pipelines.feedback.lookup import matching
 from pipelines.feedback.names import Names, read_names, write_names
 from pipelines.feedback.overlays import forget_sessions, life_of, select_lives, write_sessions
 from pipelines.feedback.seen import SeenIndex, read_seen, write_seen
 from pipelines.feedback.settings import MS, FeedbackSettings
 from pipelines.feedback.sources import write_heard
-from pipelines.feedback.updates import (
-    Change,
-    DeadLetter,
-    Fate,
-    Known,
-    Moment,
-    Shown,
-    Waiting,
-)
-from pipelines.learning.evidence import Evidence, EvidenceKey, UsageKey, day_of
+from pipelines.feedback.updates import Change, DeadLetter, Fate
+from pipelines.learning.evidence import Evidence, EvidenceKey, UsageKey, day_of, table_of
 
 _AT_ONCE = 10_000  # keys in one statement; SQLite takes 32,766
 
@@ -54,8 +48,7 @@ def known_to(connection: sqlite3.Connection, seen: SeenIndex, arrivals: Arrivals
     for query, offset, at_ms, feedback in sorted(matching(connection, waiting, queries)):
         known.waiting.setdefault(query, []).append(Waiting(Moment(offset, at_ms), _feedback.decode(feedback)))
     events = [event for event in arrivals.events if not isinstance(event, InvalidEventError)]
-    sessions = {event.session_id for event in events}
-    for row in matching(connection, select_lives("where session in"), sessions):
+    for row in matching(connection, select_lives("where session in"), {event.session_id for event in events}):
         life = life_of(row)
         known.lives[life.session] = life
     principals = {event.principal for event in events} | {shown.impression.principal for shown in known.shown.values()}
@@ -95,6 +88,16 @@ def evidence_in(connection: sqlite3.Connection) -> Evidence:
     return Evidence(
         {EvidenceKey(*key): micro for *key, micro in counts}, {UsageKey(*key): micro for *key, micro in usage}
     )
+
+
+def evidence_table_in(connection: sqlite3.Connection) -> pa.Table:
+    """All evidence of the partition as a table, the same as `evidence_in(connection).to_table()`."""
+    # Primary keys order text by its bytes in UTF-8, which is the order of its characters.
+    counts, usage = (
+        connection.execute(f"select {columns}, micro from {table} where micro <> 0 order by {columns}").fetchall()  # noqa: S608
+        for table, columns in (("evidence", ", ".join(EvidenceKey._fields)), ("usage", ", ".join(UsageKey._fields)))
+    )
+    return table_of(counts, usage)
 
 
 def _write_shown(connection: sqlite3.Connection, change: Change) -> None:

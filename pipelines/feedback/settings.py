@@ -193,13 +193,14 @@ class UbiSettings(BaseModel):
 
 
 class MergeSettings(BaseModel):
-    """What counts as a conflict when a session is merged (LRN-16)."""
+    """What counts as a conflict when a session is merged (LRN-16); and who tells how much sessions differ (LRN-5)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     margin: float = Field(gt=0.0, lt=1.0)
     strength: float = Field(gt=0.0)
     reported: int = Field(gt=0)
+    alike_sessions: int = Field(gt=0)
 
 
 class SourceSettings(BaseModel):

@@ -12,6 +12,7 @@ The order of the steps is the argument that a session always reads what it forke
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,10 +20,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.overlays import BASES_KEY, SESSIONS_KEY, BaseId, OpenSession, metadata_of, sessions_table
+from pipelines.catalog.overlays import (
+    ALIKE_KEY,
+    BASES_KEY,
+    SESSIONS_KEY,
+    BaseId,
+    OpenSession,
+    metadata_of,
+    sessions_table,
+)
 from pipelines.domain.ids import SessionId
 from pipelines.feedback.forks import Forks
 from pipelines.feedback.state import Held, PartitionState
+from pipelines.learning.sessions import to_plain
 from pipelines.runtime.files import write_atomically
 
 NAME = "evidence.parquet"
@@ -33,7 +43,8 @@ def publish_snapshot(state: PartitionState) -> Path:
     """Write a partition's evidence beside its state, and the overlays of its open sessions with it.
 
     The file's metadata says how far it reaches: `weft.partition`, `weft.offset` (the next one), `weft.epoch`,
-    `weft.topic`, `weft.topic_id`, `weft.version`; and `weft.sessions`, the file of the open sessions. The partition is
+    `weft.topic`, `weft.topic_id`, `weft.version`; `weft.sessions`, the file of the open sessions; and `weft.alike`, how
+    much those that completed differ. The partition is
     held still meanwhile, so that an updater which lost it can never lay an older snapshot over a newer one.
 
     Raises:
@@ -63,8 +74,9 @@ def _publish(state: PartitionState) -> Path:
             "weft.version": held.report.version,
             SESSIONS_KEY.decode(): name,
             BASES_KEY.decode(): ",".join(bases),
+            ALIKE_KEY.decode(): json.dumps(to_plain(held.alike)),
         }
-        write_atomically(path, _parquet(held.evidence.to_table(), facts))
+        write_atomically(path, _parquet(held.evidence, facts))
         for old in state.folder.glob(_SESSIONS.format("*", "*")):
             if old.name != name:
                 old.unlink(missing_ok=True)

@@ -18,9 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from pipelines.domain.errors import CorruptionError, FencedError, StoreError, WrongLogError
 from pipelines.feedback import integrity, ledger
+from pipelines.feedback.alike import Alike
 from pipelines.feedback.arrivals import Arrivals
+from pipelines.feedback.known import Known
 from pipelines.feedback.overlays import (
     Fork,
     HeldSession,
@@ -37,7 +41,8 @@ from pipelines.feedback.sessions import Life
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.sources import Heard, heard_in
 from pipelines.feedback.standing import PartitionReport, read_report, require_same_log, require_still_there
-from pipelines.feedback.updates import Change, Known
+from pipelines.feedback.updates import Change
+from pipelines.learning.alikeness import Moments
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.log import LogFacts
 
@@ -59,11 +64,17 @@ _SCHEMA = (Path(__file__).parent / "schema.sql").read_text(encoding="utf-8")
 
 
 class Held(NamedTuple):
-    """A partition's state as far as searches read it."""
+    """A partition's state as far as searches read it.
+
+    Attributes:
+        evidence: The table of `Evidence.to_table`.
+        alike: How much its sessions that completed last differ.
+    """
 
     report: PartitionReport
-    evidence: Evidence
+    evidence: pa.Table
     sessions: Sequence[HeldSession]
+    alike: Moments
 
 
 class KeptDeadLetter(NamedTuple):
@@ -106,6 +117,7 @@ class PartitionState:
         self.rules = rules
         self._epoch = 0
         self._seen = SeenIndex()
+        self._alike = Alike(rules.merge.alike_sessions)
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / STATE_FILE
         with self._errors():
@@ -184,7 +196,8 @@ class PartitionState:
         with self._errors(), self._transaction() as connection:
             report = read_report(connection)
             self._require_ownership(report)
-            yield Held(report, ledger.evidence_in(connection), held_sessions(connection))
+            evidence, sessions = ledger.evidence_table_in(connection), held_sessions(connection)
+            yield Held(report, evidence, sessions, self._alike.moments(connection))
 
     def merge_report(self, session_id: str) -> str | None:
         """What the last merge of a session met, as JSON; None where nobody said. Readable by anyone."""

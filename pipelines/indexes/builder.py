@@ -80,11 +80,14 @@ class GenerationBuilder:
                 (whatever else decides the content) have their place in the manifest; the rest is kept as it is.
             base: The generation that unchanged vectors and trained quantisers are taken from.
         """
+        shards = self._shard_tasks(merged)
+        # Under way from here on, where there are workers: the graph waits for the vectors, the text for nothing.
+        text = self._map(_write_text, shards)
         dense = self._dense_tasks(merged, parts, base)
         built = list(self._map(build_vectors, dense))
         found = {task.encoder: facts_of for task, facts_of in zip(dense, built, strict=True)}
-        shards = self._shard_tasks(merged)
-        graph, *_ = list(self._map(_run, [GraphTask(self._staging, found, self._settings.graph), *shards]))
+        graph = self._one(build_graph_of, GraphTask(self._staging, found, self._settings.graph))
+        list(text)
         if len(shards) > 1:
             self._one(build_merged, self._merged_text(merged, shards))
         shutil.rmtree(self._work)
@@ -167,9 +170,7 @@ class GenerationBuilder:
         )
 
 
-def _run(task: GraphTask | ShardTask | MergeShards) -> Any:
-    if isinstance(task, GraphTask):
-        return build_graph_of(task)
+def _write_text(task: ShardTask | MergeShards) -> Any:
     return build_shard(task) if isinstance(task, ShardTask) else build_merged(task)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable
 
@@ -11,15 +12,19 @@ _SEPARATOR = re.compile(r"[\W_]+")
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
 
 
-def split_identifier(identifier: str) -> list[str]:
+_REMEMBERED = 65_536  # identifiers: a corpus repeats its own in file after file
+
+
+@functools.lru_cache(_REMEMBERED)
+def split_identifier(identifier: str) -> tuple[str, ...]:
     """The words of an identifier or dotted path, in lower case.
 
     Examples:
         >>> split_identifier("os.path.HTTPServer_error2")
-        ['os', 'path', 'http', 'server', 'error', '2']
+        ('os', 'path', 'http', 'server', 'error', '2')
     """
     parts = (part for part in _SEPARATOR.split(identifier) if part)
-    return [word.lower() for part in parts for word in _WORD.findall(part)]
+    return tuple(word.lower() for part in parts for word in _WORD.findall(part))
 
 
 def code_terms(text: str) -> list[str]:

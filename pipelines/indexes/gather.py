@@ -13,12 +13,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.domain.errors import StoreError
+from pipelines.indexes.hashes import HASH, hashes_of, rows_of
 from pipelines.indexes.manifest import read_generation_manifest
 from pipelines.indexes.settings import VectorSettings
-from pipelines.indexes.tokens import TokenStore, gather_tokens, has_tokens
+from pipelines.indexes.token_gather import TokenSources, gather_tokens
+from pipelines.indexes.tokens import TokenStore, has_tokens
 from pipelines.indexes.vectors import FAISS_FILE, VECTORS_FILE, DenseFacts, Trained, index_vectors
 
-_HASH = np.dtype("S64")
 _ROWS = 8_192  # rows copied at once: bounds memory, changes nothing else
 
 
@@ -58,11 +59,15 @@ def build_vectors(task: DenseTask) -> DenseFacts:
     """
     hashes = _hashes_on_disk(task)
     gather_vectors(task, hashes)
-    before = Path() if task.base is None else task.base / "chunks" / "contents.parquet"
-    gather_tokens(task.parts, task.inherited, before, hashes=hashes, out=task.folder, encoder=task.encoder)
+    gather_tokens(TokenSources(task.parts, task.inherited, _contents(task), task.encoder), hashes, task.folder)
     token_bytes = TokenStore(task.folder).bytes_per_content if has_tokens(task.folder) else 0.0
     facts = index_vectors(task.folder, task.settings, trained=_trained(task))
     return facts.model_copy(update={"made_with": task.made_with, "token_bytes": token_bytes})
+
+
+def _contents(task: DenseTask) -> Path:
+    """The table of contents of the generation before, if there is one."""
+    return (task.base or Path()) / "chunks" / "contents.parquet"
 
 
 def _trained(task: DenseTask) -> Trained | None:
@@ -104,13 +109,13 @@ def _hashes_on_disk(task: DenseTask) -> np.ndarray:
     contents = pq.ParquetFile(task.contents)
     rows = contents.metadata.num_rows
     if not rows:
-        return np.empty(0, dtype=_HASH)
+        return np.empty(0, dtype=HASH)
     task.work.mkdir(parents=True, exist_ok=True)
     path = task.work / f"{task.folder.name}.hashes"
-    hashes = np.memmap(path, dtype=_HASH, mode="w+", shape=(rows,))
+    hashes = np.memmap(path, dtype=HASH, mode="w+", shape=(rows,))
     start = 0
     for batch in contents.iter_batches(batch_size=_ROWS, columns=["content_hash"]):
-        hashes[start : start + len(batch)] = _names(batch["content_hash"])
+        hashes[start : start + len(batch)] = hashes_of(batch["content_hash"])
         start += len(batch)
     return hashes
 
@@ -118,7 +123,7 @@ def _hashes_on_disk(task: DenseTask) -> np.ndarray:
 def _found(task: DenseTask) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Hashes and vectors of every place that has some, a bounded number at once."""
     if task.base is not None and task.inherited is not None:
-        yield from _inherited(task.base / "chunks" / "contents.parquet", task.inherited)
+        yield from _inherited(_contents(task), task.inherited)
     for part in task.parts:
         for path in vector_tables(part):
             yield from _of_part(pq.read_table(path), task.encoder)
@@ -130,7 +135,7 @@ def _inherited(contents: Path, folder: Path) -> Iterator[tuple[np.ndarray, np.nd
     stored = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
     start = 0
     for batch in pq.ParquetFile(contents).iter_batches(batch_size=_ROWS, columns=["content_hash"]):
-        yield _names(batch["content_hash"]), np.asarray(stored[start : start + len(batch)])
+        yield hashes_of(batch["content_hash"]), np.asarray(stored[start : start + len(batch)])
         start += len(batch)
 
 
@@ -139,19 +144,13 @@ def _of_part(table: pa.Table, encoder: str) -> Iterator[tuple[np.ndarray, np.nda
     for batch in rows.to_batches(max_chunksize=_ROWS):
         lists: Any = batch["vector"]
         vectors = lists.flatten().to_numpy(zero_copy_only=False).reshape(len(batch), -1)
-        yield _names(batch["content_hash"]), vectors.astype(np.float16)
-
-
-def _names(hashes: pa.Array[Any]) -> np.ndarray:
-    return np.array(hashes.to_pylist(), dtype=_HASH)
+        yield hashes_of(batch["content_hash"]), vectors.astype(np.float16)
 
 
 def _place(names: np.ndarray, vectors: np.ndarray, hashes: np.ndarray, stored: np.ndarray, seen: np.ndarray) -> None:
     """Put vectors at the rows of their contents; what is no content of this generation is left out."""
-    if not len(hashes):
-        return
-    rows = np.minimum(np.searchsorted(hashes, names), len(hashes) - 1)
-    known = hashes[rows] == names
+    rows = rows_of(names, hashes)
+    known = rows >= 0
     rows, vectors = rows[known], vectors[known]
     fresh = ~seen[rows]
     stored[rows[fresh]] = vectors[fresh]

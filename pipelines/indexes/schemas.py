@@ -143,11 +143,11 @@ TOKENS = pa.schema(
     [
         _required("content_hash", pa.string()),
         _required("encoder", pa.string()),
-        _required("width", pa.int32()),
+        _required("count", pa.int32()),
         _required("tokens", pa.large_binary()),
     ]
 )
-"""Schema of `tokens.parquet`: the stored token embeddings of one content, int8, rows of `width` one after another."""
+"""Schema of `tokens.parquet`: the stored token embeddings of one content, int8, `count` rows one after another."""
 
 MADE_WITH = b"made_with"
 """Metadata of `vectors.parquet`: what decided its vectors besides their texts."""
@@ -281,7 +281,7 @@ def tokens_to_table(
     columns: list[pa.Array[Any]] = [
         pa.array(hashes, pa.string()),
         pa.array([encoder] * len(hashes), pa.string()),
-        pa.array([one.shape[1] for one in tokens], pa.int32()),
+        pa.array([len(one) for one in tokens], pa.int32()),
         pa.array([one.tobytes() for one in tokens], pa.large_binary()),
     ]
     return pa.Table.from_arrays(columns, schema=TOKENS.with_metadata({PROJECTION: projection}))

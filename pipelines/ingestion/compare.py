@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.ingestion.parts import write_part
-from pipelines.ingestion.read_and_chunk import ReadAndChunk, Reading
+from pipelines.ingestion.read_and_chunk import ReadAndChunk, Reading, Work
+from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.units import Unit
 
 
@@ -27,9 +28,14 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What came of a comparison: units with something new, and the number and counts of the others."""
+    """What came of a comparison: units with something new, and the number and counts of the others.
+
+    Attributes:
+        work: What there is to do in the changed units.
+    """
 
     changed: tuple[Unit, ...]
+    work: Work
     done: int
     counts: Mapping[str, int]
 
@@ -44,12 +50,20 @@ def compare(task: Comparison) -> Compared:
     """Read every document and look its key up; a task lost with its worker is run again."""
     reader = ReadAndChunk(task.reading)
     changed: list[Unit] = []
+    work = Work()
     counts: Counter[str] = Counter()
     for unit in task.units:
-        done = reader.unchanged(unit)
-        if done is None:
+        found = reader.compared(unit)
+        if isinstance(found, Work):
             changed.append(unit)
+            work += found
         else:
-            write_part(task.parts, done)
-            counts.update(done.counts)
-    return Compared(tuple(changed), len(task.units) - len(changed), dict(counts))
+            write_part(task.parts, found)
+            counts.update(found.counts)
+    return Compared(tuple(changed), work, len(task.units) - len(changed), dict(counts))
+
+
+def is_little(work: Work, settings: IngestSettings) -> bool:
+    """Whether one worker is done with it before a pool of actors would have started."""
+    few = settings.pools.few
+    return work.documents <= few * settings.unit_documents and work.characters <= few * settings.unit_bytes

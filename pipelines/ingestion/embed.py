@@ -59,6 +59,7 @@ class Embed(UnitWorker):
         self._encoder: Lazy[Encodes] = Lazy(maker, settings)
         self._counter: list[TokenCounter] = []
         self._projection = cache.parent / "projections" / f"{model}.npy"
+        self._projecting: list[np.ndarray] = []
         self._cache = EmbeddedCache(cache, settings.tokens.dimension if settings.tokens.enabled else None)
 
     def work(self, unit: Unit) -> Unit:
@@ -97,7 +98,10 @@ class Embed(UnitWorker):
         return [Embedded(*one) for one in zip(vectors.astype(STORED), tokens, strict=True)]
 
     def _projected(self, encoder: Encodes) -> np.ndarray:
-        return kept_projection(self._projection, encoder, self._count().words(), self._settings.tokens)
+        if not self._projecting:
+            words = self._count().words()
+            self._projecting.append(kept_projection(self._projection, encoder, words, self._settings.tokens))
+        return self._projecting[0]
 
     def _texts(self, unit: Unit) -> dict[ContentHash, str]:
         """What is embedded for each distinct content."""

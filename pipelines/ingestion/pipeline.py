@@ -16,10 +16,10 @@ from pipelines.domain.errors import NothingPublishedError, SourceError, StoreErr
 from pipelines.domain.ids import GenerationId
 from pipelines.indexes.builder import GenerationBuilder
 from pipelines.indexes.manifest import FORMAT
-from pipelines.ingestion.compare import compare, comparisons
+from pipelines.ingestion.compare import compare, comparisons, is_little
 from pipelines.ingestion.parts import parts_in
 from pipelines.ingestion.plan import Plan, facts_of, forget, models_of, reading_of, stages_of, units_of
-from pipelines.ingestion.read_and_chunk import Reading
+from pipelines.ingestion.read_and_chunk import Reading, Work
 from pipelines.ingestion.report import Outcome, Progress, outcome_of
 from pipelines.ingestion.sizing import live_sizes
 from pipelines.ingestion.stored import stored_tables
@@ -63,9 +63,9 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
         steps = _Steps(executor, watch, clock, parts)
         begun = clock()
         every = units_of(plan, None if plan.sources else _stored(plan, catalog, parent, scratch))
-        units, progress = steps.compare(every, reading, begun, together=plan.ingest.units_compared)
+        units, alone, progress = steps.compare(every, reading, begun)
         stages = stages_of(plan, models, reading, parts, cpus=executor.cpus()) if units else []
-        progress = steps.compute(units, stages, progress, few=plan.ingest.pools.few)
+        progress = steps.compute(units, stages, progress, alone=alone)
         if not progress.counts.get("documents", 0) + progress.counts.get("unchanged", 0):
             sources = [str(source) for source in plan.sources]
             raise SourceError(f"nothing to index in {sources}: {progress.rejected or 'no files'}")
@@ -99,34 +99,34 @@ class _Steps:
     clock: Clock
     parts: Path
 
-    def compare(
-        self, units: Sequence[Unit], reading: Reading, begun: float, *, together: int
-    ) -> tuple[list[Unit], Progress]:
-        """Units with something new, and the progress with the others done."""
+    def compare(self, units: Sequence[Unit], reading: Reading, begun: float) -> tuple[list[Unit], bool, Progress]:
+        """Units with something new, whether that is little, and the progress with the others done."""
         progress = Progress("comparing with what is live", len(units), begun, begun)
         if not len(reading.known):
-            return list(units), progress
+            return list(units), len(units) <= reading.ingest.pools.few, progress
         self.watch(progress)
-        tasks = comparisons(units, reading, self.parts, together=together)
+        tasks = comparisons(units, reading, self.parts, together=reading.ingest.units_compared)
         # One task alone is done before a worker for it would have started.
         found = self.executor.tasks(compare, tasks) if len(tasks) > 1 else map(compare, tasks)
         changed: list[Unit] = []
+        work = Work()
         for one in found:
             changed += one.changed
+            work += one.work
             progress = progress.after(one.counts, self.clock(), units=one.done)
             self.watch(progress)
-        return changed, progress
+        return changed, is_little(work, reading.ingest), progress
 
-    def compute(self, units: Sequence[Unit], stages: Sequence[Stage], progress: Progress, *, few: int) -> Progress:
+    def compute(self, units: Sequence[Unit], stages: Sequence[Stage], progress: Progress, *, alone: bool) -> Progress:
         """Everything that models and parsers make of units, written to the folder of parts.
 
         Args:
-            few: Up to so many units go through all stages in one worker.
+            alone: All units go through all stages in one worker.
         """
         progress = progress.entering("reading and embedding", self.clock())
         self.watch(progress)
         rows = [pack(unit) for unit in units]
-        if 0 < len(rows) <= few:
+        if rows and alone:
             found: Iterable[pa.Table] = chain.from_iterable(self.executor.tasks(run_through, [(rows, stages)]))
         else:
             found = self.executor.stream(rows, stages)

@@ -43,6 +43,17 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
+class Work:
+    """How much of some units is new or changed."""
+
+    documents: int = 0
+    characters: int = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.documents + other.documents, self.characters + other.characters)
+
+
+@dataclass(frozen=True, slots=True)
 class _Found:
     """A document with what decides its chunks; `kept` where the live generation has them."""
 
@@ -89,18 +100,14 @@ class ReadAndChunk(UnitWorker):
         counts = {"documents": len(documents), "chunks": len(chunks), **written}
         return _noted(unit.having(tables, counts), kept, rejections)
 
-    def unchanged(self, unit: Unit) -> Unit | None:
-        """The unit, done, where the live generation holds all its documents; None where any is new or changed."""
-        kept: list[Document] = []
-        rejections: list[Rejection] = []
-        for found in self._found(unit):
-            if isinstance(found, Rejection):
-                rejections.append(found)
-            elif not found.kept:
-                return None
-            else:
-                kept.append(found.document)
-        return _noted(unit, kept, rejections)
+    def compared(self, unit: Unit) -> Unit | Work:
+        """The unit, done, where the live generation holds all its documents; else what there is to do in it."""
+        found = list(self._found(unit))
+        known = [one for one in found if isinstance(one, _Found)]
+        wanted = [one.document for one in known if not one.kept]
+        if wanted:
+            return Work(len(wanted), sum(len(document.text) for document in wanted))
+        return _noted(unit, [one.document for one in known], [one for one in found if isinstance(one, Rejection)])
 
     def _found(self, unit: Unit) -> Iterator[_Found | Rejection]:
         """The documents of a unit, the first of each URI, and whatever is none."""

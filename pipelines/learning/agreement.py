@@ -11,7 +11,6 @@ from scipy.special import expit, logit
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Scope
-from pipelines.learning.alikeness import Moments
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.gathering import SIGNALS, gathered, places_of
 from pipelines.learning.hierarchy import Pooled
@@ -19,6 +18,7 @@ from pipelines.learning.intents import Intents, read_intents
 from pipelines.learning.priors import AgreementPrior, Priors, Weighing
 from pipelines.learning.recency import Discount
 from pipelines.learning.robustness import capped_share
+from pipelines.learning.sessions import SessionEvidence
 from pipelines.learning.spread import Spread, read_spread
 from pipelines.learning.tree import DOMAINS, Node, Nodes, Step, Tree, wide
 
@@ -129,19 +129,6 @@ def _strongest(line: Sequence[Step]) -> tuple[str, ...]:
     names = ("prior", *(step.level for step in line))
     strongest = np.argmax(np.stack([remaining, *shares]), axis=0)
     return tuple(names[index] for index in strongest)
-
-
-@dataclass(frozen=True, slots=True)
-class SessionEvidence:
-    """What a session alone has observed, and what is known of how much sessions differ.
-
-    Attributes:
-        overlay: Evidence that no other session reads yet.
-        alike: From sessions that completed before this one started.
-    """
-
-    overlay: Evidence
-    alike: Moments
 
 
 def read_agreement(priors: Priors, evidence: Evidence, today: int, session: SessionEvidence | None = None) -> Agreement:

@@ -18,6 +18,7 @@ from pipelines.learning.examination import Examination, read_examination
 from pipelines.learning.priors import Priors
 from pipelines.learning.recency import Discount
 from pipelines.learning.reported import Reported
+from pipelines.learning.sessions import SessionEvidence
 from pipelines.learning.sizing import SizingBeliefs, read_sizing
 from pipelines.learning.tree import Node
 from pipelines.learning.triggers import LearnedTriggers, read_triggers
@@ -147,16 +148,19 @@ class Beliefs:
         return np.where(np.isnan(ages_hours), self._priors.decay.unknown_age, known)
 
 
-def read_beliefs(priors: Priors, evidence: Evidence, *, now: float) -> Beliefs:
+def read_beliefs(priors: Priors, evidence: Evidence, *, now: float, session: SessionEvidence | None = None) -> Beliefs:
     """Compute every belief from `evidence` as it counts at `now`, seconds since the epoch.
 
     Beliefs change with the day of `now`, not within it; equal evidence gives the same bits, in whatever order it was
     gathered. Time is linear in the number of counts.
+
+    Args:
+        session: Whose beliefs they are: weights then have one level more. Its overlay is a part of `evidence`.
     """
     today = day_of(now)
     return Beliefs(
         priors,
-        read_agreement(priors, evidence, today),
+        read_agreement(priors, evidence, today, session),
         read_usage(priors.usage, evidence, today),
         reported=Reported(priors, evidence, today),
         examination=read_examination(

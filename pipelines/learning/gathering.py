@@ -168,6 +168,13 @@ def _codes(names: Iterable[str], codes: Mapping[str, int], count: int) -> Ints:
     return np.fromiter(map(codes.get, names, repeat(-1)), dtype=np.int64, count=count)
 
 
+def node_path(key: EvidenceKey) -> Path:
+    """The node that an observation was made at: without an agent at the model, without either at the domain."""
+    if key.agent != ANY:
+        return (key.domain, key.model, key.agent)
+    return (key.domain, key.model) if key.model != ANY else (key.domain,)
+
+
 def places_of(paths: Iterable[Path], among: Mapping[Path, int]) -> Ints:
     """Where each path stands among those of one level; −1 for one of another level."""
     return np.array([among.get(path, -1) for path in paths], dtype=np.int64)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pipelines.domain.ranking import Signal
 
+SIGNAL = "signal"
+"""What the parameters of agreement begin with."""
 RELEVANCE = "relevance"
 """The parameter that calibration is fitted on: mass per bin of the score, by outcome."""
 
@@ -24,7 +26,7 @@ PAIRS = tuple((i, j) for i in range(len(SIGNALS)) for j in (*range(i, len(SIGNAL
 
 def signal_parameter(signal: Signal, *, good: bool) -> str:
     """The parameter that a signal's agreement with outcomes of one kind is kept under."""
-    return f"signal.{signal.value}.{'good' if good else 'bad'}"
+    return f"{SIGNAL}.{signal.value}.{'good' if good else 'bad'}"
 
 
 def product_parameter(first: int, second: int, *, good: bool) -> str:

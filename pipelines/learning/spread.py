@@ -43,8 +43,8 @@ class Spread:
             one that never varied or was never told.
         free: float64 (signals,) in (0, 1], what each adds to the number of directions in which chance may find
             something: less for one that was seen and hardly varies.
-        noise: float64 (signals,) in (0, 1], how far a mean of the signal is from the truth, in units of how far it would
-            be if the signal varied as stated.
+        noise: float64 (signals,) in (0, 1], how far a mean of the signal is from the truth, in units of how far it
+            would be if the signal varied as stated.
         balance: Product of the shares of both kinds of outcome, in (0, ¼]: where one is rare, means differ by chance.
         caution: Variance of the difference of both means, in units of that of independent outcomes.
     """

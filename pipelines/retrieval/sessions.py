@@ -14,6 +14,7 @@ from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import LearnedVersion, SessionId
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.priors import Priors
+from pipelines.learning.sessions import SessionEvidence
 from pipelines.retrieval.ports import Calibration
 from pipelines.retrieval.snapshot import Reading
 
@@ -64,7 +65,8 @@ class ReadingCache:
     def _read(self, session: OpenSession) -> Reading:
         base = self._catalog.bases.read(session.base)
         learned, calibration = self._describe(base.learned)
-        beliefs = read_beliefs(self._priors, base.evidence + session.overlay, now=base.at)
+        own = SessionEvidence(session.overlay, base.alike)
+        beliefs = read_beliefs(self._priors, base.evidence + session.overlay, now=base.at, session=own)
         return Reading(learned, beliefs, calibration)
 
 

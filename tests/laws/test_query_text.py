@@ -27,7 +27,7 @@ def test_every_spelling_of_a_compound_name_has_the_same_words(parts: list[str]) 
     spellings = ["_".join(parts), ".".join(parts), "-".join(parts), "/".join(parts)]
     if all(len(part) > 1 for part in parts):
         spellings.append(camel)
-    assert all(split_identifier(spelling) == parts for spelling in spellings)
+    assert all(list(split_identifier(spelling)) == parts for spelling in spellings)
 
 
 @given(anything)
