@@ -39,6 +39,7 @@ class Ranked:
         vector: The query's embedding, float32 (dimension,), a unit vector; None where the channel makes none.
         vectors: Vectors of contents by row, float32 (rows, dimension), unit rows; None as above.
         cosines: Cosine of any unit vector to contents by row; None where the channel keeps no vectors.
+        alone: What the query's own words found, where others were asked for it, too; None where they were not.
     """
 
     ranking: Ranking
@@ -47,6 +48,7 @@ class Ranked:
     vector: np.ndarray | None = None
     cosines: Callable[[np.ndarray, Sequence[int]], Sequence[float]] | None = None
     vectors: VectorsOf | None = None
+    alone: Ranked | None = None
 
 
 class SearchChannel(Protocol):
