@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from pipelines.domain.events import Feedback, Impression
 from pipelines.feedback.names import Names
+from pipelines.feedback.partition_clock import Clock
 from pipelines.feedback.sessions import Life
 from pipelines.learning.outcomes import Under
 
@@ -44,7 +45,7 @@ class Known:
     """What a partition remembers of the ids and queries that a batch mentions; `fold` writes on in it.
 
     Attributes:
-        clock_ms: The partition's clock.
+        clock: The partition's clock.
         next_offset: Of the record that is expected next.
         seen: Offset and effective time of applied events, by the fingerprints of their ids.
         shown: Impressions by query fingerprint.
@@ -54,7 +55,7 @@ class Known:
         names: Those that the batch mentions.
     """
 
-    clock_ms: int
+    clock: Clock
     next_offset: int
     names: Names
     seen: dict[bytes, tuple[int, int]] = field(default_factory=dict)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from pipelines.catalog.overlays import SessionRows
 from pipelines.domain.errors import CorruptionError, FencedError, StoreError, WrongLogError
 from pipelines.feedback import integrity, ledger
 from pipelines.feedback.alike import Alike
@@ -27,7 +28,7 @@ from pipelines.feedback.arrivals import Arrivals
 from pipelines.feedback.known import Known
 from pipelines.feedback.overlays import (
     Fork,
-    HeldSession,
+    bases_in,
     forks_in,
     has_forks,
     held_sessions,
@@ -68,12 +69,15 @@ class Held(NamedTuple):
 
     Attributes:
         evidence: The table of `Evidence.to_table`.
+        bases: What its open sessions forked from.
+        sessions: Those, one at a time.
         alike: How much its sessions that completed last differ.
     """
 
     report: PartitionReport
     evidence: pa.Table
-    sessions: Sequence[HeldSession]
+    bases: Sequence[str]
+    sessions: Iterator[SessionRows]
     alike: Moments
 
 
@@ -196,8 +200,8 @@ class PartitionState:
         with self._errors(), self._transaction() as connection:
             report = read_report(connection)
             self._require_ownership(report)
-            evidence, sessions = ledger.evidence_table_in(connection), held_sessions(connection)
-            yield Held(report, evidence, sessions, self._alike.moments(connection))
+            evidence, moments = ledger.evidence_table_in(connection), self._alike.moments(connection)
+            yield Held(report, evidence, bases_in(connection), held_sessions(connection), moments)
 
     def merge_report(self, session_id: str) -> str | None:
         """What the last merge of a session met, as JSON; None where nobody said. Readable by anyone."""
@@ -214,10 +218,15 @@ class PartitionState:
         with self._errors():
             return has_forks(self._connection)
 
-    def forks(self) -> list[Fork]:
-        """Every open session, and every one that has a base."""
+    def bases(self) -> list[str]:
+        """What open sessions forked from, sorted."""
         with self._errors():
-            return forks_in(self._connection)
+            return bases_in(self._connection)
+
+    def forks(self, lost: Sequence[str], *, at_most: int) -> list[Fork]:
+        """Sessions that started or ended since `note_forks`, or whose base was lost; see `overlays.forks_in`."""
+        with self._errors():
+            return forks_in(self._connection, lost, at_most=at_most)
 
     def note_forks(self, forks: Sequence[Fork]) -> None:
         """Keep what changed about forks; durable when this returns.

@@ -39,6 +39,7 @@ from pipelines.feedback.credit import (
 )
 from pipelines.feedback.known import Known, Moment, Shown, Waiting
 from pipelines.feedback.names import Names
+from pipelines.feedback.partition_clock import Claims, Clock
 from pipelines.feedback.reports import report_evidence
 from pipelines.feedback.sessions import Sessions
 from pipelines.feedback.settings import DAY_MS, FeedbackSettings
@@ -82,7 +83,7 @@ class Change:
         stored: Queries whose impression the state holds before the batch.
     """
 
-    clock_ms: int
+    clock: Clock
     next_offset: int
     sessions: Sessions
     names: Names
@@ -123,20 +124,20 @@ class _Batch:
     def __init__(self, known: Known, rules: FeedbackSettings, bins: Bins) -> None:
         self.known = known
         sessions = Sessions(rules, known.lives)
-        self.change = Change(known.clock_ms, known.next_offset, sessions, known.names, known.stored)
+        self.change = Change(known.clock, known.next_offset, sessions, known.names, known.stored)
         self._sessions = sessions
         self._rules = rules
         self._limits = rules.limits
         self._bins = bins
         self._names = known.names
         self._window_ms = rules.time.window_ms
-        self._clock_ms, self._next_offset = known.clock_ms, known.next_offset
+        self._clock_ms, self._next_offset = known.clock.now_ms, known.next_offset
 
     def consume(self, arrivals: Arrivals) -> None:
         records, change, rules = arrivals.records, self.change, self._rules
         # What holds no event has a time that nobody asks for.
         events_ms = [0 if isinstance(event, InvalidEventError) else event.ts for event in arrivals.events]
-        times = times_of(self._clock_ms, [record.timestamp for record in records], events_ms, rules.time)
+        times, change.clock = times_of(change.clock, _claims(arrivals), events_ms, rules.time)
         votes = self._votes = Votes(self.known, self._sessions, rules, arrivals, times, under_of=self._under)
         fates = []
         while (place := votes.cast()) is not None:
@@ -146,7 +147,7 @@ class _Batch:
         change.consumed, change.heard = len(records), heard_of(self._votes.said)
         change.fates, change.seen = Counter(fates), self._votes.seen
         change.fates[Fate.APPLIED] += len(records) - len(fates)
-        change.clock_ms, change.next_offset = times.clock_ms[-1], records[-1].offset + 1
+        change.next_offset = records[-1].offset + 1
 
     def _met(self, arrivals: Arrivals, times: Times, place: int) -> Fate:
         record, event = arrivals.records[place], arrivals.events[place]
@@ -258,3 +259,10 @@ class _Batch:
     def _remembered(self, moment: tuple[int, int], records: int, window_ms: int) -> bool:
         offset, at_ms = moment
         return at_ms >= self._clock_ms - window_ms and offset >= self._next_offset - records
+
+
+def _claims(arrivals: Arrivals) -> Claims:
+    """What the records of a batch say about the time."""
+    columns = dict(zip(Record._fields, zip(*arrivals.records, strict=True), strict=True))
+    who = [None if isinstance(event, InvalidEventError) else event.principal for event in arrivals.events]
+    return Claims(columns["offset"], who, columns["timestamp"], columns["by_broker"])

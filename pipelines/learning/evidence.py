@@ -156,12 +156,18 @@ class Evidence:
 
     def rows(self) -> list[tuple[str | int, ...]]:
         """The rows of `to_table`."""
-        parameters = [(_PARAMETER, *key, "", "", micro) for key, micro in sorted(self.counts.items())]
-        usage = [
-            (_USAGE, key.day, "", "", "", "", "", key.bin, key.content_hash, key.principal, micro)
-            for key, micro in sorted(self.usage.items())
-        ]
-        return [*parameters, *usage]
+        counts, usage = sorted(self.counts.items()), sorted(self.usage.items())
+        return table_rows([(*key, micro) for key, micro in counts], [(*key, micro) for key, micro in usage])
+
+
+def table_rows(counts: Iterable[tuple[Any, ...]], usage: Iterable[tuple[Any, ...]]) -> list[tuple[str | int, ...]]:
+    """The rows of `table_of`."""
+    parameters = [(_PARAMETER, *key, "", "", micro) for *key, micro in counts]
+    uses = [
+        (_USAGE, day, "", "", "", "", "", bin_, content_hash, principal, micro)
+        for day, content_hash, bin_, principal, micro in usage
+    ]
+    return [*parameters, *uses]
 
 
 def table_of(counts: Sequence[tuple[Any, ...]], usage: Sequence[tuple[Any, ...]]) -> pa.Table:
