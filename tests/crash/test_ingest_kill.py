@@ -163,7 +163,7 @@ def a_run_losing_workers(source: Path, store: Path, rng: random.Random, killed: 
     killer = threading.Thread(target=kill_some, daemon=True)
     killer.start()
     outcome = run(source, store, watch, ON_CLUSTER)
-    killer.join(timeout=60)
+    killer.join(timeout=300)
     assert not killer.is_alive()
     return outcome
 
@@ -173,7 +173,7 @@ def workers_of(phase: str) -> list[psutil.Process]:
 
 
 def _await_workers(phase: str, over: threading.Event) -> None:
-    deadline = time.monotonic() + 30.0
+    deadline = time.monotonic() + 300.0
     while not workers_of(phase) and not over.is_set() and time.monotonic() < deadline:
         time.sleep(0.005)
 
