@@ -11,12 +11,9 @@ import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
-from typing import NewType
+from typing import IO, Any, NamedTuple, NewType
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -24,7 +21,7 @@ import pyarrow.parquet as pq
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import SessionId
 from pipelines.learning.alikeness import Moments
-from pipelines.learning.evidence import SCHEMA, Evidence
+from pipelines.learning.evidence import SCHEMA, Evidence, table_rows
 from pipelines.learning.sessions import from_plain
 
 log = logging.getLogger(__name__)
@@ -37,6 +34,7 @@ OFFSET_KEY, SESSIONS_KEY, BASES_KEY, ALIKE_KEY = b"weft.offset", b"weft.sessions
 bases that they forked from, and how much sessions that completed differ."""
 
 _ATTEMPTS = 5  # a reader that meets a file which was replaced meanwhile looks up the new name
+_GROUP = 50_000  # rows of a file that are written together
 _SESSION = "session"
 _FACTS: Mapping[str, pa.DataType] = {_SESSION: pa.string(), "base": pa.string(), "started_ms": pa.int64()}
 _MARK = tuple({"kind": _SESSION, "day": 0, "micro": 0}.get(name, "") for name in SCHEMA.names)
@@ -66,44 +64,62 @@ class Listing:
     def __init__(self, tables: Iterable[pa.Table] = ()) -> None:
         self._tables = tuple(tables)
 
-    @cached_property
-    def _slices(self) -> dict[str, list[pa.Table]]:
-        """Rows by session; looked for only where a search names its session."""
-        slices: dict[str, list[pa.Table]] = {}
-        for table in self._tables:
-            for session, some in _by_session(table):
-                slices.setdefault(session, []).append(some)
-        return slices
-
     def __len__(self) -> int:
-        return len(self._slices)
+        return sum(1 for _ in self)
 
     def __iter__(self) -> Iterator[SessionId]:
-        return (SessionId(session) for session in self._slices)
+        names = [table[_SESSION] for table in self._tables]
+        found = pc.unique(pa.chunked_array([chunk for name in names for chunk in name.chunks], type=pa.string()))
+        return (SessionId(session.as_py()) for session in found)
 
     def find(self, session_id: SessionId | None) -> OpenSession | None:
         """A session, None where it is not open.
 
         Events of one session lie in one partition if their keys are right; where they are not, its overlays add up.
         """
-        parts = self._slices.get(session_id, []) if session_id is not None else []
-        if session_id is None or not parts:
+        if session_id is None:
+            return None
+        # Looked for row by row, a few milliseconds for a million: an index would hold more than all the rows.
+        rows = [table.filter(pc.field(_SESSION) == session_id) for table in self._tables]
+        parts = [part for part in rows if len(part)]
+        if not parts:
             return None
         first = parts[0]
         overlay = Evidence.sum(_evidence_of(part) for part in parts)
         return OpenSession(session_id, BaseId(first["base"][0].as_py()), first["started_ms"][0].as_py(), overlay)
 
 
-def sessions_table(sessions: Iterable[OpenSession]) -> pa.Table:
-    """One table of schema `OVERLAY_SCHEMA`, sorted by session."""
-    rows: list[tuple[object, ...]] = []
-    for session in sorted(sessions, key=lambda each: each.session_id):
-        facts = (session.session_id, session.base, session.started_ms)
-        rows.append((*facts, *_MARK))
-        rows += ((*facts, *row) for row in session.overlay.rows())
-    columns = zip(*rows, strict=True) if rows else [()] * len(OVERLAY_SCHEMA)
+class SessionRows(NamedTuple):
+    """An open session as its partition keeps it; its rows are those of `evidence.table_of`."""
+
+    session_id: str
+    base: str
+    started_ms: int
+    counts: Sequence[tuple[Any, ...]]
+    usage: Sequence[tuple[Any, ...]]
+
+
+def write_listing(sink: IO[bytes], sessions: Iterable[SessionRows]) -> None:
+    """Write sessions as one Parquet file of schema `OVERLAY_SCHEMA`; memory holds a group of rows, not all of them."""
+    with pq.ParquetWriter(sink, OVERLAY_SCHEMA, write_page_checksum=True) as writer:
+        columns: list[list[Any]] = [[] for _ in OVERLAY_SCHEMA]
+        for session in sessions:
+            rows = table_rows(session.counts, session.usage)
+            facts = (session.session_id, session.base, session.started_ms)
+            for column, values in zip(
+                columns, zip(*((*facts, *row) for row in (_MARK, *rows)), strict=True), strict=True
+            ):
+                column.extend(values)
+            if len(columns[0]) >= _GROUP:
+                _write_group(writer, columns)
+        _write_group(writer, columns)
+
+
+def _write_group(writer: pq.ParquetWriter, columns: Sequence[list[Any]]) -> None:
     arrays = [pa.array(column, type=part.type) for column, part in zip(columns, OVERLAY_SCHEMA, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=OVERLAY_SCHEMA)
+    writer.write_table(pa.Table.from_arrays(arrays, schema=OVERLAY_SCHEMA))
+    for column in columns:
+        column.clear()
 
 
 def read_listing(snapshots: Sequence[Path]) -> Listing:
@@ -175,15 +191,6 @@ def _sessions_beside(snapshot: Path) -> pa.Table | None:
 
 def _unreadable(path: Path, error: OSError) -> StoreError:
     return StoreError(f"{path}: expected a readable file, found: {error}; nothing in it is lost by that")
-
-
-def _by_session(table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    if not len(table):
-        return
-    codes = table[_SESSION].combine_chunks().dictionary_encode().indices.to_numpy()
-    edges = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(table)]
-    for begin, end in pairwise(edges):
-        yield table[_SESSION][begin].as_py(), table.slice(begin, end - begin)
 
 
 def _evidence_of(rows: pa.Table) -> Evidence:

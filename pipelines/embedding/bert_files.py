@@ -64,6 +64,24 @@ def read_bert(folder: Path) -> Bert | None:
     )
 
 
+def read_pair_scorer(folder: Path) -> Bert | None:
+    """The model in a folder, if it is a BERT that gives one number for two texts; else None."""
+    config, prefix = _json(folder / "config.json"), _prefix(folder / WEIGHTS)
+    if not isinstance(config, dict) or prefix is None or not _is_plain(config):
+        return None
+    if config.get("architectures") != ["BertForSequenceClassification"] or len(config.get("id2label") or "") != 1:
+        return None
+    return Bert(
+        pooling="cls",
+        prefix=prefix,
+        heads=int(config["num_attention_heads"]),
+        epsilon=float(config["layer_norm_eps"]),
+        first_position=0,
+        pad=int(config.get("pad_token_id") or 0),
+        longest=int(config["max_position_embeddings"]),
+    )
+
+
 def _is_plain(config: Mapping[str, Any]) -> bool:
     needed = {"num_attention_heads", "layer_norm_eps", "max_position_embeddings"}
     return (

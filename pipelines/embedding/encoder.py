@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 import numpy as np
 import torch
 
 from pipelines.domain.errors import ConfigurationError, ModelUnavailableError
+from pipelines.embedding.bert_files import Bert, read_pair_scorer
+from pipelines.embedding.int8_cross_encoder import Int8CrossEncoder
 from pipelines.embedding.int8_encoder import Int8Encoder
 from pipelines.embedding.models import locate
-from pipelines.embedding.precision import resolve_precision
+from pipelines.embedding.precision import multiplies_int8, resolve_precision
 from pipelines.embedding.settings import CrossEncoderSettings, EmbeddingSettings
 
 Kept = TypeVar("Kept")
@@ -86,8 +89,26 @@ def load_pair_encoder(settings: CrossEncoderSettings) -> PairEncoder | None:
     """
     if not settings.model:
         return None
+    folder = Path(settings.model).expanduser()
+    packed = _packed_pairs(folder, settings)
+    if packed is not None:
+        return Int8CrossEncoder(folder, packed, settings)
     pair_encoder: PairEncoder = pkgutil.resolve_name(_PAIRS)(settings)
     return pair_encoder
+
+
+def _packed_pairs(folder: Path, settings: CrossEncoderSettings) -> Bert | None:
+    """The model as the packed forward pass reads it; None where something else is to compute it."""
+    here = settings.device != "cuda" and not (settings.device == "auto" and torch.cuda.is_available())
+    if settings.precision == "fp32" or not here or not (settings.precision == "int8" or multiplies_int8()):
+        return None
+    model = read_pair_scorer(folder)
+    if model is None and settings.precision == "int8":
+        raise ModelUnavailableError(
+            f"retrieval.rerank.cross_encoder.precision: int8 takes the folder of a BERT that gives one number per "
+            f"pair, found another model at {settings.model!r}: use auto or fp32"
+        )
+    return model
 
 
 def _device(wanted: str) -> str:

@@ -60,8 +60,10 @@ class PackedBert:
         self._pooling = model.pooling
         self._heads = model.heads
         self._words = embeddings["word_embeddings.weight"]
-        # Texts are never pairs here, so the first token type goes with every position.
-        self._positions = embeddings["position_embeddings.weight"] + embeddings["token_type_embeddings.weight"][0]
+        # Only pairs have tokens of the second type, so the first one goes with every position.
+        types = embeddings["token_type_embeddings.weight"]
+        self._positions = embeddings["position_embeddings.weight"] + types[0]
+        self._second = types[-1] - types[0]
         self._first_position = model.first_position
         self._norm = _norm(embeddings, model.epsilon)
         names = {name.removeprefix(f"{model.prefix}encoder.layer.") for name in weights}
@@ -83,16 +85,41 @@ class PackedBert:
         bounds = np.cumsum([len(item) for item in ids])[:-1]
         return pooled.numpy(), np.split(states.numpy(), bounds)
 
-    def _states(self, ids: Sequence[Sequence[int]]) -> tuple[torch.Tensor, list[_Run]]:
-        """The last layer's states, (tokens, dimension), and where each text's are."""
+    def first_states(self, ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]]) -> torch.Tensor:
+        """The first token's last state of each pair of texts, (n, dimension); best with equal lengths side by side.
+
+        Args:
+            types: For each token whether it belongs to the second text, 0 or 1.
+        """
+        # What the last layer makes of the other tokens nobody reads.
+        states, runs = self._states(ids, types, layers=len(self._layers) - 1)
+        last = self._layers[-1]
+        scratch, wide = Scratch(len(states), self._widest), torch.empty(len(states) * self._widest)
+        projected = last.attend(states, scratch, wide[: len(states) * last.attend.outputs].view(len(states), -1))
+        context = torch.cat([self._attention(projected[run.rows], run, queries=1) for run in runs])
+        own = torch.cat([states[run.rows].view(run.texts, run.length, -1)[:, 0] for run in runs])
+        out = torch.empty_like(own)
+        own = last.attention_norm(last.attended(context, scratch, out).add_(own))
+        widened = last.widen(own, scratch, wide[: len(own) * last.widen.outputs].view(len(own), -1))
+        torch.ops.aten.gelu_(widened)
+        return last.norm(last.narrow(widened, scratch, out).add_(own))
+
+    def _states(
+        self, ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None, layers: int | None = None
+    ) -> tuple[torch.Tensor, list[_Run]]:
+        """The states after so many layers, (tokens, dimension), None for all, and where each text's are."""
         runs = list(_runs([len(item) for item in ids]))
         tokens = torch.tensor([token for item in ids for token in item])
         places = torch.cat([torch.arange(run.length).repeat(run.texts) for run in runs])
-        states = self._norm(self._words[tokens].add_(self._positions[places + self._first_position]))
+        embedded = self._words[tokens].add_(self._positions[places + self._first_position])
+        if types is not None:
+            second = torch.tensor([kind for item in types for kind in item], dtype=embedded.dtype)
+            embedded.addcmul_(second[:, None], self._second)
+        states = self._norm(embedded)
         scratch = Scratch(len(tokens), self._widest)
         wide = torch.empty(len(tokens) * self._widest)
         narrow = torch.empty_like(states)
-        for layer in self._layers:
+        for layer in self._layers[:layers]:
             states = self._passed(layer, states, runs, scratch=scratch, wide=wide, narrow=narrow)
         return states, runs
 
@@ -116,10 +143,11 @@ class PackedBert:
         torch.ops.aten.gelu_(widened)
         return layer.norm(layer.narrow(widened, scratch, narrow).add_(states))
 
-    def _attention(self, projected: torch.Tensor, run: _Run) -> torch.Tensor:
+    def _attention(self, projected: torch.Tensor, run: _Run, queries: int | None = None) -> torch.Tensor:
+        """What each text's first `queries` tokens, None for all, take from all of its tokens."""
         parts = projected.view(run.texts, run.length, 3, self._heads, -1).permute(2, 0, 3, 1, 4)
-        mixed = functional.scaled_dot_product_attention(parts[0], parts[1], parts[2])
-        return mixed.transpose(1, 2).reshape(run.texts * run.length, -1)
+        mixed = functional.scaled_dot_product_attention(parts[0][:, :, :queries], parts[1], parts[2])
+        return mixed.transpose(1, 2).reshape(run.texts * mixed.shape[2], -1)
 
     def _pooled(self, states: torch.Tensor, run: _Run) -> torch.Tensor:
         by_text = states.view(run.texts, run.length, -1)

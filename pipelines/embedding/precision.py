@@ -30,10 +30,14 @@ def resolve_precision(precision: str, folder: Path, device: str = "cpu", *, cpu_
         return precision
     if device == "cuda":
         return "bf16"
-    flags = _cpu_flags(cpu_facts)
-    if flags.intersection(_INT8_FLAGS) and read_bert(folder) is not None:
+    if multiplies_int8(cpu_facts=cpu_facts) and read_bert(folder) is not None:
         return "int8"
-    return "bf16" if flags.intersection(_BF16_FLAGS) else "fp32"
+    return "bf16" if _cpu_flags(cpu_facts).intersection(_BF16_FLAGS) else "fp32"
+
+
+def multiplies_int8(*, cpu_facts: Path = _CPU_FACTS) -> bool:
+    """Whether the processor multiplies 8-bit integers faster than others."""
+    return bool(_cpu_flags(cpu_facts).intersection(_INT8_FLAGS))
 
 
 def _cpu_flags(cpu_facts: Path) -> frozenset[str]:

@@ -79,6 +79,27 @@ class TokenReader:
         ]
 
 
+@dataclass(frozen=True, slots=True)
+class PairIds:
+    """Two texts as a cross-encoder reads them: their tokens, and for each token which of the two it belongs to."""
+
+    ids: list[int]
+    types: list[int]
+
+
+class PairReader:
+    """Pairs of texts to token ids, special tokens included, the longer text cut first to fit the window."""
+
+    def __init__(self, folder: Path, max_tokens: int) -> None:
+        self._tokenizer = read_tokenizer(folder)
+        self._tokenizer.enable_truncation(max_tokens, strategy="longest_first")
+
+    def __call__(self, query: str, texts: Sequence[str]) -> list[PairIds]:
+        """Token ids of each text behind the query, in their order."""
+        pairs = [(encodable(query), encodable(text)) for text in texts]
+        return [PairIds(found.ids, found.type_ids) for found in self._tokenizer.encode_batch(pairs)]
+
+
 def load_token_counter(settings: EmbeddingSettings) -> TokenCounter:
     """The token counter of the configured encoder: what chunking measures with.
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import NamedTuple
 
 from pipelines.domain.errors import InvalidEventError
@@ -16,7 +16,7 @@ class Arrivals(NamedTuple):
 
     Attributes:
         events: What each record holds, or why it holds nothing.
-        fingerprints: Of the events' ids; empty without an event.
+        fingerprints: Sixteen bytes for the id of each event, however long that is; empty without an event.
         queries: Of the queries that they are about; empty for events that are about none.
     """
 
@@ -40,7 +40,7 @@ def arrived(records: Sequence[Record], *, max_bytes: int) -> Arrivals:
             fingerprints.append(b"")
             queries.append(b"")
             continue
-        fingerprints.append(event_fingerprint(event.event_id))
+        fingerprints.append(blake2b(event.event_id.encode(), digest_size=16).digest())
         query_id = getattr(event, "query_id", None)
         if query_id is None:
             queries.append(b"")
@@ -54,12 +54,7 @@ def arrived(records: Sequence[Record], *, max_bytes: int) -> Arrivals:
     return Arrivals(records, events, fingerprints, queries)
 
 
-def event_fingerprint(event_id: str) -> bytes:
-    """Sixteen bytes that stand for an event id: short to keep, whatever producers choose."""
-    return hashlib.blake2b(event_id.encode(), digest_size=16).digest()
-
-
 def query_fingerprint(session_id: str, query_id: str) -> bytes:
     """Sixteen bytes that stand for one query of one session: another session's feedback can never meet it."""
     # The length prefix keeps ("ab", "c") and ("a", "bc") apart.
-    return hashlib.blake2b(f"{len(session_id)}:{session_id}{query_id}".encode(), digest_size=16).digest()
+    return blake2b(f"{len(session_id)}:{session_id}{query_id}".encode(), digest_size=16).digest()

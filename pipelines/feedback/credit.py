@@ -25,9 +25,9 @@ from pipelines.feedback.settings import CreditSettings, FeedbackSettings, Trigge
 from pipelines.feedback.trigger_terms import learnable
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.looks import Page
-from pipelines.learning.matching import match_key
+from pipelines.learning.outcomes import Under
 from pipelines.learning.parameters import INCLUSION, REFERENCE, RETRIEVAL
-from pipelines.learning.tallies import Tally, Under
+from pipelines.learning.tallies import Tally
 from pipelines.learning.triggers import LEARNED
 
 
@@ -116,13 +116,7 @@ def note_credits(tally: Tally, found: Iterable[Credit], where: Under, *, day: in
     rows, number = tally.rows, tally.number
     for credit in found:
         # Ranges were checked when the events were decoded.
-        rows.append((number, day, where, surplus, credit.good, credit.weight, credit.result))
-        if credit.judged and credit.result.match is not None:
-            tally.note_mass(
-                match_key(day, credit.result.domain, credit.result.match, good=credit.good, bins=where.bins),
-                round(credit.weight * MICRO),
-                surplus=surplus,
-            )
+        rows.append((number, day, where, surplus, credit.good, credit.judged, credit.weight, credit.result))
         if credit.use:
             tally.note_use(day, credit.result.content_hash, credit.use, credit.used, where.principal)
 

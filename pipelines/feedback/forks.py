@@ -15,6 +15,8 @@ from pipelines.feedback.sessions import OPEN, Phase
 from pipelines.feedback.state import PartitionState
 from pipelines.learning.conflicts import Sides, conflicts, sides_of
 
+_AT_ONCE = 10_000  # sessions held in memory together
+
 
 class Forks:
     """The bases of one partition's sessions; the caller holds `catalog.bases.writing()`."""
@@ -30,16 +32,15 @@ class Forks:
         Raises:
             FencedError: Another updater owns the partition.
         """
-        known = set(self._catalog.bases.names())
-        changed = []
-        for fork in self._state.forks():
-            life = fork.life
-            if life is None or life.phase not in OPEN:
-                changed.append(self._ended(fork))
-            elif fork.base not in known or (fork.started_ms, fork.settled) != (life.started_ms, life.settled):
-                # It may have ended and started again since the last time, even within a millisecond.
-                changed.append(fork._replace(base=self._base, started_ms=life.started_ms, settled=life.settled))
-        self._state.note_forks(changed)
+        lost = sorted(set(self._state.bases()) - set(self._catalog.bases.names()))[:_AT_ONCE]
+        while some := self._state.forks(lost, at_most=_AT_ONCE):
+            self._state.note_forks([self._followed(fork) for fork in some])
+
+    def _followed(self, fork: Fork) -> Fork:
+        life = fork.life
+        if life is None or life.phase not in OPEN:
+            return self._ended(fork)
+        return fork._replace(base=self._base, started_ms=life.started_ms, settled=life.settled)
 
     @cached_property
     def _base(self) -> BaseId:

@@ -8,27 +8,22 @@ import sqlite3
 from collections.abc import Iterable
 
 import msgspec
+import pyarrow as pa
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import Feedback, Impression
 from pipelines.feedback import integrity
 from pipelines.feedback.arrivals import Arrivals
+from pipelines.feedback.known import Known, Moment, Shown, Waiting
 from pipelines.feedback.lookup import matching
 from pipelines.feedback.names import Names, read_names, write_names
 from pipelines.feedback.overlays import forget_sessions, life_of, select_lives, write_sessions
+from pipelines.feedback.partition_clock import Clock
 from pipelines.feedback.seen import SeenIndex, read_seen, write_seen
 from pipelines.feedback.settings import MS, FeedbackSettings
 from pipelines.feedback.sources import write_heard
-from pipelines.feedback.updates import (
-    Change,
-    DeadLetter,
-    Fate,
-    Known,
-    Moment,
-    Shown,
-    Waiting,
-)
-from pipelines.learning.evidence import Evidence, EvidenceKey, UsageKey, day_of
+from pipelines.feedback.updates import Change, DeadLetter, Fate
+from pipelines.learning.evidence import Evidence, EvidenceKey, UsageKey, day_of, table_of
 
 _AT_ONCE = 10_000  # keys in one statement; SQLite takes 32,766
 
@@ -40,7 +35,8 @@ _feedback: msgspec.json.Decoder[Feedback] = msgspec.json.Decoder(Feedback)
 def known_to(connection: sqlite3.Connection, seen: SeenIndex, arrivals: Arrivals, rules: FeedbackSettings) -> Known:
     """The part of the state that the events of a batch mention."""
     clock_ms, next_offset = connection.execute("select clock_ms, next_offset from progress").fetchone()
-    known = Known(clock_ms, next_offset, Names(rules.limits))
+    witnesses = connection.execute("select leader, leader_ms, others_ms, last, since from witnesses").fetchone()
+    known = Known(Clock(clock_ms, *(witnesses or ())), next_offset, Names(rules.limits))
     ids = [fingerprint for fingerprint in arrivals.fingerprints if fingerprint]
     queries = set(filter(None, arrivals.queries))
     # Of one id that was applied again after its time, the last counts.
@@ -54,8 +50,7 @@ def known_to(connection: sqlite3.Connection, seen: SeenIndex, arrivals: Arrivals
     for query, offset, at_ms, feedback in sorted(matching(connection, waiting, queries)):
         known.waiting.setdefault(query, []).append(Waiting(Moment(offset, at_ms), _feedback.decode(feedback)))
     events = [event for event in arrivals.events if not isinstance(event, InvalidEventError)]
-    sessions = {event.session_id for event in events}
-    for row in matching(connection, select_lives("where session in"), sessions):
+    for row in matching(connection, select_lives("where session in"), {event.session_id for event in events}):
         life = life_of(row)
         known.lives[life.session] = life
     principals = {event.principal for event in events} | {shown.impression.principal for shown in known.shown.values()}
@@ -66,7 +61,7 @@ def known_to(connection: sqlite3.Connection, seen: SeenIndex, arrivals: Arrivals
 def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSettings) -> None:
     """Everything a batch changed; the tables then hold what the next batch may need, and no more."""
     write_sessions(connection, change.sessions)
-    write_names(connection, change.names, oldest_day=day_of((change.clock_ms - rules.time.window_ms) / MS))
+    write_names(connection, change.names, oldest_day=day_of((change.clock.now_ms - rules.time.window_ms) / MS))
     write_seen(connection, change.seen)
     write_heard(connection, change.heard)
     _write_shown(connection, change)
@@ -79,7 +74,8 @@ def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSetting
         ],
     )
     _write_dead_letters(connection, change.dead_letters, rules)
-    silent = forget_sessions(connection, next_offset=change.next_offset, clock_ms=change.clock_ms, rules=rules)
+    connection.execute("insert or replace into witnesses values (1, ?, ?, ?, ?, ?)", change.clock[1:])
+    silent = forget_sessions(connection, next_offset=change.next_offset, clock_ms=change.clock.now_ms, rules=rules)
     _write_progress(
         connection,
         change,
@@ -95,6 +91,16 @@ def evidence_in(connection: sqlite3.Connection) -> Evidence:
     return Evidence(
         {EvidenceKey(*key): micro for *key, micro in counts}, {UsageKey(*key): micro for *key, micro in usage}
     )
+
+
+def evidence_table_in(connection: sqlite3.Connection) -> pa.Table:
+    """All evidence of the partition as a table, the same as `evidence_in(connection).to_table()`."""
+    # Primary keys order text by its bytes in UTF-8, which is the order of its characters.
+    counts, usage = (
+        connection.execute(f"select {columns}, micro from {table} where micro <> 0 order by {columns}").fetchall()  # noqa: S608
+        for table, columns in (("evidence", ", ".join(EvidenceKey._fields)), ("usage", ", ".join(UsageKey._fields)))
+    )
+    return table_of(counts, usage)
 
 
 def _write_shown(connection: sqlite3.Connection, change: Change) -> None:
@@ -140,7 +146,7 @@ def _write_progress(connection: sqlite3.Connection, change: Change, *, unjoined:
         " unjoined = unjoined + ?, dropped = dropped + ?, version = version + ?",
         (
             change.next_offset,
-            change.clock_ms,
+            change.clock.now_ms,
             change.consumed,
             fates[Fate.APPLIED],
             fates[Fate.DUPLICATE],
@@ -172,7 +178,7 @@ def _forget_before(
     oldest = change.next_offset - records
     if window_ms is not None:
         # Only the run of rows from the oldest up to the first live one goes: what lies behind it goes with it later.
-        horizon = change.clock_ms - window_ms
+        horizon = change.clock.now_ms - window_ms
         live = f"select offset from {table} where at_ms >= ? order by offset limit 1"  # noqa: S608 - a name of ours
         found = connection.execute(live, (horizon,)).fetchone()
         oldest = max(oldest, found[0] if found else change.next_offset)

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import get_args
+from typing import cast, get_args
 
 from msgspec import structs
 
@@ -34,7 +34,7 @@ _BYTES = 8  # of a principal's fingerprint
 
 Naming = Impression | Report
 """Events whose names evidence is kept under."""
-_NAMING = get_args(Naming)  # asking a tuple is faster than a union
+_NAMING = frozenset(get_args(Naming))
 
 
 class Kind(StrEnum):
@@ -59,6 +59,14 @@ def principal_fingerprint(principal: str) -> str:
 
 
 @dataclass(slots=True)
+class Allowance:
+    """What one principal drew on one day, in micro-units: before the batch, and in it."""
+
+    before: int = 0
+    drawn: int = 0
+
+
+@dataclass(slots=True)
 class Names:
     """The names that a batch mentions, kept current record by record.
 
@@ -66,20 +74,19 @@ class Names:
         limits: How many of each kind are told apart.
         counts: How many are told apart so far, by kind.
         known: Those mentioned that are told apart already.
-        drawn: Micro-units by day and principal's fingerprint, of those mentioned.
+        allowances: By day and principal's fingerprint, of those mentioned.
         new: To be told apart from now on, in order.
-        more: What the batch itself drew.
         overflowed: Events whose name of a kind was one too many.
+        principals: Fingerprints of those met so far, by name.
     """
 
     limits: LimitSettings
     counts: dict[Kind, int] = field(default_factory=dict)
     known: set[tuple[Kind, str]] = field(default_factory=set)
-    drawn: dict[tuple[int, str], int] = field(default_factory=dict)
+    allowances: dict[tuple[int, str], Allowance] = field(default_factory=dict)
     new: list[tuple[Kind, int, str]] = field(default_factory=list)
-    more: dict[tuple[int, str], int] = field(default_factory=dict)
     overflowed: Counter[Kind] = field(default_factory=Counter)
-    _principals: dict[str, str] = field(default_factory=dict)
+    principals: dict[str, str] = field(default_factory=dict)
 
     def bounded(self, event: Naming) -> Naming:
         """The event, with names beyond their limits replaced by `OVERFLOW`.
@@ -103,25 +110,39 @@ class Names:
 
     def principal(self, name: str) -> str:
         """The fingerprint that a principal is kept under."""
-        found = self._principals.get(name)
+        found = self.principals.get(name)
         if found is None:
-            found = self._principals[name] = self._kept(Kind.PRINCIPAL, principal_fingerprint(name))
+            found = self.principals[name] = self._kept(Kind.PRINCIPAL, principal_fingerprint(name))
+        return found
+
+    def heard(self, name: str) -> str:
+        """The same, of who said something; one too many is counted."""
+        found = self.principals.get(name) or self.principal(name)
+        if found is OVERFLOW:
+            self.overflowed[Kind.PRINCIPAL] += 1
+        return found
+
+    def allowance(self, fingerprint: str, day: int) -> Allowance:
+        """A principal's allowance of a day, to draw on."""
+        found = self.allowances.get((day, fingerprint))
+        if found is None:
+            found = self.allowances[day, fingerprint] = Allowance()
         return found
 
     def draw(self, fingerprint: str, day: int, micro: int) -> bool:
         """Draw on a principal's allowance of a day; whether there was any left."""
-        key = (day, fingerprint)
-        drawn = self.drawn.get(key, 0)
-        self.drawn[key] = drawn + micro
-        self.more[key] = self.more.get(key, 0) + micro
-        return drawn < self.limits.daily_micro
+        allowance = self.allowance(fingerprint, day)
+        left = allowance.before + allowance.drawn < self.limits.daily_micro
+        allowance.drawn += micro
+        return left
 
     def _kept(self, kind: Kind, name: str) -> str:
         if (kind, name) in self.known:
             return name
         count = self.counts.get(kind, 0)
         if count >= getattr(self.limits, f"{kind}s"):
-            self.overflowed[kind] += 1
+            if kind is not Kind.PRINCIPAL:  # looked up once a batch: `heard` counts
+                self.overflowed[kind] += 1
             return OVERFLOW
         self.counts[kind] = count + 1
         self.known.add((kind, name))
@@ -136,10 +157,9 @@ def read_names(
     names = Names(limits)
     fingerprints = {OVERFLOW, *map(principal_fingerprint, principals)}
     wanted: dict[Kind, set[str]] = {kind: set() for kind in Kind}
-    for event in events:
-        if isinstance(event, _NAMING):
-            for kind, name in _names_of(event):
-                wanted[kind].add(name)
+    for event in cast("Iterable[Naming]", [event for event in events if type(event) in _NAMING]):
+        for kind, name in _names_of(event):
+            wanted[kind].add(name)
     wanted[Kind.PRINCIPAL] |= fingerprints
     for kind, some in wanted.items():
         count = connection.execute("select max(number) from names where kind = ?", (kind,)).fetchone()[0]
@@ -149,14 +169,15 @@ def read_names(
     for (day,) in connection.execute("select distinct day from allowances").fetchall():
         drawn = "select principal, micro from allowances where day = ? and principal in"
         for fingerprint, micro in matching(connection, drawn, fingerprints, day):
-            names.drawn[day, fingerprint] = micro
+            names.allowances[day, fingerprint] = Allowance(micro)
     return names
 
 
 def write_names(connection: sqlite3.Connection, names: Names, *, oldest_day: int) -> None:
     """What a batch changed; allowances of days that no event can fall on any more are forgotten."""
     connection.executemany("insert into names (kind, number, name) values (?, ?, ?)", names.new)
-    integrity.add(connection, "allowances", [(*key, micro) for key, micro in names.more.items()])
+    drawn = [(*key, allowance.drawn) for key, allowance in names.allowances.items() if allowance.drawn]
+    integrity.add(connection, "allowances", drawn)
     integrity.delete(connection, "allowances", "day < ?", (oldest_day,))
     connection.executemany(
         "insert into overflow values (?, ?) on conflict do update set events = events + excluded.events",

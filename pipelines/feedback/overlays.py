@@ -7,9 +7,12 @@ that merging sessions in any order, and taking one out again, is exact to the bi
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
+from pipelines.catalog.overlays import SessionRows
 from pipelines.feedback import integrity
 from pipelines.feedback.sessions import OPEN, Life, Phase, Sessions, Work, silence_ms
 from pipelines.feedback.settings import FeedbackSettings
@@ -106,14 +109,6 @@ class Fork(NamedTuple):
     report: str | None
 
 
-class HeldSession(NamedTuple):
-    """An open session with what it forked from and what it has pending."""
-
-    life: Life
-    base: str
-    overlay: Evidence
-
-
 def has_forks(connection: sqlite3.Connection) -> bool:
     """Whether a session is open, or was when the last snapshot was published."""
     (found,) = connection.execute(
@@ -124,17 +119,33 @@ def has_forks(connection: sqlite3.Connection) -> bool:
     return bool(found)
 
 
-def forks_in(connection: sqlite3.Connection) -> list[Fork]:
-    """Every open session, and every one that has a base."""
+def forks_in(connection: sqlite3.Connection, lost: Sequence[str], *, at_most: int) -> list[Fork]:
+    """Sessions whose fork is not what it has to be, the oldest first: started since, ended since, or of a lost base.
+
+    Args:
+        connection: Inside or outside of a transaction.
+        lost: Bases that are no longer there.
+        at_most: So many of them.
+    """
     columns = ", ".join(f"sessions.{name}" for name in Life._fields)
     rows = connection.execute(
         f"select session_forks.session, base, session_forks.started_ms, session_forks.settled, report, {columns}"  # noqa: S608
-        " from session_forks left join sessions on sessions.offset = session_forks.session where base <> ''"
-        f" union all select sessions.offset, '', 0, 0, report, {columns} from sessions left join session_forks"
-        " on sessions.offset = session_forks.session where phase in (?, ?) and coalesce(base, '') = ''",
-        OPEN,
+        " from session_forks left join sessions on sessions.offset = session_forks.session"
+        " where base <> '' and coalesce(phase not in (?, ?), true)"
+        f" union all select sessions.offset, coalesce(base, ''), 0, 0, report, {columns} from sessions"
+        " left join session_forks on sessions.offset = session_forks.session where phase in (?, ?) and"
+        # It may have ended and started again since the last time, even within a millisecond.
+        " (coalesce(base, '') = '' or session_forks.started_ms <> sessions.started_ms"
+        f" or session_forks.settled <> sessions.settled or base in ({', '.join('?' * len(lost))})) limit ?",
+        (*OPEN, *OPEN, *lost, at_most),
     )
     return [Fork(row[0], None if row[5] is None else life_of(row[5:]), *row[1:5]) for row in rows]
+
+
+def bases_in(connection: sqlite3.Connection) -> list[str]:
+    """What sessions forked from, sorted; of those that ended, until `write_forks` says so."""
+    found = connection.execute("select distinct base from session_forks where base <> '' order by base")
+    return [base for (base,) in found]
 
 
 def write_forks(connection: sqlite3.Connection, forks: Iterable[Fork]) -> None:
@@ -149,37 +160,41 @@ def write_forks(connection: sqlite3.Connection, forks: Iterable[Fork]) -> None:
             )
 
 
-def held_sessions(connection: sqlite3.Connection) -> list[HeldSession]:
-    """Every open session that has a base, with what it has pending."""
-    based = [fork for fork in forks_in(connection) if fork.base and fork.life and fork.life.phase in OPEN]
-    if not based:
-        return []
-    counts, usage = (_pending_by_session(connection, table, fields) for table, fields in _TABLES)
-    return [
-        HeldSession(
-            fork.life,
-            fork.base,
-            Evidence(
-                {EvidenceKey(*key): micro for *key, micro in counts.get(fork.session, ())},
-                {UsageKey(*key): micro for *key, micro in usage.get(fork.session, ())},
-            ),
-        )
-        for fork in based
-        if fork.life
-    ]
+def held_sessions(connection: sqlite3.Connection) -> Iterator[SessionRows]:
+    """Every open session that has a base, with what it has pending, in the order of their starts, one at a time."""
+    counts, usage = (_pending(connection, table, fields) for table, fields in _TABLES)
+    sessions = connection.execute(
+        "select sessions.offset, sessions.session, base, sessions.started_ms from sessions"
+        " join session_forks on session_forks.session = sessions.offset where phase in (?, ?) and base <> ''"
+        " order by sessions.offset",
+        OPEN,
+    )
+    for offset, session, base, started_ms in sessions:
+        yield SessionRows(session, base, started_ms, counts(offset), usage(offset))
 
 
-def _pending_by_session(
+def _pending(
     connection: sqlite3.Connection, table: str, fields: Sequence[str]
-) -> dict[int, list[tuple[Any, ...]]]:
-    found: dict[int, list[tuple[Any, ...]]] = {}
+) -> Callable[[int], list[tuple[Any, ...]]]:
+    """Rows of one session after the other, asked for in the order of the table's key."""
     rows = connection.execute(
-        f"select session, {', '.join(fields)}, micro from overlay_{table} where settled = ?",  # noqa: S608
+        f"select session, {', '.join(fields)}, micro from overlay_{table} where settled = ?"  # noqa: S608
+        " order by session, settled, " + ", ".join(fields),
         (PENDING,),
     )
-    for session, *row in rows:
-        found.setdefault(session, []).append(tuple(row))
-    return found
+    groups = groupby(rows, key=itemgetter(0))
+    ahead: list[tuple[int, list[tuple[Any, ...]]]] = []
+
+    def of(session: int) -> list[tuple[Any, ...]]:
+        while not ahead or ahead[0][0] < session:
+            ahead.clear()
+            found = next(groups, None)
+            if found is None:
+                return []
+            ahead.append((found[0], [row[1:] for row in found[1]]))
+        return ahead[0][1] if ahead[0][0] == session else []
+
+    return of
 
 
 def _move_stored(connection: sqlite3.Connection, work: Work) -> None:

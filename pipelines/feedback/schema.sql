@@ -20,6 +20,15 @@ create table if not exists progress (
     version integer not null default 0, -- moves whenever a session is merged into the evidence, or unlearned
     republished integer not null default 0  -- dead letters before this offset have been told to their topic
 );
+-- Who claims what time it is: what bounds how far one principal carries `clock_ms` (partition_clock.py).
+create table if not exists witnesses (
+    one integer primary key check (one = 1),
+    leader text not null,               -- fingerprint of the principal that claimed the latest time
+    leader_ms integer not null,
+    others_ms integer not null,         -- the latest time that anybody else claimed
+    last text not null,                 -- who the newest record is by
+    since integer not null              -- offset of the first record of that run
+);
 create table if not exists evidence (
     day integer not null,
     domain text not null,

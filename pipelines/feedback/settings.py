@@ -117,6 +117,7 @@ class TimeSettings(BaseModel):
     latest_ms: int
     lead_s: float = Field(ge=0.0)
     clock_step_s: float = Field(gt=0.0)
+    clock_alone_records: int = Field(gt=0)
     window_s: float = Field(gt=0.0)
     session_idle_s: float = Field(gt=0.0)
     session_suspended_s: float = Field(gt=0.0)

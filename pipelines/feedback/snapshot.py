@@ -20,16 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.overlays import (
-    ALIKE_KEY,
-    BASES_KEY,
-    SESSIONS_KEY,
-    BaseId,
-    OpenSession,
-    metadata_of,
-    sessions_table,
-)
-from pipelines.domain.ids import SessionId
+from pipelines.catalog.overlays import ALIKE_KEY, BASES_KEY, SESSIONS_KEY, BaseId, metadata_of, write_listing
 from pipelines.feedback.forks import Forks
 from pipelines.feedback.state import Held, PartitionState
 from pipelines.learning.sessions import to_plain
@@ -64,7 +55,6 @@ def _publish(state: PartitionState) -> Path:
     path = state.folder / NAME
     with state.owned() as held:
         name = _write_sessions(state.folder, held)
-        bases = sorted({session.base for session in held.sessions})
         facts = {
             "weft.partition": held.report.partition,
             "weft.offset": held.report.next_offset,
@@ -73,10 +63,10 @@ def _publish(state: PartitionState) -> Path:
             "weft.topic_id": held.report.topic_id,
             "weft.version": held.report.version,
             SESSIONS_KEY.decode(): name,
-            BASES_KEY.decode(): ",".join(bases),
+            BASES_KEY.decode(): ",".join(held.bases),
             ALIKE_KEY.decode(): json.dumps(to_plain(held.alike)),
         }
-        write_atomically(path, _parquet(held.evidence.to_table(), facts))
+        write_atomically(path, _parquet(held.evidence, facts))
         for old in state.folder.glob(_SESSIONS.format("*", "*")):
             if old.name != name:
                 old.unlink(missing_ok=True)
@@ -84,14 +74,11 @@ def _publish(state: PartitionState) -> Path:
 
 
 def _write_sessions(folder: Path, held: Held) -> str:
-    if not held.sessions:
+    if not held.bases:
         return ""
-    name = _SESSIONS.format(held.report.epoch, held.report.next_offset)
-    sessions = [
-        OpenSession(SessionId(one.life.session), BaseId(one.base), one.life.started_ms, one.overlay)
-        for one in held.sessions
-    ]
-    write_atomically(folder / name, _parquet(sessions_table(sessions), {}))
+    name, buffer = _SESSIONS.format(held.report.epoch, held.report.next_offset), io.BytesIO()
+    write_listing(buffer, held.sessions)
+    write_atomically(folder / name, buffer.getvalue())
     return name
 
 

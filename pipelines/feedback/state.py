@@ -18,13 +18,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
+
+from pipelines.catalog.overlays import SessionRows
 from pipelines.domain.errors import CorruptionError, FencedError, StoreError, WrongLogError
 from pipelines.feedback import integrity, ledger
 from pipelines.feedback.alike import Alike
 from pipelines.feedback.arrivals import Arrivals
+from pipelines.feedback.known import Known
 from pipelines.feedback.overlays import (
     Fork,
-    HeldSession,
+    bases_in,
     forks_in,
     has_forks,
     held_sessions,
@@ -38,7 +42,7 @@ from pipelines.feedback.sessions import Life
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.sources import Heard, heard_in
 from pipelines.feedback.standing import PartitionReport, read_report, require_same_log, require_still_there
-from pipelines.feedback.updates import Change, Known
+from pipelines.feedback.updates import Change
 from pipelines.learning.alikeness import Moments
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.log import LogFacts
@@ -64,12 +68,16 @@ class Held(NamedTuple):
     """A partition's state as far as searches read it.
 
     Attributes:
+        evidence: The table of `Evidence.to_table`.
+        bases: What its open sessions forked from.
+        sessions: Those, one at a time.
         alike: How much its sessions that completed last differ.
     """
 
     report: PartitionReport
-    evidence: Evidence
-    sessions: Sequence[HeldSession]
+    evidence: pa.Table
+    bases: Sequence[str]
+    sessions: Iterator[SessionRows]
     alike: Moments
 
 
@@ -192,8 +200,8 @@ class PartitionState:
         with self._errors(), self._transaction() as connection:
             report = read_report(connection)
             self._require_ownership(report)
-            evidence, sessions = ledger.evidence_in(connection), held_sessions(connection)
-            yield Held(report, evidence, sessions, self._alike.moments(connection))
+            evidence, moments = ledger.evidence_table_in(connection), self._alike.moments(connection)
+            yield Held(report, evidence, bases_in(connection), held_sessions(connection), moments)
 
     def merge_report(self, session_id: str) -> str | None:
         """What the last merge of a session met, as JSON; None where nobody said. Readable by anyone."""
@@ -210,10 +218,15 @@ class PartitionState:
         with self._errors():
             return has_forks(self._connection)
 
-    def forks(self) -> list[Fork]:
-        """Every open session, and every one that has a base."""
+    def bases(self) -> list[str]:
+        """What open sessions forked from, sorted."""
         with self._errors():
-            return forks_in(self._connection)
+            return bases_in(self._connection)
+
+    def forks(self, lost: Sequence[str], *, at_most: int) -> list[Fork]:
+        """Sessions that started or ended since `note_forks`, or whose base was lost; see `overlays.forks_in`."""
+        with self._errors():
+            return forks_in(self._connection, lost, at_most=at_most)
 
     def note_forks(self, forks: Sequence[Fork]) -> None:
         """Keep what changed about forks; durable when this returns.

@@ -37,15 +37,18 @@ from pipelines.feedback.credit import (
     tally_triggers,
     under,
 )
+from pipelines.feedback.known import Known, Moment, Shown, Waiting
 from pipelines.feedback.names import Names
+from pipelines.feedback.partition_clock import Claims, Clock
 from pipelines.feedback.reports import report_evidence
-from pipelines.feedback.sessions import Life, Sessions
+from pipelines.feedback.sessions import Sessions
 from pipelines.feedback.settings import DAY_MS, FeedbackSettings
 from pipelines.feedback.sources import Heard, heard_of, what_it_is
-from pipelines.feedback.timing import effective_ms, times_of
+from pipelines.feedback.timing import Times, effective_ms, times_of
+from pipelines.feedback.votes import Votes
 from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import MICRO
-from pipelines.learning.tallies import Under
+from pipelines.learning.outcomes import Under
 from pipelines.runtime.log import Record
 
 _FEEDBACK = (Explicit, Selection, Retrieval, Inclusion, Reference, Success)  # asking a tuple is faster than a union
@@ -60,65 +63,12 @@ class Fate(StrEnum):
     LATE = "late"
 
 
-class Moment(NamedTuple):
-    """When something was heard of: offset of its record, and the effective time of its event in milliseconds."""
-
-    offset: int
-    at_ms: int
-
-
-@dataclass(slots=True)
-class Shown:
-    """An impression in the join window, and the ranks chosen from it so far.
-
-    Attributes:
-        under: What feedback on it is kept under, once there was some.
-    """
-
-    moment: Moment
-    impression: Impression
-    chosen: tuple[int, ...] = ()
-    under: Under | None = None
-
-
-class Waiting(NamedTuple):
-    """Feedback that came before its impression."""
-
-    moment: Moment
-    feedback: Feedback
-
-
 class DeadLetter(NamedTuple):
     """A record that could not become an event, or an event that means nothing."""
 
     record: Record
     reason: str
     detail: str
-
-
-@dataclass(slots=True)
-class Known:
-    """What a partition remembers of the ids and queries that a batch mentions; `fold` writes on in it.
-
-    Attributes:
-        clock_ms: The partition's clock.
-        next_offset: Of the record that is expected next.
-        seen: Offset and effective time of applied events, by the fingerprints of their ids.
-        shown: Impressions by query fingerprint.
-        stored: Queries whose impression the state holds.
-        waiting: Feedback without impression by query fingerprint, in the order of its offsets.
-        lives: Sessions by id.
-        names: Those that the batch mentions.
-    """
-
-    clock_ms: int
-    next_offset: int
-    names: Names
-    seen: dict[bytes, tuple[int, int]] = field(default_factory=dict)
-    shown: dict[bytes, Shown] = field(default_factory=dict)
-    stored: set[bytes] = field(default_factory=set)
-    waiting: dict[bytes, list[Waiting]] = field(default_factory=dict)
-    lives: dict[str, Life] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -133,7 +83,7 @@ class Change:
         stored: Queries whose impression the state holds before the batch.
     """
 
-    clock_ms: int
+    clock: Clock
     next_offset: int
     sessions: Sessions
     names: Names
@@ -174,37 +124,42 @@ class _Batch:
     def __init__(self, known: Known, rules: FeedbackSettings, bins: Bins) -> None:
         self.known = known
         sessions = Sessions(rules, known.lives)
-        self.change = Change(known.clock_ms, known.next_offset, sessions, known.names, known.stored)
+        self.change = Change(known.clock, known.next_offset, sessions, known.names, known.stored)
         self._sessions = sessions
         self._rules = rules
         self._limits = rules.limits
         self._bins = bins
         self._names = known.names
         self._window_ms = rules.time.window_ms
-        self._said: list[tuple[str, str, str]] = []
-        self._clock_ms, self._next_offset = known.clock_ms, known.next_offset
+        self._clock_ms, self._next_offset = known.clock.now_ms, known.next_offset
 
     def consume(self, arrivals: Arrivals) -> None:
-        records, change = arrivals.records, self.change
+        records, change, rules = arrivals.records, self.change, self._rules
         # What holds no event has a time that nobody asks for.
         events_ms = [0 if isinstance(event, InvalidEventError) else event.ts for event in arrivals.events]
-        times = times_of(self._clock_ms, [record.timestamp for record in records], events_ms, self._rules.time)
+        times, change.clock = times_of(change.clock, _claims(arrivals), events_ms, rules.time)
+        votes = self._votes = Votes(self.known, self._sessions, rules, arrivals, times, under_of=self._under)
         fates = []
-        for record, event, fingerprint, query, clock_ms, at_ms, believed in zip(*arrivals, *times, strict=True):
-            offset = record.offset
-            self._clock_ms, self._next_offset = clock_ms, offset + 1
+        while (place := votes.cast()) is not None:
+            self._clock_ms, self._next_offset = times.clock_ms[place], records[place].offset + 1
+            fates.append(self._met(arrivals, times, place))
+        change.holes = records[-1].offset + 1 - change.next_offset - len(records)
+        change.consumed, change.heard = len(records), heard_of(self._votes.said)
+        change.fates, change.seen = Counter(fates), self._votes.seen
+        change.fates[Fate.APPLIED] += len(records) - len(fates)
+        change.next_offset = records[-1].offset + 1
+
+    def _met(self, arrivals: Arrivals, times: Times, place: int) -> Fate:
+        record, event = arrivals.records[place], arrivals.events[place]
+        fingerprint, query = arrivals.fingerprints[place], arrivals.queries[place]
+        try:
             if isinstance(event, InvalidEventError):
-                fates.append(self._refuse(record, event))
-                continue
-            try:
-                if not believed:
-                    effective_ms(event.ts, record.timestamp, clock_ms, self._rules.time)
-                fates.append(self._fate(event, fingerprint, query, offset, at_ms))
-            except InvalidEventError as error:
-                fates.append(self._refuse(record, error))
-        change.holes = self._next_offset - change.next_offset - len(records)
-        change.consumed, change.fates, change.heard = len(records), Counter(fates), heard_of(self._said)
-        change.clock_ms, change.next_offset = self._clock_ms, self._next_offset
+                return self._refuse(record, event)
+            if not times.believed[place]:
+                effective_ms(event.ts, record.timestamp, self._clock_ms, self._rules.time)
+            return self._fate(event, fingerprint, query, record.offset, times.at_ms[place])
+        except InvalidEventError as error:
+            return self._refuse(record, error)
 
     def _refuse(self, record: Record, error: InvalidEventError) -> Fate:
         self.change.dead_letters.append(DeadLetter(record, error.reason, str(error)))
@@ -213,7 +168,7 @@ class _Batch:
     def _fate(self, event: AnyEvent, fingerprint: bytes, query: bytes, offset: int, at_ms: int) -> Fate:
         if at_ms < self._clock_ms - self._window_ms:
             return Fate.LATE
-        before = self.known.seen.get(fingerprint)
+        before = self._votes.seen.get(fingerprint) or self.known.seen.get(fingerprint)
         if before and self._remembered(before, self._limits.event_id_records, self._window_ms):
             return Fate.DUPLICATE
         if self._sessions:
@@ -225,8 +180,8 @@ class _Batch:
         else:
             self._apply(event, query, Moment(offset, at_ms))
         agent = event.agent if event.agent == ANY else self._names.agent(event.agent)
-        self._said.append((self._names.principal(event.principal), agent, what_it_is(event)))
-        self.known.seen[fingerprint] = self.change.seen[fingerprint] = (offset, at_ms)
+        self._votes.said.append((self._names.heard(event.principal), agent, what_it_is(event)))
+        self._votes.seen[fingerprint] = (offset, at_ms)
         return Fate.APPLIED
 
     def _apply(self, event: Impression | Report | SessionPhase, query: bytes, moment: Moment) -> None:
@@ -304,3 +259,10 @@ class _Batch:
     def _remembered(self, moment: tuple[int, int], records: int, window_ms: int) -> bool:
         offset, at_ms = moment
         return at_ms >= self._clock_ms - window_ms and offset >= self._next_offset - records
+
+
+def _claims(arrivals: Arrivals) -> Claims:
+    """What the records of a batch say about the time."""
+    columns = dict(zip(Record._fields, zip(*arrivals.records, strict=True), strict=True))
+    who = [None if isinstance(event, InvalidEventError) else event.principal for event in arrivals.events]
+    return Claims(columns["offset"], who, columns["timestamp"], columns["by_broker"])

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import numpy as np
+
 from pipelines.domain.errors import CorruptionError
 from pipelines.indexes.jvm import JAVA, java_cast, java_class, java_error
 from pipelines.indexes.rows import RowSet
@@ -51,6 +54,25 @@ def cleaned(text: str, max_bytes: int) -> str:
     return encoded.decode("utf-8", "ignore")
 
 
+class _Hit(msgspec.Struct):
+    doc: int
+    score: float
+
+
+class _TopDocs(msgspec.Struct):
+    scoreDocs: list[_Hit]  # noqa: N815  as Lucene names it
+
+
+_TOP_DOCS = msgspec.json.Decoder(_TopDocs)
+
+
+def _hits(found: str) -> list[tuple[int, float]]:
+    """Row and score of each hit in what Java writes: scores are of single precision, and so are they read."""
+    hits = _TOP_DOCS.decode(found).scoreDocs
+    scores = np.array([hit.score for hit in hits], dtype=np.float32).tolist()
+    return list(zip([hit.doc for hit in hits], scores, strict=True))
+
+
 class LexicalIndex:
     """Bag-of-words BM25; immutable and safe to share between threads."""
 
@@ -76,6 +98,8 @@ class LexicalIndex:
             self._searcher = java_class(_SEARCH + "IndexSearcher")(java_cast(_INDEX + "IndexReader", self._reader))
             self._searcher.setSimilarity(similarity(settings))
             self._analyzer = analyzer(settings.stemmer)
+            # Taking a hundred hits out of Java one by one costs more than finding them: they come as one text.
+            self._mapper = java_class("com.fasterxml.jackson.databind.ObjectMapper")()
 
     def search(self, text: str, k: int, among: RowSet | None = None) -> list[tuple[int, float]]:
         """The k contents with the highest BM25 score for the words of a text.
@@ -94,7 +118,7 @@ class LexicalIndex:
                 return []
             if among is not None:
                 query = self._restricted(query, among)
-            return [(hit.doc, hit.score) for hit in self._searcher.search(query, k).scoreDocs]
+            return _hits(str(self._mapper.writeValueAsString(self._searcher.search(query, k))))
 
     def search_many(
         self,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -115,10 +115,8 @@ class Evidence:
 
     def to_table(self) -> pa.Table:
         """One table of schema `SCHEMA`, sorted, so that equal evidence makes equal tables."""
-        rows = self.rows()
-        columns = zip(*rows, strict=True) if rows else [()] * len(SCHEMA)
-        arrays = [pa.array(column, type=part.type) for column, part in zip(columns, SCHEMA, strict=True)]
-        return pa.Table.from_arrays(arrays, schema=SCHEMA)
+        counts, usage = sorted(self.counts.items()), sorted(self.usage.items())
+        return table_of([(*key, micro) for key, micro in counts], [(*key, micro) for key, micro in usage])
 
     @classmethod
     def from_table(cls, table: pa.Table) -> Evidence:
@@ -158,12 +156,41 @@ class Evidence:
 
     def rows(self) -> list[tuple[str | int, ...]]:
         """The rows of `to_table`."""
-        parameters = [(_PARAMETER, *key, "", "", micro) for key, micro in sorted(self.counts.items())]
-        usage = [
-            (_USAGE, key.day, "", "", "", "", "", key.bin, key.content_hash, key.principal, micro)
-            for key, micro in sorted(self.usage.items())
-        ]
-        return [*parameters, *usage]
+        counts, usage = sorted(self.counts.items()), sorted(self.usage.items())
+        return table_rows([(*key, micro) for key, micro in counts], [(*key, micro) for key, micro in usage])
+
+
+def table_rows(counts: Iterable[tuple[Any, ...]], usage: Iterable[tuple[Any, ...]]) -> list[tuple[str | int, ...]]:
+    """The rows of `table_of`."""
+    parameters = [(_PARAMETER, *key, "", "", micro) for *key, micro in counts]
+    uses = [
+        (_USAGE, day, "", "", "", "", "", bin_, content_hash, principal, micro)
+        for day, content_hash, bin_, principal, micro in usage
+    ]
+    return [*parameters, *uses]
+
+
+def table_of(counts: Sequence[tuple[Any, ...]], usage: Sequence[tuple[Any, ...]]) -> pa.Table:
+    """The table of evidence whose rows are at hand, sorted by their keys, no mass 0.
+
+    Args:
+        counts: Fields of `EvidenceKey`, and the mass.
+        usage: Fields of `UsageKey`, and the mass.
+    """
+    told = ((_PARAMETER, EvidenceKey._fields, counts), (_USAGE, UsageKey._fields, usage))
+    return pa.concat_tables([_part(*each) for each in told]).combine_chunks()
+
+
+def _part(kind: str, fields: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    columns = dict(zip((*fields, "micro"), zip(*rows, strict=True), strict=True)) if rows else {}
+    filled = {"kind": kind, **dict.fromkeys(_TEXT_COLUMNS, "")}
+    arrays = [
+        pa.array(columns.get(part.name, ()), type=part.type)
+        if part.name in columns or not rows
+        else pa.repeat(filled[part.name], len(rows))
+        for part in SCHEMA
+    ]
+    return pa.Table.from_arrays(arrays, schema=SCHEMA)
 
 
 def merge(base: Evidence, *, ours: Evidence, theirs: Evidence) -> Evidence:

@@ -42,8 +42,14 @@ def match_key(day: int, domain: Domain, match: Match, *, good: bool, bins: int) 
         >>> key.parameter, key.bin
         ('match', '12.-/20.good')
     """
-    places = (_UNKNOWN if value is None else f"{min(int(value * bins), bins - 1):02d}" for value in _values(match))
-    bin_ = f"{'.'.join(places)}/{bins}.{'good' if good else 'bad'}"
+    places = [None if value is None else min(int(value * bins), bins - 1) for value in _values(match)]
+    return match_key_at(day, domain, places, good=good, bins=bins)
+
+
+def match_key_at(day: int, domain: Domain, places: Sequence[int | None], *, good: bool, bins: int) -> EvidenceKey:
+    """The same, for who knows in which bin each measure of the match lies; None where it is not known."""
+    told = (_UNKNOWN if place is None else f"{place:02d}" for place in places)
+    bin_ = f"{'.'.join(told)}/{bins}.{'good' if good else 'bad'}"
     return EvidenceKey(day, domain.value, ANY, ANY, ANY, MATCH, bin_)
 
 

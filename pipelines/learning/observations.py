@@ -9,9 +9,11 @@ from msgspec import Struct
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
+from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Scope
 from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import Evidence
+from pipelines.learning.outcomes import Under
 from pipelines.learning.parameters import (
     AGAINST,
     FOR,
@@ -28,7 +30,7 @@ from pipelines.learning.parameters import (
     relevance_bin,
     signal_parameter,
 )
-from pipelines.learning.tallies import Tally, Under
+from pipelines.learning.tallies import Tally
 
 __all__ = [
     "AGAINST",
@@ -59,6 +61,7 @@ class _Seen(Struct, frozen=True, gc=False):
     score: float | None
     signals: Mapping[str, float]
     made: MadeBy | None
+    match: Match | None = None
 
 
 def observe_outcome(

@@ -39,14 +39,14 @@ class SpreadPrior(_Section):
         strength: What that is worth, in observations.
         apart: What "independently" is worth, in observations.
         least: Variance in [0, 1] that no combination of signals is taken to fall below.
-        caution: How much better than stated weights those found must be, per signal and outcome, to be followed.
+        caution: Variance of what chance finds, in units of that of independent outcomes.
     """
 
     variance: Positive
     strength: Positive
     apart: Positive
     least: Positive
-    caution: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+    caution: Positive
 
 
 class AgreementPrior(_Section):

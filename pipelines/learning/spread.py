@@ -39,10 +39,21 @@ class Spread:
 
     Attributes:
         covariance: float64 (signals, signals), positive definite.
-        caution: What chance is taken to find, per signal and outcome.
+        known: float64 (signals,) in [0, 1), how far what was seen of a signal's spread says more than its prior: 0 for
+            one that never varied or was never told.
+        free: float64 (signals,) in (0, 1], what each adds to the number of directions in which chance may find
+            something: less for one that was seen and hardly varies.
+        noise: float64 (signals,) in (0, 1], how far a mean of the signal is from the truth, in units of how far it
+            would be if the signal varied as stated.
+        balance: Product of the shares of both kinds of outcome, in (0, ¼]: where one is rare, means differ by chance.
+        caution: Variance of the difference of both means, in units of that of independent outcomes.
     """
 
     covariance: Floats
+    known: Floats
+    free: Floats
+    noise: Floats
+    balance: float
     caution: float
 
 
@@ -53,13 +64,13 @@ def read_spread(
 
     Σ = (ν·v·I + Σ over kinds of n·C) / (ν + Σ n) with C the covariance among outcomes of that kind and n how many there
     were; before any evidence all signals vary alike, by v, and independently. Off its diagonal it is shrunk by
-    n/(n + μ).
+    n/(n + μ). A signal's scatter Σ n·c, in units of ν·v, says how far its own spread is known: 1 − e^(−scatter).
 
     Args:
         daily_cap: Outcomes of one kind in one domain that count of one day (LRN-3).
     """
     masses = _masses(evidence, discount, daily_cap)
-    return {domain: Spread(_pooled(prior, masses[place]), prior.caution) for place, domain in enumerate(_DOMAINS)}
+    return {domain: _spread(prior, masses[place]) for place, domain in enumerate(_DOMAINS)}
 
 
 def _masses(evidence: Evidence, discount: Discount, daily_cap: float) -> Ints:
@@ -79,16 +90,34 @@ def _masses(evidence: Evidence, discount: Discount, daily_cap: float) -> Ints:
     return counted.reshape(len(_DOMAINS), 2, len(PAIRS), 2)
 
 
-def _pooled(prior: SpreadPrior, masses: Ints) -> Floats:
-    scatter = prior.strength * prior.variance * np.eye(len(SIGNALS))
-    strength = np.full((len(SIGNALS), len(SIGNALS)), prior.strength)
+def _spread(prior: SpreadPrior, masses: Ints) -> Spread:
+    size = len(SIGNALS)
+    scatter, seen = np.zeros((size, size)), np.zeros((size, size))
+    outcomes = []
     for kind in masses:
-        covariance, seen = _covariance(np.maximum(kind, 0) / MICRO)
-        scatter += seen * covariance
-        strength += seen
-    seen = strength - prior.strength
-    shared = np.where(np.eye(len(SIGNALS), dtype=bool), 1.0, seen / (seen + prior.apart))
-    return _positive(shared * scatter / strength, prior)
+        covariance, told = _covariance(np.maximum(kind, 0) / MICRO)
+        scatter += told * covariance
+        seen += told
+        outcomes.append(float(np.diag(told).max()))
+    stated = prior.strength * prior.variance
+    strength = seen + prior.strength
+    shared = np.where(np.eye(size, dtype=bool), 1.0, seen / (seen + prior.apart))
+    covariance = _positive(shared * (scatter + stated * np.eye(size)) / strength, prior)
+    varied = np.maximum(np.diag(scatter), 0.0) / stated
+    return Spread(
+        covariance=covariance,
+        known=-np.expm1(-varied),
+        free=1.0 - np.diag(seen / strength) / (1.0 + varied),
+        noise=np.minimum(1.0, np.sqrt(np.diag(covariance) / prior.variance)),
+        balance=_balance(*outcomes),
+        caution=prior.caution,
+    )
+
+
+def _balance(good: float, bad: float) -> float:
+    """Product of the shares of both, with half of an outcome more of either: ¼ where none was seen."""
+    total = good + bad + 1.0
+    return (good + 0.5) * (bad + 0.5) / total**2
 
 
 def _covariance(kind: Floats) -> tuple[Floats, Floats]:

@@ -4,24 +4,28 @@ What signals have in common is taken out of the log-odds: the weights w >= 0 min
 and Σ the covariance of the signals within outcomes of one kind. Where none is negative, w = Σ⁻¹ℓ, the direction of
 Fisher's linear discriminant. Before evidence Σ is a multiple of the unit matrix, and the weights are those stated.
 
+A signal whose spread was hardly seen is weighed by its log-odds alone: nothing divided by next to nothing says nothing.
+
 Few outcomes find a direction by chance. How much better it tells good from bad than the stated direction does, D², is
-set against what chance alone makes of it, and the weights stand between both (James and Stein, Berkeley Symposium
-1961): where nothing better than what is stated was found, what is stated holds.
+set against what chance alone makes of it, and the weights stand between both, by their Akaike weights (Burnham and
+Anderson 2002): where nothing better than what is stated was found, what is stated holds.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit
+from scipy.special import expit, logit
 
 from pipelines.domain.ranking import Signal, WeightBelief
 from pipelines.learning.agreement import AgreementPosterior
 from pipelines.learning.gathering import SIGNALS
 from pipelines.learning.priors import IntervalSettings
+from pipelines.learning.spread import Spread
 
 Floats = NDArray[np.float64]
 
@@ -91,8 +95,7 @@ class _Weigher:
         self.columns = _columns(active)
         self._a, self._b = posterior.a[self.columns], posterior.b[self.columns]
         self._stated = _stated(posterior.prior_log_odds[self.columns])
-        self._spread = posterior.spread
-        self._among = None if self._spread is None else self._spread.covariance[np.ix_(self.columns, self.columns)]
+        self._spread = None if posterior.spread is None else _among(posterior.spread, self.columns)
         self._observed = posterior.n_effective[self.columns]
 
     def mean(self) -> Floats:
@@ -102,39 +105,63 @@ class _Weigher:
         return (1.0 - doubt) * found + doubt * self._stated
 
     def draws(self, rng: np.random.Generator, n: int) -> Floats:
-        """Shares at draws of agreement, (n, signals): as far apart as those found are, about the mean of shares."""
+        """Shares at draws of agreement, (n, signals): as far apart as those found are, about the mean of shares.
+
+        A Beta takes every outcome for a coin; the mean of a signal that varies less is known better by that much.
+        """
         agreement: Floats = rng.beta(self._a, self._b, size=(n, *self._a.shape)).mean(axis=-1)
-        drawn = _shares(self._weights(_log_odds(agreement)), self._stated)
+        drawn = _log_odds(agreement)
         if self._spread is None:
-            return drawn
-        return _shares(np.maximum(drawn + (self.mean() - self._found()), 0.0), self._stated)
+            return self._shares(drawn)
+        found = self._shares(self._mean_log_odds() + self._spread.noise * (drawn - self._mean_log_odds()))
+        return _shares(np.maximum(found + (self.mean() - self._found()), 0.0), self._stated)
 
     def _found(self) -> Floats:
-        found: Floats = _shares(self._weights(self._mean_log_odds()), self._stated)[0]
+        found: Floats = self._shares(self._mean_log_odds())[0]
         return found
 
     def _mean_log_odds(self) -> Floats:
         """Log-odds of agreement, the mean of the rates after good and after bad outcomes, (1, signals)."""
         return _log_odds((self._a / (self._a + self._b)).mean(axis=-1)[None])
 
-    def _weights(self, odds: Floats) -> Floats:
-        return np.maximum(odds, 0.0) if self._among is None else discriminant(odds, self._among)
+    def _shares(self, odds: Floats) -> Floats:
+        """Shares by the discriminant, as far as signals are known to vary, and for the rest by log-odds alone."""
+        alone = _shares(np.maximum(odds, 0.0), self._stated)
+        if self._spread is None:
+            return alone
+        known = self._spread.known
+        together = _shares(known * discriminant(odds, self._spread.covariance), alone)
+        return (alone @ known)[:, None] * together + (1.0 - known) * alone
 
     def _doubt(self) -> float:
         """The part of the weights that is left to what is stated, in [0, 1].
 
         D² = ŵ'Σŵ − (ℓ'w₀)² / w₀'Σw₀ is by how much the weights found tell good from bad better than the stated
-        ones at their best scale. From n outcomes and k signals chance makes about k/n of it.
+        ones at their best scale. Log-odds being about twice a difference of means, chance makes of it
+        4·(1/n₊ + 1/n₋) times a χ² of k degrees of freedom: X is D² in these units. The Akaike weight of what is stated
+        is 1/(1 + exp((X − 2k)/2)); told is its ratio to that at X = k, which chance is expected to make, at most 1.
         """
         observed = float(self._observed.max())
-        if self._spread is None or self._among is None or observed <= 0.0:
+        if self._spread is None or observed <= 0.0:
             return 0.0
-        odds = self._mean_log_odds()
-        weights = discriminant(odds, self._among)[0]
-        along = max(0.0, float(odds[0] @ self._stated)) ** 2 / float(self._stated @ self._among @ self._stated)
-        gained = float(weights @ self._among @ weights) - along
-        chance = self._spread.caution * int((self._observed > 0.0).sum()) / observed
-        return min(1.0, chance / gained) if gained > 0.0 else 1.0
+        among, odds = self._spread.covariance, self._mean_log_odds()
+        weights = discriminant(odds, among)[0]
+        along = max(0.0, float(odds[0] @ self._stated)) ** 2 / float(self._stated @ among @ self._stated)
+        gained = max(0.0, float(weights @ among @ weights) - along)
+        unit = 4.0 * self._spread.caution / (observed * self._spread.balance)
+        directions = float(self._spread.free[self._observed > 0.0].sum())
+        return min(1.0, float(expit(directions - gained / unit / 2.0) / expit(directions / 2.0)))
+
+
+def _among(spread: Spread, columns: Sequence[int]) -> Spread:
+    """The spread of some signals."""
+    return replace(
+        spread,
+        covariance=spread.covariance[np.ix_(columns, columns)],
+        known=spread.known[columns],
+        free=spread.free[columns],
+        noise=spread.noise[columns],
+    )
 
 
 def _columns(active: Collection[Signal]) -> list[int]:

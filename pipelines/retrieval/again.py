@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from msgspec import structs
 
 from pipelines.domain.ranking import Channel
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.understanding import Complexity, Variant
+from pipelines.retrieval.candidates import Candidate
 from pipelines.retrieval.channels.run import Asked, Found, Ranked, ScoreRows
 from pipelines.retrieval.plan import Plan
 from pipelines.retrieval.settings import RetrievalSettings
@@ -48,21 +50,26 @@ def reconsidered(plan: Plan, found: Mapping[Channel, Ranked], hints: Hints, sett
     shift = None if vector is None or memory is None else shift_of(vector, memory, tuned.shift)
     understanding = replace(plan.understanding, shift=shift)
     widening = tuned.shift.widening if shift is not None and shift.happened else 1.0
-    first = first_rows(found)
+    count = len({row for channel in _WORDS_AND_MEANING if channel in found for row, _ in found[channel].ranking})
     # Of a query that one channel was enough for, one hit is the answer.
     routed = plan.channels != settings.channels
-    few = len(first) < (1 if routed else tuned.expansion.fewer_than)
+    few = count < (1 if routed else tuned.expansion.fewer_than)
     channels = settings.channels if few else plan.channels
     wanted = (few and not routed) or understanding.complexity is Complexity.COMPLEX
     # To a text so long other words add nothing but time.
     if tuned.expansion.enabled and wanted and len(plan.text.split()) <= tuned.expansion.most_words:
-        understanding = replace(understanding, variants=_variants(plan.text, first, hints, tuned.expansion))
+        understanding = replace(understanding, variants=_variants(plan.text, first_rows(found), hints, tuned.expansion))
     return replace(plan, understanding=understanding, depth=round(plan.depth * widening), channels=channels)
 
 
 def needs_another_pass(before: Plan, after: Plan) -> bool:
     """Whether anything changed that the channels would answer otherwise."""
-    return bool(after.understanding.variants) or (before.depth, before.channels) != (after.depth, after.channels)
+    return bool(after.understanding.variants) or _other(before, after)
+
+
+def _other(before: Plan, after: Plan) -> bool:
+    """Whether the query's own words would find something else now."""
+    return (before.depth, before.channels) != (after.depth, after.channels)
 
 
 def query_vector(found: Mapping[Channel, Ranked]) -> np.ndarray | None:
@@ -122,7 +129,27 @@ def _combined(original: Ranked, variants: Sequence[Ranked], settings: ExpansionS
         return [combined_scores(score, more, settings) for score, *more in zip(first, *others, strict=True)]
 
     ranking = sorted(zip(rows, score_rows(rows), strict=True), key=lambda hit: (-hit[1], hit[0]))
-    return replace(original, ranking=ranking, score_rows=None if original.score_rows is None else score_rows)
+    scorer = None if original.score_rows is None else score_rows
+    return replace(original, ranking=ranking, score_rows=scorer, alone=original)
+
+
+def with_own_scores(candidates: Sequence[Candidate], found: Mapping[Channel, Ranked]) -> list[Candidate]:
+    """Candidates with the scores that the query's own words give them, whatever else was asked for it.
+
+    What they match is the query: other words help to find it, and say nothing about how well it is answered (RET-3).
+    """
+    rows = [candidate.row for candidate in candidates]
+    own = {channel: _own(ranked.alone, rows) for channel, ranked in found.items() if ranked.alone is not None}
+    return [
+        structs.replace(each, scores={**each.scores, **{channel: scores[at] for channel, scores in own.items()}})
+        for at, each in enumerate(candidates)
+    ]
+
+
+def _own(alone: Ranked, rows: Sequence[int]) -> list[float]:
+    known = dict(alone.ranking)
+    scores = [0.0] * len(rows) if alone.score_rows is None else alone.score_rows(rows)
+    return [known.get(row, score) for row, score in zip(rows, scores, strict=True)]
 
 
 def _scores(ranked: Ranked) -> ScoreRows:
@@ -148,21 +175,22 @@ def search_again(
     again = [at for at, plan in enumerate(later) if needs_another_pass(plans[at], plan)]
     if not again:
         return later, found
-    asked = [asking for at in again for asking in _asked(later[at])]
+    own = {
+        at: [Asked(plan.text, plan.channels, plan.among)] for at, plan in enumerate(later) if _other(plans[at], plan)
+    }
+    asked = [asking for at in again for asking in (*own.get(at, ()), *_variants_asked(later[at]))]
     second = run(asked, max(later[at].depth for at in again))
     rankings = {channel: dict(of_channel) for channel, of_channel in found.rankings.items()}
-    start = 0
+    places = iter(range(len(asked)))
     for at in again:
-        count = 1 + len(later[at].understanding.variants)
-        own, *variants = (second.of(place) for place in range(start, start + count))
-        for channel, ranked in combined(own, variants, settings.understanding.expansion).items():
+        first = second.of(next(places)) if at in own else found.of(at)
+        variants = [second.of(next(places)) for _ in later[at].understanding.variants]
+        for channel, ranked in combined(first, variants, settings.understanding.expansion).items():
             rankings.setdefault(channel, {})[at] = ranked
-        start += count
     elapsed_ms = found.elapsed_ms + second.elapsed_ms * len(asked) / len(plans)
     return later, Found(rankings, {**found.failed, **second.failed}, elapsed_ms)
 
 
-def _asked(plan: Plan) -> list[Asked]:
+def _variants_asked(plan: Plan) -> list[Asked]:
     both = [channel for channel in plan.channels if channel in _WORDS_AND_MEANING]
-    variants = [Asked(variant.text, both, plan.among) for variant in plan.understanding.variants]
-    return [Asked(plan.text, plan.channels, plan.among), *variants]
+    return [Asked(variant.text, both, plan.among) for variant in plan.understanding.variants]

@@ -11,8 +11,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from pipelines.domain.ranking import Channel, Signal
-from pipelines.retrieval.candidates import CHANNELS, Candidates, Floats, Ints, Part, best_first
+from pipelines.domain.ranking import Channel
+from pipelines.retrieval.candidates import CHANNELS, SIGNALS, Candidates, Floats, Ints, Part, best_first
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 from pipelines.retrieval.signals import DENSE
 from pipelines.retrieval.weights import ChannelWeights, SignalWeights, Weighing, weighed
@@ -87,8 +87,8 @@ def learned_fusion(candidates: Candidates, weights: SignalWeights) -> Candidates
         candidates: With the signals of their similarity to the query filled in.
         weights: By the candidate's domain.
     """
-    told = [signal for signal in Signal if not np.isnan(candidates.signal(signal)).all()]
-    return best_first(weighed(candidates, weights, of=told))
+    known = np.flatnonzero(~np.isnan(candidates.signals).all(axis=0)).tolist()
+    return best_first(weighed(candidates, weights, of=[SIGNALS[at] for at in known]))
 
 
 Fuse = Callable[[Candidates, Weighing, RetrievalSettings], Candidates]

@@ -43,10 +43,19 @@ def judged(results: Sequence[RankedResult], calibration: Calibration | None) -> 
     return tuple(_judged(result, curves) for result in results)
 
 
+def doubtful(match: Match, calibration: Calibration | None) -> bool:
+    """Whether a match is not likely enough to be an answer; False also where that cannot be told."""
+    curves = None if calibration is None else calibration.match
+    return curves is not None and _below(curves.probability(match), curves)
+
+
 def _judged(result: RankedResult, curves: MatchCalibration) -> RankedResult:
-    probability, answering = curves.probability(result.match), curves.answering
-    below = answering is not None and probability is not None and probability <= answering.threshold
-    return replace(result, probability=probability, doubtful=below)
+    probability = curves.probability(result.match)
+    return replace(result, probability=probability, doubtful=_below(probability, curves))
+
+
+def _below(probability: float | None, curves: MatchCalibration) -> bool:
+    return curves.answering is not None and probability is not None and probability <= curves.answering.threshold
 
 
 def gap_in(results: Sequence[RankedResult], calibration: Calibration | None) -> EvidenceGap | None:

@@ -9,19 +9,29 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
+from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Channel, Query, RankedResult
 from pipelines.domain.sessions import SessionMemory
-from pipelines.retrieval.again import Hints, nearness_to_session, query_vector, search_again
+from pipelines.retrieval.again import Hints, nearness_to_session, query_vector, search_again, with_own_scores
 from pipelines.retrieval.assembly import results, score_and_cut, spelled_out
-from pipelines.retrieval.candidates import Candidates, heads, merge
+from pipelines.retrieval.candidates import Candidate, Candidates, heads, merge
 from pipelines.retrieval.channels.graph import GraphChannel
-from pipelines.retrieval.channels.run import Asked, Channels, Found, Ranked, further_scores, run_channels
+from pipelines.retrieval.channels.run import (
+    Asked,
+    Channels,
+    Finish,
+    Found,
+    Ranked,
+    further_scores,
+    run_channels,
+    start_channels,
+)
 from pipelines.retrieval.context.assemble import with_contexts
 from pipelines.retrieval.context.read import neighbours_in
 from pipelines.retrieval.facts import GenerationFacts
 from pipelines.retrieval.fusion import FUSIONS
 from pipelines.retrieval.learned_triggers import with_learned_triggers
-from pipelines.retrieval.matching import gap_in, judged, match_of, uncalibrated, with_matches
+from pipelines.retrieval.matching import doubtful, gap_in, judged, match_of, uncalibrated, with_matches
 from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.order import WeightDraws, with_certainty, with_propensity
 from pipelines.retrieval.plan import Plan, make_plan
@@ -55,6 +65,18 @@ class Ground:
     draws: WeightDraws
     moment: Moment
 
+    def matches(self, candidates: Sequence[Candidate]) -> list[Match]:
+        """How well each candidate matches the query by itself."""
+        own = with_own_scores(candidates, self.found)
+        return [match_of(candidate, self.answered, self.plan.text) for candidate in own]
+
+    def passes(self, candidate: Candidates) -> bool:
+        """Whether a candidate, a table of one, is likely enough to be an answer, as far as that can be told."""
+        if self.reading.calibration is None:
+            return True
+        (match,) = self.matches(spelled_out(candidate, self.weights))
+        return not doubtful(match, self.reading.calibration)
+
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
@@ -68,14 +90,22 @@ class Pipeline:
     pairs: PairScorer | None = None
 
     def answer(self, queries: Sequence[Query], *, now: float) -> list[Answer]:
-        """Answer queries together: the channels see them as one batch, the other stages one by one."""
+        """Answer queries together: channels see batches of them, and search for the next while one is ranked."""
         plans = [make_plan(query, self.facts, self.snapshot.filters, self.settings) for query in queries]
-        if not plans:
-            return []
-        asked = [Asked(plan.text, plan.channels, plan.among) for plan in plans]
-        found = self._run(asked, max(plan.depth for plan in plans))
-        plans, found = search_again(plans, found, self._run, self._hints, self.settings)
-        return [self._rank(plan, found, index, now) for index, plan in enumerate(plans)]
+        size = self.settings.encode_batch
+        waiting = [plans[start : start + size] for start in range(0, len(plans), size)]
+        answers: list[Answer] = []
+        started = [self._start(batch) for batch in waiting[:1]]
+        for at, batch in enumerate(waiting):
+            found = started.pop()()
+            started += [self._start(later) for later in waiting[at + 1 : at + 2]]
+            read, found = search_again(batch, found, self._run, self._hints, self.settings)
+            answers += [self._rank(plan, found, index, now) for index, plan in enumerate(read)]
+        return answers
+
+    def _start(self, plans: Sequence[Plan]) -> Finish:
+        asked, depth = [Asked(plan.text, plan.channels, plan.among) for plan in plans], self.settings.depth
+        return start_channels(self.channels, asked, depth, budget_ms=self.settings.budget_ms, pool=self.pool)
 
     def _run(self, asked: Sequence[Asked], depth: int) -> Found:
         return run_channels(self.channels, asked, depth, budget_ms=self.settings.budget_ms, pool=self.pool)
@@ -103,11 +133,10 @@ class Pipeline:
         with watch.stage("assembly"):
             depth = max(plan.k + tuned.diversity.depth, tuned.explored_depth)
             contenders = score_and_cut(united, depth, reading.beliefs, weights, moment=ground.moment, settings=tuned)
-            chosen = diverse(contenders, plan.k, vectors_of(ground.found), tuned)
+            chosen = diverse(contenders, plan.k, vectors_of(ground.found), tuned, passes=ground.passes)
             scored = spelled_out(chosen, weights)
-            shown = results(scored, weights, reading.beliefs)
-            matches = [match_of(candidate, ground.answered, plan.text) for candidate in scored]
-            shown = judged(with_matches(shown, matches), reading.calibration)
+            shown = with_matches(results(scored, weights, reading.beliefs), ground.matches(scored))
+            shown = judged(shown, reading.calibration)
             if query.explore:
                 others = spelled_out(after(chosen, contenders, tuned.explored_depth), weights)
                 shown = with_propensity(shown, [*scored, *others], ground.draws)

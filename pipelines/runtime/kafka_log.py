@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, KafkaException, TopicPartition
 
 from pipelines.domain.errors import BrokerUnavailableError, ConfigurationError, WeftError, WrongLogError
 from pipelines.runtime.kafka import KafkaTopics
@@ -86,9 +86,10 @@ class KafkaSource:
         for message in messages:
             if (error := message.error()) is not None:
                 raise read_error(error.code(), error.str(), self._doing)
-            partition = message.partition()
+            partition, (kind, timestamp) = message.partition(), message.timestamp()
+            by_broker = kind == TIMESTAMP_LOG_APPEND_TIME
             batches[partition].append(
-                Record(partition, message.offset(), message.timestamp()[1], message.key(), message.value())
+                Record(partition, message.offset(), timestamp, message.key(), message.value(), by_broker)
             )
         return batches
 

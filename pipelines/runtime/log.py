@@ -13,6 +13,7 @@ class Record(NamedTuple):
     Attributes:
         timestamp: Milliseconds since the epoch, set by the broker or by whoever produced it; any integer occurs.
         value: None is a tombstone.
+        by_broker: Whether the broker set the timestamp, which no producer can choose then.
     """
 
     partition: int
@@ -20,6 +21,7 @@ class Record(NamedTuple):
     timestamp: int
     key: bytes | None
     value: bytes | None
+    by_broker: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,17 +29,17 @@ def test_which_names_share_one_is_the_logs_to_say(tmp_path: Path) -> None:
     for each in found:
         each.pop("peak_mb")
     assert found[0] == found[1]
-    assert found[0]["overflow"] == dict.fromkeys(("agent", "model"), 4000 - 200 - RULES.limits.agents)
+    assert found[0]["overflow"] == dict.fromkeys(("agent", "model"), 4000 - 1334 - RULES.limits.agents)
 
 
 @pytest.mark.slow
 @pytest.mark.crash
 @pytest.mark.timeout(3600)
 def test_a_million_names_of_each_kind_fit_into_a_gibibyte(tmp_path: Path) -> None:
-    """FBK-8: 950,000 sessions, 50,000 of them isolated; 1,000,000 agents and models, 950,000 principals."""
-    found = fed(tmp_path, 1_000_000, RULES.poll_records)
+    """FBK-8: 1,000,000 sessions and principals, 500,000 of them isolated and open; as many agents and models."""
+    found = fed(tmp_path, 1_500_000, RULES.poll_records)
     sys.stderr.write(f"a million names: {found}\n")
     assert found["peak_mb"] <= GIBIBYTE_MB
-    assert (found["applied"], found["balanced"], found["open"]) == (1_000_000, True, 50_000)
-    assert found["overflow"]["agent"] == 950_000 - RULES.limits.agents
-    assert found["overflow"]["principal"] > 0
+    assert (found["applied"], found["balanced"], found["open"]) == (1_500_000, True, 500_000)
+    assert found["overflow"]["agent"] == found["overflow"]["model"] == 1_000_000 - RULES.limits.agents
+    assert found["overflow"]["principal"] == 1_500_000 - 3 * RULES.limits.principals // 2

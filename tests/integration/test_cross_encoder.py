@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
@@ -33,8 +34,9 @@ def saved(folder: Path, labels: int = 1) -> Path:
     return folder
 
 
-def named(model: str) -> CrossEncoderSettings:
-    return CrossEncoderSettings(model=model, max_tokens=64, batch=3, device="cpu")
+def named(model: str, precision: str = "auto", max_tokens: int = 64) -> CrossEncoderSettings:
+    facts = {"model": model, "max_tokens": max_tokens, "batch": 3, "threads": 0, "device": "cpu"}
+    return CrossEncoderSettings.model_validate(facts | {"precision": precision})
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +55,39 @@ def test_it_reads_query_and_text_together(tiny: Path) -> None:
     assert scores == pytest.approx(alone, abs=1e-5)
     assert model.score("what is yellow", TEXTS) != pytest.approx(scores, abs=1e-5)
     assert model.score("x", []) == []
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cross-encoder over the trained weights of the bundled encoder, whose last layer alone is random."""
+    folder, bundled = tmp_path_factory.mktemp("cross-encoder"), locate(load_settings(environment={}).embedding)
+    torch.manual_seed(3)
+    model = BertForSequenceClassification.from_pretrained(bundled, num_labels=1)
+    model.classifier.weight.data *= 60.0
+    model.save_pretrained(folder)
+    AutoTokenizer.from_pretrained(str(bundled)).save_pretrained(folder)
+    return folder
+
+
+def test_eight_bits_score_as_single_precision_does(trained: Path) -> None:
+    """RET-10: within .05 of what sentence-transformers computes, pair by pair, and in nearly the same order."""
+    query = "how is a checkpoint written"
+    topics = ["a checkpoint is written to disk", "bananas are yellow and sweet", "def save(path): return open(path)"]
+    topics += ["the war ended in 1945", "proteins fold within milliseconds", "she moved to Lisbon last spring"]
+    texts = [f"{one}. {other}." for one in topics for other in topics] + ["", "bananas " * 300]
+    quick, exact = (load_pair_encoder(named(str(trained), precision, 128)) for precision in ("int8", "fp32"))
+    assert type(quick) is not type(exact)
+    found, expected = np.array(quick.score(query, texts)), np.array(exact.score(query, texts))
+    assert np.ptp(expected) > 0.1
+    assert np.abs(found - expected).max() <= 0.05
+    assert np.corrcoef(found, expected)[0, 1] > 0.97
+    assert quick.score(query, texts) == found.tolist()
+
+
+def test_eight_bits_are_refused_for_a_model_they_cannot_compute(tmp_path: Path) -> None:
+    """RET-10: what was expected, and what to do."""
+    with pytest.raises(ModelUnavailableError, match="int8 takes the folder of a BERT"):
+        load_pair_encoder(named(str(tmp_path), "int8"))
 
 
 def test_its_signal_ranks_the_best_and_is_told(tiny: Path) -> None:

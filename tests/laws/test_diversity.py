@@ -99,6 +99,17 @@ def test_each_channel_has_a_word_if_it_fits_and_there_is_room(found, k: int) -> 
     assert kept == [one for one in answer if one in candidates[:k]]
 
 
+@given(contenders(), st.integers(1, 6))
+def test_none_stands_for_its_channel_that_does_not_pass(found, k: int) -> None:
+    """RET-12: whoever is not good enough takes nobody's place."""
+    settled = tuned(alike=2.0, represent=True)
+    answer = diverse(found[0], k, None, settled, passes=lambda _: False)
+    assert told(answer) == told(found[0])[:k]
+    asked = []
+    diverse(found[0], k, None, settled, passes=lambda one: bool(asked.append(one)))
+    assert all(len(one) == 1 and one.number[0] not in found[0].number[:k] for one in asked)
+
+
 @given(contenders(), st.floats(0.01, 0.5))
 def test_what_is_like_what_stands_above_loses_most(found, mmr: float) -> None:
     """RET-12: each score is its own less mmr times the greatest cosine to any before it (Carbonell and Goldstein)."""

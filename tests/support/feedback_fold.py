@@ -154,14 +154,24 @@ class _Clock:
         self.times = times
         self.timestamps = timestamps
         self.now = 0
+        self.claims: dict[str, int] = {}
+        self.run: list[str] = []
 
-    def advance(self, number: int) -> None:
+    def advance(self, number: int, who: str) -> None:
         time = self.timestamps[number]
+        self.run = [*self.run, who] if self.run[:1] == [who] else [who]
         self.claimed = self.times["earliest_ms"] <= time <= self.times["latest_ms"]
         self.ingested = time if self.claimed else self.now
-        if self.claimed:
-            step = self.times["clock_step_s"] * 1000 if self.now else time
-            self.now = max(self.now, int(min(time, self.now + step)))
+        if not self.claimed:
+            return
+        self.claims[who] = max(self.claims.get(who, 0), time)
+        leader = max(self.claims, key=lambda each: self.claims[each])
+        others = [claim for each, claim in self.claims.items() if each != leader]
+        step = int(self.times["clock_step_s"] * 1000)
+        reach = self.now + step if self.now else time
+        if self.now and others and len(self.run) <= self.times["clock_alone_records"]:
+            reach = min(reach, max(self.now, max(others) + step))
+        self.now = max(self.now, min(time, reach))
 
     def at(self, ts: int) -> int | None:
         """When an event counts; None where its time cannot be believed."""
@@ -180,7 +190,7 @@ class _Timeless:
 
     now = 0
 
-    def advance(self, number: int) -> None: ...
+    def advance(self, number: int, who: str) -> None: ...
 
     def at(self, ts: int) -> int | None:
         return ts
@@ -207,8 +217,9 @@ class _Reader:
 
     def read(self, values: Sequence[bytes | None]) -> None:
         for number, value in enumerate(values):
-            self.clock.advance(number)
-            self.folded.fates[self.fate(_event(value))] += 1
+            event = _event(value)
+            self.clock.advance(number, event["principal"] if event else "")
+            self.folded.fates[self.fate(event)] += 1
 
     def fate(self, event: dict[str, Any] | None) -> str:
         at = event and self.clock.at(event["ts"])

@@ -32,6 +32,7 @@ from tests.support.feedback_traffic import traffic
 
 PARTITIONS = 2
 POLLS = (1, 2, 3, 7, 50, 5_000)
+DECADES_MS = 36 * 365 * 86_400_000
 HOUR_MS = 3_600_000
 LIVES = 40
 DAILY = 2.0
@@ -313,7 +314,7 @@ def log_of(rng: random.Random, events: int) -> list[list[Record]]:
         time += rng.choice((0, 40, 40, 40, 60_000))
         if rng.random() < 0.02:
             time += rng.choice((-30 * HOUR_MS, -HOUR_MS, 2 * HOUR_MS, 30 * HOUR_MS))
-        stated = rng.choice((-1, 0, 2**62)) if rng.random() < 0.03 else time
+        stated = rng.choice((-1, 0, 2**62, time + DECADES_MS)) if rng.random() < 0.04 else time
         partition = sum(key) % PARTITIONS
         offsets[partition] += rng.choice((1, 1, 17)) if rng.random() < 0.03 else 0
         partitions[partition].append(Record(partition, offsets[partition], stated, key, value))

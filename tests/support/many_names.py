@@ -22,11 +22,11 @@ FACTS = LogFacts("weft.feedback", "one", 1)
 
 
 def record(number: int) -> Record:
-    """One of twenty sessions is isolated, and learns alone."""
-    named = number - 1 if number % 20 == 1 else number
+    """Of three events one starts a session, one is about it, and one is about a session that shares what it learns."""
+    named = number - 1 if number % 3 == 1 else number
     facts = {"event_id": f"e{number}", "ts": NOON, "session_id": f"s{named}", "principal": f"p{named}"}
     said = {"type": "review", "domain": "code", "confidence": 0.5, "good": True}
-    if number % 20 == 0:
+    if number % 3 == 0:
         said = {"type": "session", "phase": "start"}
     names = {"agent": f"a{number}", "model": f"m{number}"}
     return Record(0, number, NOON, b"", json.dumps({**facts, **said, **names}).encode())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -37,14 +37,15 @@ class DegreeChannel:
         return [self._ranked(found, depth) for found in first]
 
     def _ranked(self, first: Mapping[Channel, Ranked], depth: int) -> Ranked:
-        rows = sorted({row for ranked in first.values() for row, _ in ranked.ranking})
+        rows = np.array(sorted({row for ranked in first.values() for row, _ in ranked.ranking}), dtype=np.int64)
         scores = self._scores[rows]
         order = np.argsort(-scores, kind="stable")[:depth]
-        ranking = [(rows[at], float(scores[at])) for at in order if scores[at] > 0.0]
-        return Ranked(ranking, self._score_rows())
+        order = order[scores[order] > 0.0]
+        return Ranked(list(zip(rows[order].tolist(), scores[order].tolist(), strict=True)), self._score_rows)
 
-    def _score_rows(self) -> Callable[[Sequence[int]], list[float]]:
-        return lambda rows: list(map(float, self._scores[list(rows)]))
+    def _score_rows(self, rows: Sequence[int]) -> list[float]:
+        scores: list[float] = self._scores[list(rows)].tolist()
+        return scores
 
 
 def degree_scores(

@@ -6,7 +6,8 @@ energy e on gives each neighbour e · decay · weight of the edge / √(its edge
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from scipy import sparse
@@ -20,6 +21,9 @@ from pipelines.retrieval.channels.run import Among, Ranked
 from pipelines.retrieval.settings import GraphSettings
 
 _KINDS = tuple(EdgeKind)
+
+Energies = tuple[np.ndarray, np.ndarray]
+"""Places, int64 (n,), each once and in their order, and the energy of each, float64 (n,)."""
 
 
 class GraphChannel:
@@ -35,14 +39,9 @@ class GraphChannel:
         self, texts: Sequence[str], among: Among, first: Sequence[Mapping[Channel, Ranked]], depth: int
     ) -> list[Ranked]:
         """The `depth` contents of each text that most energy reached, not counting what they started with."""
-        seeds = [self._seeds(text, found) for text, found in zip(texts, first, strict=True)]
-        if not seeds:
-            return []
-        reached = spread(sparse.vstack(seeds, format="csr"), self._passes, self._settings)[:, : self._contents]
-        bounds = zip(reached.indptr[:-1], reached.indptr[1:], strict=True)
         return [
-            _ranked(reached.indices[start:end], reached.data[start:end], rows, depth)
-            for (start, end), rows in zip(bounds, among, strict=True)
+            self._found(self._seeds(text, found), rows, depth)
+            for text, rows, found in zip(texts, among, first, strict=True)
         ]
 
     def knows(self, name: str) -> bool:
@@ -51,11 +50,16 @@ class GraphChannel:
 
     def names_near(self, text: str, count: int) -> list[str]:
         """At most `count` names that most energy reaches from those in a text, by way of contents that hold both."""
-        reached = spread(self._seeds(text, {}), self._passes, self._settings)[:, self._contents :]
-        order = np.lexsort((reached.indices, -reached.data))[:count]
-        return [self._names.name_of(int(reached.indices[at])) for at in order]
+        places, energies = spread(self._seeds(text, {}), self._passes, self._settings)
+        entities, energies = places[places >= self._contents] - self._contents, energies[places >= self._contents]
+        return [self._names.name_of(int(entities[at])) for at in np.lexsort((entities, -energies))[:count]]
 
-    def _seeds(self, text: str, first: Mapping[Channel, Ranked]) -> sparse.csr_array:
+    def _found(self, seeds: Energies, among: RowSet | None, depth: int) -> Ranked:
+        rows, energies = spread(seeds, self._passes, self._settings)
+        kept = rows < self._contents
+        return _ranked(rows[kept], energies[kept], among, depth)
+
+    def _seeds(self, text: str, first: Mapping[Channel, Ranked]) -> Energies:
         energies: dict[int, float] = {}
         for entities in self._names.named_in(text):
             # A name that may mean several is shared by them.
@@ -66,9 +70,7 @@ class GraphChannel:
             for rank, (row, _) in enumerate(ranked.ranking[: self._settings.seed_hits], start=1):
                 energies[row] = energies.get(row, 0.0) + self._settings.hit_energy / rank
         places = sorted(energies)
-        return sparse.csr_array(
-            ([energies[place] for place in places], ([0] * len(places), places)), shape=(1, self._passes.shape[0])
-        )
+        return np.array(places, dtype=np.int64), np.array([energies[place] for place in places], dtype=np.float64)
 
 
 def passing(edges: EdgeArrays, weights: Mapping[EdgeKind, float]) -> sparse.csr_array:
@@ -91,33 +93,52 @@ def passing(edges: EdgeArrays, weights: Mapping[EdgeKind, float]) -> sparse.csr_
     return passes
 
 
-def spread(seeds: sparse.csr_array, passes: sparse.csr_array, settings: GraphSettings) -> sparse.csr_array:
+def spread(seeds: Energies, passes: sparse.csr_array, settings: GraphSettings) -> Energies:
     """Energy that reaches each place in `hops` steps, the energy it starts with not counted.
 
     Args:
-        seeds: float64 (queries, places), energy at the start.
+        seeds: Energy at the start.
         passes: What `passing` made.
 
     Returns:
-        float64 (queries, places); energies below `least_energy` are not passed on.
+        Places in their order, and their energies; energies below `least_energy` are not passed on.
     """
-    total = sparse.csr_array(seeds.shape)
-    energy = seeds
+    reached: list[Energies] = []
+    places, energies = seeds
     for _ in range(settings.hops):
-        energy = (energy @ passes) * settings.decay
-        total = total + energy
-        energy.data[energy.data < settings.least_energy] = 0.0
-        energy.eliminate_zeros()
-    return total.tocsr()
+        places, energies = _passed(places, energies, passes)
+        energies = energies * settings.decay
+        reached.append((places, energies))
+        strong = energies >= settings.least_energy
+        places, energies = places[strong], energies[strong]
+    return _summed(*map(np.concatenate, zip(*reached, strict=True)))
+
+
+def _passed(places: np.ndarray, energies: np.ndarray, passes: sparse.csr_array) -> Energies:
+    """What the neighbours of places get."""
+    starts = passes.indptr[places].astype(np.int64)
+    counts = passes.indptr[places + 1] - starts
+    edges = np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+    return _summed(passes.indices[edges].astype(np.int64), np.repeat(energies, counts) * passes.data[edges])
+
+
+def _summed(places: np.ndarray, energies: np.ndarray) -> Energies:
+    """Energies of equal places as one, in the order of places."""
+    distinct, at = np.unique(places, return_inverse=True)
+    return distinct, np.bincount(at, weights=energies, minlength=len(distinct))
 
 
 def _ranked(rows: np.ndarray, energies: np.ndarray, among: RowSet | None, depth: int) -> Ranked:
     if among is not None:
         rows, energies = rows[among.mask[rows]], energies[among.mask[rows]]
     order = np.lexsort((rows, -energies))[:depth]
-    ranking = [(int(rows[at]), float(energies[at])) for at in order]
-    return Ranked(ranking, _look_up(dict(zip(rows.tolist(), energies.tolist(), strict=True))))
+    ranking = list(zip(rows[order].tolist(), energies[order].tolist(), strict=True))
+    return Ranked(ranking, partial(_look_up, rows, energies))
 
 
-def _look_up(energies: Mapping[int, float]) -> Callable[[Sequence[int]], list[float]]:
-    return lambda rows: [energies.get(row, 0.0) for row in rows]
+def _look_up(places: np.ndarray, energies: np.ndarray, rows: Sequence[int]) -> list[float]:
+    if not len(places):
+        return [0.0] * len(rows)
+    at = np.minimum(np.searchsorted(places, rows), len(places) - 1)
+    found: list[float] = np.where(places[at] == rows, energies[at], 0.0).tolist()
+    return found

@@ -31,14 +31,14 @@ def diverse(
     vectors: VectorsOf | None,
     settings: RetrievalSettings,
     *,
-    passes: Callable[[Candidates], np.ndarray] = lambda some: np.ones(len(some), dtype=bool),
+    passes: Callable[[Candidates], bool] = lambda _: True,
 ) -> Candidates:
     """The k candidates to show, best first; outside learned ranking they are those that fusion ranks first.
 
     Args:
         candidates: Best first by final score, more than k of them where there are more.
         vectors: None where no vectors are kept: then nothing is known to be alike.
-        passes: Which candidates are good enough to stand for their channel, bool (n,).
+        passes: Whether a candidate, a table of one, is good enough to stand for its channel.
     """
     tuned, chosen = settings.diversity, candidates
     if settings.fusion is not FusionMode.LEARNED:
@@ -91,7 +91,7 @@ def marginal(candidates: Candidates, vectors: np.ndarray, settings: DiversitySet
 
 
 def represented(
-    candidates: Candidates, k: int, settings: DiversitySettings, passes: Callable[[Candidates], np.ndarray]
+    candidates: Candidates, k: int, settings: DiversitySettings, passes: Callable[[Candidates], bool]
 ) -> Candidates:
     """The best k, the last of them making room for the best candidate of each channel that none of them was found by.
 
@@ -103,10 +103,11 @@ def represented(
     if not len(missing):
         return candidates.take(slice(k))
     # What is not known is not similar enough: no comparison with NaN holds.
-    fit = (candidates.scores_of(Channel.DENSE) >= settings.least_similarity) & passes(candidates)
+    fit = candidates.scores_of(Channel.DENSE) >= settings.least_similarity
     shown = list(range(min(k, len(candidates))))
     for channel in missing.tolist():
-        newcomer = next((at for at in range(k, len(candidates)) if fit[at] and found[at, channel]), None)
+        able = np.flatnonzero(fit & found[:, channel])
+        newcomer = next((at for at in able[able >= k].tolist() if passes(candidates.take(slice(at, at + 1)))), None)
         leaving = next((place for place in range(len(shown) - 1, 0, -1) if _spare(found[shown], place)), None)
         if newcomer is not None and leaving is not None and newcomer not in shown:
             shown[leaving : leaving + 1] = []

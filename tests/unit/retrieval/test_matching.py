@@ -25,8 +25,8 @@ KNOWN = Calibration(Isotonic((0.0, 1.0), (0.0, 1.0)), ALONE)
 class Calibrated(MemorySource):
     """A source whose learned version carries a calibration."""
 
-    def __init__(self, calibration: Calibration | None) -> None:
-        super().__init__(FRUIT)
+    def __init__(self, calibration: Calibration | None, generation: MemoryGeneration = FRUIT) -> None:
+        super().__init__(generation)
         self._calibration = calibration
 
     def take(self, previous: Snapshot | None) -> Snapshot:
@@ -92,6 +92,20 @@ def test_an_answer_is_the_same_to_the_last_bit_within_the_hour() -> None:
     )
     assert soon == later
     assert soon != next_hour
+
+
+def test_a_doubtful_result_takes_no_place_for_the_sake_of_its_channel() -> None:
+    """RET-12, RET-15: it must pass the quality threshold, as far as that is known."""
+    texts = {"a": ["red apple"], "b": ["red apple pie"], "c": ["red stone wall house roof door"]}
+    generation = MemoryGeneration(texts, {"c": {"triggers": ("red",)}})
+
+    def found(calibration: Calibration | None) -> list[str]:
+        source = Calibrated(calibration, generation)
+        with Searcher(source, generation.encoder, settings(), clock=lambda: 0.0) as searcher:
+            return [result.uris[0] for result in searcher.search(a_query("red apple", k=2)).results]
+
+    assert "c" in found(None)
+    assert found(KNOWN) == ["a", "b"]
 
 
 def test_without_probes_no_gap_is_claimed() -> None:

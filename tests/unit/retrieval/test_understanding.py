@@ -162,6 +162,23 @@ def test_the_query_counts_double() -> None:
     assert found == pytest.approx({"red apple": (2 * 1 + 0) / 3, "banana bread": (2 * 0 + 1) / 3})
 
 
+def test_a_match_is_that_of_the_querys_own_words() -> None:
+    """RET-3, RET-15: other words help to find a result; how well it answers the query they do not say."""
+    sweet = {f"s{number}": [f"apple cinnamon {name}"] for number, name in enumerate(("pie", "tart", "jam"))}
+    generation = MemoryGeneration({**sweet, **{f"o{number}": [f"stone {number}"] for number in range(9)}})
+    query = a_query("which apple ? which tart ?")
+    expanded = a_searcher(generation).search(query)
+    plain = a_searcher(generation, **understanding(expansion={"enabled": False})).search(query)
+    assert expanded.understanding is not None
+    assert expanded.understanding.variants
+    assert [result.score for result in expanded.results] != [result.score for result in plain.results]
+    own = {result.content_hash: result.match for result in plain.results}
+    shared = [result for result in expanded.results if result.content_hash in own]
+    assert len(shared) > 3
+    for result in shared:
+        assert result.match == own[result.content_hash]
+
+
 def test_expansion_can_be_switched_off() -> None:
     """ARC-8: bit for bit what it was before."""
     query = a_query("which apple ? which tart ?")

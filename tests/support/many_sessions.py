@@ -1,0 +1,69 @@
+"""Feedback as it comes where many ask at once: sessions take turns, each shows answers, and verdicts follow."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.events import Impression, ShownResult
+from pipelines.domain.ids import content_hash
+from pipelines.domain.matching import Match
+from pipelines.feedback.codec import encode
+from tests.support.feedback_events import NOON
+
+SESSIONS = 1_000
+"""Each of a principal of its own."""
+PER_QUERY = 20
+"""Events of one query: what was shown, and verdicts."""
+PAGE = 4
+CONTENTS = 5_000
+"""Of which answers show some, the first ones most often."""
+SIGNALS = ("vector", "lexical", "cross_validation", "freshness", "usage", "trust")
+
+
+def events_of(size: int, *, sessions: int = SESSIONS) -> Iterator[tuple[bytes, bytes]]:
+    """Keys and values of `size` records; `sessions` divides the whole into equally many, whose events interleave."""
+    rng = random.Random(7)
+    contents = [content_hash(f"content {number}") for number in range(CONTENTS)]
+    shown: dict[int, list[str]] = {}
+    for number in range(size):
+        session, turn = number % sessions, number // sessions
+        place = {"session_id": f"session-{session}", "principal": f"user-{session}"}
+        query = f"q{session}-{turn // PER_QUERY}"
+        if turn % PER_QUERY == 0:
+            shown[session] = [contents[int(CONTENTS * rng.random() ** 2)] for _ in range(2 * PAGE)]
+            shown[session] = list(dict.fromkeys(shown[session]))[:PAGE]
+            value = encode(_impression(rng, query, shown[session], event_id=f"{number:032x}", **place))
+        else:
+            facts = {"event_id": f"{number:032x}", "ts": NOON, **place}
+            hash_ = shown[session][turn % len(shown[session])]
+            verdict = {"type": "explicit", "query_id": query, "signal": 0.5, "content_hash": hash_}
+            value = json.dumps({**facts, **verdict}, separators=(",", ":")).encode()
+        yield place["session_id"].encode(), value
+
+
+def _impression(
+    rng: random.Random, query: str, hashes: list[str], *, event_id: str, session_id: str, principal: str
+) -> Impression:
+    results = [
+        ShownResult(
+            content_hash=each,
+            rank=rank,
+            domain=Domain.CODE,
+            score=0.9 / rank,
+            signals={name: round(rng.random(), 3) for name in SIGNALS},
+            match=Match(meaning=round(rng.random(), 3), words=round(rng.random(), 3)),
+        )
+        for rank, each in enumerate(hashes, start=1)
+    ]
+    return Impression(
+        event_id=event_id,
+        ts=NOON,
+        session_id=session_id,
+        principal=principal,
+        query_id=query,
+        query_hash=content_hash(query),
+        results=results,
+    )
