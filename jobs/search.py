@@ -168,7 +168,7 @@ def _show_result(result: RankedResult, query: str, length: int, *, explain: bool
 
 
 def _chance(result: RankedResult) -> str:
-    style, note = ("yellow", ", below the threshold") if result.doubtful else ("green", "")
+    style, note = ("yellow", ", matches no better than what has no answer") if result.doubtful else ("green", "")
     return f"  [{style}]P(good) {result.probability:.2f}{note}[/]"
 
 
