@@ -11,24 +11,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from jobs import _job, _log
+from jobs._probing import probed
 from jobs.search import opened
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.gate import Improve, Shadow
 from pipelines.consolidation.night import Evaluate, Night
 from pipelines.consolidation.pipeline import STEPS
 from pipelines.consolidation.pipeline import consolidate as through_the_night
-from pipelines.consolidation.probes import probes
-from pipelines.domain.ids import QueryId
-from pipelines.domain.ranking import Query
+from pipelines.domain.matching import Match
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.state import PartitionState
-from pipelines.learning.matching import MatchCalibration, Probe
+from pipelines.learning.matching import Probe
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.tracking import Tracking
 from pipelines.settings import Settings
@@ -110,23 +110,16 @@ def run(
 
 
 def _probe(settings: Settings) -> Probe | None:
-    """Asks the configured queries of the live generation, when it is asked to."""
-    queries = probes(settings.consolidation.calibration.probes)
-    if not queries or Catalog(Path(settings.storage.root)).pointer().generation is None:
+    """Asks the configured queries of the live generation, and some of its own words, when it is asked to."""
+    rules, catalog = settings.consolidation.calibration, Catalog(Path(settings.storage.root))
+    if not rules.probes or catalog.pointer().generation is None:
         return None
 
-    def likeliest(calibration: MatchCalibration) -> list[float]:
-        asked = [
-            Query(text=text, query_id=QueryId(f"probe-{number}"), k=settings.retrieval.rerank.depth)
-            for number, text in enumerate(queries)
-        ]
-        with opened(settings) as searcher:
-            found = [
-                [calibration.probability(one.match) for one in each.results] for each in searcher.search_many(asked)
-            ]
-        return [max((chance for chance in page if chance is not None), default=0.0) for page in found]
+    def asked() -> list[list[Match]]:
+        with opened(settings) as searcher, closing(catalog.open_live()) as generation:
+            return probed(searcher.search_many, generation, rules, k=settings.retrieval.rerank.depth)
 
-    return likeliest
+    return asked
 
 
 def _counters(root: Path, rules: FeedbackSettings) -> dict[str, dict[str, int]]:

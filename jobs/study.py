@@ -28,14 +28,15 @@ from rich.progress import track
 
 from jobs import _job, evaluate
 from jobs._background import BackgroundUpdaters
+from jobs._probing import probed
 from jobs._study_report import CONVEX, Studied, calibrated, described, table
 from jobs._users import connected, tell
 from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.probes import probes
 from pipelines.domain.ids import QueryId, SessionId
+from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Channel, Query, Scope, Signal
 from pipelines.embedding.encoder import load_encoder
-from pipelines.evaluation.answerable import Held, held, judged_bins, likeliest
+from pipelines.evaluation.answerable import Held, held, judged_bins
 from pipelines.evaluation.beir import Dataset, JudgedQuery, Qrels, read_dataset
 from pipelines.evaluation.measuring import asked
 from pipelines.evaluation.replay import RememberingEncoder, Replay
@@ -62,7 +63,7 @@ PAGE = 10
 PRIOR = "weft at its priors"
 ALL = "all"
 _CONVEX = np.linspace(0.0, 1.0, 21)  # weights of the lexical signal that are tried
-_STRANGERS = 200  # queries of another data set that are asked: every second one to set the threshold by
+_STRANGERS = 200  # queries of another data set that are asked
 _TUNED_ON = 500  # queries at most that the fixed combination is tuned on
 _HIDDEN = (Signal.USAGE,)
 _BASELINES: Mapping[str, Mapping[str, Any]] = {
@@ -166,6 +167,16 @@ class _Bench:
         """Answers under the priors alone, with some settings of retrieval changed."""
         return self._asked(queries, k, self._snapshot, changes)
 
+    def probed(self) -> list[list[Match]]:
+        """The best match of queries that have no answer, by kind, as a night asks them."""
+        rules = self.settings.consolidation.calibration
+        return probed(
+            lambda queries: list(self._replay(queries)),
+            self._snapshot.generation,
+            rules,
+            k=self.settings.retrieval.rerank.depth,
+        )
+
     def names(self, answers: Sequence[Answer]) -> dict[str, list[str]]:
         """Ids that judgements name each content by."""
         return {
@@ -215,21 +226,15 @@ def _held(bench: _Bench, lessons: Dataset, evidence: Evidence, strangers: Sequen
         calibrate_matches(each, folds=rules.folds, seed=rules.seed, least_gain=rules.least_gain).calibration
         for each in (judged, verdicts)
     )
-    asking = [JudgedQuery(f"probe-{number}", text, {}) for number, text in enumerate(probes(rules.probes))]
-    halves = {each.name: _halves(bench, each) for each in strangers}
-    known = [bench.answers(asking), *(first for first, _ in halves.values())]
-    answering = [
-        found
-        for group in known
-        if (found := answering_from([likeliest(fit, one) for one in group], bound=rules.answering_bound)) is not None
-    ]
+    answering = answering_from(bench.probed(), bound=rules.answering_bound)
+    without = {each.name: bench.answers(_strange(each)) for each in strangers}
     answers = bench.answers(bench.dataset.queries)
     return held(
-        replace(fit, answering=max(answering, key=lambda each: each.threshold, default=None)),
+        replace(fit, answering=answering),
         from_verdicts,
         answers,
         bench.dataset.qrels,
-        {name: second for name, (_, second) in halves.items()},
+        without,
         bins=bins,
         names=bench.names(answers),
     )
@@ -241,10 +246,9 @@ def _some(lessons: Dataset, settings: Settings) -> list[JudgedQuery]:
     return rng.sample(lessons.queries, min(_TUNED_ON, len(lessons.queries)))
 
 
-def _halves(bench: _Bench, stranger: Dataset) -> tuple[list[Answer], list[Answer]]:
-    """Answers to queries that have none here: those the threshold is set by, and those it is measured on."""
-    answers = bench.answers([replace(query, metadata={}) for query in stranger.queries[:_STRANGERS]])
-    return answers[::2], answers[1::2]
+def _strange(stranger: Dataset) -> list[JudgedQuery]:
+    """Queries that have no answer here."""
+    return [replace(query, metadata={}) for query in stranger.queries[:_STRANGERS]]
 
 
 def _baselines(bench: _Bench, lessons: Dataset) -> tuple[dict[str, Values], float]:

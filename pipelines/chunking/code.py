@@ -8,7 +8,7 @@ are its own. What differs between languages is data: see `code_grammars`.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -259,18 +259,27 @@ class _Outline:
         return fitted(unit, cuts, limit=limit, source=self.tree.source, sizes=self.sizes, meter=self.meter)
 
     def _cuts(self, unit: Unit, lines: Sequence[int], long: Sequence[Node], starts: Sequence[int] = ()) -> Cuts:
-        """Cuts at lines, and between the statements of a line where that alone is too long, as in minified code."""
-        tree, limit = self.tree, self.sizes.max_tokens
+        """Cuts at lines; where they leave too much, inside blocks that fit, and between the statements of a line."""
+        tree = self.tree
         cuts = Cuts.between(unit.start, unit.end, [*lines, *tree.statement_cuts(long, self._fits_node)])
-        if all(self.meter.fits(start, end, limit) for start, end in pairwise(cuts.positions)):
-            return cuts
-        inline = sorted([*starts, *tree.statement_starts(long, self._fits_node)])
+        if not self._all_fit(cuts):
+            cuts = self._finer(cuts, tree.statement_cuts(long, self._fits_inside))
+        if not self._all_fit(cuts):
+            cuts = self._finer(cuts, [*starts, *tree.statement_starts(long, self._fits_inside)])
+        return cuts
+
+    def _all_fit(self, cuts: Cuts) -> bool:
+        return all(self.meter.fits(start, end, self.sizes.max_tokens) for start, end in pairwise(cuts.positions))
+
+    def _finer(self, cuts: Cuts, inner: Iterable[int]) -> Cuts:
+        """More cuts in what is too long; a statement ends at each, so that nothing need be repeated there."""
+        found = sorted(inner)
 
         def within(_: bytes, start: int, end: int) -> Sequence[int]:
-            return inline[bisect_right(inline, start) : bisect_left(inline, end)]
+            return found[bisect_right(found, start) : bisect_left(found, end)]
 
-        # Nothing is repeated where a statement ends, so these are cuts like the others.
-        return Cuts.between(unit.start, unit.end, cuts.refined(tree.source, within, limit, self.meter).positions)
+        finest = cuts.refined(self.tree.source, within, self.sizes.max_tokens, self.meter).positions
+        return Cuts.between(finest[0], finest[-1], finest)
 
     def _roomy(self, unit: Unit) -> Unit:
         """The unit under as much of its context as leaves it whole, where it can be whole."""
@@ -297,6 +306,10 @@ class _Outline:
         if node.end_byte - node.start_byte > _SPARSE * limit:
             return False
         return self.meter.fits(node.start_byte, node.end_byte, limit)
+
+    def _fits_inside(self, node: Node) -> bool:
+        """The same, where a block is looked into even if it fits: what it belongs to does not."""
+        return node.type not in self.tree.grammar.blocks and self._fits_node(node)
 
     def _indent(self, position: int) -> str:
         start = self.tree.source.rfind(b"\n", 0, position) + 1

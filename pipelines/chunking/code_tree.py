@@ -162,14 +162,19 @@ class Tree:
         return found
 
     def statement_starts(self, nodes: Iterable[Node], fits: Callable[[Node], bool]) -> list[int]:
-        """The same wherever a statement begins, also in the middle of a line."""
+        """The same wherever a statement begins: the first of a block, too, and in the middle of a line."""
         grammar = self.grammar
         return sorted(
-            child.start_byte
+            self._line_or(child.start_byte)
             for parent, children in self._long(nodes, fits)
             for child in children
             if parent.type in grammar.blocks or child.type in grammar.clauses
         )
+
+    def _line_or(self, position: int) -> int:
+        """Where the line begins on which there are but blanks before a position, else the position."""
+        line = self.source.rfind(b"\n", 0, position) + 1
+        return position if self.source[line:position].strip() else line
 
     def _long(self, nodes: Iterable[Node], fits: Callable[[Node], bool]) -> Iterator[tuple[Node, list[Node]]]:
         """The nodes, and what is in them that does not fit, each with its children."""

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import random
+import re
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
+from pipelines.consolidation.settings import ScrambleSettings
 from pipelines.domain.errors import SourceError
 
 BUNDLED = "bundled"
@@ -25,3 +30,29 @@ def probes(named: str) -> list[str]:
         raise SourceError(f"consolidation.calibration.probes: expected a file of queries, found none at {path}")
     lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
     return [line for line in lines if line]
+
+
+def scrambled(texts: Sequence[str], count: int, settings: ScrambleSettings, rng: random.Random) -> list[str]:
+    """Queries in the words of some texts that ask nothing: each word from anywhere, none that many texts hold.
+
+    What has no answer here is seldom about everyday matters. Words of the store itself, thrown together, are as near
+    to its texts as a query gets without meaning anything.
+
+    Returns:
+        None of them where texts do not hold enough such words.
+
+    Examples:
+        >>> tuned = ScrambleSettings(texts=10, words=2, shortest=3, least=1, most=0.5)
+        >>> scrambled(["a red apple", "a red pear", "one plum"], 2, tuned, random.Random(1))
+        ['apple plum', 'pear one']
+    """
+    held = Counter(
+        word for text in texts for word in set(_WORD.findall(text.lower())) if len(word) >= settings.shortest
+    )
+    usable = sorted(word for word, many in held.items() if settings.least <= many <= settings.most * len(texts))
+    if len(usable) < settings.words:
+        return []
+    return [" ".join(rng.sample(usable, settings.words)) for _ in range(count)]
+
+
+_WORD = re.compile(r"[^\W\d_]+")

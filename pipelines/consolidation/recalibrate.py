@@ -86,7 +86,7 @@ def with_matches(
         kept = None if former is None else former.match
         return replace(found, calibration=replace(found.calibration, match=kept))
     fit = calibrate_matches(verdicts, folds=settings.folds, seed=settings.seed, least_gain=settings.least_gain)
-    answering = None if probe is None else answering_from(probe(fit.calibration), bound=settings.answering_bound)
+    answering = None if probe is None else answering_from(probe(), bound=settings.answering_bound)
     return replace(found, calibration=replace(found.calibration, match=replace(fit.calibration, answering=answering)))
 
 

@@ -31,6 +31,26 @@ class MovementSettings(BaseModel):
     monitored: float
 
 
+class ScrambleSettings(BaseModel):
+    """Queries without an answer, made of a store's own words.
+
+    Attributes:
+        texts: From which words are drawn.
+        words: Of a query.
+        shortest: Characters of a word.
+        least: Texts that hold a word, at least.
+        most: Share of the texts that do, at most.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    texts: int
+    words: int
+    shortest: int
+    least: int
+    most: float
+
+
 class CalibrationSettings(BaseModel):
     """How confidence is checked against outcomes (CON-8).
 
@@ -46,6 +66,7 @@ class CalibrationSettings(BaseModel):
             separate.
         answering_bound: How often at most a query without an answer may count as answered (RET-15).
         probes: Queries that have no answer in the store, one a line: "bundled", a file, or "" for none.
+        scrambled: As many more are made of the store's own words; none where there are no probes.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -60,6 +81,7 @@ class CalibrationSettings(BaseModel):
     least_gain: float
     answering_bound: float
     probes: str
+    scrambled: ScrambleSettings
 
 
 class ConsolidationSettings(BaseModel):

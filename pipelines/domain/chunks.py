@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from pipelines.domain.ids import ChunkId, ContentHash
 from pipelines.domain.links import Link
@@ -58,3 +59,16 @@ class Chunk:
     tokens: int
     characters: int
     sizing: tuple[str, ...] = ()
+
+
+class ChunkLabel(NamedTuple):
+    """What is said of a chunk that is a result; the fields are those of `Chunk`."""
+
+    chunk_id: ChunkId
+    kind: str
+    symbol: str | None
+    heading_path: tuple[str, ...]
+    start_line: int
+    end_line: int
+    tokens: int
+    sizing: tuple[str, ...]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -28,11 +29,32 @@ class EvidenceGap:
     """Nothing found is likely to answer the query: what is shown is the best of it, not an answer.
 
     Attributes:
-        probability: P(good) of the likeliest result; 0 where nothing was found.
-        threshold: What it would have had to exceed.
+        match: Of the best result: its cosine, or its share of words where the dense channel is silent.
+        threshold: What that would have had to exceed.
         bound: How often at most a query without an answer passes all the same.
     """
 
-    probability: float
+    match: float
     threshold: float
     bound: float
+
+
+def best_match(matches: Iterable[Match | None]) -> Match:
+    """The best of several on either scale; unknown where one is unknown, or there is none.
+
+    Examples:
+        >>> best_match([Match(meaning=0.2, words=0.5), Match(meaning=0.3, words=0.1)])
+        Match(meaning=0.3, words=0.5)
+        >>> best_match([Match(meaning=0.2, words=0.5), Match(meaning=0.3)])
+        Match(meaning=0.3, words=None)
+    """
+    known = [Match() if match is None else match for match in matches]
+    return Match(
+        meaning=_best([match.meaning for match in known]),
+        words=_best([match.words for match in known]),
+    )
+
+
+def _best(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return max(known) if known and len(known) == len(values) else None

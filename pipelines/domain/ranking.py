@@ -175,7 +175,7 @@ class RankedResult:
         alike: Documents of near-duplicates that are left out for it (RET-12).
         made: Its size and the learned sizes behind it; None where no learned size decided over it.
         match: How well it matches the query by itself; None where no channel of the kind answered.
-        doubtful: Whether its probability lies at or below the threshold from which results count as answers.
+        doubtful: Whether it matches no better than results of queries that have no answer.
         context: It and what surrounds it, where the query asked for that.
     """
 

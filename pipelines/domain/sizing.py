@@ -8,7 +8,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from pipelines.domain.chunks import Chunk
+from pipelines.domain.chunks import Chunk, ChunkLabel
 
 Tokens = Annotated[int, Meta(ge=1, le=1_000_000)]
 
@@ -44,7 +44,7 @@ class MadeBy(Struct, kw_only=True, frozen=True, omit_defaults=True):
     overflow: Overflow | None = None
 
 
-def made_by(chunk: Chunk) -> MadeBy | None:
+def made_by(chunk: Chunk | ChunkLabel) -> MadeBy | None:
     """What the sizing snapshot of a chunk says about it; None where no learned size decided over it.
 
     The snapshot's pairs are "max", "target", "min", "overlap", "before", "after" (tokens), "overflow" and "learned"

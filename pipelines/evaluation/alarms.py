@@ -80,62 +80,42 @@ def alarms(watched: Watched, rules: AlarmSettings) -> list[Alarm]:
 
 def keyword_blindness(watched: Watched, rules: AlarmSettings) -> Alarm:
     """Queries whose words single out one content, and that content is not shown."""
-    blind = told = 0
-    for query in watched.queries:
-        head = query.heads.get(Channel.LEXICAL.value, ())
-        if head and (len(head) == 1 or head[0].score >= rules.lexical_margin * head[1].score):
-            told += 1
-            blind += head[0].content_hash not in _shown(query, rules.depth)
-    return _too_high(
-        "keyword blindness",
-        blind,
-        told,
-        rules.blind_share,
-        rules,
-        says="what the words single out is not shown: look at the weight of the lexical signal",
-    )
+    heads = ((query, query.heads.get(Channel.LEXICAL.value, ())) for query in watched.queries)
+    blind = [
+        head[0].content_hash not in _shown(query, rules.depth)
+        for query, head in heads
+        if head and (len(head) == 1 or head[0].score >= rules.lexical_margin * head[1].score)
+    ]
+    says = "what the words single out is not shown: look at the weight of the lexical signal"
+    return _share("keyword blindness", blind, rules.blind_share, rules, says=says)
 
 
 def popularity_loop(watched: Watched, rules: AlarmSettings) -> Alarm:
     """Queries whose first result would be another one if nothing had been used before."""
-    owed = told = 0
-    for query in watched.queries:
-        if len(query.results) > 1:
-            told += 1
-            owed += _best_without(query.results, Signal.USAGE.value) is not query.results[0]
-    return _too_high(
-        "popularity loop",
-        owed,
-        told,
-        rules.popularity_share,
-        rules,
-        says="what was used is shown because it was used: explore more, or lower the weight of usage",
-    )
+    owed = [
+        _best_without(query.results, Signal.USAGE.value) is not query.results[0]
+        for query in watched.queries
+        if len(query.results) > 1
+    ]
+    says = "what was used is shown because it was used: explore more, or lower the weight of usage"
+    return _share("popularity loop", owed, rules.popularity_share, rules, says=says)
 
 
 def cold_start(watched: Watched, rules: AlarmSettings) -> Alarm:
     """How much seldomer than others new contents are shown, of those that a channel ranks high."""
-    new = old = new_shown = old_shown = 0
+    new: list[bool] = []
+    old: list[bool] = []
     for query in watched.queries:
         shown = _shown(query, rules.depth)
         high = {hit.content_hash for head in query.heads.values() for hit in head if hit.rank <= rules.depth}
         for content in high:
             modified = watched.items.get(content, Item()).modified_at
-            if modified is None:
-                continue
-            if 0.0 <= query.at - modified < rules.new_hours * _SECONDS_PER_HOUR:
-                new, new_shown = new + 1, new_shown + (content in shown)
-            else:
-                old, old_shown = old + 1, old_shown + (content in shown)
-    usual = old_shown / old if old else 0.0
-    return _too_low(
-        "cold start",
-        new_shown,
-        new,
-        rules.cold_ratio * usual,
-        rules,
-        says=f"channels find what is new, and it is not shown; of what is old, {usual:.0%} is",
-    )
+            if modified is not None:
+                is_new = 0.0 <= query.at - modified < rules.new_hours * _SECONDS_PER_HOUR
+                (new if is_new else old).append(content in shown)
+    usual = _mean(old)
+    says = f"channels find what is new, and it is not shown; of what is old, {usual:.0%} is"
+    return _share("cold start", new, rules.cold_ratio * usual, rules, says=says, wanted=True)
 
 
 def context_drift(watched: Watched, rules: AlarmSettings) -> Alarm:
@@ -164,58 +144,36 @@ def context_drift(watched: Watched, rules: AlarmSettings) -> Alarm:
 def channel_collapse(watched: Watched, rules: AlarmSettings) -> Alarm:
     """Queries with results to which fewer than two channels contribute."""
     told = [query for query in watched.queries if query.results]
-    few = sum(len({channel for result in query.results for channel in result.channels}) < 2 for query in told)
+    few = [len({channel for result in query.results for channel in result.channels}) < 2 for query in told]
     failed = Counter(failed["channel"] for query in told for failed in query.facts.get("failed_channels", ()))
     named = (
         f"; left out: {', '.join(f'{name} {count} times' for name, count in failed.most_common())}" if failed else ""
     )
-    return _too_high(
-        "channel collapse",
-        few,
-        len(told),
-        rules.collapse_share,
-        rules,
-        says=f"results come from one channel{named}: look at `weft queries list`",
-    )
+    says = f"results come from one channel{named}: look at `weft queries list`"
+    return _share("channel collapse", few, rules.collapse_share, rules, says=says)
 
 
 def hub_domination(watched: Watched, rules: AlarmSettings) -> Alarm:
     """The content that most queries show, whatever they ask; equal texts count once."""
-    by_text = {query.text: query for query in watched.queries}
-    shown = Counter(content for query in by_text.values() for content in _shown(query, rules.depth))
-    hub, count = shown.most_common(1)[0] if shown else ("", 0)
-    return _too_high(
-        "hub domination",
-        count,
-        len(by_text),
-        rules.hub_share,
-        rules,
-        says=f"content {hub[:12]} is shown for too many different queries: it may be a hub of the embedding space",
-    )
+    by_text = {query.text: _shown(query, rules.depth) for query in watched.queries}
+    shown = Counter(content for contents in by_text.values() for content in contents)
+    hub = shown.most_common(1)[0][0] if shown else ""
+    says = f"content {hub[:12]} is shown for too many different queries: it may be a hub of the embedding space"
+    return _share("hub domination", [hub in each for each in by_text.values()], rules.hub_share, rules, says=says)
 
 
 def trigger_pollution(watched: Watched, rules: AlarmSettings) -> Alarm:
     """How much seldomer than others results are liked that triggers alone found; of answers with feedback."""
-    alone = liked_alone = others = liked_others = 0
+    alone: list[bool] = []
+    others: list[bool] = []
     for query in watched.queries:
-        if not query.outcomes:
-            continue
         liked = {seen.content_hash for seen in query.outcomes if seen.value > 0.0}
-        for result in query.results:
-            good = result.content_hash in liked
-            if result.channels and set(result.channels) <= set(rules.trigger_channels):
-                alone, liked_alone = alone + 1, liked_alone + good
-            else:
-                others, liked_others = others + 1, liked_others + good
-    usual = liked_others / others if others else 0.0
-    return _too_low(
-        "trigger pollution",
-        liked_alone,
-        alone,
-        rules.trigger_ratio * usual,
-        rules,
-        says=f"what learned triggers alone find is seldom wanted; of other results {usual:.0%} are",
-    )
+        for result in query.results if query.outcomes else ():
+            triggered = result.channels and set(result.channels) <= set(rules.trigger_channels)
+            (alone if triggered else others).append(result.content_hash in liked)
+    usual = _mean(others)
+    says = f"what learned triggers alone find is seldom wanted; of other results {usual:.0%} are"
+    return _share("trigger pollution", alone, rules.trigger_ratio * usual, rules, says=says, wanted=True)
 
 
 ALARMS: Mapping[str, Callable[[Watched, AlarmSettings], Alarm]] = MappingProxyType(
@@ -234,20 +192,20 @@ ALARMS: Mapping[str, Callable[[Watched, AlarmSettings], Alarm]] = MappingProxyTy
 )
 
 
-def _too_high(name: str, count: int, n: int, bound: float, rules: AlarmSettings, *, says: str) -> Alarm:
+def _share(
+    name: str, seen: Sequence[bool], bound: float, rules: AlarmSettings, *, says: str, wanted: bool = False
+) -> Alarm:
+    """Rings where the share of what was seen is above its bound; below it, where it is wanted."""
+    n = len(seen)
     if n < rules.minimum:
         return _unknown(name, bound, n)
-    low, high = wilson(count, n, rules.level)
-    ringing = low > bound
-    return Alarm(name, count / n, low, high, bound, n, ringing, says if ringing else "within its bound")
+    low, high = wilson(sum(seen), n, rules.level)
+    ringing = high < bound if wanted else low > bound
+    return Alarm(name, _mean(seen), low, high, bound, n, ringing, says if ringing else "within its bound")
 
 
-def _too_low(name: str, count: int, n: int, bound: float, rules: AlarmSettings, *, says: str) -> Alarm:
-    if n < rules.minimum:
-        return _unknown(name, bound, n)
-    low, high = wilson(count, n, rules.level)
-    ringing = high < bound
-    return Alarm(name, count / n, low, high, bound, n, ringing, says if ringing else "within its bound")
+def _mean(seen: Sequence[bool]) -> float:
+    return sum(seen) / len(seen) if seen else 0.0
 
 
 def _unknown(name: str, bound: float, n: int) -> Alarm:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipelines.domain.matching import Match
+from pipelines.domain.matching import Match, best_match
 from pipelines.domain.ranking import Answer, RankedResult
 from pipelines.evaluation.beir import Qrels
-from pipelines.learning.matching import MatchBins, MatchCalibration
+from pipelines.learning.matching import Answering, MatchBins, MatchCalibration
 from pipelines.learning.reliability import Predictions, Reliability, reliability
 
 VIEWS: Mapping[str, Collection[str]] = {
@@ -30,7 +30,7 @@ class Held:
         from_verdicts: The same of probabilities that verdicts of readers gave, who stop where they are served.
         answered: Share of the held-out queries that count as answered.
         answered_without: The same of queries that have no answer, by where they come from.
-        threshold: From which on an answer counts as one; None without enough probes.
+        threshold: Cosine from which on an answer counts as one; None without enough probes.
     """
 
     reliability: Mapping[str, Reliability | None]
@@ -63,13 +63,12 @@ def held(
         for result in answer.results
     ]
     answering = calibration.answering
-    threshold = None if answering is None else answering.threshold
     return Held(
         {name: _reliability(calibration, shown, known, bins) for name, known in VIEWS.items()},
         {name: _reliability(from_verdicts, shown, known, bins) for name, known in VIEWS.items()},
-        _answered(calibration, answers, threshold),
-        {name: _answered(calibration, found, threshold) for name, found in without.items()},
-        threshold,
+        _answered(answering, answers),
+        {name: _answered(answering, found) for name, found in without.items()},
+        None if answering is None else answering.meaning,
     )
 
 
@@ -85,11 +84,6 @@ def judged_bins(answers: Sequence[Answer], qrels: Qrels, names: Mapping[str, Seq
     matches = [[unknown if value is None else value for value in (match.meaning, match.words)] for match, _ in shown]
     good = np.array([is_good for _, is_good in shown], dtype=np.float64)
     return MatchBins(np.array(matches, dtype=np.float64).reshape(-1, 2), good, 1.0 - good)
-
-
-def likeliest(calibration: MatchCalibration, answer: Answer) -> float:
-    """P(good) of the likeliest result; 0 where nothing was found or nothing can be told."""
-    return max((calibration.probability(result.match) or 0.0 for result in answer.results), default=0.0)
 
 
 def _is_good(result: RankedResult, grades: Mapping[str, int], names: Mapping[str, Sequence[str]]) -> bool:
@@ -112,6 +106,10 @@ def _seen(match: Match | None, known: Collection[str]) -> Match | None:
     return Match(meaning=match.meaning if "meaning" in known else None, words=match.words if "words" in known else None)
 
 
-def _answered(calibration: MatchCalibration, answers: Sequence[Answer], threshold: float | None) -> float:
-    passed = [threshold is None or likeliest(calibration, answer) > threshold for answer in answers]
+def _answered(answering: Answering | None, answers: Sequence[Answer]) -> float:
+    if answering is None:
+        return 1.0 if answers else 0.0
+    best = [best_match(result.match for result in answer.results) if answer.results else None for answer in answers]
+    compared = [answering.compared(match) for match in best]
+    passed = [each is not None and each[0] > each[1] for each in compared]
     return float(np.mean(passed)) if passed else 0.0

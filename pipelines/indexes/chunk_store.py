@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipelines.domain.chunks import Chunk
+from pipelines.domain.chunks import Chunk, ChunkLabel
 from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.errors import CorruptionError
 from pipelines.domain.ids import ContentHash
-from pipelines.indexes.schemas import CHUNKS, chunk_reader, table_to_chunks
+from pipelines.indexes.schemas import CHUNKS, chunk_reader, label_reader, table_to_chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,7 @@ class Occurrence:
 
     __slots__ = (
         "_decode",
+        "_label",
         "content_type",
         "domain",
         "facts",
@@ -64,9 +65,12 @@ class Occurrence:
         "uri",
     )
 
-    def __init__(self, place: int, facts: DocumentFacts, decode: Callable[[int], Chunk]) -> None:
+    def __init__(
+        self, place: int, facts: DocumentFacts, decode: Callable[[int], Chunk], label: Callable[[int], ChunkLabel]
+    ) -> None:
         self.place = place
         self._decode = decode
+        self._label = label
         self.facts = facts
         self.uri = facts.uri
         self.title = facts.title
@@ -81,6 +85,11 @@ class Occurrence:
     def chunk(self) -> Chunk:
         """The chunk at that place."""
         return self._decode(self.place)
+
+    @property
+    def label(self) -> ChunkLabel:
+        """What is said of a result at that place."""
+        return self._label(self.place)
 
 
 class Content:
@@ -263,10 +272,14 @@ class ChunkStore:
     def _chunk(self) -> Callable[[int], Chunk]:
         return chunk_reader(self._chunks)
 
+    @cached_property
+    def _label(self) -> Callable[[int], ChunkLabel]:
+        return label_reader(self._chunks)
+
     def _occurrences(self, places: np.ndarray) -> list[Occurrence]:
         numbers, documents = self._places
         return [
-            Occurrence(place, documents[number], self._chunk)
+            Occurrence(place, documents[number], self._chunk, self._label)
             for place, number in zip(places.tolist(), numbers[places].tolist(), strict=True)
         ]
 

@@ -24,6 +24,7 @@ FIELDS = ("contents", "title", "symbols")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]+")
 _SEARCH = "org.apache.lucene.search."
 _INDEX = "org.apache.lucene.index."
+_ANALYZER = "org.apache.lucene.analysis.Analyzer"
 
 
 def analyzer(stemmer: str) -> Any:
@@ -98,6 +99,10 @@ class LexicalIndex:
             self._searcher = java_class(_SEARCH + "IndexSearcher")(java_cast(_INDEX + "IndexReader", self._reader))
             self._searcher.setSimilarity(similarity(settings))
             self._analyzer = analyzer(settings.stemmer)
+            limited = java_class("org.apache.lucene.analysis.miscellaneous.LimitTokenCountAnalyzer")(
+                java_cast(_ANALYZER, self._analyzer), settings.max_query_terms
+            )
+            self._parser = java_class("org.apache.lucene.util.QueryBuilder")(java_cast(_ANALYZER, limited))
             # Taking a hundred hits out of Java one by one costs more than finding them: they come as one text.
             self._mapper = java_class("com.fasterxml.jackson.databind.ObjectMapper")()
 
@@ -150,18 +155,16 @@ class LexicalIndex:
             self._reader.close()
 
     def _query(self, text: str) -> Any | None:
-        counts: dict[str, int] = {}
-        for term in self.terms(text):
-            counts[term] = counts.get(term, 0) + 1
-        if not counts:
-            return None
+        """A query for the terms of a text in every weighted field; Java takes it apart, at one call per field."""
+        text = cleaned(text, self._settings.max_query_bytes)
+        parts = [(self._parser.createBooleanQuery(field, text), weight) for field, weight in self._weights]
+        found = [part if weight == 1.0 else _boosted(part, weight) for part, weight in parts if part is not None]
+        if len(found) < 2:
+            return found[0] if found else None
         builder = java_class(_SEARCH + "BooleanQuery$Builder")()
         should = java_class(_SEARCH + "BooleanClause$Occur").SHOULD
-        term_of, exactly = java_class(_INDEX + "Term"), java_class(_SEARCH + "TermQuery")
-        for field, weight in self._weights:
-            for term, count in counts.items():
-                query = exactly(term_of(field, term))
-                builder.add(query if count * weight == 1.0 else _boosted(query, count * weight), should)
+        for part in found:
+            builder.add(part, should)
         return builder.build()
 
     def _restricted(self, query: Any, among: RowSet) -> Any:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipelines.domain.chunks import Chunk
+from pipelines.domain.chunks import Chunk, ChunkLabel
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
 from pipelines.domain.entities import Mention
 from pipelines.domain.ids import ContentHash
@@ -198,6 +198,12 @@ def chunk_reader(table: pa.Table) -> Callable[[int], Chunk]:
         for name in _CHUNK_FIELDS
     ]
     return lambda row: Chunk(**{name: _restored(name, column[row].as_py()) for name, column in columns})
+
+
+def label_reader(table: pa.Table) -> Callable[[int], ChunkLabel]:
+    """Reads of single rows of `CHUNKS` what is said of a result: a fifth of the cost of the whole chunk."""
+    columns = [(name, table[name].combine_chunks()) for name in ChunkLabel._fields]
+    return lambda row: ChunkLabel(*(_restored(name, column[row].as_py()) for name, column in columns))
 
 
 def document_hash(document: Document) -> str:

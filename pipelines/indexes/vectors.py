@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from pipelines.domain.errors import CorruptionError
+from pipelines.indexes.near_rows import near_rows
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.settings import VectorSettings
 
@@ -95,19 +96,13 @@ class DenseIndex:
         Compares everything with everything, but looks closer at what is near only, which is little.
         """
         unit = _unit(np.asarray(self._stored)) if self._exact is None else self._exact
-        for start in range(0, len(unit), _ROW_BLOCK):
-            block = unit[start : start + _ROW_BLOCK]
-            own, others = np.nonzero(block @ unit.T >= np.float32(least) - _ROUNDING)
-            bounds = np.searchsorted(own, np.arange(len(block) + 1))
-            for at in np.flatnonzero(np.diff(bounds) > 1).tolist():
-                near = others[bounds[at] : bounds[at + 1]]
-                row = start + at
-                found, cosines = self._refined(unit[row], near[near != row], k)
-                yield from (
-                    (row, other, cosine)
-                    for other, cosine in zip(found.tolist(), cosines.tolist(), strict=True)
-                    if cosine >= least
-                )
+        for row, near in near_rows(unit, np.float32(least) - _ROUNDING):
+            found, cosines = self._refined(unit[row], near, k)
+            yield from (
+                (row, other, cosine)
+                for other, cosine in zip(found.tolist(), cosines.tolist(), strict=True)
+                if cosine >= least
+            )
 
     def vectors(self, rows: Sequence[int] | np.ndarray) -> np.ndarray:
         """Stored vectors of some rows: float32 (n_rows, dimension), unit rows."""
@@ -162,7 +157,6 @@ class DenseIndex:
         return np.asarray(rows[cosines >= limit - _ROUNDING])
 
 
-_ROW_BLOCK = 512  # rows compared with all others at once: bounds memory, changes nothing else
 _QUERY_BLOCK = 64  # queries multiplied at once: bounds memory, changes nothing else
 _ROUNDING = np.float32(1e-5)  # bounds single-precision rounding of a cosine: 384 products of at most 2^-24 each
 

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from pipelines.domain.documents import Domain
-from pipelines.domain.ranking import ANY, Scope
+from pipelines.domain.ranking import ANY, Scope, Signal
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.gathering import SIGNALS, gathered, places_of
 from pipelines.learning.hierarchy import Pooled
-from pipelines.learning.intents import Intents, read_intents
+from pipelines.learning.intents import IntentFactor, Intents, read_intents
 from pipelines.learning.priors import AgreementPrior, Priors, Weighing
 from pipelines.learning.recency import Discount
 from pipelines.learning.robustness import capped_share
@@ -75,8 +75,16 @@ class Agreement:
         domains = [Scope(domain) for domain in DOMAINS]
         _, models, agents = self._tree.nodes.by_path
         observed = [Scope(Domain(path[0]), *path[1:]) for path in sorted([*models, *agents])]
-        intents = [Scope(Domain(domain), intent=intent) for domain, intent in sorted(self._intents.places)]
+        intents = [Scope(domain, intent=intent) for domain, intent in self.intents()]
         return [*domains, *observed, *intents]
+
+    def intents(self) -> list[tuple[Domain, str]]:
+        """Every intent with the domain that it was observed in."""
+        return [(Domain(domain), intent) for domain, intent in sorted(self._intents.places)]
+
+    def intent_factor(self, domain: Domain, intent: str, signal: Signal) -> IntentFactor | None:
+        """By what an intent multiplies a signal's odds of agreement; None where it told nothing of that signal."""
+        return self._intents.factor(domain, intent, signal)
 
     def intent(self, scope: Scope) -> str:
         """The scope's intent where it was ever observed in its domain; an unspecified one otherwise."""

@@ -15,6 +15,7 @@ from pipelines.learning.agreement import Agreement, read_agreement
 from pipelines.learning.decay import freshness, freshness_of_ages
 from pipelines.learning.evidence import Evidence, day_of
 from pipelines.learning.examination import Examination, read_examination
+from pipelines.learning.intents import IntentFactor
 from pipelines.learning.priors import Priors
 from pipelines.learning.recency import Discount
 from pipelines.learning.reported import Reported
@@ -73,6 +74,14 @@ class Beliefs:
     def scopes(self) -> list[Scope]:
         """Where weights were learned: every domain, and every model, agent and intent that was observed in one."""
         return self._agreement.scopes()
+
+    def intents(self) -> list[tuple[Domain, str]]:
+        """Every intent with the domain that it was observed in."""
+        return self._agreement.intents()
+
+    def intent_factor(self, domain: Domain, intent: str, signal: Signal) -> IntentFactor | None:
+        """By what an intent multiplies a signal's odds of agreement; None where it told nothing of that signal."""
+        return self._agreement.intent_factor(domain, intent, signal)
 
     def weights(self, scope: Scope, active: Collection[Signal]) -> Mapping[Signal, WeightBelief]:
         """Belief about the weight of each active signal: shares >= 0 that sum to 1.

@@ -143,15 +143,33 @@ class MatchCurve:
 class Answering:
     """From when on an answer counts as one.
 
+    The cosine alone decides where it is known: words of queries that have no answer stand in texts, too, and with them
+    fewer answers pass at the same bound (docs/evaluation.md).
+
     Attributes:
-        threshold: What P(good) of the likeliest result has to exceed.
-        bound: How often at most a query like the probes, which have no answer, exceeds it.
-        probes: How many queries without an answer that rests on.
+        meaning: What the greatest cosine has to exceed.
+        words: What the greatest share of words has to exceed where the dense channel is silent.
+        bound: How often at most a query like the probes of any one kind, which have no answer, does.
+        probes: How many queries of the least kind that rests on.
     """
 
-    threshold: float
+    meaning: float | None
+    words: float | None
     bound: float
     probes: int
+
+    def compared(self, match: Match | None) -> tuple[float, float] | None:
+        """A match and what it has to exceed; None where that cannot be told.
+
+        Examples:
+            >>> answering = Answering(meaning=0.4, words=None, bound=0.05, probes=100)
+            >>> answering.compared(Match(meaning=0.3, words=0.9)), answering.compared(Match(words=0.9))
+            ((0.3, 0.4), None)
+        """
+        if match is None:
+            return None
+        known = (match.meaning, self.meaning) if match.meaning is not None else (match.words, self.words)
+        return None if known[0] is None or known[1] is None else (known[0], known[1])
 
 
 _CURVES: Mapping[str, tuple[int, ...]] = {"both": (0, 1), "meaning": (0,), "words": (1,)}
@@ -201,7 +219,9 @@ class MatchCalibration:
         """
         try:
             curves = {name: value[name] and MatchCurve(**value[name]) for name in _CURVES}
-            return cls(**curves, answering=value["answering"] and Answering(**value["answering"]))
+            # Thresholds of P(good) were written once: they compare something else.
+            told = value["answering"] if value["answering"] and "meaning" in value["answering"] else None
+            return cls(**curves, answering=told and Answering(**told))
         except (KeyError, TypeError) as error:
             raise StoreError(f"calibration: expected curves {sorted(_CURVES)} of matches, found {value!r}") from error
 
@@ -257,33 +277,48 @@ def _entropy(bins: MatchBins) -> float:
     return -rate * math.log(rate) - (1.0 - rate) * math.log(1.0 - rate)
 
 
-def answering_from(probes: Sequence[float], *, bound: float) -> Answering | None:
-    """The least threshold that a query without an answer exceeds with probability `bound` at most.
+def answering_from(kinds: Sequence[Sequence[Match]], *, bound: float) -> Answering | None:
+    """The least threshold that a query of any of these kinds, which have no answer, exceeds with probability `bound`.
 
     Split conformal prediction (Vovk, Gammerman and Shafer 2005; Lei et al., JASA 2018): with the k-th smallest of n
     values, k = ⌈(n + 1)(1 − bound)⌉, one more that is exchangeable with them exceeds it with probability at most
-    `bound`, whatever its distribution.
+    `bound`, whatever its distribution. Of several kinds the highest threshold holds.
 
     Args:
-        probes: P(good) of the likeliest result of queries that have no answer.
+        kinds: By kind, the best match of each query that has no answer, on either scale.
         bound: In (0, 1).
 
     Returns:
         None where the probes are too few for the bound.
 
     Examples:
-        >>> answering_from([0.1, 0.4, 0.2, 0.3], bound=0.25)
-        Answering(threshold=0.4, bound=0.25, probes=4)
-        >>> answering_from([0.1, 0.4, 0.2], bound=0.1)
+        >>> some = [Match(meaning=each) for each in (0.1, 0.4, 0.2, 0.3)]
+        >>> answering_from([some], bound=0.25)
+        Answering(meaning=0.4, words=None, bound=0.25, probes=4)
+        >>> answering_from([some], bound=0.1)
     """
-    place = math.ceil((len(probes) + 1) * (1.0 - bound))
-    if place > len(probes):
+    meaning, words = (
+        _threshold([[_values(match)[column] for match in kind] for kind in kinds], bound) for column in (0, 1)
+    )
+    if meaning is None and words is None:
         return None
-    return Answering(sorted(probes)[place - 1], bound, len(probes))
+    return Answering(meaning, words, bound, min(len(kind) for kind in kinds))
 
 
-Probe = Callable[[MatchCalibration], Sequence[float]]
-"""Asks queries that have no answer; P(good) of the likeliest result of each under a calibration."""
+def _threshold(kinds: Sequence[Sequence[float | None]], bound: float) -> float | None:
+    """None where a value is not known, or a kind has too few of them."""
+    found = []
+    for kind in kinds:
+        known = sorted(value for value in kind if value is not None)
+        place = math.ceil((len(kind) + 1) * (1.0 - bound))
+        if len(known) < len(kind) or place > len(known):
+            return None
+        found.append(known[place - 1])
+    return max(found, default=None)
+
+
+Probe = Callable[[], Sequence[Sequence[Match]]]
+"""Asks queries that have no answer; by kind, the best match of each on either scale."""
 
 
 def _values(match: Match) -> tuple[float | None, float | None]:

@@ -1,4 +1,4 @@
-"""What is believed, one line per parameter and scope: for people, tables and comparisons (LRN-4, LRN-6 to LRN-10)."""
+"""What is believed, one line per parameter and scope: for people, tables and comparisons (LRN-4 to LRN-10)."""
 
 from __future__ import annotations
 
@@ -53,6 +53,7 @@ def read_all(beliefs: Beliefs, priors: Priors, scopes: Iterable[Scope]) -> list[
     read = _Reader(beliefs, priors)
     return [
         *(reading for scope in scopes for reading in read.weights(scope)),
+        *read.intents(),
         *read.decay(),
         *read.thresholds(),
         *read.quality(),
@@ -90,6 +91,15 @@ class _Reader:
             settled = confidence(belief.n_effective, halfway=self._halfway)
             bounds = belief.mean, belief.low, belief.high
             yield Reading("weight", path_of(scope), signal.value, *bounds, belief.n_effective, settled, belief.level)
+
+    def intents(self) -> Iterator[Reading]:
+        for domain, intent in self._beliefs.intents():
+            for signal in Signal:
+                belief = self._beliefs.intent_factor(domain, intent, signal)
+                if belief is not None:
+                    bounds = belief.mean, *belief.interval(self._level)
+                    known = belief.observations, belief.confidence(self._halfway), "intent"
+                    yield Reading("intent", path_of(Scope(domain, intent=intent)), f"odds of {signal}", *bounds, *known)
 
     def decay(self) -> Iterator[Reading]:
         for domain in Domain:

@@ -109,7 +109,7 @@ def _result(
     beliefs: ReadableBeliefs,
 ) -> RankedResult:
     standing = candidate.standing
-    chunk = standing.chunk
+    chunk = standing.label
     return RankedResult(
         rank=rank,
         content_hash=candidate.content_hash,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from pipelines.domain.matching import EvidenceGap, Match
+from pipelines.domain.matching import EvidenceGap, Match, best_match
 from pipelines.domain.ranking import Channel, RankedResult
-from pipelines.learning.matching import MatchCalibration
+from pipelines.learning.matching import Answering
 from pipelines.retrieval.candidates import Candidate
 from pipelines.retrieval.ports import Calibration
 
@@ -40,31 +40,33 @@ def judged(results: Sequence[RankedResult], calibration: Calibration | None) -> 
     """The results with their probabilities, where verdicts say how matches turn out; without any where not."""
     if calibration is None or (curves := calibration.match) is None:
         return tuple(results)
-    return tuple(_judged(result, curves) for result in results)
+    return tuple(
+        replace(result, probability=curves.probability(result.match), doubtful=doubtful(result.match, calibration))
+        for result in results
+    )
 
 
-def doubtful(match: Match, calibration: Calibration | None) -> bool:
-    """Whether a match is not likely enough to be an answer; False also where that cannot be told."""
-    curves = None if calibration is None else calibration.match
-    return curves is not None and _below(curves.probability(match), curves)
-
-
-def _judged(result: RankedResult, curves: MatchCalibration) -> RankedResult:
-    probability = curves.probability(result.match)
-    return replace(result, probability=probability, doubtful=_below(probability, curves))
-
-
-def _below(probability: float | None, curves: MatchCalibration) -> bool:
-    return curves.answering is not None and probability is not None and probability <= curves.answering.threshold
+def doubtful(match: Match | None, calibration: Calibration | None) -> bool:
+    """Whether a match is no better than those of queries without an answer; False also where that cannot be told."""
+    compared = None if (answering := _answering(calibration)) is None else answering.compared(match)
+    return compared is not None and compared[0] <= compared[1]
 
 
 def gap_in(results: Sequence[RankedResult], calibration: Calibration | None) -> EvidenceGap | None:
-    """Set where no result is likely enough to be an answer; None also where that cannot be told."""
-    answering = None if calibration is None or calibration.match is None else calibration.match.answering
-    if answering is None or any(result.probability is None for result in results):
+    """Set where no result is a good enough match to be an answer; None also where that cannot be told."""
+    answering = _answering(calibration)
+    if answering is None:
         return None
-    best = max((result.probability or 0.0 for result in results), default=0.0)
-    return EvidenceGap(best, answering.threshold, answering.bound) if best <= answering.threshold else None
+    compared = answering.compared(
+        best_match(result.match for result in results) if results else Match(meaning=0.0, words=0.0)
+    )
+    if compared is None or compared[0] > compared[1]:
+        return None
+    return EvidenceGap(*compared, answering.bound)
+
+
+def _answering(calibration: Calibration | None) -> Answering | None:
+    return None if calibration is None or calibration.match is None else calibration.match.answering
 
 
 def uncalibrated(results: Sequence[RankedResult], calibration: Calibration | None) -> str:

@@ -16,7 +16,16 @@ from pipelines.retrieval.again import Hints, nearness_to_session, query_vector, 
 from pipelines.retrieval.assembly import results, score_and_cut, spelled_out
 from pipelines.retrieval.candidates import Candidate, Candidates, heads, merge
 from pipelines.retrieval.channels.graph import GraphChannel
-from pipelines.retrieval.channels.run import Asked, Channels, Found, Ranked, further_scores, run_channels
+from pipelines.retrieval.channels.run import (
+    Asked,
+    Channels,
+    Finish,
+    Found,
+    Ranked,
+    further_scores,
+    run_channels,
+    start_channels,
+)
 from pipelines.retrieval.context.assemble import with_contexts
 from pipelines.retrieval.context.read import neighbours_in
 from pipelines.retrieval.facts import GenerationFacts
@@ -81,14 +90,22 @@ class Pipeline:
     pairs: PairScorer | None = None
 
     def answer(self, queries: Sequence[Query], *, now: float) -> list[Answer]:
-        """Answer queries together: the channels see them as one batch, the other stages one by one."""
+        """Answer queries together: channels see batches of them, and search for the next while one is ranked."""
         plans = [make_plan(query, self.facts, self.snapshot.filters, self.settings) for query in queries]
-        if not plans:
-            return []
-        asked = [Asked(plan.text, plan.channels, plan.among) for plan in plans]
-        found = self._run(asked, max(plan.depth for plan in plans))
-        plans, found = search_again(plans, found, self._run, self._hints, self.settings)
-        return [self._rank(plan, found, index, now) for index, plan in enumerate(plans)]
+        size = self.settings.encode_batch
+        waiting = [plans[start : start + size] for start in range(0, len(plans), size)]
+        answers: list[Answer] = []
+        started = [self._start(batch) for batch in waiting[:1]]
+        for at, batch in enumerate(waiting):
+            found = started.pop()()
+            started += [self._start(later) for later in waiting[at + 1 : at + 2]]
+            read, found = search_again(batch, found, self._run, self._hints, self.settings)
+            answers += [self._rank(plan, found, index, now) for index, plan in enumerate(read)]
+        return answers
+
+    def _start(self, plans: Sequence[Plan]) -> Finish:
+        asked, depth = [Asked(plan.text, plan.channels, plan.among) for plan in plans], self.settings.depth
+        return start_channels(self.channels, asked, depth, budget_ms=self.settings.budget_ms, pool=self.pool)
 
     def _run(self, asked: Sequence[Asked], depth: int) -> Found:
         return run_channels(self.channels, asked, depth, budget_ms=self.settings.budget_ms, pool=self.pool)

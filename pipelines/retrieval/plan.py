@@ -2,6 +2,7 @@ r"""What will be searched for: the query's text within bounds (RET-21), its dept
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass
 
@@ -82,10 +83,11 @@ def bounded(text: str, *, max_bytes: int, max_terms: int) -> tuple[str, bool]:
 
 def _printable(text: str) -> str:
     """Control characters become blanks and lone surrogates the replacement character; format characters stay."""
-    return "".join(_REPLACEMENTS.get(unicodedata.category(character), character) for character in text)
+    return _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", _CONTROL.sub(" ", text))
 
 
-_REPLACEMENTS = {"Cc": " ", "Cs": "\N{REPLACEMENT CHARACTER}"}
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def _first_bytes(text: str, limit: int) -> str:

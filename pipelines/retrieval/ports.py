@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from pipelines.domain.chunks import Chunk
+from pipelines.domain.chunks import Chunk, ChunkLabel
 from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Answer, Scope, Signal, WeightBelief
@@ -129,6 +129,10 @@ class Standing(DocumentFacts, Protocol):
     @property
     def chunk(self) -> Chunk:
         """The chunk at that place."""
+
+    @property
+    def label(self) -> ChunkLabel:
+        """What is said of a result at that place."""
 
     @property
     def place(self) -> int:

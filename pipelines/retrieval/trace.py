@@ -86,10 +86,10 @@ def gap_line(gap: EvidenceGap) -> str:
 
     Examples:
         >>> gap_line(EvidenceGap(0.04, 0.1, 0.05))
-        'evidence gap: P(good) is 0.04 at best, answers begin above 0.10 (5 % of queries without one pass at most)'
+        'evidence gap: the best match is 0.04, answers begin above 0.10 (5 % of queries without one pass at most)'
     """
     return (
-        f"evidence gap: P(good) is {gap.probability:.2f} at best, answers begin above {gap.threshold:.2f} "
+        f"evidence gap: the best match is {gap.match:.2f}, answers begin above {gap.threshold:.2f} "
         f"({100.0 * gap.bound:g} % of queries without one pass at most)"
     )
 

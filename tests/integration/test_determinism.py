@@ -62,7 +62,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for number in range(60)
         for domain in Domain
     )
-    match = MatchCalibration(CURVE, CURVE, CURVE, Answering(0.2, 0.05, 100))
+    match = MatchCalibration(CURVE, CURVE, CURVE, Answering(0.2, 0.2, 0.05, 100))
     state = LearnedState(
         parent=None,
         evidence=Evidence.sum(outcomes),

@@ -12,10 +12,12 @@ from matplotlib.figure import Figure
 
 from jobs.consolidate import run
 from pipelines.domain.documents import Domain
+from pipelines.domain.ids import content_hash
 from pipelines.domain.ranking import Scope
 from pipelines.learning.beta import BetaEvidence
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.gaussian_process import QualityEvidence
+from pipelines.learning.observations import outcome_evidence
 from pipelines.learning.reports import (
     accuracy_evidence,
     lesson_evidence,
@@ -76,7 +78,7 @@ def test_the_calibration_review_runs_on_a_store(store: Path, monkeypatch: pytest
 
 
 def test_the_posterior_explorer_shows_every_family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """LRN-4, LRN-6 to LRN-10, OPS-8: each with mean, interval, draws, confidence and a picture."""
+    """LRN-4 to LRN-10, OPS-8: each with mean, interval, draws, confidence and a picture."""
     code = Scope(Domain.CODE, "m", "a")
     reported = (
         accuracy_evidence(DAY, code, SurvivalEvidence.of(48.0, accurate=False, per_doubling=4)),
@@ -85,11 +87,22 @@ def test_the_posterior_explorer_shows_every_family(tmp_path: Path, monkeypatch: 
         trust_evidence(DAY, code, "paper", BetaEvidence.of(1.0)),
         lesson_evidence(DAY, code, "use-the-lock", "success", MICRO),
     )
-    stream(tmp_path, 0, Evidence.sum([a_day(DAY), *reported]))
+    asked = outcome_evidence(
+        day=DAY,
+        scope=code,
+        intent="debug",
+        signals={"vector": 0.9},
+        score=0.5,
+        content_hash=content_hash("a"),
+        good=True,
+        weight=3.0,
+        bins=20,
+    )
+    stream(tmp_path, 0, Evidence.sum([a_day(DAY), *reported, asked]))
     seen = run_all("02_posterior_explorer", tmp_path, monkeypatch)
-    families = {"weight", "decay", "threshold", "quality", "trust", "lesson", "size", "examination"}
+    families = {"weight", "decay", "threshold", "quality", "trust", "lesson", "size", "examination", "intent"}
     assert set(seen["families"]) == families
-    pictures = ("weights", "decay", "thresholds", "quality", "trust", "sizes", "examination")
+    pictures = ("weights", "decay", "thresholds", "quality", "trust", "sizes", "strategies", "odds", "examination")
     assert all(isinstance(seen[name], Figure) for name in pictures)
 
 
@@ -118,4 +131,4 @@ def test_the_error_analysis_says_who_gained_and_why(tmp_path: Path, monkeypatch:
 def test_the_posterior_explorer_runs_where_little_was_learned(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """OPS-8: nothing was reported of models, sources and lessons yet."""
     seen = run_all("02_posterior_explorer", store, monkeypatch)
-    assert (seen["quality"], seen["trust"]) == (None, None)
+    assert (seen["quality"], seen["trust"], seen["odds"]) == (None, None, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -15,8 +16,9 @@ from hypothesis import strategies as st
 from pipelines.domain.events import AnyEvent
 from pipelines.domain.ids import SessionId, content_hash
 from pipelines.feedback.overlays import PENDING, SETTLED
-from pipelines.learning.evidence import Evidence
-from tests.support.feedback_events import explicit, impression, shown
+from pipelines.learning.evidence import MICRO, Evidence
+from pipelines.learning.parameters import SURPLUS
+from tests.support.feedback_events import explicit, impression, rules, shown
 from tests.support.session_store import Partition, alone, judged, phase
 
 NAMES = ("ada", "bob", "cyd", "dan")
@@ -69,6 +71,49 @@ def test_unlearning_any_sessions_equals_never_having_seen_them(
         others = [event for name in NAMES if name not in unlearned for event in said(name, said_by[name])]
         assert left == alone(Path(folder, "b"), others)
         assert left.digest() == alone(Path(folder, "c"), others).digest()
+
+
+def _spoken_by_one(said_by: dict[str, list[float]]) -> list[AnyEvent]:
+    return [event for name, values in said_by.items() for event in said(name, values)]
+
+
+def _unmarked(evidence: Evidence) -> dict[tuple[object, ...], int]:
+    """Masses with those beyond an allowance beside the others."""
+    masses: Counter[tuple[object, ...]] = Counter()
+    for key, micro in evidence.counts.items():
+        masses[key._replace(parameter=key.parameter.removeprefix(SURPLUS))] += micro
+    return dict(masses)
+
+
+def _counted(evidence: Evidence) -> int:
+    return sum(micro for key, micro in evidence.counts.items() if key.parameter.startswith("signal."))
+
+
+@settings(max_examples=10, deadline=None)
+@given(said_by=histories, order=st.permutations(NAMES), unlearned=st.sampled_from(NAMES), daily=st.integers(1, 40))
+def test_beyond_an_allowance_unlearning_leaves_the_principals_other_surplus_marked(
+    said_by: dict[str, list[float]], order: list[str], unlearned: str, daily: int
+) -> None:
+    """LRN-17, LRN-3: all sessions of one principal: equal to never having seen it where all of it was allowed.
+
+    Beyond, nothing but the mark differs, and what counts too little is at most what the session drew and one event.
+    """
+    told = rules(limits__principal_daily=daily / 4)
+    others = {name: values for name, values in said_by.items() if name != unlearned}
+    started = [phase("start", name) for name in NAMES]
+    ended = [*(phase("complete", name) for name in order), phase("unlearn", unlearned)]
+    with tempfile.TemporaryDirectory() as folder:
+        left, never = Partition(Path(folder, "left"), told), Partition(Path(folder, "never"), told)
+        left.feed([*started, *_spoken_by_one(said_by), *ended])
+        never.feed([*started, *_spoken_by_one(others), *ended])
+        assert left.shared.usage == never.shared.usage
+        assert _unmarked(left.shared) == _unmarked(never.shared)
+        drawn = sum(abs(value) for values in said_by.values() for value in values)
+        if drawn <= daily / 4:
+            assert left.shared == never.shared
+        missing = _counted(never.shared) - _counted(left.shared)
+        mine = sum(abs(value) for value in said_by[unlearned]) + 1.0
+        assert 0 <= missing <= round(mine * MICRO)
 
 
 TURNS = ("speak", "speak", "start", "resume", "suspend", "complete", "complete", "abandon", "unlearn")

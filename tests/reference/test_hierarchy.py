@@ -15,6 +15,7 @@ from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
 from pipelines.learning.hierarchy import Level, Pooled, pool
 from pipelines.settings import load_settings
+from tests.support.pooling_by_hand import node_by_node
 
 PRIORS = load_settings(environment={}).priors
 POOLING = PRIORS.pooling
@@ -115,86 +116,11 @@ def test_all_at_once_equals_node_by_node(seed: int) -> None:
     root = _root(np.array([[50.0, 3.0]]), np.array([[20.0, 9.0]]))
     pooled = pool(root, levels, POOLING)
     for parameter in range(2):
-        expected = _node_by_node(root, levels, parameter)
+        expected = node_by_node(root, levels, parameter, POOLING)
         for depth in range(3):
             ours = pooled[depth + 1]
             for node, mean in enumerate(expected[depth]):
                 assert math.isclose(ours.mean[node, parameter], mean, rel_tol=1e-9)
-
-
-def _node_by_node(root: Pooled, levels: list[Level], parameter: int) -> list[list[float]]:
-    def below(depth: int, node: int) -> tuple[float, float]:
-        hits, misses = levels[depth].hits[node, parameter], levels[depth].misses[node, parameter]
-        if depth + 1 < len(levels):
-            for child, parent in enumerate(levels[depth + 1].parent):
-                if parent == node:
-                    more = below(depth + 1, child)
-                    hits, misses = hits + more[0], misses + more[1]
-        return hits, misses
-
-    means = [root.a[0, parameter] / (root.a[0, parameter] + root.b[0, parameter])]
-    posteriors = []
-    above = None
-    for depth, level in enumerate(levels):
-        evidence = [below(depth, node) for node in range(len(level.parent))]
-        priors = []
-        for node, parent in enumerate(level.parent):
-            mean = means[parent]
-            if level.offset is not None:
-                mean = 1 / (1 + math.exp(-(math.log(mean / (1 - mean)) + level.offset[node, parameter])))
-            priors.append(mean)
-        above = _kappas_of_families(level, evidence, priors, above)
-        posteriors.append([])
-        for node, (hits, misses) in enumerate(evidence):
-            factor = 1.0 if level.strength_factor is None else level.strength_factor[node]
-            expected = []
-            for kappa, probability in above.items():
-                strength = (kappa + 1) / factor - 1
-                mean = (strength * priors[node] + hits) / (strength + hits + misses)
-                expected.append(probability * mean)
-            posteriors[-1].append(sum(expected))
-        means = posteriors[-1]
-    return posteriors
-
-
-def _kappas_of_families(
-    level: Level, evidence: list[tuple[float, float]], priors: list[float], above: dict[float, float] | None
-) -> dict[float, float]:
-    """Probability of each κ: prior, or what the level above makes of it, times a scaled χ² of the spread."""
-    numerator = size_of_all = freedom = surplus_of_all = 0.0
-    for family in sorted(set(level.parent.tolist())):
-        children = [i for i, p in enumerate(level.parent) if p == family and sum(evidence[i]) > 0]
-        if not children:
-            continue
-        n = {i: sum(evidence[i]) for i in children}
-        total = sum(n.values())
-        joint = sum(evidence[i][0] for i in children) / total
-        surplus = {i: evidence[i][0] / n[i] - priors[i] for i in children}
-        centre = sum(n[i] * surplus[i] for i in children) / total
-        degrees = len(n) - 1
-        size = sum(n[i] * (1 - n[i] / total) for i in children)
-        numerator += sum(n[i] * (surplus[i] - centre) ** 2 for i in children) - joint * (1 - joint) * degrees
-        size_of_all += joint * (1 - joint) * (size - degrees)
-        freedom, surplus_of_all = freedom + degrees, surplus_of_all + size - degrees
-    rho, chance = numerator / size_of_all, freedom / surplus_of_all
-    step = (POOLING.maximum / POOLING.minimum) ** (1 / (POOLING.points - 1))
-    kappas = [POOLING.minimum * step**i for i in range(POOLING.points)]
-    stated = {kappa: kappa * POOLING.initial / (kappa + POOLING.initial) ** 2 for kappa in kappas}
-    prior = stated
-    if above is not None:
-        prior = dict.fromkeys(kappas, 0.0)
-        for start, probability in above.items():
-            moves = {
-                k: stated[k] * math.exp(-((math.log(k / start) / math.log(POOLING.ratio)) ** 2) / 2) for k in kappas
-            }
-            for kappa, move in moves.items():
-                prior[kappa] += probability * move / sum(moves.values())
-    spread = max(chance + rho, 0.0)
-    weight = {}
-    for kappa in kappas:
-        expected = chance + 1 / (kappa + 1)
-        weight[kappa] = prior[kappa] * expected ** (-freedom / 2) * math.exp(-freedom / 2 * spread / expected)
-    return {kappa: each / sum(weight.values()) for kappa, each in weight.items()}
 
 
 def _agreement(scope: Scope, signal: Signal, *, rate: float, mass: float) -> Evidence:

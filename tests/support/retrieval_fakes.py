@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.domain.chunks import Chunk
+from pipelines.domain.chunks import Chunk, ChunkLabel
 from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, chunk_id, content_hash
 from pipelines.domain.ranking import Channel, ChannelHit, Query, Scope, Signal, WeightBelief
@@ -51,6 +51,10 @@ class APlace:
     @property
     def facts(self) -> APlace:
         return self
+
+    @property
+    def label(self) -> ChunkLabel:
+        return ChunkLabel(*(getattr(self.chunk, name) for name in ChunkLabel._fields))
 
 
 @dataclass(frozen=True, slots=True)

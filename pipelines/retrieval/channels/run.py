@@ -114,6 +114,10 @@ class Asked:
     among: RowSet | None = None
 
 
+Finish = Callable[[], Found]
+"""Waits for channels that were started, runs those that follow them, and says what all found."""
+
+
 def run_channels(
     channels: Channels,
     asked: Sequence[Asked],
@@ -127,6 +131,18 @@ def run_channels(
     Args:
         budget_ms: Time per query and channel; a batch of n has n times as long. Followers' time begins with theirs.
     """
+    return start_channels(channels, asked, depth, budget_ms=budget_ms, pool=pool)()
+
+
+def start_channels(
+    channels: Channels,
+    asked: Sequence[Asked],
+    depth: int,
+    *,
+    budget_ms: Mapping[Channel, float],
+    pool: Executor,
+) -> Finish:
+    """Start what `run_channels` does: whoever has something else to do meanwhile asks for the rest later."""
     started = time.perf_counter()
     wanting = {channel: [at for at, each in enumerate(asked) if channel in each.channels] for channel in budget_ms}
     budget_s = {channel: budget * len(wanting[channel]) / 1000 for channel, budget in budget_ms.items()}
@@ -137,40 +153,49 @@ def run_channels(
         for channel, each in channels.searching.items()
         if texts[channel]
     }
-    rankings, failed = _gathered(searches, wanting, budget_s, pool)
-    follows = {
-        channel: partial(each.follow, texts[channel], among[channel], _first(rankings, wanting[channel]), depth)
-        for channel, each in channels.following.items()
-        if texts[channel]
-    }
-    following, failed_too = _gathered(follows, wanting, budget_s, pool)
-    elapsed_ms = (time.perf_counter() - started) * 1000.0 / max(1, len(asked))
-    return Found({**rankings, **following}, {**channels.missing, **failed, **failed_too}, elapsed_ms)
+    gathered = _gathering(searches, wanting, budget_s, pool)
+
+    def finish() -> Found:
+        rankings, failed = gathered()
+        follows = {
+            channel: partial(each.follow, texts[channel], among[channel], _first(rankings, wanting[channel]), depth)
+            for channel, each in channels.following.items()
+            if texts[channel]
+        }
+        following, failed_too = _gathering(follows, wanting, budget_s, pool)()
+        elapsed_ms = (time.perf_counter() - started) * 1000.0 / max(1, len(asked))
+        return Found({**rankings, **following}, {**channels.missing, **failed, **failed_too}, elapsed_ms)
+
+    return finish
 
 
 def _first(rankings: Mapping[Channel, Mapping[int, Ranked]], places: Sequence[int]) -> list[dict[Channel, Ranked]]:
     return [{channel: found[at] for channel, found in rankings.items() if at in found} for at in places]
 
 
-def _gathered(
+def _gathering(
     tasks: Mapping[Channel, Callable[[], list[Ranked]]],
     wanting: Mapping[Channel, Sequence[int]],
     budget_s: Mapping[Channel, float],
     pool: Executor,
-) -> tuple[dict[Channel, Mapping[int, Ranked]], dict[str, str]]:
-    """What each task gave within its budget, by place in the batch, and why the others gave nothing."""
+) -> Callable[[], tuple[dict[Channel, Mapping[int, Ranked]], dict[str, str]]]:
+    """What each task, started now, gives within its budget, by place in the batch, and why others give nothing."""
     started = time.perf_counter()
     futures = {channel: pool.submit(task) for channel, task in tasks.items()}
-    rankings: dict[Channel, Mapping[int, Ranked]] = {}
-    failed: dict[str, str] = {}
-    for channel, future in futures.items():
-        wait([future], timeout=max(0.0, started + budget_s[channel] - time.perf_counter()))
-        if reason := _failure(future, budget_s[channel]):
-            log.warning("channel %s left out: %s", channel.value, reason)
-            failed[channel.value] = reason
-        else:
-            rankings[channel] = dict(zip(wanting[channel], future.result(), strict=True))
-    return rankings, failed
+
+    def gathered() -> tuple[dict[Channel, Mapping[int, Ranked]], dict[str, str]]:
+        rankings: dict[Channel, Mapping[int, Ranked]] = {}
+        failed: dict[str, str] = {}
+        for channel, future in futures.items():
+            wait([future], timeout=max(0.0, started + budget_s[channel] - time.perf_counter()))
+            if reason := _failure(future, budget_s[channel]):
+                log.warning("channel %s left out: %s", channel.value, reason)
+                failed[channel.value] = reason
+            else:
+                rankings[channel] = dict(zip(wanting[channel], future.result(), strict=True))
+        return rankings, failed
+
+    return gathered
 
 
 def further_scores(

@@ -17,6 +17,7 @@ from pipelines.domain.links import LinkKind
 from tests.support.code_samples import SAMPLES
 
 SIZES = ChunkSizes(max_tokens=400, target_tokens=100, min_tokens=5, overlap_tokens=10)
+TIGHT = ChunkSizes(max_tokens=40, target_tokens=40, min_tokens=5, overlap_tokens=6)
 
 
 def words(text: str) -> int:
@@ -284,6 +285,21 @@ def test_a_function_inside_one_that_is_too_long_stays_whole() -> None:
     inner = "    def inner(a):\n" + "        call(a, a)\n" * 80 + "\n"
     text = "def outer(a):\n" + "    call(a, a)\n" * 150 + inner + "    call(a, a)\n" * 150
     assert any(chunk.text.count("        call(a, a)") == 80 for chunk in chunks_of("python", text))
+
+
+def test_a_body_that_fits_is_cut_between_statements_where_its_function_does_not_fit() -> None:
+    """ING-5, ING-12: a statement is whole, though the block it stands in needs no cut and the signature does."""
+    table = "    table = {\n" + "".join(f'        "{number}": (a, b),\n' for number in range(10)) + "    }\n"
+    text = f"def function(a, b):\n    first = a\n{table}    return table\n"
+    assert words(text) > TIGHT.max_tokens > words(text.partition("\n")[2])
+    chunks = chunks_of("python", text, TIGHT)
+    assert [table in chunk.text for chunk in chunks].count(True) == 1
+    assert [chunk for chunk in chunks if "first = a" in chunk.text and table not in chunk.text]
+
+    taken = "".join(f"    T value{number},\n" for number in range(40))
+    given = "    values = join(\n" + "".join(f"        value{number},\n" for number in range(30)) + "        0);\n"
+    made = chunks_of("cpp", f"void shelve(\n{taken}    T last) {{\n{given}}}\n", TIGHT)
+    assert any(given in chunk.text for chunk in made)
 
 
 def test_a_body_within_the_limit_is_not_split_for_its_context() -> None:

@@ -55,7 +55,7 @@ def test_a_row_is_compared_query_by_query() -> None:
 def test_a_calibration_is_measured_over_any_channels_and_against_queries_without_answers() -> None:
     """RET-15: error by view, the share answered, and the share answered that should not be."""
     curve = MatchCurve(6.0, 3.0, -4.0)
-    calibration = MatchCalibration(curve, None, MatchCurve(0.0, 6.0, -3.0), Answering(0.5, 0.05, 100))
+    calibration = MatchCalibration(curve, None, MatchCurve(0.0, 6.0, -3.0), Answering(0.5, 0.5, 0.05, 100))
     searcher = a_searcher(FRUIT)
     own, strange = searcher.search(a_query("red apple")), searcher.search(a_query("violin concerto"))
     names = {result.content_hash: [result.uris[0]] for result in own.results}

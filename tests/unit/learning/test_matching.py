@@ -1,5 +1,7 @@
 """RET-15: from how well results match to the probability that they are good, and to saying that nothing is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -91,23 +93,39 @@ def test_the_bound_on_answering_what_has_no_answer_holds(seed: int, bound: float
     passed = []
     for _ in range(300):
         drawn = expit(rng.beta(*shape, size=60) * 4.0 - 2.0)
-        found = answering_from(drawn[:59].tolist(), bound=bound)
+        found = answering_from([[Match(meaning=value) for value in drawn[:59].tolist()]], bound=bound)
         assert found is not None
-        passed.append(drawn[59] > found.threshold)
+        assert found.meaning is not None
+        passed.append(drawn[59] > found.meaning)
     assert np.mean(passed) <= bound + 4.0 * np.sqrt(bound * (1.0 - bound) / 300)
 
 
 def test_too_few_probes_bound_nothing() -> None:
-    """RET-15: a bound of one in twenty takes nineteen."""
-    assert answering_from([0.1] * 18, bound=0.05) is None
-    assert answering_from([0.1] * 19, bound=0.05) == Answering(0.1, 0.05, 19)
+    """RET-15: a bound of one in twenty takes nineteen, of every kind."""
+    some = [Match(meaning=0.1, words=0.2)] * 19
+    assert answering_from([some[:18]], bound=0.05) is None
+    assert answering_from([some, some[:18]], bound=0.05) is None
+    assert answering_from([], bound=0.05) is None
+    assert answering_from([some], bound=0.05) == Answering(0.1, 0.2, 0.05, 19)
+
+
+def test_of_several_kinds_of_probes_the_highest_threshold_holds() -> None:
+    """RET-15: so that the bound holds for queries like any of them; what is not known of all bounds nothing."""
+    low, high = [Match(meaning=0.1, words=0.4)] * 30, [Match(meaning=0.3)] * 20
+    found = answering_from([low, high], bound=0.05)
+    assert found == Answering(0.3, None, 0.05, 20)
+    assert found.compared(Match(meaning=0.2, words=0.9)) == (0.2, 0.3)
+    assert found.compared(Match(words=0.9)) is None
+    assert found.compared(None) is None
 
 
 def test_a_calibration_keeps_its_curves() -> None:
     """CON-8, RET-15: through JSON and back; one written before there were any still reads."""
-    curves = MatchCalibration(TRUTH, None, MatchCurve(0.0, 2.0, -1.0), Answering(0.1, 0.05, 100))
+    curves = MatchCalibration(TRUTH, None, MatchCurve(0.0, 2.0, -1.0), Answering(0.1, 0.2, 0.05, 100))
     for match in (curves, None):
         calibration = Calibration(Isotonic((0.0, 1.0), (0.0, 1.0)), match)
         assert Calibration.from_json(calibration.to_json()) == calibration
+    older = {**curves.to_json_value(), "answering": {"threshold": 0.4, "bound": 0.05, "probes": 100}}
+    assert MatchCalibration.from_json_value(older) == replace(curves, answering=None)
     with pytest.raises(StoreError):
         MatchCalibration.from_json_value({"both": {"slope": 1.0}})

@@ -18,7 +18,7 @@ from tests.support.retrieval_fakes import MemoryGeneration, MemorySource, a_quer
 
 FRUIT = MemoryGeneration({"a": ["red apple"], "b": ["red pear"], "c": ["green apple pie"], "d": ["plum"]})
 CURVE = MatchCurve(6.0, 3.0, -4.0)
-ALONE = MatchCalibration(CURVE, MatchCurve(7.0, 0.0, -4.0), None, Answering(0.45, 0.05, 100))
+ALONE = MatchCalibration(CURVE, MatchCurve(7.0, 0.0, -4.0), None, Answering(0.45, None, 0.05, 100))
 KNOWN = Calibration(Isotonic((0.0, 1.0), (0.0, 1.0)), ALONE)
 
 
@@ -70,15 +70,15 @@ def test_a_curve_of_scores_gives_no_probability() -> None:
 
 
 def test_an_answer_says_when_nothing_found_answers(capsys: pytest.CaptureFixture[str]) -> None:
-    """RET-15: results at or below the threshold are marked; when all are, there is a gap, with its bound."""
+    """RET-15: results that match no better than the threshold are marked; when all are, there is a gap."""
     answered, lost = asked("red apple"), asked("violin concerto")
     assert answered.gap is None
     assert not answered.results[0].doubtful
     assert any(one.doubtful for one in answered.results)
     assert lost.gap is not None
-    assert lost.gap.probability <= lost.gap.threshold == 0.45
+    assert lost.gap.match <= lost.gap.threshold == 0.45
     assert all(one.doubtful for one in lost.results)
-    assert answer_as_json(lost)["gap"] == {"probability": lost.gap.probability, "threshold": 0.45, "bound": 0.05}
+    assert answer_as_json(lost)["gap"] == {"match": lost.gap.match, "threshold": 0.45, "bound": 0.05}
     show(lost, settings(), explain=False)
     assert "evidence gap" in capsys.readouterr().out
 
