@@ -1,7 +1,7 @@
 """EVA-6, RET-14, RET-15: what learning from simulated users is worth on queries nobody asked; run by `make eval`.
 
-Twelve studies, each once for all tests that ask for it: some two minutes of processor time each, where the collections are
-indexed; WEFT__STORAGE__ROOT names a store that has them, else each is indexed for it once.
+Twelve studies, each once for all tests that ask for it: some two minutes of processor time each, where the collections
+are indexed; WEFT__STORAGE__ROOT names a store that has them, else each is indexed for it once.
 """
 
 from __future__ import annotations
