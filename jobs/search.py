@@ -112,7 +112,8 @@ def opened(settings: Settings) -> Iterator[Searcher]:
             f"PATH --store {settings.storage.root}` first"
         )
     source = CatalogSource(catalog, settings.priors, clock=system_clock, sessions_held=settings.retrieval.sessions_held)
-    encoder, *further = map(load_encoder, settings.embedding.encoders)
+    threads = {"threads": settings.retrieval.encode_threads}
+    encoder, *further = (load_encoder(one.model_copy(update=threads)) for one in settings.embedding.encoders)
     pairs = load_pair_encoder(settings.retrieval.rerank.cross_encoder)
     with (
         linear_algebra_threads(settings.retrieval.product_threads),

@@ -42,6 +42,7 @@ class Int8Encoder:
         self._pack_tokens = settings.pack_tokens
         threads = settings.threads or torch.get_num_threads()
         self._threads = ThreadPoolExecutor(threads, "encoder", torch.set_num_threads, (1,))
+        self._side_by_side = threads
         self.name = display_name(folder, settings)
         self.max_tokens = self._count.limit
         self.dimension = kept_dimension(settings, self._bert.dimension)
@@ -64,7 +65,10 @@ class Int8Encoder:
 
         vectors = np.zeros((len(found), self.dimension), dtype=np.float32)
         kept: dict[int, Kept] = {}
-        rows_of = list(packs([len(item.ids) for item in found], self._pack_tokens))
+        lengths = [len(item.ids) for item in found]
+        # No thread waits while another has all the texts.
+        share = -(-sum(lengths) // self._side_by_side)
+        rows_of = list(packs(lengths, min(self._pack_tokens, share)))
         for rows, (whole, of_rows) in zip(rows_of, self._threads.map(encoded, rows_of), strict=True):
             vectors[rows] = shortened(whole, self.dimension)
             kept |= dict(zip(rows, of_rows, strict=True))

@@ -144,6 +144,7 @@ class RetrievalSettings(BaseModel):
     query_max_bytes: Count
     query_max_terms: Count
     encode_batch: Count
+    encode_threads: Annotated[int, Field(ge=0)]
     lexical_threads: Count
     channel_threads: Count
     product_threads: Annotated[int, Field(ge=0)]
