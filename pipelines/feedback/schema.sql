@@ -82,6 +82,7 @@ create table if not exists sessions (
 );
 create index if not exists sessions_heard on sessions (heard);
 create index if not exists sessions_silent on sessions (phase, heard_ms);
+create index if not exists sessions_settled on sessions (heard) where settled > 0;
 -- What sessions forked from, for their readers: not a function of the log, but of when snapshots were published.
 create table if not exists session_forks (
     session integer primary key,        -- its offset

@@ -66,7 +66,8 @@ class Updater:
         self._positions = Positions(offsets, hole_refetches=rules.hole_refetches)
         self._watch = LogWatch(every_s=rules.watch_every_s)
         self._published: dict[int, int] = {}
-        self._publish_at = float("-inf")
+        self._publish_at = self._look_after_at = float("-inf")
+        self._moved_at: float | None = float("-inf")  # what is there is published at once
 
     @classmethod
     def open(
@@ -102,7 +103,10 @@ class Updater:
         return cls(source, states, offsets, rules, bins, dead_letters=dead_letters)
 
     def step(self, now: float) -> int:
-        """Consume one poll's worth, and publish what changed once `publish_every_s` has passed.
+        """Consume one poll's worth, and publish what changed, `publish_every_s` after the last time at the earliest.
+
+        What is said of an answer comes in several events, close to each other: a partition that was quiet publishes
+        once a poll brings no more of them, or has come and gone.
 
         Args:
             now: Seconds of a monotonic clock.
@@ -117,11 +121,18 @@ class Updater:
         """
         delivered = advance(self._source, self._states, self._positions, self._rules, self._bins)
         self._watch.look(self._source, self._states, self._positions, now)
-        if now >= self._publish_at:
+        if delivered and self._moved_at is None:
+            self._moved_at = now
+        if self._moved_at is not None and now >= self._publish_at and self._is_settled(now, delivered):
             self.publish()
+            self._publish_at, self._moved_at = now + self._rules.publish_every_s, None
+        if now >= self._look_after_at:
             self._keep_checkpoints()
-            self._publish_at = now + self._rules.publish_every_s
+            self._look_after_at = now + self._rules.publish_every_s
         return delivered
+
+    def _is_settled(self, now: float, delivered: int) -> bool:
+        return not delivered or (self._moved_at is not None and now >= self._moved_at + self._rules.poll_timeout_s)
 
     def publish(self) -> None:
         """Publish a snapshot of every partition that moved since its last one."""

@@ -120,10 +120,10 @@ def test_killed_at_fifty_named_instants_the_evidence_has_the_same_bits(tmp_path:
             name = NAMES[died.total() % len(NAMES)]
             # Each claims four partitions and commits a few times; checkpoints come once or twice in such a life.
             nth = world.rng.randint(1, 1 if "checkpoint" in name else 4)
-            updater = start(world.store, world.bootstrap, "-m", "tests.support.failpoints", name, str(nth))
+            updater = start(world.store, world.bootstrap, "tests.support.failpoints", name, str(nth))
             try:
                 updater.wait(20)
-                assert updater.returncode == -signal.SIGKILL, updater.stderr and updater.stderr.read().decode()
+                assert updater.returncode == -signal.SIGKILL, updater.said()
                 died[name] += 1
             finally:
                 kill(updater)
@@ -155,8 +155,7 @@ def test_a_zombie_is_fenced_twenty_times(tmp_path: Path) -> None:
                 os.kill(zombie.pid, signal.SIGCONT)
                 world.grow()
                 assert zombie.wait(30) == 1
-                assert zombie.stderr is not None
-                assert "another updater took partition" in " ".join(zombie.stderr.read().decode().split())
+                assert "another updater took partition" in " ".join(zombie.said().split())
                 assert heir.poll() is None
             finally:
                 kill(zombie)

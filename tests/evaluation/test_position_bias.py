@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -23,14 +22,13 @@ from pipelines.evaluation.measuring import measure_searcher
 from pipelines.feedback.credit import chosen_rank, credits_of, tally_click, tally_credits, tally_shown
 from pipelines.feedback.producer import impression_of
 from pipelines.ingestion.corpus import corpus_name
-from pipelines.learning.beliefs import Beliefs, read_beliefs
-from pipelines.learning.evidence import SECONDS_PER_DAY, Evidence
+from pipelines.learning.beliefs import Beliefs
+from pipelines.learning.evidence import SECONDS_PER_DAY
 from pipelines.learning.observations import Tally
-from pipelines.retrieval.live import CatalogSource
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot import Snapshot
 from pipelines.runtime.cluster import connect
 from pipelines.settings import Settings, load_settings
+from tests.support.learner import Learner
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(3600)]
 
@@ -40,26 +38,6 @@ DAY = 20_000
 ROUNDS = 3
 LOOKS = 1.0 / np.arange(1.0, 11.0)  # how often users look at each rank
 CLICKS = {True: 0.9, False: 0.1}  # what looks right, by whether it is
-
-
-class Learner:
-    """A source of snapshots whose beliefs are those of the evidence it has been taught."""
-
-    def __init__(self, settings: Settings, catalog: Catalog) -> None:
-        held = settings.retrieval.sessions_held
-        self._live = CatalogSource(catalog, settings.priors, clock=lambda: NOW, sessions_held=held)
-        self._priors = settings.priors
-        self.evidence = Evidence()
-
-    @property
-    def beliefs(self) -> Beliefs:
-        return read_beliefs(self._priors, self.evidence, now=NOW)
-
-    def token(self) -> Hashable:
-        return self.evidence.digest()
-
-    def take(self, previous: Snapshot | None) -> Snapshot:
-        return replace(self._live.take(previous), beliefs=self.beliefs)
 
 
 def clicks(rng: np.random.Generator, answer: Answer, judged: Mapping[str, int], corpus: str) -> list[int]:
@@ -96,7 +74,7 @@ def taught(searcher: Searcher, learner: Learner, dataset: Dataset, settings: Set
 
 def held_out(settings: Settings, folder: Path, teach: str, test: str) -> tuple[Mapping[str, float], Beliefs]:
     """nDCG@10 by held-out query after learning, and what was learned."""
-    learner = Learner(settings, Catalog(Path(settings.storage.root)))
+    learner = Learner(settings, Catalog(Path(settings.storage.root)), now=NOW)
     with Searcher(learner, load_encoder(settings.embedding), settings.retrieval, clock=lambda: NOW) as searcher:
         taught(searcher, learner, read_dataset(folder, teach), settings)
         judged = read_dataset(folder, test)

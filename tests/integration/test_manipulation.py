@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,30 +13,17 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.events import AnyEvent
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.feedback.names import OVERFLOW, principal_fingerprint
-from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.updater import Updater
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.parameters import PRODUCT
 from pipelines.settings import load_settings
-from tests.support.feedback_events import BINS, HASHES, NOON, RULES, explicit, impression, records, rules, shown
-from tests.support.feedback_source import FakeLog, FakeSource
+from tests.support.feedback_events import HASHES, NOON, RULES, explicit, impression, rules, shown
+from tests.support.learner import learned
 
 PRIORS = load_settings(environment={}).priors
 BAD, GOOD = HASHES[1], HASHES[2]
 SCOPE = Scope(Domain.CODE)
 SIGNALS = (Signal.VECTOR, Signal.LEXICAL, Signal.USAGE)
-
-
-def learned(store: Path, events: Iterable[AnyEvent], settings: FeedbackSettings = RULES) -> Evidence:
-    updater = Updater.open(FakeSource(FakeLog.of(records(events))), store, [0], settings, BINS)
-    while updater.step(0.0):
-        pass
-    state = updater._states[0]
-    assert state.report().balanced
-    evidence = state.evidence()
-    updater.close()
-    return evidence
 
 
 def praise(principal: str, sessions: int, votes: int, *, content: int = 1, signal: float = 1.0) -> Iterator[AnyEvent]:

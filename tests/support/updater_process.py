@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -18,6 +20,7 @@ from kafka import KafkaConsumer, TopicPartition
 
 from pipelines.settings import Settings
 from tests.support.feedback_fold import Folded, digest_of_stores, fold_log
+from tests.support.preloaded import Server, Split
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTITIONS = 4
@@ -33,22 +36,31 @@ def command(store: Path, bootstrap: str, *more: str, program: Sequence[str] = ("
     return [sys.executable, *program, "--local", "--store", str(store), "--bootstrap", bootstrap, *more]
 
 
-def start(store: Path, bootstrap: str, *program: str) -> subprocess.Popen[bytes]:
-    arguments = command(store, bootstrap, *_PACED, *_CHECKPOINTS, program=program or ("-m", "jobs.update"))
-    return subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+def start(store: Path, bootstrap: str, *program: str) -> Split:
+    """An updater; or another module that runs one, by its name, with arguments of its own before the updater's."""
+    module, *own = program or ("jobs.update",)
+    _, *arguments = command(store, bootstrap, *_PACED, *_CHECKPOINTS, program=())
+    return _server().start(module, [*own, *arguments])
 
 
-def kill(updater: subprocess.Popen[bytes]) -> None:
+@functools.cache
+def _server() -> Server:
+    server = Server()
+    atexit.register(server.close)
+    return server
+
+
+def kill(updater: Split) -> None:
     """End it without a word; it may have ended already."""
     if updater.poll() is None:
         os.kill(updater.pid, signal.SIGKILL)
-    updater.communicate()
+        updater.wait(30)
 
 
-def await_claims(updater: subprocess.Popen[bytes], store: Path, before: int) -> None:
+def await_claims(updater: Split, store: Path, before: int) -> None:
     """Wait until it owns all partitions."""
     while epochs(store) < before + PARTITIONS:
-        assert updater.poll() is None, updater.stderr and updater.stderr.read().decode()
+        assert updater.poll() is None, updater.said()
         time.sleep(0.02)
 
 
