@@ -24,7 +24,7 @@ from pipelines.indexes.settings import IndexSettings
 from pipelines.indexes.vectors import DenseFacts
 
 MapTasks = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
-"""Runs a function on every task, like `map`: in this process, or on the workers of a cluster."""
+"""Runs a function on every task, like `map`: in this process as results are asked for, or at once on a cluster."""
 
 Found = TypeVar("Found")
 _WORK = ".work"
@@ -87,7 +87,7 @@ class GenerationBuilder:
         built = list(self._map(build_vectors, dense))
         found = {task.encoder: facts_of for task, facts_of in zip(dense, built, strict=True)}
         graph = self._one(build_graph_of, GraphTask(self._staging, found, self._settings.graph))
-        list(text)
+        _await(text)
         if len(shards) > 1:
             self._one(build_merged, self._merged_text(merged, shards))
         shutil.rmtree(self._work)
@@ -168,6 +168,12 @@ class GenerationBuilder:
             facts=told,
             files={},
         )
+
+
+def _await(results: Iterable[object]) -> None:
+    """Until all tasks are done; what one raised is raised here."""
+    for _ in results:
+        pass
 
 
 def _write_text(task: ShardTask | MergeShards) -> Any:

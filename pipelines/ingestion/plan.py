@@ -32,6 +32,7 @@ from pipelines.ingestion.sources import FileItem, SourceItem, list_items
 from pipelines.ingestion.stored import list_stored
 from pipelines.ingestion.unchanged import KnownDocuments, cutting_code
 from pipelines.ingestion.units import Unit, grouped
+from pipelines.ingestion.worker import Chained, Step
 from pipelines.learning.priors import Priors
 from pipelines.runtime.blobs import blob_key
 from pipelines.runtime.stages import Stage
@@ -124,13 +125,29 @@ def stages_of(plan: Plan, models: Sequence[Model], reading: Reading, parts: Path
         (settings.model_copy(update=threads), model.name, made_with, plan.vectors, plan.encoder)
         for settings, model, made_with in each
     ]
-    stages = [
-        Stage(ReadAndChunk, (reading,), pools.readers, pools.cpus_each),
-        Stage(FindEntities, finding, pools.extractors, pools.cpus_each),
-        *(Stage(Embed, one, pools.encoders, pools.cpus_each) for one in embed[:-1]),
-        Stage(Written, (Embed, embed[-1], parts), pools.encoders, pools.cpus_each),
-    ]
-    return [stage for stage in stages if stage.actors]
+    entities: list[tuple[Step, int]] = [((FindEntities, finding), pools.extractors)] if extraction.enabled else []
+    return _joined(
+        [
+            ((ReadAndChunk, (reading,)), pools.readers),
+            *entities,
+            *(((Embed, one), pools.encoders) for one in embed[:-1]),
+            ((Written, (Embed, embed[-1], parts)), pools.encoders),
+        ],
+        pools.cpus_each,
+    )
+
+
+def _joined(steps: Sequence[tuple[Step, int]], cpus: float) -> list[Stage]:
+    """A stage for each step with actors of its own, which take the steps without any before it along."""
+    stages: list[Stage] = []
+    waiting: list[Step] = []
+    for step, actors in steps:
+        waiting.append(step)
+        if actors:
+            worker, arguments = waiting[0] if len(waiting) == 1 else (Chained, tuple(waiting))
+            stages.append(Stage(worker, arguments, actors, cpus))
+            waiting = []
+    return stages
 
 
 def facts_of(

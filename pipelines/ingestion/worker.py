@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -23,6 +24,21 @@ class UnitWorker(ABC):
     @abstractmethod
     def work(self, unit: Unit) -> Unit:
         """The unit with what this stage adds to it; the same unit always gives the same."""
+
+
+Step = tuple[Callable[..., UnitWorker], tuple[Any, ...]]
+"""What makes a worker, and from which arguments."""
+
+
+class Chained(UnitWorker):
+    """Several steps, one after the other, as one stage."""
+
+    def __init__(self, *steps: Step) -> None:
+        self._workers = [worker(*arguments) for worker, arguments in steps]
+
+    def work(self, unit: Unit) -> Unit:
+        """The unit with what each step adds to it."""
+        return functools.reduce(lambda done, worker: worker.work(done), self._workers, unit)
 
 
 Value = TypeVar("Value")

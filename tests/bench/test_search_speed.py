@@ -29,6 +29,7 @@ from jobs.search import opened
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Answer, Query
+from pipelines.domain.understanding import Complexity
 from pipelines.embedding.encoder import load_encoder
 from pipelines.embedding.models import locate
 from pipelines.retrieval.searcher import Searcher
@@ -41,7 +42,7 @@ RIVAL_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
 CORES = os.cpu_count() or 1
 CHUNKS = int(os.environ.get("WEFT_SEARCH_CHUNKS") or 100_000)
 QUERIES, WARM, DEPTH = 200, 40, 10
-P95_MS, P95_CROSS_MS, OVERHEAD, BATCH = 60.0, 300.0, 0.25, 5.0
+P95_MS, P95_CROSS_MS, OVERHEAD, BATCH, SIMPLE = 60.0, 300.0, 0.25, 5.0, 0.5
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(7200)]
 Line = Callable[[str, str, str], None]
@@ -122,7 +123,7 @@ def test_a_search_with_late_interaction(corpus: Corpus, searcher: Searcher, line
     stages = {name: np.median([answer.timings_ms[name] for answer in answers]) for name in answers[0].timings_ms}
     line("  by stage", ", ".join(f"{name} {value:.1f} ms" for name, value in stages.items()), "")
     assert not any(answer.failed_channels for answer in answers)
-    engines = engines_alone(corpus, searcher)
+    engines = engines_alone(corpus, searcher, answers)
     overhead = 1.0 - engines / spent
     line(
         "  processor time beyond encoder, FAISS, Lucene", f"{overhead:.0%} of {spent / QUERIES * 1e3:.1f} ms", "<= 25 %"
@@ -132,8 +133,12 @@ def test_a_search_with_late_interaction(corpus: Corpus, searcher: Searcher, line
     assert overhead <= OVERHEAD
 
 
-def engines_alone(corpus: Corpus, searcher: Searcher) -> float:
-    """Seconds of processor time of encoder, dense and lexical index for the same queries, one by one."""
+def engines_alone(corpus: Corpus, searcher: Searcher, answers: Sequence[Answer]) -> float:
+    """Seconds of processor time of encoder, dense and lexical index for the same texts, one by one.
+
+    The texts are those that the searches asked their engines: the queries, and what else was asked for some of them.
+    """
+    asked = [text for answer in answers for text in texts_asked(answer)]
     encoder, generation = load_encoder(corpus.settings.embedding), searcher.snapshot.generation
     tokens, depth = generation.tokens(encoder.name), corpus.settings.retrieval.depth
     assert tokens is not None
@@ -143,12 +148,47 @@ def engines_alone(corpus: Corpus, searcher: Searcher) -> float:
         generation.dense(encoder.name).search(vectors, depth)
         generation.lexical.search_many([text], depth, 1, [None])
 
-    for asked in corpus.questions[:WARM]:
-        ask(asked.text)
+    for text in asked[:WARM]:
+        ask(text)
     spent = time.process_time()
-    for asked in corpus.questions:
-        ask(asked.text)
+    for text in asked:
+        ask(text)
     return time.process_time() - spent
+
+
+def texts_asked(answer: Answer) -> list[str]:
+    """The query and its variants."""
+    variants = answer.understanding.variants if answer.understanding is not None else ()
+    return [answer.query.text, *(variant.text for variant in variants)]
+
+
+def test_a_simple_query_beside_a_moderate_one(corpus: Corpus, searcher: Searcher, line: Line) -> None:
+    """RET-2: a name alone, answered by words alone, costs less than half."""
+    rows = np.random.default_rng(7).permutation(len(searcher.snapshot.generation.contents))[: 4 * QUERIES]
+    contents = searcher.snapshot.generation.chunks.contents(sorted(rows.tolist()))
+    names = [content.occurrences[0].chunk.symbol for content in contents]
+    named = [
+        Query(text=name, query_id=QueryId(f"n{number}"), k=DEPTH, adaptive=True)
+        for number, name in enumerate(filter(None, names))
+    ]
+    simple = of_complexity(Complexity.SIMPLE, searcher, named)[:QUERIES]
+    moderate = of_complexity(Complexity.MODERATE, searcher, corpus.queries)
+    _, elapsed, spent = asked_one_by_one(searcher, simple)
+    _, slower, more = asked_one_by_one(searcher, moderate)
+    ratio = (spent / len(simple)) / (more / len(moderate))
+    line(
+        "a simple query / a moderate one",
+        f"{ratio:.2f} of the processor time, p50 {np.median(elapsed):.1f} / {np.median(slower):.1f} ms",
+        "< 0.5",
+    )
+    assert ratio < SIMPLE
+
+
+def of_complexity(wanted: Complexity, searcher: Searcher, queries: Sequence[Query]) -> list[Query]:
+    """Those that the router takes for this."""
+    answers = searcher.search_many(queries)
+    taken = [answer.understanding is not None and answer.understanding.complexity is wanted for answer in answers]
+    return [query for query, is_wanted in zip(queries, taken, strict=True) if is_wanted]
 
 
 def test_a_search_with_a_cross_encoder(corpus: Corpus, line: Line, tmp_path: Path) -> None:

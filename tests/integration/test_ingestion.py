@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -178,3 +179,26 @@ def test_a_few_units_go_through_one_worker(
     assert (tmp_path / "killed").exists()
     assert outcome.content_hash == reference[1].content_hash
     assert _found(tmp_path / "store") == _found(reference[0])
+
+
+def test_small_changes_in_many_units_start_no_actors(tmp_path: Path) -> None:
+    """ING-25: what decides is how much is new, not in how many units it lies; where much is new, actors share it."""
+    tree = a_tree(tmp_path, files=24)
+    files = sorted(tree.glob("*.py"))
+    # One file in each unit of three is changed; a unit alone is worth three documents.
+    few = -(-len(files[::3]) // 3)
+    assert few < len(files[::3])
+    _run(a_plan(tree, tmp_path / "store"))
+    ways: list[str] = []
+
+    def stream(*work: Any) -> Any:
+        ways.append("stream")
+        return HERE.stream(*work)
+
+    executor = Executor(stream, HERE.tasks, HERE.cpus)
+    for changed, expected in ((files[::3], []), (files, ["stream"])):
+        for path in changed:
+            path.write_text(f"# Changed.\n{path.read_text()}")
+        outcome = _run(a_plan(tree, tmp_path / "store", f"ingest.pools.few={few}"), executor)
+        assert outcome.published
+        assert ways == expected

@@ -17,6 +17,7 @@ from pipelines.evaluation.queries.days import OUTCOME_LOG, day_folder
 from pipelines.evaluation.queries.schema import OUTCOMES
 from pipelines.evaluation.queries.writer import QueryLog, write_rows
 from pipelines.learning.evidence import Evidence
+from pipelines.learning.matching import answering_from
 from pipelines.runtime.clock import day_of, system_clock
 from pipelines.runtime.stages import HERE
 from pipelines.settings import Settings, load_settings
@@ -160,6 +161,17 @@ def test_figures_are_recorded_with_the_hash_of_the_configuration(
     assert run.data.params["generation"]
     assert len(run.data.params["settings"]) == 16
     assert run.data.tags["weft.settings"] == run.data.params["settings"]
+
+
+def test_a_night_asks_what_the_store_has_no_answer_to(store: Settings) -> None:
+    """RET-15: every probe has a match on either scale, so that a threshold rests on all of them."""
+    probe = consolidate._probe(store)
+    assert probe is not None
+    kinds = probe()
+    assert kinds
+    assert all(len(kind) == 100 for kind in kinds)
+    assert all(match.meaning is not None and match.words is not None for kind in kinds for match in kind)
+    assert answering_from(kinds, bound=0.05) is not None
 
 
 def test_an_empty_log_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

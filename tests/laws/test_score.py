@@ -11,9 +11,11 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
-from pipelines.quality.score import contributions, score
 from pipelines.quality.signals import lexical, vector
+from pipelines.retrieval.assembly import spelled_out
+from pipelines.retrieval.weights import SignalWeight, weighed
 from pipelines.settings import load_settings
+from tests.support.retrieval_fakes import a_hit, a_table
 
 BELIEFS = read_beliefs(load_settings(environment={}).priors, Evidence(), now=0.0)
 values = st.fixed_dictionaries({signal: st.floats(0.0, 1.0) | st.just(1.0) for signal in Signal})
@@ -22,17 +24,32 @@ channel_scores = st.lists(st.just(math.nan) | st.floats(-1.0, 50.0), max_size=20
 
 @settings(deadline=None)
 @given(values, st.sampled_from(list(Domain)), st.sets(st.sampled_from(list(Signal)), min_size=1), st.integers(0, 9999))
-def test_contributions_sum_to_a_score_in_zero_to_one(signals: dict, domain: Domain, active: set, seed: int) -> None:
-    """RET-18: exactly, rounded once; in [0, 1] for believed and for sampled weights."""
-    believed = {signal: belief.mean for signal, belief in BELIEFS.weights(Scope(domain), active).items()}
+def test_contributions_sum_to_a_score_in_zero_to_one(told: dict, domain: Domain, active: set, seed: int) -> None:
+    """RET-18: exactly, rounded once; in [0, 1] for believed and for sampled weights, each with the belief behind it."""
+    beliefs = BELIEFS.weights(Scope(domain), active)
     sampled = BELIEFS.sampled_weights(Scope(domain), active, np.random.default_rng(seed))
-    for weights in (believed, sampled):
-        parts = contributions(signals, weights)
-        assert {part.name for part in parts} == {signal.value for signal in active}
-        assert all(part.amount == part.weight * part.value for part in parts)
-        assert score(parts) == float(sum(Fraction(part.amount) for part in parts))
-        assert score(parts) == score(reversed(parts))
-        assert 0.0 <= score(parts) <= 1.0
+    table = a_table(a_hit("one", {})).told({signal: np.array([value]) for signal, value in told.items()})
+    for shares in ({signal: belief.mean for signal, belief in beliefs.items()}, sampled):
+        weights = {signal: SignalWeight(shares[signal], belief) for signal, belief in beliefs.items()}
+        found = weighed(table, lambda _: weights, of=list(Signal))  # noqa: B023
+        (one,) = spelled_out(found, lambda _: weights)  # noqa: B023
+        assert [part.name for part in one.contributions] == [signal.value for signal in Signal if signal in active]
+        for part in one.contributions:
+            assert (part.value, part.weight) == (told[Signal(part.name)], shares[Signal(part.name)])
+            assert part.amount == part.weight * part.value
+            assert part.belief == beliefs[Signal(part.name)]
+        exact = float(sum(Fraction(part.amount) for part in one.contributions))
+        assert found.total.tolist() == [one.score] == [exact]
+        assert 0.0 <= one.score <= 1.0
+
+
+def test_a_signal_that_is_not_told_adds_nothing() -> None:
+    """RET-18: neither to the score nor to the explanation."""
+    belief = BELIEFS.weights(Scope(Domain.CODE), [Signal.TRUST, Signal.USAGE])
+    weights = {signal: SignalWeight(0.5, one) for signal, one in belief.items()}
+    table = a_table(a_hit("one", {})).told({Signal.TRUST: np.array([0.4])})
+    (one,) = spelled_out(weighed(table, lambda _: weights, of=list(Signal)), lambda _: weights)
+    assert [(part.name, part.amount) for part in one.contributions] == [("trust", 0.2)]
 
 
 @given(channel_scores)

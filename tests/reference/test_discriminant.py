@@ -118,3 +118,30 @@ def test_feedback_of_random_users_leaves_the_weights_as_stated() -> None:
             found.append(float(np.abs(weights(tally.freeze(), weighing, pair) - stated).max()))
     assert np.median(moved[Weighing.DISCRIMINANT]) < 0.01
     assert np.mean(moved[Weighing.DISCRIMINANT]) < 0.5 * np.mean(moved[Weighing.LOG_ODDS])
+
+
+def test_what_never_varies_ends_without_a_share_and_is_known_to() -> None:
+    """LRN-4, RET-18: the others share the weight as they would without it; its interval says so, too."""
+    rng = np.random.default_rng(4)
+    tally = Tally()
+    for _ in range(600):
+        good = bool(rng.random() < 0.4)
+        told(tally, np.append(np.clip(0.4 + 0.2 * rng.normal(size=2) + [0.2 * good, 0.05 * good], 0.0, 1.0), 0.6), good)
+    believed = read_beliefs(PRIORS, tally.freeze(), now=DAY * SECONDS_PER_DAY)
+    among, without = believed.weights(SCOPE, NAMES), believed.weights(SCOPE, NAMES[:2])
+    assert among[Signal.TRUST].mean < 0.01
+    assert among[Signal.TRUST].high < 0.1
+    assert among[Signal.VECTOR].mean / among[Signal.LEXICAL].mean == pytest.approx(
+        without[Signal.VECTOR].mean / without[Signal.LEXICAL].mean, rel=0.05
+    )
+
+
+def test_where_nothing_was_seen_weights_and_intervals_are_those_stated() -> None:
+    """LRN-4, ARC-8: weighing by the discriminant changes nothing before there is evidence."""
+    stated = read_beliefs(PRIORS, Evidence(), now=0.0).weights(SCOPE, NAMES)
+    odds = PRIORS.model_copy(update={"signals": PRIORS.signals.model_copy(update={"weighing": Weighing.LOG_ODDS})})
+    alone = read_beliefs(odds, Evidence(), now=0.0).weights(SCOPE, NAMES)
+    for signal in NAMES:
+        told_apart, expected = stated[signal], alone[signal]
+        assert told_apart.mean == pytest.approx(expected.mean, abs=1e-12)
+        assert (told_apart.low, told_apart.high) == pytest.approx((expected.low, expected.high), abs=1e-12)

@@ -25,7 +25,8 @@ def test_all_actors_fit_on_the_cluster_with_room_to_spare(
     pools = sized(settings, cpus=cpus, extraction=extraction)
     actors = pools.readers + pools.extractors + pools.encoders
     assert actors * pools.cpus_each < cpus
-    assert min(pools.readers, pools.encoders) >= 1
+    assert pools.encoders >= 1
+    assert pools.readers >= min(1, readers)
     assert (pools.extractors >= 1) == extraction
 
 
@@ -35,4 +36,5 @@ def test_extraction_gets_every_processor_and_encoders_follow() -> None:
     pools = sized(settings, cpus=2, extraction=True)
     assert (pools.extractors, pools.encoders) == (2, 1)
     assert sized(settings, cpus=16, extraction=True).encoders == 8
+    assert [sized(settings, cpus=cpus, extraction=True).readers for cpus in (2, 9, 10, 16, 64)] == [0, 0, 1, 1, 6]
     assert sized(settings, cpus=16, extraction=False).encoders == 16

@@ -2,9 +2,8 @@
 
 import pytest
 
-from pipelines.domain.ranking import Signal, WeightBelief
+from pipelines.domain.ranking import Signal
 from pipelines.quality import signals
-from pipelines.quality.score import contributions
 
 NAN = float("nan")  # not known
 
@@ -34,16 +33,3 @@ def test_a_signal_that_is_not_a_number_is_refused() -> None:
     """RET-13."""
     with pytest.raises(ValueError, match="NaN"):
         signals.usage([0.5, NAN])
-
-
-def test_a_weighted_signal_without_value_is_refused() -> None:
-    """RET-18: a contribution cannot silently be left out."""
-    with pytest.raises(ValueError, match="usage"):
-        contributions({Signal.VECTOR: 1.0}, {Signal.VECTOR: 0.5, Signal.USAGE: 0.5})
-
-
-def test_a_contribution_carries_the_belief_behind_its_weight() -> None:
-    """RET-18."""
-    belief = WeightBelief(mean=1.0, low=0.9, high=1.0, n_effective=3.0, level="agent")
-    (part,) = contributions({Signal.TRUST: 0.4}, {Signal.TRUST: 1.0}, {Signal.TRUST: belief})
-    assert (part.amount, part.belief) == (0.4, belief)
