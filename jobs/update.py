@@ -26,7 +26,7 @@ from pipelines.consolidation.champion import ChampionFollower
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.feedback.actors import Task, run_updaters
-from pipelines.feedback.metrics import standings_of, write_metrics
+from pipelines.feedback.metrics import Paces, standings_of, write_metrics
 from pipelines.feedback.updater import Progress
 from pipelines.learning.binning import bins_of
 from pipelines.runtime.clock import system_clock
@@ -64,11 +64,11 @@ def update(
         clock=system_clock,
     )
     root = Path(settings.storage.root)
-    started = time.monotonic()
+    started, paces = time.monotonic(), Paces()
 
     def show(found: Sequence[Progress]) -> None:
         live.update(_table(found), refresh=True)
-        write_metrics(root, found, now=system_clock())
+        write_metrics(root, found, now=system_clock(), paces=paces.of(found, at=time.monotonic()))
 
     with Live(console=_job.stderr, auto_refresh=False, transient=True) as live:
         standings = run(

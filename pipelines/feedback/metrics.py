@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.feedback.checkpoints import checkpoints_in
 from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.snapshot import NAME, rows_of
 from pipelines.feedback.sources import Heard, Source, compared
 from pipelines.feedback.state import STATE_FILE, PartitionState
 from pipelines.feedback.updater import UPDATERS, Progress, partition_folder
@@ -42,15 +43,41 @@ def standings_of(store: Path, rules: FeedbackSettings) -> tuple[list[Progress], 
     return standings, compared(heard, rules.sources)
 
 
-def samples(store: Path, standings: Sequence[Progress], *, now: float) -> list[Sample]:
+class Paces:
+    """Events per second of every partition, between one look and the one before it."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, tuple[float, int]] = {}
+
+    def of(self, standings: Sequence[Progress], *, at: float) -> Mapping[int, float]:
+        """By partition, those that were looked at before.
+
+        Args:
+            standings: As the updaters reported them.
+            at: Seconds of a monotonic clock.
+        """
+        paces: dict[int, float] = {}
+        for report in (standing.report for standing in standings):
+            then, consumed = self._before.get(report.partition, (at, report.consumed))
+            if at > then:
+                paces[report.partition] = (report.consumed - consumed) / (at - then)
+            self._before[report.partition] = (at, report.consumed)
+        return paces
+
+
+def samples(
+    store: Path, standings: Sequence[Progress], *, now: float, paces: Mapping[int, float] | None = None
+) -> list[Sample]:
     """Everything that is known of partitions without asking a broker again.
 
     Args:
         store: The store's root.
         standings: As the updaters reported them: lag is the high watermark less the next offset.
         now: Seconds since the epoch, for the age of checkpoints.
+        paces: Events per second by partition, as far as that is known.
     """
-    return [sample for standing in standings for sample in _of(store, standing, now)]
+    found = [sample for standing in standings for sample in _of(store, standing, now)]
+    return [*found, *(Sample("events_per_second", "gauge", _label(each), pace) for each, pace in (paces or {}).items())]
 
 
 def prometheus(found: Iterable[Sample]) -> str:
@@ -72,16 +99,22 @@ def prometheus(found: Iterable[Sample]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def write_metrics(store: Path, standings: Sequence[Progress], *, now: float) -> Path:
+def write_metrics(
+    store: Path, standings: Sequence[Progress], *, now: float, paces: Mapping[int, float] | None = None
+) -> Path:
     """Replace the file that scrapers read."""
     path = store / METRICS_FILE
-    write_atomically(path, prometheus(samples(store, standings, now=now)).encode())
+    write_atomically(path, prometheus(samples(store, standings, now=now, paces=paces)).encode())
     return path
+
+
+def _label(partition: int) -> tuple[tuple[str, str]]:
+    return (("partition", str(partition)),)
 
 
 def _of(store: Path, standing: Progress, now: float) -> Iterator[Sample]:
     report = standing.report
-    partition = (("partition", str(report.partition)),)
+    partition = _label(report.partition)
     folder = partition_folder(store, report.partition)
     if standing.lag is not None:
         yield Sample("lag_records", "gauge", partition, standing.lag)
@@ -92,6 +125,9 @@ def _of(store: Path, standing: Progress, now: float) -> Iterator[Sample]:
     yield Sample("waiting_events", "gauge", partition, report.waiting)
     yield Sample("open_sessions", "gauge", partition, report.open_sessions)
     yield Sample("state_bytes", "gauge", partition, (folder / STATE_FILE).stat().st_size)
+    if (snapshot := folder / NAME).exists():
+        yield Sample("evidence_rows", "gauge", partition, rows_of(snapshot))
+        yield Sample("evidence_bytes", "gauge", partition, snapshot.stat().st_size)
     for newest in checkpoints_in(folder)[:1]:
         yield Sample("checkpoint_age_seconds", "gauge", partition, max(0.0, now - newest.stat().st_mtime))
         yield Sample("checkpoint_behind_records", "gauge", partition, report.next_offset - int(newest.name))

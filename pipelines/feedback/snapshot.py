@@ -51,6 +51,11 @@ def publish_snapshot(state: PartitionState) -> Path:
     return path
 
 
+def rows_of(path: Path) -> int:
+    """How many masses a published snapshot holds."""
+    return int(pq.read_metadata(path).num_rows)
+
+
 def _publish(state: PartitionState) -> Path:
     path = state.folder / NAME
     with state.owned() as held:

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from pipelines.catalog.catalog import Catalog
 from pipelines.domain.events import AnyEvent
-from pipelines.feedback.metrics import prometheus, samples, standings_of, write_metrics
+from pipelines.feedback.metrics import Paces, prometheus, samples, standings_of, write_metrics
 from pipelines.feedback.updater import Updater
 from pipelines.serving.cli import weft
 from tests.support.feedback_events import BINS, RULES, explicit, impression, records
@@ -34,9 +35,12 @@ def store(tmp_path: Path) -> Path:
     events = [*source("mute", 0), *source("fan", RULES.sources.verdicts), *source("fair", 30, blame_every=3)]
     log = FakeLog.of(records([*events, b"{"]))
     updater = Updater.open(FakeSource(log), tmp_path, [0], RULES, BINS)
+    paces = Paces()
+    paces.of(updater.progress(), at=10.0)
     while updater.step(0.0):
         pass
-    write_metrics(tmp_path, updater.progress(), now=0.0)
+    updater.publish()
+    write_metrics(tmp_path, updater.progress(), now=0.0, paces=paces.of(updater.progress(), at=12.0))
     updater.close()
     return tmp_path
 
@@ -64,13 +68,17 @@ def test_status_says_so(store: Path) -> None:
 
 
 def test_metrics_are_a_file_that_can_be_scraped(store: Path) -> None:
-    """FBK-12: lag from the high watermark, counts, reasons, age of the checkpoint, size."""
+    """FBK-12: lag from the high watermark, pace, counts, reasons, age of the checkpoint, sessions, size."""
     lines = (store / "logs/feedback.prom").read_text(encoding="utf-8").splitlines()
     values = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
     consumed = 3 * ANSWERS + RULES.sources.verdicts + 30 + 1
     assert values['weft_feedback_lag_records{partition="0"}'] == "0"
     assert values['weft_feedback_consumed_total{partition="0"}'] == str(consumed)
+    assert float(values['weft_feedback_events_per_second{partition="0"}']) == consumed / 2
+    assert values['weft_feedback_open_sessions{partition="0"}'] == "0"
     assert int(values['weft_feedback_state_bytes{partition="0"}']) > 0
+    evidence = Catalog(store).live_evidence()
+    assert values['weft_feedback_evidence_rows{partition="0"}'] == str(len(evidence.counts) + len(evidence.usage))
     assert values['weft_feedback_checkpoint_behind_records{partition="0"}'] == str(consumed)
     standings, _ = standings_of(store, RULES)
     assert "lag_records" not in prometheus(samples(store, standings, now=0.0))
