@@ -19,6 +19,7 @@ from pipelines.feedback.settings import TimeSettings
 
 _Ints = NDArray[np.int64]
 
+_FEW = 64  # records that are looked at one by one before the rest is looked at together once more
 NOBODY = ""
 """Who stands behind records that hold no event: all of them together are one principal."""
 _fingerprint = lru_cache(maxsize=4096)(principal_fingerprint)
@@ -114,11 +115,29 @@ def advance(
 
 def run(clock: Clock, claims: Claims, rules: TimeSettings) -> tuple[_Ints, Clock]:
     """What `advance` says after each of some records, int64 (n,), and the clock after the last one."""
+    found = _at_once(clock, claims, rules)
+    if found is not None:
+        return found
+    # A partition's first records, or a leap: behind a few of them, others have claimed a time as well.
+    offset, who, record_ms, by_broker = claims
+    few = Claims(offset[:_FEW], who[:_FEW], record_ms[:_FEW], by_broker[:_FEW])
+    rest = Claims(offset[_FEW:], who[_FEW:], record_ms[_FEW:], by_broker[_FEW:])
+    shown, clock = _one_by_one(clock, few, rules)
+    more, clock = _at_once(clock, rest, rules) or _one_by_one(clock, rest, rules)
+    return np.concatenate([shown, more]), clock
+
+
+def _at_once(clock: Clock, claims: Claims, rules: TimeSettings) -> tuple[_Ints, Clock] | None:
+    """The same where no bound applies to any of the records; None where one may."""
     times = believable(claims.record_ms, rules)
     top = int(times.max(initial=0))
-    if clock.now_ms and top <= clock.now_ms + rules.clock_step_ms and _unbounded(clock, claims, top, rules):
-        return np.maximum.accumulate(np.maximum(times, clock.now_ms)), _after(clock, claims, times)
-    shown = np.empty(len(times), dtype=np.int64)
+    if not clock.now_ms or top > clock.now_ms + rules.clock_step_ms or not _unbounded(clock, claims, top, rules):
+        return None
+    return np.maximum.accumulate(np.maximum(times, clock.now_ms)), _after(clock, claims, times)
+
+
+def _one_by_one(clock: Clock, claims: Claims, rules: TimeSettings) -> tuple[_Ints, Clock]:
+    shown = np.empty(len(claims.offset), dtype=np.int64)
     for place, (offset, who, record_ms, by_broker) in enumerate(zip(*claims, strict=True)):
         clock = advance(clock, offset, who, record_ms, by_broker=by_broker, rules=rules)
         shown[place] = clock.now_ms
@@ -164,12 +183,12 @@ def _after(clock: Clock, claims: Claims, times: _Ints) -> Clock:
 
 
 def _latest(claims: Claims, times: _Ints) -> Iterator[tuple[str, int]]:
-    """The latest times that two principals claim; whatever else is claimed changes nothing beside them."""
-    latest: dict[str, int] = {}
-    for place in np.argsort(-times, kind="stable").tolist():
-        record_ms = int(times[place])
-        if not record_ms or (len(latest) > 1 and record_ms < min(latest.values())):
-            break
-        if not claims.by_broker[place]:
-            latest.setdefault(_claimant(claims.who[place]), record_ms)
-    yield from latest.items()
+    """The latest times that two principals claim, with all who claim the second; nothing else changes anything."""
+    numbers: dict[str, int] = {}
+    who = [numbers.setdefault(NOBODY if name is None else name, len(numbers)) for name in claims.who]
+    latest = np.zeros(len(numbers), dtype=np.int64)
+    np.maximum.at(latest, who, np.where(np.array(claims.by_broker, dtype=bool), 0, times))
+    least = int(np.sort(latest)[-2:][0])
+    for name, record_ms in zip(numbers, latest.tolist(), strict=True):
+        if record_ms and record_ms >= least:
+            yield _claimant(name or None), record_ms

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 import threading
 import time
@@ -49,13 +50,21 @@ def test_a_search_ranks_by_what_was_just_said(settings: Settings, tmp_path: Path
     updater.start()
     try:
         with Searcher(source, DirectionEncoder(), settings.retrieval, clock=system_clock) as searcher:
-            seconds = [effect_of_a_word(searcher, settings, number) for number in range(WORDS)]
+            seconds = [effect_of_a_word(searcher, settings, number) for number in any_time(WORDS)]
     finally:
         stop.set()
         updater.join()
     p50, p95 = np.percentile(seconds[1:], [50, 95])  # the first one waits for the updater's start
     sys.stderr.write(f"event to effect in a search, {WORDS - 1} words: p50 {p50:.2f} s, p95 {p95:.2f} s (goal 2)\n")
     assert p95 <= 2.0
+
+
+def any_time(words: int) -> Iterator[int]:
+    """Words come whenever they come: one that follows an effect at once always finds the search having just looked."""
+    rng = random.Random(5)
+    for number in range(words):
+        time.sleep(rng.random())
+        yield number
 
 
 def effect_of_a_word(searcher: Searcher, settings: Settings, number: int) -> float:
