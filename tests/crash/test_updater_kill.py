@@ -33,6 +33,7 @@ from tests.support.updater_process import (
     epochs,
     folded,
     kill,
+    published,
     require_the_same_bits,
     start,
     whole_log,
@@ -144,7 +145,7 @@ def test_a_zombie_is_fenced_twenty_times(tmp_path: Path) -> None:
             zombie = start(world.store, world.bootstrap)
             await_claims(zombie, world.store, before)
             # It falls asleep between transactions: in one, it would hold the store, and nobody could take over.
-            while consumed(world.store) < world.sent:
+            while published(world.store) < world.sent:
                 time.sleep(0.05)
             time.sleep(0.5)
             os.kill(zombie.pid, signal.SIGSTOP)

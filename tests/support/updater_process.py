@@ -18,6 +18,7 @@ from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
 
+from pipelines.catalog.overlays import OFFSET_KEY, metadata_of
 from pipelines.settings import Settings
 from tests.support.feedback_fold import Folded, digest_of_stores, fold_log
 from tests.support.preloaded import Server, Split
@@ -114,6 +115,11 @@ def epochs(store: Path) -> int:
 
 def consumed(store: Path) -> int:
     return sum(column(store, "consumed"))
+
+
+def published(store: Path) -> int:
+    """How many records the snapshots of all partitions hold: behind that, an updater writes nothing more."""
+    return sum(int(metadata_of(path)[OFFSET_KEY]) for path in (store / "updaters").glob("*/evidence.parquet"))
 
 
 def column(store: Path, name: str) -> list[int]:
