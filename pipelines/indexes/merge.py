@@ -1,8 +1,8 @@
 """Merging parts into the tables of a generation, in one canonical order and in bounded memory (ING-24, ING-25).
 
-Rows of unchanged documents come from the generation that is live; all others from the parts. Joining spills to disk and
-sorting goes range by range, so that memory does not grow with the corpus; what is written depends on the rows alone, not
-on how they were spread over parts.
+Rows of unchanged documents come from the generation that is live; all others from the parts. Joining spills to disk,
+and sorting goes range by range, so that memory does not grow with the corpus; what is written depends on the rows
+alone, not on how they were spread over parts.
 """
 
 from __future__ import annotations
