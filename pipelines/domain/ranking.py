@@ -174,7 +174,7 @@ class RankedResult:
         examination: Probability that its rank is looked at, by the live beliefs (FBK-10).
         alike: Documents of near-duplicates that are left out for it (RET-12).
         made: Its size and the learned sizes behind it; None where no learned size decided over it.
-        match: How well it matches the query by itself; None where no channel of the kind answered.
+        match: How well it matches the query's own words; None where no channel of the kind answered.
         doubtful: Whether it matches no better than results of queries that have no answer.
         context: It and what surrounds it, where the query asked for that.
     """

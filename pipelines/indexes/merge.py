@@ -1,8 +1,8 @@
 """Merging parts into the tables of a generation, in one canonical order and in bounded memory (ING-24, ING-25).
 
-Rows of unchanged documents come from the generation that is live; all others from the parts. Sorting and joining
-spill to disk, so that memory does not grow with the corpus; what is written depends on the rows alone, not on how
-they were spread over parts.
+Rows of unchanged documents come from the generation that is live; all others from the parts. Joining spills to disk,
+and sorting goes range by range, so that memory does not grow with the corpus; what is written depends on the rows
+alone, not on how they were spread over parts.
 """
 
 from __future__ import annotations
@@ -44,26 +44,22 @@ _DOCUMENTS = """
 select documents.* from documents join placed using (uri, part)
 union all by name
 select base_documents.* replace (unchanged.seen_at as modified_at) from base_documents join unchanged using (uri)
-order by uri, document_hash
 """
 _TEXTS = """
 select texts.* from texts join placed using (uri, part)
 union all by name
 select base_texts.* from base_texts semi join unchanged using (uri)
-order by uri
 """
 _CHUNKS = """
 select chunks.* from chunks join placed using (uri, part)
 union all by name
 select base_chunks.* from base_chunks semi join unchanged using (uri)
-order by content_hash, uri, sequence, chunk_id
 """
 _REJECTED = f"""
 select uri, reason, detail from rejected
 union all
 select uri, '{REPEATED}', '{_REPEATED_DETAIL}'
 from (select uri, part from documents union all select uri, part from kept) anti join placed using (uri, part)
-order by uri, reason, detail
 """  # noqa: S608  # our own words
 # A content that stands in several parts has the mentions of the first: they were found in the same text.
 _MENTIONED = """
@@ -75,8 +71,15 @@ _MENTIONS = """
 select mentioned.* from mentioned
 join (select content_hash, min(part) as part from mentioned group by content_hash) using (content_hash, part)
 semi join contents using (content_hash)
-order by content_hash, "start", "end", label
 """
+
+_ORDER = {
+    "documents": ("uri", "document_hash"),
+    "texts": ("uri",),
+    "chunks": ("content_hash", "uri", "sequence", "chunk_id"),
+    "rejected": ("uri", "reason", "detail"),
+    "mentions": ("content_hash", '"start"', '"end"', "label"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +185,10 @@ def _files(parts: Sequence[Path], name: str) -> list[Path]:
 
 
 def _write(queries: TableQueries, folder: Path, name: str, query: str, digest: RowsDigest | None = None) -> int:
-    """Write the rows of a query as one table, and count them."""
+    """Write the rows of a query as one table, in its order, and count them."""
     schema, written = schemas.TABLES[name], 0
     with _writer(folder / f"{name}.parquet", schema) as writer:
-        for table in _together(queries.rows(query, schema, at_once=ROWS_TOGETHER)):
+        for table in _together(queries.ordered(query, _ORDER[name], schema, at_once=ROWS_TOGETHER)):
             writer.write_table(table)
             written += table.num_rows
             if digest is not None:

@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from pipelines.domain.errors import StoreError
 
+_CUTS = 4096  # values that rows may be cut at: as many times the bound can be sorted
+
 Database = duckdb.DuckDBPyConnection
 """A connection, for those whose queries are more than one at a time."""
 
@@ -95,6 +97,54 @@ class TableQueries:
         except (duckdb.Error, pa.ArrowInvalid) as error:
             raise self._mapped(error) from error
 
+    def ordered(self, query: str, by: Sequence[str], schema: pa.Schema, *, at_once: int) -> Iterator[pa.Table]:
+        """As `rows`, in the order of some columns, however many there are.
+
+        DuckDB's sort spills its rows to disk, but merging them takes memory that grows with their number. A range of
+        the first column that the bound does not hold is therefore sorted in two halves, one after the other.
+
+        Args:
+            by: Columns of text that together tell all rows apart.
+
+        Raises:
+            StoreError: The query fails; or rows that are alike in the first column exceed the memory bound.
+        """
+        keys = self._sampled(query, by[0])
+        ranges = [(0, len(keys) + 1)]  # of places among the keys: a range holds what lies from one key up to the next
+        again = 0  # rows that were told before their range proved too long, and come once more
+        while ranges:
+            first, end = ranges.pop()
+            told = 0
+            try:
+                for table in self._between(query, by, keys[first - 1 : first], keys[end - 1 : end], at_once):
+                    told += table.num_rows
+                    new = table.slice(again)
+                    again -= table.num_rows - new.num_rows
+                    yield new.select(schema.names).cast(schema)
+            except (duckdb.Error, pa.ArrowInvalid, OSError) as error:
+                if not _is_too_much(error) or end - first < 2:
+                    raise self._mapped(error) from error
+                again += told
+                middle = (first + end) // 2
+                ranges += [(middle, end), (first, middle)]
+
+    def _sampled(self, query: str, column: str) -> list[str]:
+        """Different values of a column, in order, that cut the rows of a query in parts of about one size."""
+        sampled = f"select {column} from ({query}) using sample reservoir({_CUTS} rows) repeatable (1)"  # noqa: S608
+        found = self._run(f"select distinct {column} from ({sampled}) order by 1").fetchall()  # noqa: S608
+        return [str(value) for (value,) in found]
+
+    def _between(
+        self, query: str, by: Sequence[str], low: Sequence[str], high: Sequence[str], at_once: int
+    ) -> Iterator[pa.Table]:
+        """Rows whose first column lies from `low`, if there is one, up to below `high`, if there is one, in order."""
+        bounds = [*(f"{by[0]} >= ${place}" for place, _ in enumerate(low, 1))]
+        bounds += [f"{by[0]} < ${place}" for place, _ in enumerate(high, len(low) + 1)]
+        where = f"where {' and '.join(bounds)}" if bounds else ""
+        ordered = f"select * from ({query}) {where} order by {', '.join(by)}"  # noqa: S608  # our own names
+        for batch in self._connection.sql(ordered, params=[*low, *high]).to_arrow_reader(at_once):
+            yield pa.Table.from_batches([batch])
+
     def _run(self, query: str) -> Any:
         try:
             return self._connection.execute(query)
@@ -103,3 +153,8 @@ class TableQueries:
 
     def _mapped(self, error: Exception) -> StoreError:
         return StoreError(f"tables cannot be queried: {' '.join(str(error).split())}; {self._advice}")
+
+
+def _is_too_much(error: Exception) -> bool:
+    """Whether the memory bound was met; a stream of batches says so as an error of input and output."""
+    return isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory Error" in str(error)
