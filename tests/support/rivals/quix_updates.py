@@ -20,13 +20,12 @@ from __future__ import annotations
 import json
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from quixstreams import Application, State
-from quixstreams.models.topics import TopicConfig, TopicManager
+if TYPE_CHECKING:
+    from quixstreams import State
 
 MICRO = 1_000_000
-
 
 began: list[tuple[float, float]] = []
 
@@ -63,6 +62,9 @@ def add_alone(event: dict[str, Any], state: State) -> None:
 
 
 def main() -> None:
+    from quixstreams import Application
+    from quixstreams.models.topics import TopicConfig, TopicManager
+
     bootstrap, topic, events, verdicts, folder, how = sys.argv[1:]
     # It asks the broker how long a topic is kept, to make others like it; the embedded one does not tell.
     TopicManager.derive_topic_config = lambda _, topics: TopicConfig(topics[0].broker_config.num_partitions, 1)
