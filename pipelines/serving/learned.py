@@ -35,6 +35,7 @@ learned = typer.Typer(no_args_is_help=True, help="What was learned: versions, be
 
 LIVE, PRIORS = "live", "priors"
 _PIPED_WIDTH = 200
+_FEW, _MANY = 100.0, 1e6  # from where on decimals, and digits at all, say nothing
 
 
 @learned.command("list")
@@ -183,9 +184,17 @@ def _tell(table: Table) -> None:
 
 
 def _number(value: float | None, *, sign: bool = False) -> str:
+    """A number in as many characters as are worth reading.
+
+    Examples:
+        >>> [_number(value) for value in (0.25, 1234.5, 5.9e70, None)]
+        ['0.250', '1,234', '6e+70', '–']
+    """
     if value is None:
         return "–"
-    return f"{value:{'+' if sign else ''},.3f}" if abs(value) < 100.0 else f"{value:{'+' if sign else ''},.0f}"
+    size = abs(value)
+    form = ",.3f" if size < _FEW else ",.0f" if size < _MANY else ".0e"
+    return f"{value:{'+' if sign else ''}{form}}"
 
 
 def _interval(reading: Reading) -> str:
