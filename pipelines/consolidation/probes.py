@@ -44,7 +44,7 @@ def scrambled(texts: Sequence[str], count: int, settings: ScrambleSettings, rng:
     Examples:
         >>> tuned = ScrambleSettings(texts=10, words=2, shortest=3, least=1, most=0.5)
         >>> scrambled(["a red apple", "a red pear", "one plum"], 2, tuned, random.Random(1))
-        ['apple plum', 'pear one']
+        ['one pear', 'apple one']
     """
     held = Counter(
         word for text in texts for word in set(_WORD.findall(text.lower())) if len(word) >= settings.shortest
