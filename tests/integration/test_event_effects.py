@@ -22,8 +22,9 @@ from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.runtime.kafka import create_topic
 from pipelines.settings import Settings, load_settings
 from tests.support.answers import a_query, an_answer
+from tests.support.candidate_tables import a_hit, a_table
 from tests.support.feedback_events import HASHES
-from tests.support.retrieval_fakes import a_hit, a_place, a_table, settings
+from tests.support.retrieval_fakes import a_place, settings
 
 CODE, ADA = Domain.CODE, "ada"
 Send = Callable[[FeedbackProducer], None]

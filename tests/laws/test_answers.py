@@ -13,7 +13,8 @@ from pipelines.retrieval.quality import Moment
 from pipelines.retrieval.settings import FusionMode, ResultUnit
 from pipelines.retrieval.signals import active_signals, with_similarity
 from pipelines.retrieval.weights import Weighing, believed_weights
-from tests.support.retrieval_fakes import NOW, EvenBeliefs, a_hit, a_query, a_table, settings
+from tests.support.candidate_tables import a_hit, a_table
+from tests.support.retrieval_fakes import NOW, EvenBeliefs, a_query, settings
 
 SETTINGS = settings()
 SCORES = {Channel.DENSE: st.floats(-1.0, 1.0), Channel.LEXICAL: st.floats(0.0, 50.0)}

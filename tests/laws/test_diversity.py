@@ -12,7 +12,8 @@ from pipelines.domain.ranking import Channel, ChannelHit
 from pipelines.retrieval.candidates import Candidate, Candidates
 from pipelines.retrieval.rerank.diversity import diverse
 from pipelines.retrieval.settings import DiversitySettings, RetrievalSettings
-from tests.support.retrieval_fakes import a_hit, a_table, settings, told
+from tests.support.candidate_tables import a_hit, a_table, told
+from tests.support.retrieval_fakes import settings
 
 CHANNELS = (Channel.DENSE, Channel.LEXICAL, Channel.GRAPH)
 

@@ -15,7 +15,7 @@ from pipelines.quality.signals import lexical, vector
 from pipelines.retrieval.assembly import spelled_out
 from pipelines.retrieval.weights import SignalWeight, weighed
 from pipelines.settings import load_settings
-from tests.support.retrieval_fakes import a_hit, a_table
+from tests.support.candidate_tables import a_hit, a_table
 
 BELIEFS = read_beliefs(load_settings(environment={}).priors, Evidence(), now=0.0)
 values = st.fixed_dictionaries({signal: st.floats(0.0, 1.0) | st.just(1.0) for signal in Signal})

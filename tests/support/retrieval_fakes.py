@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,12 @@ import numpy as np
 from pipelines.domain.chunks import Chunk, ChunkLabel
 from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, chunk_id, content_hash
-from pipelines.domain.ranking import Channel, ChannelHit, Query, Scope, Signal, WeightBelief
+from pipelines.domain.ranking import Query, Scope, Signal, WeightBelief
 from pipelines.embedding.late_interaction import quantised
 from pipelines.indexes.graph import Direction, EdgeArrays, Neighbour
 from pipelines.indexes.graph_schemas import EdgeKind
 from pipelines.indexes.rows import RowSet
 from pipelines.learning.triggers import LearnedTriggers
-from pipelines.retrieval.assembly import spelled_out
-from pipelines.retrieval.candidates import CHANNELS, Candidate, Candidates, best_first, standings_of, table_of
 from pipelines.retrieval.filters import RowFilter
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import RetrievalSettings
@@ -88,58 +86,6 @@ def a_place(uri: str, text: str, **facts: Any) -> APlace:
         characters=len(text),
     )
     return APlace(chunk=chunk, uri=uri, **facts)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AHit:
-    """What channels found, before it is a line of a table; its text and its hash are its name.
-
-    Attributes:
-        places: Where it stands, each with a number of its own.
-        further: Scores by channels that did not find it.
-        score: What it is scored so far, in one contribution of the name of the dense channel.
-    """
-
-    name: str
-    channels: Mapping[Channel, ChannelHit]
-    places: tuple[APlace, ...]
-    further: Mapping[Channel, float] = field(default_factory=dict)
-    score: float | None = None
-
-
-def a_hit(name: str, channels: Mapping[Channel, ChannelHit], *uris: str, **more: Any) -> AHit:
-    places = tuple(a_place(uri, name) for uri in uris or (f"doc-{name}",))
-    return AHit(name=name, channels=channels, places=more.pop("places", places), **more)
-
-
-def a_table(*hits: AHit) -> Candidates:
-    """Candidates in the order of their hashes, however they come."""
-    ordered = sorted(hits, key=lambda hit: hit.name)
-    numbered, at = [], 0
-    for row, hit in enumerate(ordered):
-        places = tuple(replace(place, place=place.place or at + more) for more, place in enumerate(hit.places))
-        numbered.append(AContent(row, ContentHash(hit.name), hit.name, places))
-        at += len(places)
-    chunks = MemoryChunks(numbered)
-    rows = np.arange(len(ordered))
-    ranks, scores = np.zeros((len(rows), len(CHANNELS)), dtype=np.int64), np.full((len(rows), len(CHANNELS)), np.nan)
-    for row, hit in enumerate(ordered):
-        for channel, found in hit.channels.items():
-            ranks[row, CHANNELS.index(channel)] = found.rank
-            scores[row, CHANNELS.index(channel)] = found.score
-        for channel, score in hit.further.items():
-            scores[row, CHANNELS.index(channel)] = score
-    standings = standings_of(
-        [one.content_hash for one in numbered], chunks, chunks.documents(), chunks.standings(rows), {}
-    )
-    table = table_of(standings, rows, ranks, scores)
-    known = np.array([np.nan if hit.score is None else hit.score for hit in ordered])
-    return table if np.isnan(known).all() else best_first(table.plus_one("dense", known, 1.0))
-
-
-def told(candidates: Candidates) -> list[Candidate]:
-    """Lines of a table whose scores rest on no learned weight."""
-    return spelled_out(candidates, lambda _: {})
 
 
 class WordEncoder:

@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from pipelines.catalog.overlays import OFFSET_KEY, metadata_of
 from pipelines.domain.errors import BrokerUnavailableError, FencedError, WrongLogError
 from pipelines.domain.events import AnyEvent
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.snapshot import NAME, publish_snapshot
+from pipelines.feedback.snapshot import publish_snapshot
 from pipelines.feedback.standing import PartitionReport
-from pipelines.feedback.updater import Updater, partition_folder
+from pipelines.feedback.updater import Updater
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.examination import EXAMINATION
 from pipelines.runtime.log import Record
@@ -378,36 +377,3 @@ def test_a_broker_that_is_away_costs_nothing(tmp_path: Path) -> None:
     log.available = True
     updater.step(0.0)
     assert updater.progress()[0].report.applied == 2
-
-
-def published_offset(store: Path) -> int:
-    return int(metadata_of(partition_folder(store, 0) / NAME)[OFFSET_KEY])
-
-
-def test_a_quiet_partition_publishes_what_belongs_together_at_once(tmp_path: Path) -> None:
-    """FBK-7: a verdict that follows its impression does not wait for another second to pass."""
-    log = FakeLog.of(records([session()]))
-    updater = opened(tmp_path, log)
-    updater.step(0.0)
-    answered = records([session(), impression(), explicit(), explicit(event_id="late")])
-    published = []
-    for now, until in ((9.0, 2), (9.01, 3), (9.02, 3), (9.5, 4), (9.51, 4), (10.1, 4)):
-        log.partitions[0] = answered[:until]
-        updater.step(now)
-        published.append(published_offset(tmp_path))
-    assert published == [1, 1, 3, 3, 3, 4]
-
-
-def test_a_busy_partition_publishes_every_second(tmp_path: Path) -> None:
-    """FBK-7: however the log goes on."""
-    everything = records([session(event_id=str(number)) for number in range(60)])
-    log = FakeLog.of([])
-    updater = opened(tmp_path, log)
-    published = []
-    for tenth in range(60):
-        log.partitions[0] = everything[: tenth + 1]
-        updater.step(tenth / 10)
-        published.append(published_offset(tmp_path))
-    moved = [tenth for tenth in range(1, 60) if published[tenth] != published[tenth - 1]]
-    assert moved == [10, 20, 30, 40, 50]
-    assert all(published[tenth] == tenth + 1 for tenth in moved)

@@ -17,7 +17,8 @@ from pipelines.retrieval.fusion import (
 )
 from pipelines.retrieval.settings import FusionMode
 from pipelines.retrieval.weights import Weighing
-from tests.support.retrieval_fakes import a_hit, a_table, settings, told
+from tests.support.candidate_tables import a_hit, a_table, told
+from tests.support.retrieval_fakes import settings
 
 DENSE, LEXICAL = Channel.DENSE, Channel.LEXICAL
 EQUAL = {DENSE: 1.0, LEXICAL: 1.0}

@@ -7,7 +7,7 @@ import pytest
 from pipelines.domain.ranking import Channel, ChannelHit
 from pipelines.retrieval.mpab import UNITS, collapse_documents, separate_chunks
 from pipelines.retrieval.settings import ResultUnit
-from tests.support.retrieval_fakes import AHit, a_hit, a_table, told
+from tests.support.candidate_tables import AHit, a_hit, a_table, told
 
 
 def scored(name: str, score: float, *uris: str) -> AHit:

@@ -13,20 +13,18 @@ from pipelines.indexes.graph_schemas import EdgeKind
 from pipelines.retrieval.facts import GenerationFacts
 from pipelines.retrieval.quality import Moment, with_propagated, with_quality
 from pipelines.retrieval.repeats import REPEATED
+from tests.support.candidate_tables import AHit, a_hit, a_table
+from tests.support.candidate_tables import told as told_of
 from tests.support.retrieval_fakes import (
     NOW,
-    AHit,
     EvenBeliefs,
     MemoryGeneration,
     MemoryGraph,
-    a_hit,
     a_place,
     a_query,
     a_searcher,
-    a_table,
     settings,
 )
-from tests.support.retrieval_fakes import told as told_of
 
 HOUR = 3600.0
 TEXTS = {"a": ["one two three x"], "b": ["one two three y"]}
