@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.feedback.codec import Decoded, decode_all
-from pipelines.runtime.log import Record
+from pipelines.runtime.log import Record, Records
 
 
 class Arrivals(NamedTuple):
@@ -20,7 +20,7 @@ class Arrivals(NamedTuple):
         queries: Of the queries that they are about; empty for events that are about none.
     """
 
-    records: Sequence[Record]
+    records: Records
     events: Sequence[Decoded]
     fingerprints: Sequence[bytes]
     queries: Sequence[bytes]
@@ -33,7 +33,8 @@ def arrived(records: Sequence[Record], *, max_bytes: int) -> Arrivals:
         records: Of one partition.
         max_bytes: Longer values are refused unparsed.
     """
-    events = decode_all([record.value for record in records], max_bytes=max_bytes)
+    columns = Records.of(records)
+    events = decode_all(columns.values, max_bytes=max_bytes)
     fingerprints, queries, known = [], [], dict[tuple[str, str], bytes]()
     for event in events:
         if isinstance(event, InvalidEventError):
@@ -51,7 +52,7 @@ def arrived(records: Sequence[Record], *, max_bytes: int) -> Arrivals:
         if query is None:
             query = known[about] = query_fingerprint(*about)
         queries.append(query)
-    return Arrivals(records, events, fingerprints, queries)
+    return Arrivals(columns, events, fingerprints, queries)
 
 
 def query_fingerprint(session_id: str, query_id: str) -> bytes:

@@ -141,13 +141,13 @@ class _Batch:
         votes = self._votes = Votes(self.known, self._sessions, rules, arrivals, times, under_of=self._under)
         fates = []
         while (place := votes.cast()) is not None:
-            self._clock_ms, self._next_offset = times.clock_ms[place], records[place].offset + 1
+            self._clock_ms, self._next_offset = times.clock_ms[place], records.offsets[place] + 1
             fates.append(self._met(arrivals, times, place))
-        change.holes = records[-1].offset + 1 - change.next_offset - len(records)
+        change.holes = records.offsets[-1] + 1 - change.next_offset - len(records)
         change.consumed, change.heard = len(records), heard_of(self._votes.said)
         change.fates, change.seen = Counter(fates), self._votes.seen
         change.fates[Fate.APPLIED] += len(records) - len(fates)
-        change.next_offset = records[-1].offset + 1
+        change.next_offset = records.offsets[-1] + 1
 
     def _met(self, arrivals: Arrivals, times: Times, place: int) -> Fate:
         record, event = arrivals.records[place], arrivals.events[place]
@@ -263,6 +263,6 @@ class _Batch:
 
 def _claims(arrivals: Arrivals) -> Claims:
     """What the records of a batch say about the time."""
-    columns = dict(zip(Record._fields, zip(*arrivals.records, strict=True), strict=True))
+    records = arrivals.records
     who = [None if isinstance(event, InvalidEventError) else event.principal for event in arrivals.events]
-    return Claims(columns["offset"], who, columns["timestamp"], columns["by_broker"])
+    return Claims(records.offsets, who, records.timestamps, records.by_broker)

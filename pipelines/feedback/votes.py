@@ -23,7 +23,6 @@ from pipelines.feedback.sources import BLAME, PRAISE
 from pipelines.feedback.timing import Times
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.outcomes import Under
-from pipelines.runtime.log import Record
 
 
 class Ballot(NamedTuple):
@@ -77,10 +76,10 @@ class Votes:
         self._known, self._sessions, self._rules, self._under_of = known, sessions, rules, under_of
         records, events, fingerprints, queries = arrivals
         places = range(len(records))
-        self._rest: Iterator[tuple[int, Decoded, bytes, bytes, Record, int, bool]] = zip(
-            places, events, fingerprints, queries, records, times.at_ms, times.believed, strict=True
+        self._rest: Iterator[tuple[int, Decoded, bytes, bytes, int, int, bool]] = zip(
+            places, events, fingerprints, queries, records.offsets, times.at_ms, times.believed, strict=True
         )
-        ends_at, clock_ms = records[-1].offset + 1, times.clock_ms[-1]
+        ends_at, clock_ms = records.offsets[-1] + 1, times.clock_ms[-1]
         self._oldest = Moment(ends_at - rules.limits.impression_records, clock_ms - rules.time.window_ms)
         self._ballots: dict[bytes, Ballot] = {}
 
@@ -92,7 +91,7 @@ class Votes:
         seen, ballots, note, say = self.seen, self._ballots, sessions.shared.rows.append, self.said.append
         shared, scale, daily = sessions.shared.number, rules.credit.explicit, rules.limits.daily_micro
         isolated = bool(works or lives)
-        for place, event, fingerprint, query, record, at_ms, believed in self._rest:
+        for place, event, fingerprint, query, offset, at_ms, believed in self._rest:
             if type(event) is not Explicit or not believed or fingerprint in stored or fingerprint in seen:
                 return place
             if isolated and (event.session_id in works or event.session_id in lives):
@@ -114,7 +113,7 @@ class Votes:
                 who = names.heard(event.principal)
             agent = event.agent
             say((who, agent if agent == ANY else names.agent(agent), PRAISE if good else BLAME))
-            seen[fingerprint] = (record.offset, at_ms)
+            seen[fingerprint] = (offset, at_ms)
         return None
 
     def _opened(self, query: bytes, content_hash: str | None, at_ms: int) -> Ballot | None:
