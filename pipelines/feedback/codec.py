@@ -142,7 +142,7 @@ def _parsed_together(values: Sequence[bytes | None], max_bytes: int) -> list[Any
         events = _decoder.decode_lines(lines)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    if len(events) != len(values) or any(event.schema not in KNOWN_SCHEMAS for event in events):
+    if len(events) != len(values) or not {event.schema for event in events} <= KNOWN_SCHEMAS:
         return None
     return events
 

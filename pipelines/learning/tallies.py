@@ -112,7 +112,7 @@ class Tally:
             surplus: Whether its principal's allowance was used up, so that no parameter moves.
             judged: Whether somebody said so outright of this very result.
         """
-        self.rows.append((self.number, day, under, surplus, good, judged, weight, result))
+        self.rows.append((self.number, day, under, surplus, good, judged, weight, result, 1))
 
     def note_use(self, day: int, content_hash: str, bin_: str, weight: float, principal: str = "") -> None:
         """Note that a content was used in some way, `weight` >= 0 times."""

@@ -24,6 +24,7 @@ class Record(NamedTuple):
     by_broker: bool = False
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Records(Sequence[Record]):
     """Records of one partition, column by column: a tuple for each would cost as much as reading it.
 
@@ -33,19 +34,12 @@ class Records(Sequence[Record]):
         ([7, 8], True)
     """
 
-    __slots__ = ("by_broker", "keys", "offsets", "partitions", "timestamps", "values")
-
-    def __init__(
-        self,
-        partitions: Sequence[int],
-        offsets: Sequence[int],
-        timestamps: Sequence[int],
-        keys: Sequence[bytes | None],
-        values: Sequence[bytes | None],
-        by_broker: Sequence[bool],
-    ) -> None:
-        self.partitions, self.offsets, self.timestamps = partitions, offsets, timestamps
-        self.keys, self.values, self.by_broker = keys, values, by_broker
+    partitions: Sequence[int]
+    offsets: Sequence[int]
+    timestamps: Sequence[int]
+    keys: Sequence[bytes | None]
+    values: Sequence[bytes | None]
+    by_broker: Sequence[bool]
 
     @classmethod
     def of(cls, records: Sequence[Record]) -> Records:
