@@ -275,6 +275,18 @@ class ExaminationPrior(_Section):
         return float(min(rank, self.ranks) ** -self.exponent)
 
 
+class VerdictPrior(_Section):
+    """How much better what people judge unasked is than what was shown, until some were asked (RET-15).
+
+    Attributes:
+        selection: What is added to the log-odds of a good result.
+        selection_spread: Standard deviation of that, over collections.
+    """
+
+    selection: Annotated[float, Field(allow_inf_nan=False)]
+    selection_spread: Positive
+
+
 class LessonPrior(_Section):
     """Beta(success, failure) over a lesson's share of good outcomes (LRN-4)."""
 
@@ -354,6 +366,7 @@ class Priors(_Section):
     confidence: ConfidencePrior
     trust: TrustPrior
     examination: ExaminationPrior
+    verdicts: VerdictPrior
     lessons: LessonPrior
     thresholds: ThresholdPrior
     quality: QualityPrior

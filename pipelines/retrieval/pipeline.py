@@ -31,7 +31,7 @@ from pipelines.retrieval.context.read import neighbours_in
 from pipelines.retrieval.facts import GenerationFacts
 from pipelines.retrieval.fusion import FUSIONS
 from pipelines.retrieval.learned_triggers import with_learned_triggers
-from pipelines.retrieval.matching import doubtful, gap_in, judged, match_of, uncalibrated, with_matches
+from pipelines.retrieval.matching import asking, doubtful, gap_in, judged, match_of, uncalibrated, with_matches
 from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.order import WeightDraws, with_certainty, with_propensity
 from pipelines.retrieval.plan import Plan, make_plan
@@ -136,7 +136,7 @@ class Pipeline:
             chosen = diverse(contenders, plan.k, vectors_of(ground.found), tuned, passes=ground.passes)
             scored = spelled_out(chosen, weights)
             shown = with_matches(results(scored, weights, reading.beliefs), ground.matches(scored))
-            shown = judged(shown, reading.calibration)
+            shown = asking(judged(shown, reading.calibration), query.query_id, tuned.ask)
             if query.explore:
                 others = spelled_out(after(chosen, contenders, tuned.explored_depth), weights)
                 shown = with_propensity(shown, [*scored, *others], ground.draws)
