@@ -73,7 +73,7 @@ def draw_places(chances: Floats) -> NDArray[np.int64]:
         >>> draw_places(np.array([1.0, 0.5, 0.02])).tolist()
         [0, 4, 23]
     """
-    return np.rint(-_PER_HALVING * np.log2(chances)).astype(np.int64)
+    return np.asarray(np.rint(-_PER_HALVING * np.log2(chances)), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)

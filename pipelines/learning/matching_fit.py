@@ -134,7 +134,7 @@ def calibrate_matches(
             if gains[name] >= least_gain:
                 models[name] = VerdictModel.fit(known, columns, prior)
     curves = {name: models[name].curve if name in models else None for name in CURVES}
-    return MatchFit(MatchCalibration(**curves), models, held_out, gains)
+    return MatchFit(MatchCalibration(curves["both"], curves["meaning"], curves["words"]), models, held_out, gains)
 
 
 def _held_out(
