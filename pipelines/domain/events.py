@@ -98,7 +98,11 @@ class Attribution(Struct, kw_only=True, frozen=True, gc=False):
 
 
 class Impression(Event, kw_only=True, frozen=True, gc=False, tag="impression"):
-    """What was shown for one query; emitted by the search service itself."""
+    """What was shown for one query; emitted by the search service itself.
+
+    Attributes:
+        query_hash: Of what was asked, as `questions.question_hash` makes it: outcomes under it are told apart.
+    """
 
     query_id: Identifier
     query_hash: Hash

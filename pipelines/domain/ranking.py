@@ -46,6 +46,7 @@ class Signal(StrEnum):
     CROSS_VALIDATION = "cross_validation"
     FRESHNESS = "freshness"
     USAGE = "usage"
+    PRECEDENT = "precedent"
     TRUST = "trust"
     AUTHORITY = "authority"
     STRUCTURE = "structure"

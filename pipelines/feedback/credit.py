@@ -20,6 +20,7 @@ from pipelines.domain.events import (
     ShownResult,
     Success,
 )
+from pipelines.domain.questions import question_fingerprint
 from pipelines.feedback.attribution import Method
 from pipelines.feedback.settings import CreditSettings, FeedbackSettings, TriggerSettings
 from pipelines.feedback.trigger_terms import learnable
@@ -84,7 +85,8 @@ def under(impression: Impression, *, bins: int, principal: str = "") -> Under:
         bins: Of the score.
         principal: Fingerprint of who stands behind it, under which uses of contents are kept.
     """
-    return Under(impression.model, impression.agent, impression.intent, principal, bins)
+    question = question_fingerprint(impression.query_hash)
+    return Under(impression.model, impression.agent, impression.intent, principal, bins, question)
 
 
 def tally_credits(

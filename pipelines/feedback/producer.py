@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -29,6 +28,7 @@ from pipelines.domain.events import (
     Trust,
 )
 from pipelines.domain.ids import ContentHash
+from pipelines.domain.questions import question_hash
 from pipelines.domain.ranking import ANY, Answer, Query, RankedResult
 from pipelines.feedback.codec import encode
 from pipelines.feedback.settings import MS, FeedbackSettings, TriggerSettings
@@ -275,7 +275,7 @@ def impression_of(answer: Answer, **stamp: Any) -> Impression:
         model=query.model,
         agent=query.agent,
         query_id=query.query_id,
-        query_hash=hashlib.sha256(query.text.encode("utf-8", "replace")).hexdigest(),
+        query_hash=question_hash(query.text),
         intent=query.intent,
         results=[_shown(result) for result in answer.results],
     )

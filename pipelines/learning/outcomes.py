@@ -57,6 +57,7 @@ class Under(NamedTuple):
     Attributes:
         principal: Fingerprint under which uses of contents are kept.
         bins: How many bins of equal width a score falls in.
+        question: Fingerprint of what was asked, under which outcomes of contents are kept.
     """
 
     model: str
@@ -64,6 +65,7 @@ class Under(NamedTuple):
     intent: str
     principal: str
     bins: int
+    question: str = ""
 
 
 class Observed(Protocol):
@@ -142,7 +144,7 @@ class OutcomeColumns:
         for of, day, under, where, what, at, mass in zip(
             *leaf, places.tolist(), masses[filled, places].tolist(), strict=True
         ):
-            model, agent, intent, _, bins = places_of[under]
+            model, agent, intent, _, bins, _ = places_of[under]
             parameter, bin_ = _name(at, bins, what)
             yield of, EvidenceKey(first + day, _DOMAINS[where].value, model, agent, intent, parameter, bin_), mass
 
@@ -180,7 +182,8 @@ class OutcomeColumns:
         names, cell = list(hashes), [each.tolist() for each in np.unravel_index(cells, sizes)]
         for of, day, under, number, good, mass in zip(*cell, masses.tolist(), strict=True):
             bin_ = POSITIVE if good else NEGATIVE
-            yield of, UsageKey(first + day, names[number], bin_, self.unders[under].principal), mass
+            where_kept = self.unders[under]
+            yield of, UsageKey(first + day, names[number], bin_, where_kept.principal, where_kept.question), mass
 
     def matches(self) -> Iterator[tuple[int, EvidenceKey, int]]:
         """Masses of verdicts by tally and how well their results match."""
@@ -246,7 +249,7 @@ class OutcomeColumns:
     def _without_principals(self) -> tuple[_Ints, list[Under]]:
         """What parameters are kept under, of every outcome and by number."""
         places: dict[Under, int] = {}
-        numbers = [places.setdefault(each._replace(principal=""), len(places)) for each in self.unders]
+        numbers = [places.setdefault(each._replace(principal="", question=""), len(places)) for each in self.unders]
         return np.array(numbers, dtype=np.int64)[self.under], list(places)
 
     def _masses(self, row: _Ints, leaves: int) -> _Ints:

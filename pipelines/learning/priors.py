@@ -144,6 +144,7 @@ class PoolingPrior(_Section):
         minimum, maximum: Bounds of κ.
         ratio: By what factor κ typically changes from one level to the next.
         points: Of κ between its bounds, over which beliefs are averaged.
+        weakest: Least κ of a prior whose variance a factor multiplies.
     """
 
     initial: Positive
@@ -151,6 +152,7 @@ class PoolingPrior(_Section):
     maximum: Positive
     ratio: Annotated[float, Field(gt=1.0, allow_inf_nan=False)]
     points: Annotated[int, Field(ge=3)]
+    weakest: Positive
 
     @model_validator(mode="after")
     def _bounds_hold(self) -> Self:

@@ -10,6 +10,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from pipelines.domain.matching import Match
+from pipelines.domain.questions import question_of
 from pipelines.domain.ranking import Answer, Channel, Query, RankedResult
 from pipelines.domain.sessions import SessionMemory
 from pipelines.retrieval.again import Hints, nearness_to_session, query_vector, search_again, with_own_scores
@@ -166,7 +167,8 @@ class Pipeline:
         plan, found = self._with_learned_triggers(plan, found, reading.beliefs)
         answered, looks = answering(found), rerankers(plan.text, found, self.pairs, tuned)
         nearness = nearness_to_session(found, plan.query.memory)
-        told = telling(plan.query, self.facts, nearness=nearness) | looks.signals
+        asked_before = reading.beliefs.asked_before(question_of(plan.query.text))
+        told = telling(plan.query, self.facts, nearness=nearness, asked_before=asked_before) | looks.signals
         active = active_signals(answered, tuned.without_signals, telling=told)
         return Ground(
             plan=plan,
