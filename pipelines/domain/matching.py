@@ -18,8 +18,8 @@ class Match(Struct, kw_only=True, frozen=True, omit_defaults=True):
         meaning: Cosine of their vectors, at least 0; None where the dense channel did not answer.
         words: s / (s + n) with s the content's BM25 score and n the number of terms of the query; 0 where the lexical
             channel did not find it, None where that channel did not answer.
-        near: Mean of the cosine and of how well the query's tokens are met, which is the mean of their best cosines to a
-            token of the content, at least 0; None where tokens are not compared.
+        near: Mean of the cosine and of how well the query's tokens are met, the mean of their best cosines to a token
+            of the content, at least 0; None where tokens are not compared.
     """
 
     meaning: Share | None = None
