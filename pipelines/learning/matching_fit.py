@@ -6,7 +6,7 @@ small (Horvitz and Thompson, JASA 1952). Unasked verdicts are about what people 
 an offset `selection` on its log-odds, which has a prior and is found with the curve. Both share the slopes: so many
 unasked verdicts tell how steep a curve is, few asked ones how high it lies, and none leaves that to the prior.
 
-A stated share of all verdicts says the opposite of what is so: P(called good) = mistaken + (1 − 2 · mistaken) · P(good).
+A stated share of all verdicts says the opposite of what is so: P(called good) = mistaken + (1 − 2 · mistaken)·P(good).
 The curve itself could not tell that share: where the worst matches are good now and then, that would pass for it.
 """
 
