@@ -241,9 +241,12 @@ class _Batch:
         impression, day = shown.impression, at_ms // DAY_MS
         found = credits_of(feedback, impression, chosen=shown.chosen, rules=self._rules)
         where = shown.under or self._under(shown)
+        if not found:
+            self._sessions.tally_of(impression.session_id)  # where it counts as an event, if it says nothing
+            return
         tally, within = self._drawn(impression.session_id, where.principal, day, drawn_by(found))
         note_credits(tally, found, where, day=day, surplus=not within)
-        if found and isinstance(feedback, Selection):
+        if isinstance(feedback, Selection):
             if within:
                 # Counted on the day it was shown, as the results it stands among are.
                 tally_click(tally, feedback, impression, self._rules.credit, day=shown.moment.at_ms // DAY_MS)
