@@ -148,23 +148,3 @@ def test_forgotten_sessions_leave_the_store(tmp_path: Path) -> None:
     assert partition.state.sessions() == []
     assert partition.shared == alone(tmp_path / "alone", judged("b"))
     assert partition.report.dropped == 2
-
-
-def test_sessions_merged_before_parts_were_kept_come_out_as_they_went_in(tmp_path: Path) -> None:
-    """LRN-17, ARC-3: a store of an earlier version, whose sessions lie in overlays as a whole, is taken over."""
-    partition = Partition(tmp_path / "store")
-    partition.feed([phase("start"), *judged(), phase("complete"), *judged("other", -1.0)])
-    connection = partition.state._connection
-    for table in ("evidence", "usage"):
-        columns = [row[1] for row in connection.execute(f"pragma table_info({table})")]
-        moved = f"insert into overlay_{table} select session, 1, {', '.join(columns)} from part_{table}"
-        connection.execute(moved)
-        connection.execute(f"drop table part_{table}")
-        connection.execute("delete from sums where name in (?, ?)", (f"part_{table}", f"overlay_{table}"))
-    connection.execute("drop table draws")
-    connection.execute("delete from checks where name = 'draws'")
-    partition.state.close()
-    partition.open()
-    assert partition.overlay("s1", SETTLED) == alone(tmp_path / "mine", judged())
-    partition.feed([phase("unlearn")])
-    assert partition.shared == alone(tmp_path / "others", judged("other", -1.0))
