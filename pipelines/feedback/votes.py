@@ -23,10 +23,11 @@ from pipelines.feedback.settings import DAY_MS, FeedbackSettings
 from pipelines.feedback.sources import BLAME, PRAISE, Heard, heard_of
 from pipelines.feedback.timing import Times
 from pipelines.learning.evidence import MICRO
-from pipelines.learning.outcomes import Under
+from pipelines.learning.outcomes import VOLUNTEERED, Under
 
-Verdict = tuple[float, bool, str, str]
-"""Signal, whether its principal's allowance was used up, and the principal and the agent that it is counted under."""
+Verdict = tuple[float, bool, bool, str, str]
+"""Signal, whether it was asked for, whether its principal's allowance was used up; and the principal and the agent that
+it is counted under."""
 
 
 class Ballot(NamedTuple):
@@ -121,7 +122,7 @@ class Votes:
                 who = names.heard(event.principal)
             # Verdicts that are alike are counted: all but the first of them cost nothing more.
             alike = ballot[2][content_hash][1]
-            verdict = signal, surplus, who, agent if agent == ANY else names.agent(agent)
+            verdict = signal, event.asked, surplus, who, agent if agent == ANY else names.agent(agent)
             alike[verdict] = alike.get(verdict, 0) + 1
             seen[fingerprint] = (offset, at_ms)
         return None
@@ -131,11 +132,11 @@ class Votes:
         sessions, said = self._sessions, Counter(self.said)
         for ballot in self._opened_so_far:
             for result, verdicts in ballot.results.values():
-                for (signal, surplus, who, agent), times in verdicts.items():
+                for (signal, asked, surplus, who, agent), times in verdicts.items():
                     good, weight = signal > 0.0, self._weight(signal)
                     said[who, agent, PRAISE if good else BLAME] += times
-                    row = (sessions.shared.number, ballot.day, ballot.under, surplus, good, True, weight, result, times)
-                    sessions.shared.rows.append(row)
+                    kept = (sessions.shared.number, ballot.day, ballot.under, surplus, good)
+                    sessions.shared.rows.append((*kept, VOLUNTEERED + asked, weight, result, times))
         return heard_of(said)
 
     def _weight(self, signal: float) -> float:

@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 
+from pipelines.domain.questions import question_of
 from pipelines.domain.ranking import ANY, Query, Signal
 from pipelines.quality import signals
 from pipelines.retrieval.candidates import Candidates, Floats
@@ -43,10 +44,13 @@ class Moment:
     nearness: ScoreRows | None = None
 
 
-def telling(query: Query, facts: GenerationFacts, *, nearness: ScoreRows | None) -> frozenset[Signal]:
+def telling(
+    query: Query, facts: GenerationFacts, *, nearness: ScoreRows | None, asked_before: bool
+) -> frozenset[Signal]:
     """The signals that not every generation and query can tell, and these can."""
     silent = {Signal.CONGRUENCE} if query.intent == ANY else set()
-    return (facts.tells - silent) | ({Signal.SESSION} if nearness is not None else set())
+    asked = {Signal.SESSION: nearness is not None, Signal.PRECEDENT: asked_before}
+    return (facts.tells - silent) | {signal for signal, tells in asked.items() if tells}
 
 
 def with_quality(
@@ -57,8 +61,12 @@ def with_quality(
     documents = [candidates.standings.documents[number] for number in numbers.tolist()]
     by_document = _declared(documents, moment, settings) | _believed(documents, beliefs, moment)
     told = {signal: values[of_candidate] for signal, values in by_document.items()}
-    used = beliefs.usage(candidates.hashes)
+    question = question_of(moment.query.text)
+    used = beliefs.usage(candidates.hashes, question)
     told[Signal.USAGE] = signals.usage(signals.dampened(used, moment.usage_kept))
+    if beliefs.asked_before(question):
+        before = beliefs.precedents(candidates.hashes, question)
+        told[Signal.PRECEDENT] = signals.precedent(signals.dampened(before, moment.usage_kept))
     if Signal.AUTHORITY in moment.facts.tells:
         cited = np.array([each.citations or 0 for each in documents], dtype=np.int64)[of_candidate]
         told[Signal.AUTHORITY] = signals.authority(moment.facts.authority(candidates.rows, cited))
@@ -128,7 +136,7 @@ def _declared(documents: Sequence[DeclaredFacts], moment: Moment, settings: Qual
         Signal.VALIDATION: lambda each: signals.validation(each.validation, settings.validations),
         Signal.CONGRUENCE: lambda each: None if each.intent is None else signals.congruence(each.intent, intent),
     }
-    known = telling(moment.query, moment.facts, nearness=None)
+    known = telling(moment.query, moment.facts, nearness=None, asked_before=False)
     return {
         signal: np.array([tell(each) for each in documents], dtype=np.float64)  # None is NaN
         for signal, tell in every.items()
