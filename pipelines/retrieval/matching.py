@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 from pipelines.domain.matching import EvidenceGap, Match, best_match
 from pipelines.domain.ranking import Channel, RankedResult
@@ -31,19 +30,10 @@ def match_of(candidate: Candidate, channels: Collection[Channel], text: str) -> 
     return Match(meaning=meaning, words=words)
 
 
-def with_matches(results: Sequence[RankedResult], matches: Sequence[Match]) -> tuple[RankedResult, ...]:
-    """Each result with its match."""
-    return tuple(replace(result, match=match) for result, match in zip(results, matches, strict=True))
-
-
-def judged(results: Sequence[RankedResult], calibration: Calibration | None) -> tuple[RankedResult, ...]:
-    """The results with their probabilities, where verdicts say how matches turn out; without any where not."""
-    if calibration is None or (curves := calibration.match) is None:
-        return tuple(results)
-    return tuple(
-        replace(result, probability=curves.probability(result.match), doubtful=doubtful(result.match, calibration))
-        for result in results
-    )
+def chance(match: Match, calibration: Calibration | None) -> float | None:
+    """P(good) of a match, where verdicts say how matches turn out; None where not, and where they do not separate."""
+    curves = None if calibration is None else calibration.match
+    return None if curves is None else curves.probability(match)
 
 
 def doubtful(match: Match | None, calibration: Calibration | None) -> bool:

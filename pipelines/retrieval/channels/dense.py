@@ -9,8 +9,8 @@ from itertools import groupby
 import numpy as np
 
 from pipelines.embedding.late_interaction import max_similarities
-from pipelines.retrieval.channels.run import Among, Ranked, ScoreRows
-from pipelines.retrieval.filters import Ranking
+from pipelines.retrieval.channels.run import Among, Ranked
+from pipelines.retrieval.hits import Floats, Hits, Ints, ScoreRows
 from pipelines.retrieval.ports import QueryEncoder, TokenEmbeddings, VectorIndex
 
 
@@ -41,10 +41,10 @@ class DenseChannel:
             )
         return found
 
-    def _nearest(self, vectors: np.ndarray, among: Among, depth: int) -> Iterator[Ranking]:
+    def _nearest(self, vectors: np.ndarray, among: Among, depth: int) -> Iterator[Hits]:
         for rows, alike in groupby(range(len(vectors)), key=among.__getitem__):
             found = self._index.search(vectors[list(alike)], depth, rows)
-            yield from (_ranking(*of_text) for of_text in zip(*found, strict=True))
+            yield from (_hits(*of_text) for of_text in zip(*found, strict=True))
 
     def _encoded(self, texts: Sequence[str]) -> tuple[np.ndarray, Sequence[ScoreRows | None]]:
         stored = self._tokens
@@ -53,19 +53,17 @@ class DenseChannel:
         vectors, tokens = self._encoder.encode_tokens(texts, lambda states: states @ stored.projection)
         return vectors, [partial(_matches, of_text, stored) for of_text in tokens]
 
-    def _cosines(self, vector: np.ndarray, rows: Sequence[int]) -> list[float]:
-        cosines: list[float] = (self._index.vectors(rows) @ vector).tolist()
-        return cosines
+    def _cosines(self, vector: np.ndarray, rows: Ints) -> Floats:
+        return np.asarray(self._index.vectors(rows) @ vector, dtype=np.float64)
 
 
-def _matches(query: np.ndarray, stored: TokenEmbeddings, rows: Sequence[int]) -> list[float]:
+def _matches(query: np.ndarray, stored: TokenEmbeddings, rows: Ints) -> Floats:
     if not len(query):  # a text without tokens of its own matches everything alike
-        return [0.0] * len(rows)
-    matches: list[float] = max_similarities(query, stored.tokens(rows)).tolist()
-    return matches
+        return np.zeros(len(rows))
+    return np.asarray(max_similarities(query, *stored.gathered(rows)), dtype=np.float64)
 
 
-def _ranking(rows: np.ndarray, cosines: np.ndarray) -> Ranking:
-    # Best first, and ties by row, is how the index gives them.
-    found = rows >= 0
-    return list(zip(rows[found].tolist(), cosines[found].tolist(), strict=True))
+def _hits(rows: np.ndarray, cosines: np.ndarray) -> Hits:
+    # Best first, and ties by row, is how the index gives them; what pads stands last.
+    found = int(np.count_nonzero(rows >= 0))
+    return Hits(rows[:found], cosines[:found].astype(np.float64))
