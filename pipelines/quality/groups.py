@@ -39,7 +39,7 @@ class Groups:
             return cls.one(0)
         if owner[0] == owner[-1]:
             return cls(owner[:1], np.zeros(1, dtype=np.int64), np.array([len(owner)]))
-        starts = np.concatenate([[0], np.flatnonzero(owner[1:] != owner[:-1]) + 1])
+        starts = np.concatenate([[0], (owner[1:] != owner[:-1]).nonzero()[0] + 1])
         return cls(owner[starts], starts, np.diff(starts, append=len(owner)))
 
     @classmethod

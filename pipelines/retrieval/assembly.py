@@ -7,16 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+import numpy as np
+
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Channel, ChannelHit, Contribution, RankedResult, Signal
 from pipelines.domain.sizing import made_by
 from pipelines.retrieval.across_domains import with_domains_weighed
-from pipelines.retrieval.candidates import CHANNELS, SIGNALS, Candidate, Candidates, Ints, Part, best_first
-from pipelines.retrieval.documents import DOMAINS
+from pipelines.retrieval.candidates import CHANNELS, SIGNALS, Candidate, Candidates, Floats, Ints, Part, best_first
 from pipelines.retrieval.ports import ReadableBeliefs, Standing, StoredContent
 from pipelines.retrieval.quality import Moment, with_quality
 from pipelines.retrieval.repeats import without_repeats
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
+from pipelines.retrieval.sums import exact_sums
 from pipelines.retrieval.weights import SignalWeight, SignalWeights, weighed
 
 
@@ -56,17 +58,18 @@ def spelled_out(candidates: Candidates, weights: Sequence[SignalWeights]) -> lis
         weights: For each query, by the candidate's domain: what is believed of the weights behind its contributions.
     """
     merged, numbers = candidates.merged, candidates.number
+    believed = [weights[query](domain) for query, domain in merged.scopes]
     columns = zip(
         numbers.tolist(),
         candidates.contents,
-        candidates.query.tolist(),
-        candidates.domain.tolist(),
+        merged.scope[numbers].tolist(),
         candidates.place.tolist(),
         merged.ranks[numbers].tolist(),
         merged.scores[numbers].tolist(),
         candidates.signals[numbers].tolist(),
         candidates.values[numbers].tolist(),
         candidates.weights[numbers].tolist(),
+        _relevances(candidates, believed).tolist(),
         strict=True,
     )
     return [
@@ -74,7 +77,7 @@ def spelled_out(candidates: Candidates, weights: Sequence[SignalWeights]) -> lis
             row=content.row,
             content=content,
             standing=_standing(content, place),
-            domain=DOMAINS[domain],
+            domain=merged.scopes[scope][1],
             channels={
                 channel: ChannelHit(rank, score)
                 for channel, rank, score in zip(CHANNELS, ranks, scores, strict=True)
@@ -82,11 +85,12 @@ def spelled_out(candidates: Candidates, weights: Sequence[SignalWeights]) -> lis
             },
             scores=_told(CHANNELS, scores),
             signals=_told(SIGNALS, signals),
-            contributions=_contributions(candidates.parts, values, shares, weights[query](DOMAINS[domain])),
+            contributions=_contributions(candidates.parts, values, shares, believed[scope]),
             uris=candidates.uris(number),
             alike=candidates.alike.get(number, ()),
+            relevance=relevance,
         )
-        for number, content, query, domain, place, ranks, scores, signals, values, shares in columns
+        for number, content, scope, place, ranks, scores, signals, values, shares, relevance in columns
     ]
 
 
@@ -135,7 +139,6 @@ UNJUDGED = Verdict()
 
 def results(
     candidates: Sequence[Candidate],
-    weights: SignalWeights,
     beliefs: ReadableBeliefs,
     verdicts: Sequence[Verdict] | None = None,
 ) -> tuple[RankedResult, ...]:
@@ -146,21 +149,27 @@ def results(
     """
     told = verdicts or [UNJUDGED] * len(candidates)
     return tuple(
-        _result(rank, candidate, weights(candidate.domain), beliefs, verdict)
+        _result(rank, candidate, beliefs, verdict)
         for rank, (candidate, verdict) in enumerate(zip(candidates, told, strict=True), start=1)
     )
 
 
-def relevance(signals: Mapping[Signal, float], weights: Mapping[Signal, SignalWeight]) -> float:
-    """Σ expected weight · signal, in [0, 1]: the same measure under every fusion mode, explored or not."""
-    total = math.fsum(weight.belief.mean * signals.get(signal, 0.0) for signal, weight in weights.items())
-    return min(1.0, max(0.0, total))
+def _relevances(candidates: Candidates, believed: Sequence[Mapping[Signal, SignalWeight]]) -> Floats:
+    """Σ expected weight · signal of each, in [0, 1]: the same measure under every fusion mode, explored or not.
+
+    Args:
+        believed: Weights by `scopes` of what was merged.
+    """
+    expected = np.array(
+        [[each[signal].belief.mean if signal in each else np.nan for signal in SIGNALS] for each in believed]
+    ).reshape(len(believed), len(SIGNALS))
+    lines = candidates.number
+    return np.clip(exact_sums(candidates.signals[lines] * expected[candidates.merged.scope[lines]]), 0.0, 1.0)
 
 
 def _result(
     rank: int,
     candidate: Candidate,
-    weights: Mapping[Signal, SignalWeight],
     beliefs: ReadableBeliefs,
     verdict: Verdict,
 ) -> RankedResult:
@@ -181,7 +190,7 @@ def _result(
         channels=candidate.channels,
         signals=candidate.signals,
         contributions=candidate.contributions,
-        relevance=relevance(candidate.signals, weights),
+        relevance=candidate.relevance,
         probability=verdict.probability,
         above_next=verdict.above_next,
         propensity=verdict.propensity,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -20,7 +20,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Channel, ChannelHit, Contribution, Signal
 from pipelines.quality.groups import Groups
-from pipelines.retrieval.documents import Documents
+from pipelines.retrieval.documents import DOMAINS, Documents
 from pipelines.retrieval.filters import matches
 from pipelines.retrieval.hits import Hits, ScoreRows
 from pipelines.retrieval.ports import ContentStore, Standing, StoredContent
@@ -78,6 +78,8 @@ class Merged:
         query: Place in its batch of the query that it was found for, (candidates,).
         row: Of the content in every index of the generation, (candidates,).
         domain: Place in `DOMAINS` of its representative's domain: whose weights rank it, (candidates,).
+        scopes: The pairs of query and domain that there are, each once.
+        scope: Place in `scopes` of its own, (candidates,).
         ranks: Where each of `CHANNELS` put it, from 1; 0 where a channel did not find it, (candidates, channels).
         scores: The channels' scores of it, also of channels that did not find it but could score it nevertheless; NaN
             where none is known, (candidates, channels).
@@ -86,6 +88,8 @@ class Merged:
     query: Ints
     row: Ints
     domain: Ints
+    scopes: Sequence[tuple[int, Domain]]
+    scope: Ints
     ranks: Ints
     scores: Floats
 
@@ -193,7 +197,7 @@ class Candidates:
 
     def take(self, lines: Ints | Flags | slice) -> Candidates:
         """Some lines, in the order asked for; those of each query stay together."""
-        return replace(self, number=self.number[lines])
+        return self._but(number=self.number[lines])
 
     def first(self, depth: Ints | int) -> Ints:
         """The first lines of each query.
@@ -202,7 +206,7 @@ class Candidates:
             depth: How many, for each query or by its place in the batch.
         """
         most = depth if isinstance(depth, int) else depth[self.query]
-        return np.flatnonzero(self.queries.places() < most)
+        return np.asarray((self.queries.places() < most).nonzero()[0])
 
     def head(self, depth: Ints | int) -> Candidates:
         """The first of each query; see `first`."""
@@ -214,7 +218,7 @@ class Candidates:
         known = self.signals.copy()
         for signal, values in signals.items():
             known[self.number, _SIGNAL_AT[signal]] = values
-        return replace(self, signals=known)
+        return self._but(signals=known)
 
     def plus(self, parts: Sequence[Part], values: Floats, weights: Floats) -> Candidates:
         """The same candidates with further addends to their scores.
@@ -229,11 +233,21 @@ class Candidates:
         )
         totals = self.totals.copy()
         totals[numbers] = exact_sums(known[numbers] * shares[numbers])
-        return replace(self, parts=(*self.parts, *parts), values=known, weights=shares, totals=totals)
+        return self._but(parts=(*self.parts, *parts), values=known, weights=shares, totals=totals)
+
+    def _but(self, **changes: Any) -> Candidates:
+        """The same with other columns; what was derived from columns that stay is kept."""
+        stale = _DERIVED if "number" in changes else {"total"}
+        made = object.__new__(Candidates)
+        vars(made).update({name: value for name, value in vars(self).items() if name not in stale}, **changes)
+        return made
 
     def plus_one(self, name: str, values: Floats, weight: float) -> Candidates:
         """The same with one more addend, values · weight; NaN where it adds nothing."""
         return self.plus([Part(name)], values[:, None], np.full((len(self), 1), weight))
+
+
+_DERIVED = {"query", "queries", "rows", "domain", "total"}
 
 
 def merge(
@@ -268,7 +282,7 @@ def merge(
     unknown = np.isnan(scores)
     for owner, own in Groups.of(query):
         for channel, score in scorers[owner].items():
-            missing = own.start + np.flatnonzero(unknown[own, _CHANNEL_AT[channel]])
+            missing = own.start + unknown[own, _CHANNEL_AT[channel]].nonzero()[0]
             if len(missing):
                 scores[missing, _CHANNEL_AT[channel]] = score(row[missing])
     standings = standings_of(contents, store, documents, store.standings(row), query=query, filters=filters)
@@ -310,10 +324,12 @@ def table_of(standings: Standings, query: Ints, row: Ints, ranks: Ints, scores: 
     count = len(row)
     at = np.searchsorted(standings.owner, np.arange(count))
     document = standings.document[at]
-    nothing = np.zeros((count, 0))
+    domain, nothing = standings.documents.domain[document], np.zeros((count, 0))
+    pairs, scope = np.unique(query * len(DOMAINS) + domain, return_inverse=True)
+    scopes = [(pair // len(DOMAINS), DOMAINS[pair % len(DOMAINS)]) for pair in pairs.tolist()]
     return Candidates(
         standings,
-        Merged(query, row, standings.documents.domain[document], ranks, scores),
+        Merged(query, row, domain, scopes, scope, ranks, scores),
         number=np.arange(count),
         documents=document,
         places=standings.place[at],
@@ -366,6 +382,7 @@ class Candidate(msgspec.Struct, frozen=True):
         contributions: What its score is made of.
         uris: The documents it speaks for, the best one first.
         alike: Documents of near-duplicates that it stands for.
+        relevance: Σ expected weight · signal, in [0, 1].
     """
 
     row: int
@@ -378,6 +395,7 @@ class Candidate(msgspec.Struct, frozen=True):
     contributions: tuple[Contribution, ...]
     uris: tuple[str, ...]
     alike: tuple[str, ...]
+    relevance: float
 
     @property
     def content_hash(self) -> ContentHash:

@@ -43,15 +43,17 @@ class Words(Generic[Named]):
         return cls(list(places), code)
 
     def numbers(self, documents: Ints, tell: Callable[[Named], float | None]) -> Floats:
-        """A number about the value of each of some documents, asked once per value; NaN where there is none.
+        """A number about the value of each of some documents; NaN where there is none.
 
         Examples:
             >>> Words.of(["a", "bb", "a"]).numbers(np.array([0, 1, 2]), len).tolist()
             [1.0, 2.0, 1.0]
         """
-        codes, of_document = np.unique(self.code[documents], return_inverse=True)
-        told = [tell(self.distinct[code]) for code in codes.tolist()]
-        return np.array(told, dtype=np.float64)[of_document]  # None becomes NaN
+        code = self.code[documents]
+        if len(self.distinct) <= len(documents):
+            return np.array([tell(value) for value in self.distinct], dtype=np.float64)[code]  # None becomes NaN
+        known, of_document = np.unique(code, return_inverse=True)
+        return np.array([tell(self.distinct[at]) for at in known.tolist()], dtype=np.float64)[of_document]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

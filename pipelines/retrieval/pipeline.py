@@ -187,7 +187,7 @@ class Pipeline:
         for at, ground in enumerate(grounds):
             lines = lines_of.get(at, slice(0))
             verdicts = self._verdicts(ground, spelled[lines], chosen.take(lines), contenders)
-            found = results(spelled[lines], ground.weights, ground.reading.beliefs, verdicts)
+            found = results(spelled[lines], ground.reading.beliefs, verdicts)
             shown.append(self._with_contexts(ground, found) if ground.plan.query.context else found)
         return shown
 

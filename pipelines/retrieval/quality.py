@@ -55,11 +55,14 @@ def with_quality(
         beliefs, moments: Of each query.
     """
     alike = _alike(beliefs, moments)
-    told: Columns = {}
-    for at in np.unique(alike[candidates.query]).tolist():
-        lines = np.flatnonzero(alike[candidates.query] == at)
-        for signal, values in _quality(candidates.take(lines), beliefs[at], moments[at], settings).items():
-            told.setdefault(signal, np.full(len(candidates), np.nan))[lines] = values
+    if not alike.any():
+        told = _quality(candidates, beliefs[0], moments[0], settings)
+    else:
+        told = {}
+        for at in np.unique(alike[candidates.query]).tolist():
+            lines = np.flatnonzero(alike[candidates.query] == at)
+            for signal, values in _quality(candidates.take(lines), beliefs[at], moments[at], settings).items():
+                told.setdefault(signal, np.full(len(candidates), np.nan))[lines] = values
     for query, own in candidates.queries:
         nearness = moments[query].nearness
         if nearness is not None:
@@ -78,14 +81,12 @@ def _alike(beliefs: Sequence[ReadableBeliefs], moments: Sequence[Moment]) -> Int
 
 def _quality(candidates: Candidates, beliefs: ReadableBeliefs, moment: Moment, settings: QualitySettings) -> Columns:
     """Signals of candidates, each (n,)."""
-    documents, of_line = np.unique(candidates.document, return_inverse=True)
-    facts = candidates.standings.documents
-    by_document = _declared(documents, facts, moment, settings) | _believed(documents, facts, beliefs, moment)
-    told = {signal: values[of_line] for signal, values in by_document.items()}
+    documents, facts = candidates.document, candidates.standings.documents
+    told = _declared(documents, facts, moment, settings) | _believed(documents, facts, beliefs, moment)
     told[Signal.USAGE] = signals.usage(signals.dampened(beliefs.usage(candidates.hashes), moment.usage_kept))
     if Signal.AUTHORITY in moment.facts.tells:
-        cited = facts.citations[documents][of_line]
-        told[Signal.AUTHORITY] = signals.authority(moment.facts.authority(candidates.rows, cited))
+        cited = moment.facts.authority(candidates.rows, facts.citations[documents])
+        told[Signal.AUTHORITY] = signals.authority(cited)
     if Signal.STRUCTURE in moment.facts.tells:
         told[Signal.STRUCTURE] = signals.structure(moment.facts.structure[candidates.place])
     return told
@@ -124,9 +125,10 @@ def _believed(documents: Ints, facts: Documents, beliefs: ReadableBeliefs, momen
     """What is believed of documents by their age and their source."""
     domains, ages = facts.domain[documents], _ages_hours(facts.modified_at[documents], moment.now)
     fresh = np.zeros(len(documents))
-    for domain in np.unique(domains).tolist():
-        own = domains == domain
-        fresh[own] = beliefs.freshness_many(DOMAINS[domain], ages[own])
+    for at, domain in enumerate(DOMAINS):
+        own = (domains == at).nonzero()[0]
+        if len(own):
+            fresh[own] = beliefs.freshness_many(domain, ages[own])
     model = moment.query.model
     multipliers = facts.source.numbers(documents, lambda source: beliefs.trust_multiplier(source, model))
     return {

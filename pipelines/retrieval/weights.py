@@ -12,8 +12,7 @@ import numpy as np
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Channel, Query, Scope, Signal, WeightBelief
-from pipelines.retrieval.candidates import SIGNALS, Candidates, Ints, Part
-from pipelines.retrieval.documents import DOMAINS
+from pipelines.retrieval.candidates import SIGNALS, Candidates, Part
 from pipelines.retrieval.order import WeightDraws
 from pipelines.retrieval.ports import ReadableBeliefs
 
@@ -105,27 +104,18 @@ def weighed(candidates: Candidates, weights: Sequence[SignalWeights], *, of: Col
         weights: For each query, by the candidate's domain.
         of: Signals that count now.
     """
-    believed, of_line = _distinct(candidates, weights)
-    counted = [
-        (at, signal) for at, signal in enumerate(SIGNALS) if signal in of and any(signal in each for each in believed)
-    ]
+    believed = [weights[query](domain) for query, domain in candidates.merged.scopes]
+    counted = [(at, signal) for at, signal in enumerate(SIGNALS) if signal in of and _any_weighs(signal, believed)]
     shares = np.array(
         [[each[signal].value if signal in each else np.nan for _, signal in counted] for each in believed]
     ).reshape(len(believed), len(counted))
     parts = [Part(signal.value, signal) for _, signal in counted]
     values = candidates.signals[candidates.number[:, None], np.array([at for at, _ in counted], dtype=np.int64)]
-    return candidates.plus(parts, values, shares[of_line])
+    return candidates.plus(parts, values, shares[candidates.merged.scope[candidates.number]])
 
 
-def _distinct(
-    candidates: Candidates, weights: Sequence[SignalWeights]
-) -> tuple[list[Mapping[Signal, SignalWeight]], Ints]:
-    """The weights that any candidate has, each once, and which of them each line has; queries may share theirs."""
-    places: dict[int, int] = {}
-    which = np.array([places.setdefault(id(each), at) for at, each in enumerate(weights)], dtype=np.int64)
-    pairs, of_line = np.unique(which[candidates.query] * len(DOMAINS) + candidates.domain, return_inverse=True)
-    asked = (divmod(pair, len(DOMAINS)) for pair in pairs.tolist())
-    return [weights[at](DOMAINS[domain]) for at, domain in asked], of_line
+def _any_weighs(signal: Signal, believed: Sequence[Mapping[Signal, SignalWeight]]) -> bool:
+    return any(signal in each for each in believed)
 
 
 def _generator(query_id: QueryId, domain: Domain) -> np.random.Generator:

@@ -46,7 +46,7 @@ def ranked(hits, mode: FusionMode, unit: ResultUnit, *, explore: bool = False, k
     units = UNITS[unit](fused, tuned)
     moments, depths = [Moment(query, NOW)], np.array([k])
     scored = score_and_cut(units, depths, [EvenBeliefs()], [weights], moments=moments, settings=tuned)
-    return results(spelled_out(scored, [weights]), weights, EvenBeliefs())
+    return results(spelled_out(scored, [weights]), EvenBeliefs())
 
 
 modes, units = st.sampled_from(FusionMode), st.sampled_from(ResultUnit)
