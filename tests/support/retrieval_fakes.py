@@ -131,7 +131,8 @@ class ExactIndex:
         self._stored = stored
 
     def search(self, vectors: np.ndarray, k: int, among: RowSet | None = None) -> tuple[np.ndarray, np.ndarray]:
-        cosines = vectors @ self._stored.T
+        # Summed pair by pair: a product of matrices rounds a pair differently in other company.
+        cosines = (vectors[:, None, :] * self._stored).sum(axis=2)
         if among is not None:
             rows = among.rows[np.argsort(-cosines[:, among.rows], axis=1, kind="stable")[:, :k]]
             return rows, np.take_along_axis(cosines, rows, axis=1)
