@@ -83,7 +83,7 @@ def judged_bins(answers: Sequence[Answer], qrels: Qrels, names: Mapping[str, Seq
     unknown = float("nan")
     matches = [[unknown if value is None else value for value in (match.meaning, match.words)] for match, _ in shown]
     good = np.array([is_good for _, is_good in shown], dtype=np.float64)
-    return MatchBins(np.array(matches, dtype=np.float64).reshape(-1, 2), good, 1.0 - good)
+    return MatchBins(np.array(matches, dtype=np.float64).reshape(-1, 2), good, 1.0 - good, np.ones_like(good))
 
 
 def _is_good(result: RankedResult, grades: Mapping[str, int], names: Mapping[str, Sequence[str]]) -> bool:

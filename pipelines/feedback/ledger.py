@@ -87,7 +87,7 @@ def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSetting
 def evidence_in(connection: sqlite3.Connection) -> Evidence:
     """All evidence of the partition."""
     counts = connection.execute("select day, domain, model, agent, intent, parameter, bin, micro from evidence")
-    usage = connection.execute("select day, content_hash, bin, principal, micro from usage")
+    usage = connection.execute("select day, content_hash, bin, principal, question, micro from usage")
     return Evidence(
         {EvidenceKey(*key): micro for *key, micro in counts}, {UsageKey(*key): micro for *key, micro in usage}
     )

@@ -45,8 +45,9 @@ create table if not exists usage (
     content_hash text not null,
     bin text not null,
     principal text not null,
+    question text not null,
     micro integer not null,
-    primary key (day, content_hash, bin, principal)
+    primary key (day, content_hash, bin, principal, question)
 ) without rowid;
 -- Offsets are unique and grow, so what is oldest is what lies first: purging reads only what it deletes.
 create table if not exists seen (
@@ -113,8 +114,9 @@ create table if not exists overlay_usage (
     content_hash text not null,
     bin text not null,
     principal text not null,
+    question text not null,
     micro integer not null,
-    primary key (session, settled, day, content_hash, bin, principal)
+    primary key (session, settled, day, content_hash, bin, principal, question)
 ) without rowid;
 create table if not exists dead_letters (
     offset integer primary key,

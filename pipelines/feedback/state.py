@@ -25,6 +25,7 @@ from pipelines.domain.errors import CorruptionError, FencedError, StoreError, Wr
 from pipelines.feedback import integrity, ledger
 from pipelines.feedback.alike import Alike
 from pipelines.feedback.arrivals import Arrivals
+from pipelines.feedback.earlier import make_tables
 from pipelines.feedback.known import Known
 from pipelines.feedback.overlays import (
     Fork,
@@ -150,8 +151,7 @@ class PartitionState:
         """
         with self._errors(), self._transaction() as connection:
             integrity.verify(connection)
-            for statement in _SCHEMA.split(";"):
-                connection.execute(statement)
+            make_tables(connection, _SCHEMA)
             integrity.protect(connection)
             connection.execute(
                 "insert or ignore into progress"

@@ -112,7 +112,12 @@ def freshness(believed: ArrayLike) -> Floats:
 
 
 def usage(believed: ArrayLike) -> Floats:
-    """How good the outcomes of each were: the belief for its content hash, as `Beliefs.usage` reads it."""
+    """How good the outcomes of each were under other questions: the belief as `Beliefs.usage` reads it."""
+    return _shares(believed)
+
+
+def precedent(believed: ArrayLike) -> Floats:
+    """How good the outcomes of each were when the same was asked: the belief as `Beliefs.precedents` reads it."""
     return _shares(believed)
 
 

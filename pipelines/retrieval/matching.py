@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
+from pipelines.domain.ids import QueryId
 from pipelines.domain.matching import EvidenceGap, Match, best_match
 from pipelines.domain.ranking import Channel, RankedResult
 from pipelines.learning.matching import Answering
@@ -12,6 +15,8 @@ from pipelines.retrieval.ports import Calibration
 
 UNLEARNED = "no calibration has been learned yet: there were too few verdicts on results"
 INSEPARABLE = "good and bad results do not separate by how well they match the query over these channels"
+
+_DRAWN = 6  # bytes of a digest that are a draw in [0, 1): a float holds them exactly
 
 
 def match_of(candidate: Candidate, channels: Collection[Channel], text: str) -> Match:
@@ -34,6 +39,23 @@ def chance(match: Match, calibration: Calibration | None) -> float | None:
     """P(good) of a match, where verdicts say how matches turn out; None where not, and where they do not separate."""
     curves = None if calibration is None else calibration.match
     return None if curves is None else curves.probability(match)
+
+
+def asking(results: Sequence[RankedResult], query_id: QueryId, chance: float) -> tuple[RankedResult, ...]:
+    """The results, one of which a verdict is asked for now and then, whatever it is and wherever it stands.
+
+    People judge what they came to: further up, and where nothing above was good enough. Who is asked about a result
+    drawn at random speaks for all that is shown. The draw is the query's own, so that an answer repeats to the bit.
+
+    Args:
+        chance: That any one of them is asked about; of a page longer than 1 / chance, an equal share.
+    """
+    if not results or not chance:
+        return tuple(results)
+    each = min(chance, 1.0 / len(results))
+    digest = hashlib.sha256(f"ask:{query_id}".encode("utf-8", "surrogatepass")).digest()
+    asked = int(int.from_bytes(digest[:_DRAWN], "big") / 256**_DRAWN / each)
+    return tuple(replace(result, asked=each) if at == asked else result for at, result in enumerate(results))
 
 
 def doubtful(match: Match | None, calibration: Calibration | None) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pipelines.domain.matching import Match
+from pipelines.domain.questions import question_of
 from pipelines.domain.ranking import Answer, Channel, Query, RankedResult
 from pipelines.domain.sessions import SessionMemory
 from pipelines.retrieval.again import Hints, nearness_to_session, query_vector, search_again, with_own_scores
@@ -33,7 +34,7 @@ from pipelines.retrieval.facts import GenerationFacts
 from pipelines.retrieval.fusion import FUSIONS
 from pipelines.retrieval.hits import Ints, ScoreRows
 from pipelines.retrieval.learned_triggers import with_learned_triggers
-from pipelines.retrieval.matching import chance, doubtful, gap_in, match_of, uncalibrated
+from pipelines.retrieval.matching import asking, chance, doubtful, gap_in, match_of, uncalibrated
 from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.order import WeightDraws, certainties, propensities, scored
 from pipelines.retrieval.plan import Plan, make_plan
@@ -187,7 +188,8 @@ class Pipeline:
         for at, ground in enumerate(grounds):
             lines = lines_of.get(at, slice(0))
             verdicts = self._verdicts(ground, spelled[lines], chosen.take(lines), contenders)
-            found = results(spelled[lines], ground.reading.beliefs, verdicts)
+            told = results(spelled[lines], ground.reading.beliefs, verdicts)
+            found = asking(told, ground.plan.query.query_id, self.settings.ask)
             shown.append(self._with_contexts(ground, found) if ground.plan.query.context else found)
         return shown
 
@@ -231,7 +233,8 @@ class Pipeline:
         answered = answering(found)
         looks = rerankers(plan.text, found, self.pairs, tuned, texts_of=self._texts_of)
         nearness = nearness_to_session(found, plan.query.memory)
-        told = telling(plan.query, self.facts, nearness=nearness) | looks.signals
+        asked_before = reading.beliefs.asked_before(question_of(plan.query.text))
+        told = telling(plan.query, self.facts, nearness=nearness, asked_before=asked_before) | looks.signals
         active = active_signals(answered, tuned.without_signals, telling=told)
         weights, draws = believed_in_common(plan.query, reading.beliefs, active, tuned.order_draws, believed)
         return Ground(

@@ -266,8 +266,14 @@ class ReadableBeliefs(Protocol):
     def weight_draws(self, scope: Scope, active: Collection[Signal], n: int) -> Mapping[Signal, np.ndarray]:
         """The first `n` of a fixed sequence of draws of the weights, float64 (n,) by signal; each draw sums to 1."""
 
-    def usage(self, hashes: Sequence[ContentHash]) -> np.ndarray:
-        """Usage score per content in [0, 1], (n_hashes,)."""
+    def usage(self, hashes: Sequence[ContentHash], question: str) -> np.ndarray:
+        """Usage score per content in [0, 1], (n_hashes,), by what came of other questions than that one."""
+
+    def asked_before(self, question: str) -> bool:
+        """Whether it is known what came of a question, by its fingerprint."""
+
+    def precedents(self, hashes: Sequence[ContentHash], question: str) -> np.ndarray:
+        """Score per content in [0, 1], (n_hashes,), by what came of that very question."""
 
     def threshold_moved(self, domain: Domain, agent: str) -> float:
         """By how much the learned threshold of decisions stands above its prior, in (-1, 1)."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pipelines.domain.ids import ContentHash
+from pipelines.domain.questions import question_of
 from pipelines.domain.ranking import ANY, Query, Signal
 from pipelines.quality import signals
 from pipelines.retrieval.candidates import Candidates, Floats, Ints
@@ -40,10 +42,13 @@ class Moment:
     nearness: ScoreRows | None = None
 
 
-def telling(query: Query, facts: GenerationFacts, *, nearness: ScoreRows | None) -> frozenset[Signal]:
+def telling(
+    query: Query, facts: GenerationFacts, *, nearness: ScoreRows | None, asked_before: bool
+) -> frozenset[Signal]:
     """The signals that not every generation and query can tell, and these can."""
     silent = {Signal.CONGRUENCE} if query.intent == ANY else set()
-    return (facts.tells - silent) | ({Signal.SESSION} if nearness is not None else set())
+    asked = {Signal.SESSION: nearness is not None, Signal.PRECEDENT: asked_before}
+    return (facts.tells - silent) | {signal for signal, tells in asked.items() if tells}
 
 
 def with_quality(
@@ -56,18 +61,18 @@ def with_quality(
     """
     alike = _alike(beliefs, moments)
     if not alike.any():
-        told = _quality(candidates, beliefs[0], moments[0], settings)
+        told = _quality(candidates, beliefs[0], moments[0], settings) if len(alike) else {}
     else:
         told = {}
         for at in np.unique(alike[candidates.query]).tolist():
             lines = np.flatnonzero(alike[candidates.query] == at)
             for signal, values in _quality(candidates.take(lines), beliefs[at], moments[at], settings).items():
                 told.setdefault(signal, np.full(len(candidates), np.nan))[lines] = values
+    hashes = candidates.hashes
     for query, own in candidates.queries:
-        nearness = moments[query].nearness
-        if nearness is not None:
-            near = signals.session(nearness(candidates.rows[own]))
-            told.setdefault(Signal.SESSION, np.full(len(candidates), np.nan))[own] = near
+        of_query = _of_question(hashes[own], candidates.rows[own], beliefs[query], moments[query])
+        for signal, values in of_query.items():
+            told.setdefault(signal, np.full(len(candidates), np.nan))[own] = values
     return candidates.told(told)
 
 
@@ -75,15 +80,28 @@ def _alike(beliefs: Sequence[ReadableBeliefs], moments: Sequence[Moment]) -> Int
     """For each query the first one that is asked by the like of it: what quality depends on is the same for both."""
     seen: dict[Hashable, int] = {}
     asked = zip(beliefs, moments, strict=True)
-    keys = ((id(one), each.query.model, each.query.intent, each.now, each.usage_kept) for one, each in asked)
+    keys = ((id(one), each.query.model, each.query.intent, each.now) for one, each in asked)
     return np.array([seen.setdefault(key, at) for at, key in enumerate(keys)], dtype=np.int64)
 
 
+def _of_question(
+    hashes: Sequence[ContentHash], rows: Ints, beliefs: ReadableBeliefs, moment: Moment
+) -> Mapping[Signal, Floats]:
+    """What came of contents when this and other questions were asked, and how near they are to their session's."""
+    question, kept = question_of(moment.query.text), moment.usage_kept
+    told = {Signal.USAGE: signals.usage(signals.dampened(beliefs.usage(hashes, question), kept))}
+    if beliefs.asked_before(question):
+        before = beliefs.precedents(hashes, question)
+        told[Signal.PRECEDENT] = signals.precedent(signals.dampened(before, kept))
+    if moment.nearness is not None:
+        told[Signal.SESSION] = signals.session(moment.nearness(rows))
+    return told
+
+
 def _quality(candidates: Candidates, beliefs: ReadableBeliefs, moment: Moment, settings: QualitySettings) -> Columns:
-    """Signals of candidates, each (n,)."""
+    """Signals of candidates that hold whatever was asked, each (n,)."""
     documents, facts = candidates.document, candidates.standings.documents
     told = _declared(documents, facts, moment, settings) | _believed(documents, facts, beliefs, moment)
-    told[Signal.USAGE] = signals.usage(signals.dampened(beliefs.usage(candidates.hashes), moment.usage_kept))
     if Signal.AUTHORITY in moment.facts.tells:
         cited = moment.facts.authority(candidates.rows, facts.citations[documents])
         told[Signal.AUTHORITY] = signals.authority(cited)
@@ -153,7 +171,7 @@ def _declared(documents: Ints, facts: Documents, moment: Moment, settings: Quali
         ),
         Signal.CONGRUENCE: lambda: facts.intent.numbers(documents, congruence),
     }
-    known = telling(moment.query, moment.facts, nearness=None)
+    known = telling(moment.query, moment.facts, nearness=None, asked_before=False)
     return {signal: tell() for signal, tell in every.items() if signal in known}
 
 

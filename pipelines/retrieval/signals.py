@@ -45,6 +45,7 @@ SOMETIMES = frozenset(
         Signal.VALIDATION,
         Signal.CONGRUENCE,
         Signal.SESSION,
+        Signal.PRECEDENT,
     }
 )
 """Signals that only some generations, queries and rerankers can tell."""

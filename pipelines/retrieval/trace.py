@@ -106,6 +106,7 @@ def result_as_json(result: RankedResult) -> dict[str, Any]:
         "above_next": result.above_next,
         "propensity": result.propensity,
         "examination": result.examination,
+        "asked": result.asked,
         "content_hash": result.content_hash,
         "chunk_id": result.chunk_id,
         "uris": list(result.uris),
@@ -165,6 +166,8 @@ def _order(result: RankedResult) -> Iterable[Text]:
         yield Text(f"belongs above the next with probability {result.above_next:.2f}", style="dim")
     if result.propensity < 1.0:
         yield Text(f"explored: shown at this rank with probability {result.propensity:.2f}", style="dim")
+    if result.asked:
+        yield Text(f"a verdict on this one is asked for, drawn with probability {result.asked:.3f}", style="dim")
 
 
 def _contributions(result: RankedResult) -> Table:

@@ -72,9 +72,9 @@ def explicit(
     signal: float = 1.0, rank: int | None = 1, *, query_id: str = "q1", event_id: str = "explicit", **changes: Any
 ) -> Explicit:
     of = None if rank is None else HASHES[rank]
-    attribution = changes.pop("attribution", None)
+    own = {name: changes.pop(name) for name in ("attribution", "asked") if name in changes}
     facts = stamp(event_id, **changes)
-    return Explicit(**facts, query_id=query_id, signal=signal, content_hash=of, attribution=attribution)
+    return Explicit(**facts, query_id=query_id, signal=signal, content_hash=of, **own)
 
 
 def selection(rank: int, *, query_id: str = "q1", event_id: str | None = None, **changes: Any) -> Selection:

@@ -13,7 +13,8 @@ Evidence of one credited result, of weight w, shown with signal values s in [0, 
     where a result at a rank that is looked at with probability p weighs min(1/p, clip) times a click's or skip's weight
     examination of a shown result: "<rank>/<bin>/<bins>.shown" += 10⁶, ".score" += round(score · 10⁶); of a click
         that is not surplus ".clicked" += 10⁶
-    relevance: "<bin>/<bins>.<good|bad>" += mass;  usage of the content: "positive" or "negative" += mass
+    relevance: "<bin>/<bins>.<good|bad>" += mass;  usage of the content under who asked and the first 16 digits of the
+        question's hash: "positive" or "negative" += mass
 What was retrieved, included or referenced counts under that name in usage, too. Reports are one observation each, under
 the scope they name, in bins of the base settings: 4 per doubling of an age, 20 of confidence, a turn each.
 """
@@ -143,7 +144,7 @@ def digest_of_stores(folders: Iterable[Path]) -> str:
             "select day, domain, model, agent, intent, parameter, bin, micro from evidence"
         ):
             counts[tuple(key)] += mass
-        for *key, mass in connection.execute("select day, content_hash, bin, principal, micro from usage"):
+        for *key, mass in connection.execute("select day, content_hash, bin, principal, question, micro from usage"):
             usage[tuple(key)] += mass
         connection.close()
     return digest_of(counts, usage)
@@ -266,7 +267,7 @@ class _Reader:
         self.add_all(event, impression, [(result, good, match * self.weights[weight]) for result in named])
         usage, who = self.place(event["session_id"]).usage, fingerprint(impression["principal"])
         for result in named:
-            usage[event["at"] // DAY_MS, result["content_hash"], event["type"], who] += round(match * MICRO)
+            usage[event["at"] // DAY_MS, result["content_hash"], event["type"], who, ""] += round(match * MICRO)
 
     def report(self, event: dict[str, Any]) -> None:
         scope = (event.get("domain", "general"), event.get("model", "*"), event.get("agent", "*"), "*")
@@ -337,7 +338,8 @@ class _Reader:
             *leaf, f"{self.surplus}relevance", f"{min(int(result['score'] * bins), bins - 1):02d}/{bins}.{kind}"
         ] += mass
         who = fingerprint(impression["principal"])
-        place.usage[day, result["content_hash"], "positive" if good else "negative", who] += mass
+        asked = impression["query_hash"][:16]
+        place.usage[day, result["content_hash"], "positive" if good else "negative", who, asked] += mass
 
 
 def fingerprint(principal: str) -> str:

@@ -316,7 +316,13 @@ class EvenBeliefs:
         drawn = np.random.default_rng(7).dirichlet(np.ones(len(active)), size=n)
         return {signal: drawn[:, place] for place, signal in enumerate(sorted(active))}
 
-    def usage(self, hashes: Sequence[ContentHash]) -> np.ndarray:
+    def usage(self, hashes: Sequence[ContentHash], question: str) -> np.ndarray:
+        return np.full(len(hashes), 0.5)
+
+    def asked_before(self, question: str) -> bool:
+        return False
+
+    def precedents(self, hashes: Sequence[ContentHash], question: str) -> np.ndarray:
         return np.full(len(hashes), 0.5)
 
     def freshness_many(self, domain: Domain, ages_hours: np.ndarray) -> np.ndarray:
