@@ -19,20 +19,26 @@ INSEPARABLE = "good and bad results do not separate by how well they match the q
 _DRAWN = 6  # bytes of a digest that are a draw in [0, 1): a float holds them exactly
 
 
-def match_of(candidate: Candidate, channels: Collection[Channel], text: str) -> Match:
+def match_of(candidate: Candidate, channels: Collection[Channel], text: str, tokens: float | None = None) -> Match:
     """How well a candidate matches, on scales that nothing else found moves.
 
     Args:
         channels: Those that answered.
         text: The query as the channels saw it.
+        tokens: How well the query's tokens are met, a mean of cosines; None where they are not compared.
     """
-    meaning = words = None
+    meaning = words = near = None
     if Channel.DENSE in channels:
-        meaning = min(1.0, max(0.0, candidate.scores.get(Channel.DENSE, 0.0)))
+        meaning = _share(candidate.scores.get(Channel.DENSE, 0.0))
+        near = None if tokens is None else (meaning + _share(tokens)) / 2.0
     if Channel.LEXICAL in channels:
         score = max(0.0, candidate.scores.get(Channel.LEXICAL, 0.0))
         words = score / (score + max(1, len(text.split())))
-    return Match(meaning=meaning, words=words)
+    return Match(meaning=meaning, words=words, near=near)
+
+
+def _share(cosine: float) -> float:
+    return min(1.0, max(0.0, cosine))
 
 
 def chance(match: Match, calibration: Calibration | None) -> float | None:
@@ -70,7 +76,7 @@ def gap_in(results: Sequence[RankedResult], calibration: Calibration | None) -> 
     if answering is None:
         return None
     compared = answering.compared(
-        best_match(result.match for result in results) if results else Match(meaning=0.0, words=0.0)
+        best_match(result.match for result in results) if results else Match(meaning=0.0, words=0.0, near=0.0)
     )
     if compared is None or compared[0] > compared[1]:
         return None

@@ -13,7 +13,7 @@ import numpy as np
 
 from pipelines.domain.matching import Match
 from pipelines.domain.questions import question_of
-from pipelines.domain.ranking import Answer, Channel, Query, RankedResult
+from pipelines.domain.ranking import Answer, Channel, Query, RankedResult, Signal
 from pipelines.domain.sessions import SessionMemory
 from pipelines.retrieval.again import Hints, nearness_to_session, query_vector, search_again, with_own_scores
 from pipelines.retrieval.assembly import Verdict, results, score_and_cut, spelled_out
@@ -42,6 +42,7 @@ from pipelines.retrieval.ports import PairScorer, ReadableBeliefs
 from pipelines.retrieval.quality import Moment, telling, with_propagated
 from pipelines.retrieval.rerank.best import Rerankers, reranked, rerankers
 from pipelines.retrieval.rerank.diversity import Passes, after, diverse, vectors_of
+from pipelines.retrieval.rerank.late_interaction import matcher
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.signals import active_signals, answering, with_similarity
 from pipelines.retrieval.snapshot import Reading, Snapshot
@@ -71,7 +72,13 @@ class Ground:
     def matches(self, candidates: Sequence[Candidate]) -> list[Match]:
         """How well each candidate matches the query by itself."""
         own = with_own_scores(candidates, self.found)
-        return [match_of(candidate, self.answered, self.plan.text) for candidate in own]
+        compare = matcher(self.found) if Signal.LATE_INTERACTION in self.looks.signals else None
+        rows = np.array([candidate.row for candidate in own], dtype=np.int64)
+        met = [None] * len(own) if compare is None else compare(rows).tolist()
+        return [
+            match_of(candidate, self.answered, self.plan.text, tokens)
+            for candidate, tokens in zip(own, met, strict=True)
+        ]
 
     def scorers(self, *, complete: bool) -> Mapping[Channel, ScoreRows]:
         """What scores contents that a channel did not find; nothing where scores are not to be completed."""

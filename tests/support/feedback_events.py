@@ -36,7 +36,9 @@ NOON = 1_790_000_000_000 // 86_400_000 * 86_400_000 + 43_200_000
 HASHES = [content_hash(f"content {number}") for number in range(10)]
 SETTINGS = load_settings(environment={})
 RULES: FeedbackSettings = SETTINGS.feedback
-WEIGHTS = RULES.credit.model_dump() | {"principal_daily": RULES.limits.principal_daily}
+WEIGHTS = RULES.credit.model_dump() | {
+    name: getattr(RULES.limits, name) for name in ("principal_daily", "session_part")
+}
 """What an independent reading of a log weighs by."""
 BINS = bins_of(SETTINGS.learning, SETTINGS.priors.quality)
 

@@ -51,16 +51,29 @@ class DenseChannel:
         if stored is None:
             return self._encoder.encode(texts), [None] * len(texts)
         vectors, tokens = self._encoder.encode_tokens(texts, lambda states: states @ stored.projection)
-        return vectors, [partial(_matches, of_text, stored) for of_text in tokens]
+        return vectors, [_Matches(of_text, stored) for of_text in tokens]
 
     def _cosines(self, vector: np.ndarray, rows: Ints) -> Floats:
         return np.asarray(self._index.vectors(rows) @ vector, dtype=np.float64)
 
 
-def _matches(query: np.ndarray, stored: TokenEmbeddings, rows: Ints) -> Floats:
-    if not len(query):  # a text without tokens of its own matches everything alike
-        return np.zeros(len(rows))
-    return np.asarray(max_similarities(query, *stored.gathered(rows)), dtype=np.float64)
+class _Matches:
+    """How well contents match the tokens of one query, each compared once: what is looked at again is mostly shown."""
+
+    def __init__(self, query: np.ndarray, stored: TokenEmbeddings) -> None:
+        self._query = query
+        self._stored = stored
+        self._known: dict[int, float] = {}
+
+    def __call__(self, rows: Ints) -> Floats:
+        if not len(self._query):  # a text without tokens of its own matches everything alike
+            return np.zeros(len(rows))
+        asked = rows.tolist()
+        new = np.array([row for row in asked if row not in self._known], dtype=np.int64)
+        if len(new):
+            found = max_similarities(self._query, *self._stored.gathered(new)).tolist()
+            self._known.update(zip(new.tolist(), found, strict=True))
+        return np.array([self._known[row] for row in asked], dtype=np.float64)
 
 
 def _hits(rows: np.ndarray, cosines: np.ndarray) -> Hits:
