@@ -30,7 +30,8 @@ class Held:
         from_verdicts: The same of probabilities that verdicts of readers gave, who stop where they are served.
         answered: Share of the held-out queries that count as answered.
         answered_without: The same of queries that have no answer, by where they come from.
-        threshold: Cosine from which on an answer counts as one; None without enough probes.
+        threshold: Nearness from which on an answer counts as one, or cosine where tokens are not kept; None without
+            enough probes.
     """
 
     reliability: Mapping[str, Reliability | None]
@@ -68,7 +69,7 @@ def held(
         {name: _reliability(from_verdicts, shown, known, bins) for name, known in VIEWS.items()},
         _answered(answering, answers),
         {name: _answered(answering, found) for name, found in without.items()},
-        None if answering is None else answering.meaning,
+        None if answering is None else answering.meaning if answering.near is None else answering.near,
     )
 
 

@@ -168,20 +168,22 @@ class MatchCurve:
 class Answering:
     """From when on an answer counts as one.
 
-    The cosine alone decides where it is known: words of queries that have no answer stand in texts, too, and with them
-    fewer answers pass at the same bound (docs/evaluation.md).
+    Nearness decides where it is known, else the cosine: words of queries that have no answer stand in texts, too, and
+    with them fewer answers pass at the same bound (docs/evaluation.md).
 
     Attributes:
         meaning: What the greatest cosine has to exceed.
         words: What the greatest share of words has to exceed where the dense channel is silent.
         bound: How often at most a query like the probes of any one kind, which have no answer, does.
         probes: How many queries of the least kind that rests on.
+        near: What the greatest nearness has to exceed; None where tokens are not kept.
     """
 
     meaning: float | None
     words: float | None
     bound: float
     probes: int
+    near: float | None = None
 
     def compared(self, match: Match | None) -> tuple[float, float] | None:
         """A match and what it has to exceed; None where that cannot be told.
@@ -190,9 +192,14 @@ class Answering:
             >>> answering = Answering(meaning=0.4, words=None, bound=0.05, probes=100)
             >>> answering.compared(Match(meaning=0.3, words=0.9)), answering.compared(Match(words=0.9))
             ((0.3, 0.4), None)
+            >>> nearer = Answering(meaning=0.4, words=None, bound=0.05, probes=100, near=0.5)
+            >>> nearer.compared(Match(meaning=0.3, near=0.6))
+            (0.6, 0.5)
         """
         if match is None:
             return None
+        if match.near is not None and self.near is not None:
+            return match.near, self.near
         known = (match.meaning, self.meaning) if match.meaning is not None else (match.words, self.words)
         return None if known[0] is None or known[1] is None else (known[0], known[1])
 
@@ -260,7 +267,7 @@ def answering_from(kinds: Sequence[Sequence[Match]], *, bound: float) -> Answeri
     `bound`, whatever its distribution. Of several kinds the highest threshold holds.
 
     Args:
-        kinds: By kind, the best match of each query that has no answer, on either scale.
+        kinds: By kind, the best match of each query that has no answer, on each scale.
         bound: In (0, 1).
 
     Returns:
@@ -269,15 +276,16 @@ def answering_from(kinds: Sequence[Sequence[Match]], *, bound: float) -> Answeri
     Examples:
         >>> some = [Match(meaning=each) for each in (0.1, 0.4, 0.2, 0.3)]
         >>> answering_from([some], bound=0.25)
-        Answering(meaning=0.4, words=None, bound=0.25, probes=4)
+        Answering(meaning=0.4, words=None, bound=0.25, probes=4, near=None)
         >>> answering_from([some], bound=0.1)
     """
-    meaning, words = (
-        _threshold([[_values(match)[column] for match in kind] for kind in kinds], bound) for column in (0, 1)
+    meaning, words, near = (
+        _threshold([[getattr(match, scale) for match in kind] for kind in kinds], bound)
+        for scale in ("meaning", "words", "near")
     )
     if meaning is None and words is None:
         return None
-    return Answering(meaning, words, bound, min(len(kind) for kind in kinds))
+    return Answering(meaning, words, bound, min(len(kind) for kind in kinds), near)
 
 
 def _threshold(kinds: Sequence[Sequence[float | None]], bound: float) -> float | None:
@@ -293,7 +301,7 @@ def _threshold(kinds: Sequence[Sequence[float | None]], bound: float) -> float |
 
 
 Probe = Callable[[], Sequence[Sequence[Match]]]
-"""Asks queries that have no answer; by kind, the best match of each on either scale."""
+"""Asks queries that have no answer; by kind, the best match of each on each scale."""
 
 
 def _values(match: Match) -> tuple[float | None, float | None]:

@@ -1,10 +1,13 @@
 """From verdicts on results to the curves of P(good): who was asked, and who spoke unasked (RET-15).
 
-P(good) is the probability that somebody who is asked calls a result good. A verdict that was asked for, about a result
+A verdict that was asked for, about a result
 drawn at random, speaks for all that was shown; each stands for as many results as the chance to be asked about was
 small (Horvitz and Thompson, JASA 1952). Unasked verdicts are about what people came to: P(good) of those is another, by
 an offset `selection` on its log-odds, which has a prior and is found with the curve. Both share the slopes: so many
 unasked verdicts tell how steep a curve is, few asked ones how high it lies, and none leaves that to the prior.
+
+A stated share of all verdicts says the opposite of what is so: P(called good) = mistaken + (1 − 2 · mistaken)·P(good).
+The curve itself could not tell that share: where the worst matches are good now and then, that would pass for it.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import expit, xlog1py, xlogy
 
 from pipelines.learning.matching import CURVES, MatchBins, MatchCalibration, MatchCurve
 from pipelines.learning.priors import VerdictPrior
@@ -34,10 +37,12 @@ class VerdictModel:
     Attributes:
         curve: P(good) of what is shown.
         selection: What is added to its log-odds where nobody asked.
+        mistaken: Share of verdicts that say the opposite, as it was stated.
     """
 
     curve: MatchCurve
     selection: float
+    mistaken: float
 
     @classmethod
     def fit(cls, bins: MatchBins, columns: Sequence[int], prior: VerdictPrior | None) -> VerdictModel:
@@ -45,7 +50,7 @@ class VerdictModel:
 
         Args:
             columns: Of the match that may matter.
-            prior: None takes unasked verdicts for asked ones.
+            prior: None takes every verdict for what is so, of whatever was shown.
         """
         middle = np.concatenate([np.full(len(columns), 0.5), [1.0, 0.0]])
         design = np.vstack([_design(bins, columns), middle])
@@ -57,13 +62,14 @@ class VerdictModel:
         found = minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x
         by_column = dict(zip(columns, found[:slopes].tolist(), strict=True))
         curve = MatchCurve(by_column.get(0, 0.0), by_column.get(1, 0.0), float(found[slopes]))
-        return cls(curve, float(found[-1]))
+        return cls(curve, float(found[-1]), loss.mistaken)
 
     def said_to_be_good(self, bins: MatchBins) -> Floats:
         """Probability that a verdict of each bin says so, (n,)."""
         known = np.nan_to_num(bins.match)
         z = known @ np.array([self.curve.meaning, self.curve.words]) + self.curve.intercept
-        return np.asarray(expit(z + self.selection * bins.unasked))
+        good = expit(z + self.selection * bins.unasked)
+        return np.asarray(self.mistaken + (1.0 - 2.0 * self.mistaken) * good)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +85,18 @@ class _Loss:
     counts: Floats
     prior: VerdictPrior | None
 
+    @property
+    def mistaken(self) -> float:
+        """Share of verdicts that say the opposite."""
+        return 0.0 if self.prior is None else self.prior.mistaken
+
     def __call__(self, parameters: Floats) -> tuple[float, Floats]:
         (good, bad), total = self.counts.T, float(self.counts.sum())
-        z = self.design @ parameters
-        value = float(np.sum((good + bad) * np.logaddexp(0.0, z) - good * z))
-        gradient = self.design.T @ ((good + bad) * expit(z) - good)
+        turned, share = 1.0 - 2.0 * self.mistaken, expit(self.design @ parameters)
+        chance = np.clip(self.mistaken + turned * share, _EDGE, 1.0 - _EDGE)
+        value = -float(np.sum(xlogy(good, chance) + xlog1py(bad, -chance)))
+        by_chance = bad / (1.0 - chance) - good / chance
+        gradient = self.design.T @ (by_chance * turned * share * (1.0 - share))
         if self.prior is not None:
             surprise = (parameters[-1] - self.prior.selection) / self.prior.selection_spread
             value += 0.5 * surprise**2
@@ -118,7 +131,7 @@ def calibrate_matches(
     """Fit the curve of every set of channels, and keep those that tell good from bad.
 
     Args:
-        prior: On how unasked verdicts come about; None takes them for asked ones.
+        prior: On how verdicts come about; None takes them for what is so, of whatever was shown.
         folds: Parts >= 2 that verdicts are dealt to at random; each is predicted from the others.
         seed: Of the deal, so that a fit can be repeated.
         least_gain: Nats per verdict, against the overall rate on held-out ones: below, good and bad do not separate.

@@ -278,13 +278,15 @@ class ExaminationPrior(_Section):
 
 
 class VerdictPrior(_Section):
-    """How much better what people judge unasked is than what was shown, until some were asked (RET-15).
+    """How verdicts on results come about (RET-15).
 
     Attributes:
-        selection: What is added to the log-odds of a good result.
+        mistaken: Share of verdicts that say the opposite of what is so; it stands.
+        selection: What is added to the log-odds of a good result where nobody asked, until enough were asked.
         selection_spread: Standard deviation of that, over collections.
     """
 
+    mistaken: Annotated[float, Field(ge=0.0, lt=0.5)]
     selection: Annotated[float, Field(allow_inf_nan=False)]
     selection_spread: Positive
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
+from msgspec import structs
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -102,7 +103,7 @@ def result_as_json(result: RankedResult) -> dict[str, Any]:
         "relevance": result.relevance,
         "probability": result.probability,
         "doubtful": result.doubtful,
-        "match": None if result.match is None else {"meaning": result.match.meaning, "words": result.match.words},
+        "match": None if result.match is None else structs.asdict(result.match),
         "above_next": result.above_next,
         "propensity": result.propensity,
         "examination": result.examination,

@@ -34,14 +34,16 @@ def pages(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]
     return matches, rng.random((count, 10)) < TRUTH.probabilities(matches.reshape(-1, 2)).reshape(count, 10)
 
 
-def said(rng: np.random.Generator, sessions: int, *, asked: float = 0.05) -> MatchBins:
+def said(
+    rng: np.random.Generator, sessions: int, *, asked: float = 0.05, mistaken: float = PRIOR.mistaken
+) -> MatchBins:
     """Verdicts of readers who judge what serves them far more often than what does not, and who answer where asked."""
     matches, good = pages(rng, sessions)
     found: list[Evidence] = []
 
     def note(page: int, place: int, chance: float | None) -> None:
         match = Match(meaning=float(matches[page, place, 0]), words=float(matches[page, place, 1]))
-        is_good = bool(good[page, place])
+        is_good = bool(good[page, place]) != bool(rng.random() < mistaken)
         key = match_key(DAY, Domain.GENERAL, match, good=is_good, bins=20, asked=chance)
         found.append(Evidence({key: MICRO}))
 
@@ -109,6 +111,16 @@ def test_asked_verdicts_make_probabilities_of_what_is_shown() -> None:
     unasked = bins.unasked > 0.0
     some = MatchBins(bins.match[unasked], bins.good[unasked], bins.bad[unasked], np.ones(int(unasked.sum())))
     assert error(VerdictModel.fit(some, (0, 1), None).curve) > 0.05
+
+
+def test_mistakes_of_a_stated_share_are_undone() -> None:
+    """RET-15: a verdict that is wrong one time in five is one, and says less; taken at its word it says too much."""
+    bins = said(np.random.default_rng(2), 6000, asked=0.1, mistaken=0.2)
+    for stated, holds in ((0.2, True), (0.0, False)):
+        model = VerdictModel.fit(bins, (0, 1), PRIOR.model_copy(update={"mistaken": stated}))
+        assert (error(model.curve) < 0.03) == holds
+        told = Predictions(model.said_to_be_good(bins), bins.good, bins.bad)
+        assert abs(float(np.sum(told.probability * told.mass) - bins.good.sum())) < 0.03 * bins.observations
 
 
 def test_few_verdicts_stay_near_what_is_known_beforehand() -> None:
