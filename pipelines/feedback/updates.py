@@ -32,6 +32,7 @@ from pipelines.feedback.credit import (
     credits_of,
     drawn_by,
     note_credits,
+    page_of,
     tally_click,
     tally_shown,
     tally_triggers,
@@ -241,7 +242,8 @@ class _Batch:
         where = shown.under or self._under(shown)
         within = self._names.draw(where.principal, day, drawn_by(found))
         tally = self._sessions.tally_of(impression.session_id)
-        note_credits(tally, found, where, day=day, surplus=not within)
+        page = page_of(impression, compared=self._rules.credit.compared)
+        note_credits(tally, found, where, page, day=day, surplus=not within)
         if found and isinstance(feedback, Selection):
             if within:
                 # Counted on the day it was shown, as the results it stands among are.
