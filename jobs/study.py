@@ -30,7 +30,7 @@ from jobs import _job, evaluate
 from jobs._background import BackgroundUpdaters
 from jobs._probing import probed
 from jobs._study_report import CONVEX, Studied, calibrated, described, table
-from jobs._users import connected, tell
+from jobs._users import connected, tell, with_asked
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.ids import QueryId, SessionId
 from pipelines.domain.matching import Match
@@ -47,7 +47,8 @@ from pipelines.feedback.producer import FeedbackProducer
 from pipelines.ingestion.corpus import corpus_name
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.matching import answering_from, calibrate_matches, match_bins
+from pipelines.learning.matching import answering_from, match_bins
+from pipelines.learning.matching_fit import calibrate_matches
 from pipelines.retrieval.live import CatalogSource
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode
@@ -235,12 +236,13 @@ class _Bench:
 def _held(bench: _Bench, lessons: Dataset, evidence: Evidence, strangers: Sequence[Dataset]) -> Held:
     """What the judgements of the queries learned from make of held-out queries, and of those of other data sets."""
     rules, bins = bench.settings.consolidation.calibration, bench.settings.learning.relevance_bins
+    prior = bench.settings.priors.verdicts
     verdicts = match_bins(evidence, bench.settings.priors.recency, now=system_clock())
     taught = bench.answers(_some(lessons, bench.settings))
     judged = judged_bins(taught, lessons.qrels, bench.names(taught))
     fit, from_verdicts = (
-        calibrate_matches(each, folds=rules.folds, seed=rules.seed, least_gain=rules.least_gain).calibration
-        for each in (judged, verdicts)
+        calibrate_matches(each, taken, folds=rules.folds, seed=rules.seed, least_gain=rules.least_gain).calibration
+        for each, taken in ((judged, None), (verdicts, prior))
     )
     answering = answering_from(bench.probed(), bound=rules.answering_bound)
     without = {each.name: bench.answers(_strange(each)) for each in strangers}
@@ -355,8 +357,9 @@ def _told(
     query, rules = answer.query, settings.simulation
     producer.impression(answer)
     shown = [result.content_hash for result in answer.results]
-    reactions = react(shown, right, rules, rng, kind=kind_of_user(rules, rng))
-    tell(producer, query, reactions)
+    kind = kind_of_user(rules, rng)
+    reactions = react(shown, right, rules, rng, kind=kind)
+    tell(producer, query, with_asked(answer, reactions, right, rules, kind=kind))
 
 
 def _source(settings: Settings) -> CatalogSource:

@@ -26,7 +26,7 @@ from pipelines.feedback.settings import CreditSettings, FeedbackSettings, Trigge
 from pipelines.feedback.trigger_terms import learnable
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.looks import Page
-from pipelines.learning.outcomes import Under
+from pipelines.learning.outcomes import UNJUDGED, VOLUNTEERED, Under
 from pipelines.learning.parameters import INCLUSION, REFERENCE, RETRIEVAL
 from pipelines.learning.tallies import Tally
 from pipelines.learning.triggers import LEARNED
@@ -38,8 +38,8 @@ class Credit(Struct, frozen=True, gc=False):
     Attributes:
         use: What was done with it, where that is counted beside the outcome: a bin of usage, else "".
         used: How much of one use that was, in [0, 1].
-        judged: Whether somebody said outright of this very result that it is good, or that it is bad. Other feedback
-            speaks up for one side more than for the other, and says nothing about probabilities.
+        judged: Whether somebody said outright of this very result that it is good, or that it is bad, and was asked to.
+            Other feedback speaks up for one side more than for the other, and says nothing about probabilities.
     """
 
     result: ShownResult
@@ -47,7 +47,7 @@ class Credit(Struct, frozen=True, gc=False):
     weight: float
     use: str = ""
     used: float = 1.0
-    judged: bool = False
+    judged: int = UNJUDGED
 
 
 def credits_of(
@@ -211,7 +211,7 @@ def _verdict(verdict: Explicit, impression: Impression, rules: FeedbackSettings)
         return shared_credits(verdict.signal, verdict.attribution, impression, rules, scale=rules.credit.explicit)
     weight = abs(verdict.signal) * rules.credit.explicit
     shown = _shown(verdict.content_hash, impression)
-    return [Credit(shown, verdict.signal > 0.0, weight, judged=True)] if weight > 0.0 else []
+    return [Credit(shown, verdict.signal > 0.0, weight, judged=VOLUNTEERED + verdict.asked)] if weight > 0.0 else []
 
 
 def _success(success: Success, impression: Impression, rules: FeedbackSettings) -> list[Credit]:

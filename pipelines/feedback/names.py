@@ -136,6 +136,11 @@ class Names:
         allowance.drawn += micro
         return left
 
+    def drawn_on(self) -> list[tuple[str, int]]:
+        """Whose allowances, of which days, were drawn on where something of them was left."""
+        daily = self.limits.daily_micro
+        return [(who, day) for (day, who), each in self.allowances.items() if each.drawn and each.before < daily]
+
     def _kept(self, kind: Kind, name: str) -> str:
         if (kind, name) in self.known:
             return name
@@ -173,12 +178,11 @@ def read_names(
     return names
 
 
-def write_names(connection: sqlite3.Connection, names: Names, *, oldest_day: int) -> None:
-    """What a batch changed; allowances of days that no event can fall on any more are forgotten."""
+def write_names(connection: sqlite3.Connection, names: Names) -> None:
+    """What a batch changed."""
     connection.executemany("insert into names (kind, number, name) values (?, ?, ?)", names.new)
     drawn = [(*key, allowance.drawn) for key, allowance in names.allowances.items() if allowance.drawn]
     integrity.add(connection, "allowances", drawn)
-    integrity.delete(connection, "allowances", "day < ?", (oldest_day,))
     connection.executemany(
         "insert into overflow values (?, ?) on conflict do update set events = events + excluded.events",
         list(names.overflowed.items()),

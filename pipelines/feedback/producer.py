@@ -115,11 +115,18 @@ class FeedbackProducer:
         *,
         content_hash: str | None = None,
         attribution: Attribution | None = None,
+        asked: bool = False,
         principal: str | None = None,
     ) -> str:
-        """A verdict in [−1, 1], on one result or on the answer as a whole, and what the answer rests on (FBK-9)."""
+        """A verdict in [−1, 1], on one result or on the answer as a whole, and what the answer rests on (FBK-9).
+
+        Args:
+            asked: Whether it answers the request to judge this result that the answer carries (RET-15).
+        """
         facts = self._answering(query, principal)
-        return self._send(Explicit(**facts, signal=signal, content_hash=content_hash, attribution=attribution))
+        return self._send(
+            Explicit(**facts, signal=signal, content_hash=content_hash, attribution=attribution, asked=asked)
+        )
 
     def selection(self, query: Query, content_hash: str, rank: int, *, principal: str | None = None) -> str:
         """A result was opened or chosen; from far down it takes words of the query along."""
@@ -283,6 +290,7 @@ def _shown(result: RankedResult) -> ShownResult:
         signals={signal.value: _share(value) for signal, value in result.signals.items()},
         propensity=_share(result.propensity),
         examination=_share(result.examination),
+        asked=_share(result.asked),
         made=result.made,
         match=result.match,
     )

@@ -157,7 +157,12 @@ class TimeSettings(BaseModel):
 
 
 class LimitSettings(BaseModel):
-    """What bounds memory and disk, per partition."""
+    """What bounds memory and disk, and what one principal may say, per partition.
+
+    Attributes:
+        principal_daily: Observations of one principal that move parameters per day.
+        session_part: Observations of a session, about so many, that count together where it has been merged, or not.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -176,11 +181,17 @@ class LimitSettings(BaseModel):
     lessons: int = Field(gt=0)
     sources: int = Field(gt=0)
     principal_daily: float = Field(gt=0.0)
+    session_part: float = Field(gt=0.0)
 
     @cached_property
     def daily_micro(self) -> int:
         """`principal_daily` in micro-units."""
         return round(self.principal_daily * 1_000_000)
+
+    @cached_property
+    def part_micro(self) -> int:
+        """`session_part` in micro-units."""
+        return round(self.session_part * 1_000_000)
 
 
 class UbiSettings(BaseModel):

@@ -41,6 +41,7 @@ from pipelines.feedback.credit import (
 from pipelines.feedback.known import Known, Moment, Shown, Waiting
 from pipelines.feedback.names import Names
 from pipelines.feedback.partition_clock import Claims, Clock
+from pipelines.feedback.parts import Draw
 from pipelines.feedback.reports import report_evidence
 from pipelines.feedback.sessions import Sessions
 from pipelines.feedback.settings import DAY_MS, FeedbackSettings
@@ -50,6 +51,7 @@ from pipelines.feedback.votes import Votes
 from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.outcomes import Under
+from pipelines.learning.tallies import Tally
 from pipelines.runtime.log import Record
 
 _FEEDBACK = (Explicit, Selection, Retrieval, Inclusion, Reference, Success)  # asking a tuple is faster than a union
@@ -124,7 +126,7 @@ class _Batch:
 
     def __init__(self, known: Known, rules: FeedbackSettings, bins: Bins) -> None:
         self.known = known
-        sessions = Sessions(rules, known.lives)
+        sessions = Sessions(rules, known.lives, known.parts)
         self.change = Change(known.clock, known.next_offset, sessions, known.names, known.stored)
         self._sessions = sessions
         self._rules = rules
@@ -192,9 +194,9 @@ class _Batch:
             self._show(query, event, moment)
         else:
             day = moment.at_ms // DAY_MS
-            within = self._names.draw(self._names.principal(event.principal), day, MICRO)
             found = report_evidence(event, day=day, bins=self._bins)
-            self._sessions.tally_of(event.session_id).note_report(found, surplus=not within)
+            tally, within = self._drawn(event.session_id, self._names.principal(event.principal), day, MICRO)
+            tally.note_report(found, surplus=not within)
 
     def _turn(self, event: SessionPhase, moment: Moment) -> None:
         self._sessions.turn(
@@ -240,17 +242,26 @@ class _Batch:
         impression, day = shown.impression, at_ms // DAY_MS
         found = credits_of(feedback, impression, chosen=shown.chosen, rules=self._rules)
         where = shown.under or self._under(shown)
-        within = self._names.draw(where.principal, day, drawn_by(found))
-        tally = self._sessions.tally_of(impression.session_id)
+        if not found:
+            self._sessions.tally_of(impression.session_id)  # where it counts as an event, if it says nothing
+            return
+        tally, within = self._drawn(impression.session_id, where.principal, day, drawn_by(found))
         page = page_of(impression, compared=self._rules.credit.compared)
         note_credits(tally, found, where, page, day=day, surplus=not within)
-        if found and isinstance(feedback, Selection):
+        if isinstance(feedback, Selection):
             if within:
                 # Counted on the day it was shown, as the results it stands among are.
                 tally_click(tally, feedback, impression, self._rules.credit, day=shown.moment.at_ms // DAY_MS)
                 tally_triggers(tally, feedback, impression, self._rules.triggers, day=day, principal=where.principal)
             shown.chosen = (*shown.chosen, chosen_rank(feedback, impression))
             self.change.shown[query] = shown
+
+    def _drawn(self, session: str, principal: str, day: int, micro: int) -> tuple[Tally, bool]:
+        """Where evidence goes that draws on an allowance, and whether there was any left."""
+        tally = self._sessions.tally_of(session)
+        if tally is self._sessions.shared:
+            return tally, self._names.draw(principal, day, micro)
+        return self._sessions.part_of(session, tally, Draw(principal, day, micro, self._next_offset - 1))
 
     def _under(self, shown: Shown) -> Under:
         # Whose session it is says the search service, in the impression; a producer could say anything.

@@ -23,7 +23,7 @@ from pipelines.feedback.settings import DAY_MS, FeedbackSettings
 from pipelines.feedback.sources import BLAME, PRAISE
 from pipelines.feedback.timing import Times
 from pipelines.learning.evidence import MICRO
-from pipelines.learning.outcomes import Under
+from pipelines.learning.outcomes import VOLUNTEERED, Under
 from pipelines.runtime.log import Record
 
 
@@ -111,7 +111,7 @@ class Votes:
             surplus = allowance.before + allowance.drawn >= daily
             allowance.drawn += round(weight * MICRO)
             good = signal > 0.0
-            note((shared, day, under, surplus, good, True, weight, results[content_hash], page))
+            note((shared, day, under, surplus, good, VOLUNTEERED + event.asked, weight, results[content_hash], page))
             who = principals.get(event.principal, OVERFLOW)
             if who is OVERFLOW:
                 who = names.heard(event.principal)

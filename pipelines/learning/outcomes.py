@@ -19,7 +19,7 @@ from pipelines.domain.matching import Match
 from pipelines.domain.ranking import ANY
 from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import MICRO, EvidenceKey, UsageKey
-from pipelines.learning.matching import match_key_at
+from pipelines.learning.matching import draw_places, match_key_at
 from pipelines.learning.parameters import (
     AGAINST,
     ALONE,
@@ -95,12 +95,19 @@ class Observed(Protocol):
     def match(self) -> Match | None:
         """How well it matches by itself."""
 
+    @property
+    def asked(self) -> float:
+        """Probability with which a verdict on it was asked for, where one was; else 0."""
 
-Row = tuple[int, int, Under, bool, bool, bool, float, Observed, Sequence[Observed]]
+
+UNJUDGED, VOLUNTEERED, ASKED_FOR = range(3)
+"""Whether somebody said outright of this very result that it is good or bad, and whether they were asked to."""
+
+Row = tuple[int, int, Under, bool, bool, int, float, Observed, Sequence[Observed]]
 """Of one outcome: the tally's number, day, what it is kept under, surplus, good, judged, weight, the result, its page.
 
-Judged is what somebody said outright of this very result: matches are told by verdicts alone (RET-15). The page is what
-was shown together, the result among them: signals are measured against it.
+Matches are told by verdicts alone (RET-15). The page is what was shown together, the result among them: signals are
+measured against it.
 """
 
 
@@ -115,7 +122,7 @@ class OutcomeColumns:
         self.surplus = np.array(surplus, dtype=bool)
         self.weight = np.array(weight, dtype=np.float64)
         self.mass = np.rint(self.weight * MICRO).astype(np.int64)
-        self.judged = np.array(judged, dtype=bool)
+        self.judged = np.array(judged, dtype=np.int64)
         of_under, same = _distinct(under)
         unders: dict[Under, int] = {}
         numbers = np.array([unders.setdefault(each, len(unders)) for each in of_under], dtype=np.int64)
@@ -184,22 +191,23 @@ class OutcomeColumns:
 
     def matches(self) -> Iterator[tuple[int, EvidenceKey, int]]:
         """Masses of verdicts by tally and how well their results match."""
-        told = self.judged & np.array([each.match is not None for each in self.results], dtype=bool)[self.result]
+        known = np.array([each.match is not None for each in self.results], dtype=bool)[self.result]
+        told = known & (self.judged != UNJUDGED)
         if not told.any():
             return
         some, first = np.flatnonzero(told), int(self.day.min())
         meaning, words = (self._match_places(some, name) for name in ("meaning", "words"))
-        most = int(self.bins.max())
-        sizes = (*self._spans(), len(_DOMAINS), _KINDS, most + 1, most + 2, most + 2)
+        asked, most = self._asked_places(some), int(self.bins.max())
+        sizes = (*self._spans(), len(_DOMAINS), _KINDS, most + 1, most + 2, most + 2, int(asked.max()) + 2)
         told_by = (self.of, self.day - first, self.domain, self.kind, self.bins)
-        codes = np.ravel_multi_index((*(column[some] for column in told_by), meaning + 1, words + 1), sizes)
+        codes = np.ravel_multi_index((*(column[some] for column in told_by), meaning + 1, words + 1, asked + 1), sizes)
         cells, row = np.unique(codes, return_inverse=True)
         masses = np.zeros(len(cells), dtype=np.int64)
         np.add.at(masses, row, self.mass[some])
         cell = [each.tolist() for each in np.unravel_index(cells, sizes)]
-        for of, day, where, what, bins, one, other, mass in zip(*cell, masses.tolist(), strict=True):
-            places = tuple(place - 1 if place else None for place in (one, other))
-            key = match_key_at(first + day, _DOMAINS[where], places, good=bool(what & _GOOD), bins=bins)
+        for of, day, where, what, bins, *told_places, mass in zip(*cell, masses.tolist(), strict=True):
+            *places, draw = (place - 1 if place else None for place in told_places)
+            key = match_key_at(first + day, _DOMAINS[where], places, good=bool(what & _GOOD), bins=bins, draw=draw)
             yield of, key._replace(parameter=SURPLUS + key.parameter) if what & _SURPLUS else key, mass
 
     def sizes(self) -> Iterator[tuple[int, EvidenceKey, int]]:
@@ -232,6 +240,14 @@ class OutcomeColumns:
         told, bins = ~np.isnan(values), self.bins[some]
         places = np.full(len(some), -1, dtype=np.int64)
         places[told] = np.minimum((values[told] * bins[told]).astype(np.int64), bins[told] - 1)
+        return places
+
+    def _asked_places(self, some: _Ints) -> _Ints:
+        """How rarely results like it are asked about, for some outcomes that answer such a request; -1 for others."""
+        chances = np.array([each.asked for each in self.results], dtype=np.float64)[self.result[some]]
+        answers = (self.judged[some] == ASKED_FOR) & (chances > 0.0)
+        places = np.full(len(some), -1, dtype=np.int64)
+        places[answers] = draw_places(chances[answers])
         return places
 
     def _without_principals(self) -> tuple[_Ints, list[Under]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pipelines.domain.matching import Match
 from pipelines.domain.questions import question_of
-from pipelines.domain.ranking import Answer, Channel, Query, RankedResult
+from pipelines.domain.ranking import Answer, Channel, Query, RankedResult, Signal
 from pipelines.domain.sessions import SessionMemory
 from pipelines.retrieval.again import Hints, nearness_to_session, query_vector, search_again, with_own_scores
 from pipelines.retrieval.assembly import results, score_and_cut, spelled_out
@@ -32,7 +32,7 @@ from pipelines.retrieval.context.read import neighbours_in
 from pipelines.retrieval.facts import GenerationFacts
 from pipelines.retrieval.fusion import FUSIONS
 from pipelines.retrieval.learned_triggers import with_learned_triggers
-from pipelines.retrieval.matching import doubtful, gap_in, judged, match_of, uncalibrated, with_matches
+from pipelines.retrieval.matching import asking, doubtful, gap_in, judged, match_of, uncalibrated, with_matches
 from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.order import WeightDraws, with_certainty, with_propensity
 from pipelines.retrieval.plan import Plan, make_plan
@@ -40,6 +40,7 @@ from pipelines.retrieval.ports import PairScorer, ReadableBeliefs
 from pipelines.retrieval.quality import Moment, telling, with_propagated
 from pipelines.retrieval.rerank.best import Rerankers, reranked, rerankers
 from pipelines.retrieval.rerank.diversity import after, diverse, vectors_of
+from pipelines.retrieval.rerank.late_interaction import matcher
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.signals import active_signals, answering, with_similarity
 from pipelines.retrieval.snapshot import Reading, Snapshot
@@ -69,7 +70,12 @@ class Ground:
     def matches(self, candidates: Sequence[Candidate]) -> list[Match]:
         """How well each candidate matches the query by itself."""
         own = with_own_scores(candidates, self.found)
-        return [match_of(candidate, self.answered, self.plan.text) for candidate in own]
+        compare = matcher(self.found) if Signal.LATE_INTERACTION in self.looks.signals else None
+        met = [None] * len(own) if compare is None else compare([candidate.row for candidate in own])
+        return [
+            match_of(candidate, self.answered, self.plan.text, tokens)
+            for candidate, tokens in zip(own, met, strict=True)
+        ]
 
     def passes(self, candidate: Candidates) -> bool:
         """Whether a candidate, a table of one, is likely enough to be an answer, as far as that can be told."""
@@ -137,7 +143,7 @@ class Pipeline:
             chosen = diverse(contenders, plan.k, vectors_of(ground.found), tuned, passes=ground.passes)
             scored = spelled_out(chosen, weights)
             shown = with_matches(results(scored, weights, reading.beliefs), ground.matches(scored))
-            shown = judged(shown, reading.calibration)
+            shown = asking(judged(shown, reading.calibration), query.query_id, tuned.ask)
             if query.explore:
                 others = spelled_out(after(chosen, contenders, tuned.explored_depth), weights)
                 shown = with_propensity(shown, [*scored, *others], ground.draws)

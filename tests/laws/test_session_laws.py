@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 from pipelines.domain.events import AnyEvent
 from pipelines.domain.ids import SessionId, content_hash
 from pipelines.feedback.overlays import PENDING, SETTLED
+from pipelines.feedback.settings import FeedbackSettings
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.parameters import SURPLUS
-from tests.support.feedback_events import explicit, impression, rules, shown
+from tests.support.feedback_events import explicit, impression, shown
+from tests.support.session_logs import SESSIONS, Deed, Log, fed, found_in, limited, logs, tight, told, with_and_without
 from tests.support.session_store import Partition, alone, judged, phase
 
 NAMES = ("ada", "bob", "cyd", "dan")
@@ -73,47 +75,81 @@ def test_unlearning_any_sessions_equals_never_having_seen_them(
         assert left.digest() == alone(Path(folder, "c"), others).digest()
 
 
-def _spoken_by_one(said_by: dict[str, list[float]]) -> list[AnyEvent]:
-    return [event for name, values in said_by.items() for event in said(name, values)]
-
-
-def _unmarked(evidence: Evidence) -> dict[tuple[object, ...], int]:
-    """Masses with those beyond an allowance beside the others."""
-    masses: Counter[tuple[object, ...]] = Counter()
-    for key, micro in evidence.counts.items():
-        masses[key._replace(parameter=key.parameter.removeprefix(SURPLUS))] += micro
-    return dict(masses)
-
-
-def _counted(evidence: Evidence) -> int:
-    return sum(micro for key, micro in evidence.counts.items() if key.parameter.startswith("signal."))
-
-
-@settings(max_examples=10, deadline=None)
-@given(said_by=histories, order=st.permutations(NAMES), unlearned=st.sampled_from(NAMES), daily=st.integers(1, 40))
-def test_beyond_an_allowance_unlearning_leaves_the_principals_other_surplus_marked(
-    said_by: dict[str, list[float]], order: list[str], unlearned: str, daily: int
+@settings(max_examples=30, deadline=None)
+@given(
+    log=logs,
+    limits=tight,
+    unlearned=st.dictionaries(st.sampled_from(SESSIONS), st.integers(4, 30), min_size=1),
+    cuts=st.sets(st.integers(1, 50), max_size=3),
+)
+def test_unlearning_equals_never_having_seen_it_beyond_allowances_too(
+    log: Log, limits: FeedbackSettings, unlearned: dict[str, int], cuts: set[int]
 ) -> None:
-    """LRN-17, LRN-3: all sessions of one principal: equal to never having seen it where all of it was allowed.
+    """LRN-17, LRN-3: bit for bit, in what all share and in every other session, however much their principals said.
 
-    Beyond, nothing but the mark differs, and what counts too little is at most what the session drew and one event.
+    Any of the sessions, at any time, in any order; what one says once it was started again stays.
     """
-    told = rules(limits__principal_daily=daily / 4)
-    others = {name: values for name, values in said_by.items() if name != unlearned}
-    started = [phase("start", name) for name in NAMES]
-    ended = [*(phase("complete", name) for name in order), phase("unlearn", unlearned)]
+    left, never = with_and_without(log, unlearned)
+    gone = {name for name in unlearned if all(deed.session != name for _, deed in never)}
     with tempfile.TemporaryDirectory() as folder:
-        left, never = Partition(Path(folder, "left"), told), Partition(Path(folder, "never"), told)
-        left.feed([*started, *_spoken_by_one(said_by), *ended])
-        never.feed([*started, *_spoken_by_one(others), *ended])
-        assert left.shared.usage == never.shared.usage
-        assert _unmarked(left.shared) == _unmarked(never.shared)
-        drawn = sum(abs(value) for values in said_by.values() for value in values)
-        if drawn <= daily / 4:
-            assert left.shared == never.shared
-        missing = _counted(never.shared) - _counted(left.shared)
-        mine = sum(abs(value) for value in said_by[unlearned]) + 1.0
-        assert 0 <= missing <= round(mine * MICRO)
+        found, expected = fed(Path(folder, "a"), limits, left, cuts), fed(Path(folder, "b"), limits, never)
+        assert found_in(found, but=gone) == found_in(expected)
+        assert found.shared.digest() == expected.shared.digest()
+        assert all(found.overlay(name, kind).is_empty for name in gone for kind in (PENDING, SETTLED))
+
+
+@settings(max_examples=12, deadline=None)
+@given(log=logs, limits=tight, orders=st.tuples(st.permutations(SESSIONS), st.permutations(SESSIONS)))
+def test_the_order_of_merges_is_irrelevant_beyond_allowances_too(
+    log: Log, limits: FeedbackSettings, orders: tuple[list[str], list[str]]
+) -> None:
+    """LRN-16, LRN-3: which of a principal's sessions count does not depend on who completes first, or how often."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = [
+            fed(Path(folder, str(number)), limits, [*log, *((len(log), Deed(name, "complete")) for name in order)])
+            for number, order in enumerate(orders)
+        ]
+        assert found_in(found[0]) == found_in(found[1])
+        before = found_in(found[0])
+        found[0].feed(told([(len(log) + 1, Deed(name, "complete")) for name in orders[1]]), cuts=False)
+        assert found_in(found[0]) == before
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    log=logs,
+    limits=tight,
+    unlearned=st.sets(st.sampled_from(SESSIONS)),
+    cuts=st.sets(st.integers(1, 50), min_size=1, max_size=6),
+    records=st.sampled_from([3, 12, 1_000]),
+)
+def test_where_batches_begin_changes_nothing_beyond_allowances(
+    log: Log, limits: FeedbackSettings, unlearned: set[str], cuts: set[int], records: int
+) -> None:
+    """ARC-3, LRN-3: which parts count is decided when a batch ends, and forgotten sessions keep their places."""
+    limits = limits.model_copy(update={"limits": limits.limits.model_copy(update={"session_records": records})})
+    whole = [*log, *((len(log), Deed(name, "unlearn")) for name in sorted(unlearned))]
+    with tempfile.TemporaryDirectory() as folder:
+        fast, slow = fed(Path(folder, "a"), limits, whole), fed(Path(folder, "b"), limits, whole, cuts)
+        assert found_in(fast) == found_in(slow)
+        assert fast.report.dropped == slow.report.dropped
+
+
+@settings(max_examples=20, deadline=None)
+@given(log=logs, daily=st.sampled_from([0.5, 1.0, 2.0, 3.5]), part=st.sampled_from([0.1, 1.0]))
+def test_as_much_counts_of_a_principals_day_as_may(log: Log, daily: float, part: float) -> None:
+    """FBK-11, LRN-3: all of it up to an allowance; at most that, one part and one event, however many sessions."""
+    ends: Log = [(len(log), Deed(name, "complete")) for name in SESSIONS]
+    counted, all_of_it = Counter[tuple[int, str]](), Counter[tuple[int, str]]()
+    with tempfile.TemporaryDirectory() as folder:
+        found = fed(Path(folder), limited(daily, part), [*log, *ends]).shared
+    for key, micro in found.counts.items():
+        # Masses of these two are what was drawn: every outcome has a score, every review a threshold.
+        if key.parameter.removeprefix(SURPLUS) in {"relevance", "threshold"}:
+            all_of_it[key.day, key.model] += micro
+            counted[key.day, key.model] += micro * (not key.parameter.startswith(SURPLUS))
+    for place, micro in all_of_it.items():
+        assert min(micro, daily * MICRO) <= counted[place] <= (daily + part + 1.0) * MICRO
 
 
 TURNS = ("speak", "speak", "start", "resume", "suspend", "complete", "complete", "abandon", "unlearn")
