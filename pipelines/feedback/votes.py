@@ -8,13 +8,14 @@ go the long way, in `updates`, which would say the same of these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from pipelines.domain.events import Explicit, ShownResult
 from pipelines.domain.ranking import ANY
 from pipelines.feedback.arrivals import Arrivals
 from pipelines.feedback.codec import Decoded
+from pipelines.feedback.credit import page_of
 from pipelines.feedback.known import Known, Moment, Shown
 from pipelines.feedback.names import OVERFLOW, Allowance
 from pipelines.feedback.sessions import Sessions
@@ -33,6 +34,7 @@ class Ballot(NamedTuple):
         from_ms: Verdicts of this effective time and later are in time, and of this day.
         until_ms: Those of this time and later are of another day.
         results: By content hash.
+        page: What their signals are measured against.
         under: What evidence is kept under.
         day: Since the epoch.
         allowance: Of the principal whom it was shown to.
@@ -41,6 +43,7 @@ class Ballot(NamedTuple):
     from_ms: int
     until_ms: int
     results: dict[str | None, ShownResult]
+    page: Sequence[ShownResult]
     under: Under
     day: int
     allowance: Allowance
@@ -104,11 +107,11 @@ class Votes:
                 ballot = self._opened(query, content_hash, at_ms)
             if ballot is None or not weight or content_hash not in ballot[2]:
                 return place
-            _, _, results, under, day, allowance = ballot
+            _, _, results, page, under, day, allowance = ballot
             surplus = allowance.before + allowance.drawn >= daily
             allowance.drawn += round(weight * MICRO)
             good = signal > 0.0
-            note((shared, day, under, surplus, good, VOLUNTEERED + event.asked, weight, results[content_hash]))
+            note((shared, day, under, surplus, good, VOLUNTEERED + event.asked, weight, results[content_hash], page))
             who = principals.get(event.principal, OVERFLOW)
             if who is OVERFLOW:
                 who = names.heard(event.principal)
@@ -131,5 +134,6 @@ class Votes:
         under = self._under_of(shown)
         allowance = self._known.names.allowance(under.principal, day)
         from_ms, until_ms = max(day * DAY_MS, self._oldest.at_ms), (day + 1) * DAY_MS
-        ballot = self._ballots[query] = Ballot(from_ms, until_ms, results, under, day, allowance)
+        page = page_of(shown.impression, compared=self._rules.credit.compared)
+        ballot = self._ballots[query] = Ballot(from_ms, until_ms, results, page, under, day, allowance)
         return ballot
