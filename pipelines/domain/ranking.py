@@ -141,7 +141,7 @@ class WeightBelief:
     level: str
 
 
-class Contribution(msgspec.Struct, frozen=True):
+class Contribution(msgspec.Struct, frozen=True, gc=False):
     """One addend of a score.
 
     Attributes:

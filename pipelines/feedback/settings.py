@@ -21,6 +21,7 @@ class CreditSettings(BaseModel):
         inverse_clip: Implicit feedback is weighed by 1 / P(its rank is looked at), at most so much (FBK-10).
         ranks: Down to which shown and clicked results are counted, to learn that probability.
         score_bins: Of equal width, by which they are counted; each knows the mean of its scores.
+        compared: Whether signals of a result are measured against what was shown beside it (LRN-4).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -35,6 +36,7 @@ class CreditSettings(BaseModel):
     inverse_clip: float = Field(ge=1.0)
     ranks: int = Field(ge=1, le=99)
     score_bins: int = Field(ge=2, le=99)
+    compared: bool
 
 
 class TriggerSettings(BaseModel):

@@ -32,6 +32,7 @@ from pipelines.feedback.credit import (
     credits_of,
     drawn_by,
     note_credits,
+    page_of,
     tally_click,
     tally_shown,
     tally_triggers,
@@ -244,7 +245,8 @@ class _Batch:
             self._sessions.tally_of(impression.session_id)  # where it counts as an event, if it says nothing
             return
         tally, within = self._drawn(impression.session_id, where.principal, day, drawn_by(found))
-        note_credits(tally, found, where, day=day, surplus=not within)
+        page = page_of(impression, compared=self._rules.credit.compared)
+        note_credits(tally, found, where, page, day=day, surplus=not within)
         if isinstance(feedback, Selection):
             if within:
                 # Counted on the day it was shown, as the results it stands among are.

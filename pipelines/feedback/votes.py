@@ -9,13 +9,14 @@ go the long way, in `updates`, which would say the same of these.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from pipelines.domain.events import Explicit, ShownResult
 from pipelines.domain.ranking import ANY
 from pipelines.feedback.arrivals import Arrivals
 from pipelines.feedback.codec import Decoded
+from pipelines.feedback.credit import page_of
 from pipelines.feedback.known import Known, Moment, Shown
 from pipelines.feedback.names import OVERFLOW, Allowance
 from pipelines.feedback.sessions import Sessions
@@ -37,6 +38,7 @@ class Ballot(NamedTuple):
         from_ms: Verdicts of this effective time and later are in time, and of this day.
         until_ms: Those of this time and later are of another day.
         results: By content hash, with the verdicts on each that were cast so far.
+        page: What their signals are measured against.
         under: What evidence is kept under.
         day: Since the epoch.
         allowance: Of the principal whom it was shown to.
@@ -45,6 +47,7 @@ class Ballot(NamedTuple):
     from_ms: int
     until_ms: int
     results: dict[str | None, tuple[ShownResult, dict[Verdict, int]]]
+    page: Sequence[ShownResult]
     under: Under
     day: int
     allowance: Allowance
@@ -114,7 +117,7 @@ class Votes:
                 micro = micros[signal] = round(self._weight(signal) * MICRO)
             if not micro and not self._weight(signal):
                 return place
-            allowance = ballot[5]
+            allowance = ballot[6]
             surplus = allowance.before + allowance.drawn >= daily
             allowance.drawn += micro
             who = principals.get(event.principal, OVERFLOW)
@@ -136,7 +139,7 @@ class Votes:
                     good, weight = signal > 0.0, self._weight(signal)
                     said[who, agent, PRAISE if good else BLAME] += times
                     kept = (sessions.shared.number, ballot.day, ballot.under, surplus, good)
-                    sessions.shared.rows.append((*kept, VOLUNTEERED + asked, weight, result, times))
+                    sessions.shared.rows.append((*kept, VOLUNTEERED + asked, weight, result, ballot.page, times))
         return heard_of(said)
 
     def _weight(self, signal: float) -> float:
@@ -156,6 +159,7 @@ class Votes:
         under = self._under_of(shown)
         allowance = self._known.names.allowance(under.principal, day)
         from_ms, until_ms = max(day * DAY_MS, self._oldest.at_ms), (day + 1) * DAY_MS
-        ballot = self._ballots[query] = Ballot(from_ms, until_ms, results, under, day, allowance)
+        page = page_of(shown.impression, compared=self._rules.credit.compared)
+        ballot = self._ballots[query] = Ballot(from_ms, until_ms, results, page, under, day, allowance)
         self._opened_so_far.append(ballot)
         return ballot

@@ -103,10 +103,11 @@ class Observed(Protocol):
 UNJUDGED, VOLUNTEERED, ASKED_FOR = range(3)
 """Whether somebody said outright of this very result that it is good or bad, and whether they were asked to."""
 
-Row = tuple[int, int, Under, bool, bool, int, float, Observed, int]
-"""The tally's number, day, what it is kept under, surplus, good, judged, weight, the result; and how many are so.
+Row = tuple[int, int, Under, bool, bool, int, float, Observed, Sequence[Observed], int]
+"""The tally's number, day, what it is kept under, surplus, good, judged, weight, result, its page; how many are so.
 
-Matches are told by verdicts alone (RET-15).
+Matches are told by verdicts alone (RET-15). The page is what was shown together, the result among them: signals are
+measured against it.
 """
 
 
@@ -114,7 +115,7 @@ class OutcomeColumns:
     """Outcomes as arrays, one element for all that are alike, and the results that they are about, each once."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
-        of, day, under, surplus, good, judged, weight, result, times = zip(*rows, strict=True)
+        of, day, under, surplus, good, judged, weight, result, page, times = zip(*rows, strict=True)
         self.of = np.array(of, dtype=np.int64)
         self.day = np.array(day, dtype=np.int64)
         self.good = np.array(good, dtype=bool)
@@ -130,6 +131,9 @@ class OutcomeColumns:
         self.unders = list(unders)
         self.bins = np.array([each.bins for each in self.unders], dtype=np.int64)[self.under]
         self.results, self.result = _distinct(result)
+        self._pages, of_page = _distinct(page)
+        self._page = np.empty(len(self.results), dtype=np.int64)
+        self._page[self.result] = of_page
         self.domain = np.array([_NUMBERS[each.domain] for each in self.results], dtype=np.int64)[self.result]
         self.kind = _GOOD * self.good + _SURPLUS * self.surplus
 
@@ -288,8 +292,44 @@ class OutcomeColumns:
             told = told.reshape(len(some), len(names))[:, known]
             outcomes = np.flatnonzero(shape[self.result] == place)
             columns = np.array([_PLACES[names[column]] for column in known], dtype=np.int64)
-            found.append((columns, outcomes, told[within[self.result[outcomes]]]))
+            relative = self._relative(told, self._page[some], columns // 2)
+            found.append((columns, outcomes, relative[within[self.result[outcomes]]]))
         return found
+
+    def _relative(self, told: _Floats, page: _Ints, signals: _Ints) -> _Floats:
+        """Values of results (n, signals) by how far they are from their page's mean: ½ + s − mean, cut to [0, 1].
+
+        What all results of a page share ranks none of them above another, and says nothing about weights: that a
+        question's results all match its words well is no reason why users like them. Where nothing was shown beside a
+        result there is nothing to measure it against, and its values stay as they are.
+        """
+        mean, several = self._means
+        compared = np.clip(0.5 + told - mean[page[:, None], signals], 0.0, 1.0)
+        return np.where(several[page][:, None], compared, told)
+
+    @cached_property
+    def _means(self) -> tuple[_Floats, NDArray[np.bool_]]:
+        """Of every page and signal, over the results that tell it; and which pages hold more than one result.
+
+        Sums are of whole micro-units, the same in any order.
+        """
+        several = np.array([len(page) > 1 for page in self._pages], dtype=bool)
+        shapes: dict[tuple[str, ...], tuple[list[int], list[float]]] = {}
+        for number in np.flatnonzero(several).tolist():
+            for each in self._pages[number]:
+                signals = each.signals
+                of, values = shapes.setdefault(tuple(signals), ([], []))
+                of.append(number)
+                values.extend(signals.values())
+        sums, counts = np.zeros((2, len(self._pages), len(SIGNALS)), dtype=np.int64)
+        for names, (of, values) in shapes.items():
+            known = [column for column, name in enumerate(names) if name in _PLACES]
+            told = np.array(values, dtype=np.float64).reshape(len(of), len(names))[:, known]
+            pages, begin, results = np.unique(np.array(of), return_index=True, return_counts=True)
+            where = pages[:, None], np.array([_PLACES[names[column]] // 2 for column in known], dtype=np.int64)
+            sums[where] += np.add.reduceat(np.rint(told * MICRO).astype(np.int64), begin, axis=0)
+            counts[where] += results[:, None]
+        return sums / np.maximum(counts, 1) / MICRO, several
 
 
 def _distinct(each: Sequence[_T]) -> tuple[list[_T], _Ints]:

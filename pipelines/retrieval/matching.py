@@ -41,19 +41,10 @@ def _share(cosine: float) -> float:
     return min(1.0, max(0.0, cosine))
 
 
-def with_matches(results: Sequence[RankedResult], matches: Sequence[Match]) -> tuple[RankedResult, ...]:
-    """Each result with its match."""
-    return tuple(replace(result, match=match) for result, match in zip(results, matches, strict=True))
-
-
-def judged(results: Sequence[RankedResult], calibration: Calibration | None) -> tuple[RankedResult, ...]:
-    """The results with their probabilities, where verdicts say how matches turn out; without any where not."""
-    if calibration is None or (curves := calibration.match) is None:
-        return tuple(results)
-    return tuple(
-        replace(result, probability=curves.probability(result.match), doubtful=doubtful(result.match, calibration))
-        for result in results
-    )
+def chance(match: Match, calibration: Calibration | None) -> float | None:
+    """P(good) of a match, where verdicts say how matches turn out; None where not, and where they do not separate."""
+    curves = None if calibration is None else calibration.match
+    return None if curves is None else curves.probability(match)
 
 
 def asking(results: Sequence[RankedResult], query_id: QueryId, chance: float) -> tuple[RankedResult, ...]:

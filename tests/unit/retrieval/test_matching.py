@@ -152,7 +152,9 @@ def test_an_answer_says_what_is_asked() -> None:
 def test_a_match_is_nearer_where_the_tokens_of_the_query_are_met() -> None:
     """RET-15, ARC-8: mean of the cosine and of what the tokens come to, where these are kept and compared."""
     query, *texts = FRUIT.encoder.encode_tokens(["red apple", *(item.text for item in FRUIT.held)], np.asarray)[1]
-    met = dict(zip([item.text for item in FRUIT.held], max_similarities(query, [*map(quantised, texts)]), strict=True))
+    counts = np.array([len(tokens) for tokens in texts])
+    scores = max_similarities(query, np.concatenate([*map(quantised, texts)]), counts)
+    met = dict(zip([item.text for item in FRUIT.held], scores, strict=True))
     for one in asked("red apple").results:
         assert one.match is not None
         assert one.match.near == pytest.approx(((one.match.meaning or 0.0) + max(0.0, met[one.text])) / 2.0, abs=1e-6)

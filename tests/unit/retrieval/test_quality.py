@@ -85,7 +85,7 @@ def test_structure_is_how_whole_and_readable_a_chunk_is() -> None:
     """RET-13: the parse's quality times the share of the unit that the chunk holds."""
     facts = GenerationFacts(tells=frozenset({Signal.STRUCTURE}), structure=np.array([1.0, 0.8 * 0.5]))
     found = a_table(a_hit("text", {}, places=(a_place("a", "text", place=1),)))
-    seen = with_quality(found, EvenBeliefs(), Moment(a_query("q"), NOW, facts), settings().quality)
+    seen = with_quality(found, [EvenBeliefs()], [Moment(a_query("q"), NOW, facts)], settings().quality)
     assert seen.signal(Signal.STRUCTURE).tolist() == pytest.approx([0.4])
 
 
