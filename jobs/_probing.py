@@ -37,5 +37,5 @@ def _best(ask: Ask, texts: Sequence[str], k: int) -> list[Match]:
     ]
 
 
-NOTHING = Match(meaning=0.0, words=0.0)
+NOTHING = Match(meaning=0.0, words=0.0, near=0.0)
 """The match of an answer without results."""

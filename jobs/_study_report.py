@@ -23,16 +23,16 @@ class Studied:
     Attributes:
         rows: In the order of the table.
         values: The headline measure by held-out query, by row.
-        convex_weight: Share of the lexical signal that was best on the queries learned from.
+        convex_weight: Share of the lexical signal that was best on the queries learned from; None where not looked for.
         evidence: By number of sessions.
-        held: What the probabilities are worth that the last of it gives.
+        held: What the probabilities are worth that the last of it gives; None where not looked at.
     """
 
     rows: Sequence[Row]
     values: Mapping[str, Values]
-    convex_weight: float
+    convex_weight: float | None
     evidence: Mapping[int, Evidence]
-    held: Held
+    held: Held | None
 
 
 def table(title: str, found: Studied) -> Table:
@@ -80,10 +80,7 @@ def described(dataset: Dataset, learn_from: str, found: Studied) -> dict[str, An
         "learned_from": learn_from,
         "queries": len(dataset.queries),
         "convex_lexical_weight": found.convex_weight,
-        "calibration_error": {name: each and each.ece for name, each in found.held.reliability.items()},
-        "answer_threshold": found.held.threshold,
-        "answered": found.held.answered,
-        "answered_without": dict(found.held.answered_without),
+        **({} if found.held is None else _probabilities(found.held)),
         "rows": {
             each.name: {
                 "ndcg_at_10": each.mean.mean,
@@ -93,4 +90,13 @@ def described(dataset: Dataset, learn_from: str, found: Studied) -> dict[str, An
             }
             for each in found.rows
         },
+    }
+
+
+def _probabilities(held: Held) -> dict[str, Any]:
+    return {
+        "calibration_error": {name: each and each.ece for name, each in held.reliability.items()},
+        "answer_threshold": held.threshold,
+        "answered": held.answered,
+        "answered_without": dict(held.answered_without),
     }

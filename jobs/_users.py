@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import random
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 
-from pipelines.domain.ranking import Query
-from pipelines.evaluation.simulation import Reaction
+from pipelines.domain.ids import ContentHash
+from pipelines.domain.ranking import Answer, Query
+from pipelines.evaluation.simulation import Kind, Reaction, SimulationSettings, answered
 from pipelines.feedback.producer import FeedbackProducer
 from pipelines.settings import Settings
 
@@ -27,4 +29,20 @@ def tell(producer: FeedbackProducer, query: Query, reactions: Iterable[Reaction]
         if reaction.satisfaction is None:
             producer.selection(query, reaction.content_hash, reaction.rank)
         else:
-            producer.explicit(query, reaction.satisfaction, content_hash=reaction.content_hash)
+            producer.explicit(query, reaction.satisfaction, content_hash=reaction.content_hash, asked=reaction.asked)
+
+
+def with_asked(
+    answer: Answer,
+    reactions: Iterable[Reaction],
+    right: Collection[ContentHash],
+    settings: SimulationSettings,
+    *,
+    kind: Kind = Kind.HONEST,
+) -> list[Reaction]:
+    """What a user does, and says about the result that the answer asks about, which is said once."""
+    rng = random.Random(f"asked-{answer.query.query_id}")  # noqa: S311  a simulation, repeatable by the query
+    about = [(result.content_hash, result.rank) for result in answer.results if result.asked]
+    said = [each for content, rank in about for each in answered(content, rank, right, settings, rng, kind=kind)]
+    known = {each.content_hash for each in said}
+    return [each for each in reactions if each.satisfaction is None or each.content_hash not in known] + said

@@ -26,7 +26,7 @@ from jobs import _demo_report as report
 from jobs import _job, consolidate, reindex
 from jobs._background import BackgroundUpdaters
 from jobs._demo_corpus import make_room, prepare, split
-from jobs._users import connected, tell
+from jobs._users import connected, tell, with_asked
 from jobs.search import opened
 from pipelines.chunking.ground_truth import SyntheticQuestion
 from pipelines.consolidation.gate import Improve, Improvement, Shadow
@@ -166,7 +166,8 @@ def _teach(
 def _react(settings: Settings, producer: FeedbackProducer, answer: Answer, question: SyntheticQuestion) -> None:
     shown = [result.content_hash for result in answer.results]
     rng = random.Random(answer.query.query_id)  # noqa: S311  a simulation, repeatable by the query
-    tell(producer, answer.query, react(shown, {question.content_hash}, settings.simulation, rng))
+    right, rules = {question.content_hash}, settings.simulation
+    tell(producer, answer.query, with_asked(answer, react(shown, right, rules, rng), right, rules))
 
 
 def _ask(searcher: Searcher, questions: Sequence[SyntheticQuestion], settings: Settings, name: str) -> Held:

@@ -11,6 +11,7 @@ Exit codes: 0 answered, 1 with a reason (nothing published, damaged store, no br
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 import uuid
@@ -119,7 +120,12 @@ def opened(settings: Settings) -> Iterator[Searcher]:
         linear_algebra_threads(settings.retrieval.product_threads),
         Searcher(source, encoder, settings.retrieval, clock=system_clock, further=further, pairs=pairs) as searcher,
     ):
-        yield searcher
+        # What was opened stays: no collection of garbage needs to look through it again.
+        gc.freeze()
+        try:
+            yield searcher
+        finally:
+            gc.unfreeze()
 
 
 def show(answer: Answer, settings: RetrievalSettings, *, explain: bool) -> None:

@@ -1,7 +1,7 @@
 """What learning is worth: simulated users ask queries of one split, retrieval is measured on another that nobody asked.
 
     python -m jobs.study --dataset DIR --learn-from train --split test [--sessions 100,500,2000,all] [--random 0.2]
-        [--adversarial 0.1] [--set retrieval.rerank.late_interaction=false] [--json]
+        [--adversarial 0.1] [--bare] [--set retrieval.rerank.late_interaction=false] [--json]
 
 Every session is a user who asks one query, reads, opens and judges what is shown; what they do travels through Kafka to
 the updaters, and what the updaters learned ranks what later users are shown. The table sets beside it each channel
@@ -30,7 +30,7 @@ from jobs import _job, evaluate
 from jobs._background import BackgroundUpdaters
 from jobs._probing import probed
 from jobs._study_report import CONVEX, Studied, calibrated, described, table
-from jobs._users import connected, tell
+from jobs._users import connected, tell, with_asked
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.ids import QueryId, SessionId
 from pipelines.domain.matching import Match
@@ -47,7 +47,8 @@ from pipelines.feedback.producer import FeedbackProducer
 from pipelines.ingestion.corpus import corpus_name
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.matching import answering_from, calibrate_matches, match_bins
+from pipelines.learning.matching import answering_from, match_bins
+from pipelines.learning.matching_fit import calibrate_matches
 from pipelines.retrieval.live import CatalogSource
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode
@@ -61,11 +62,13 @@ AGENT = "study"
 PAGE = 10
 """Results that a simulated user is shown."""
 PRIOR = "weft at its priors"
+WITH_USAGE = ", with usage"
+"""What the row is named by, behind its sessions, in which what is known of single contents counts."""
 ALL = "all"
 _CONVEX = np.linspace(0.0, 1.0, 21)  # weights of the lexical signal that are tried
 _STRANGERS = 200  # queries of another data set that are asked
 _TUNED_ON = 500  # queries at most that the fixed combination is tuned on
-_HIDDEN = (Signal.USAGE,)
+_HIDDEN = (Signal.USAGE, Signal.PRECEDENT)
 _BASELINES: Mapping[str, Mapping[str, Any]] = {
     "BM25": {"channels": (Channel.LEXICAL,), "fusion": FusionMode.RRF},
     "dense": {"channels": (Channel.DENSE,), "fusion": FusionMode.RRF},
@@ -83,6 +86,9 @@ def study(
     foreign: Annotated[
         list[str], typer.Option("--foreign", help="DIR:SPLIT, whose queries have no answer here; repeatable.")
     ] = [],
+    bare: Annotated[
+        bool, typer.Option("--bare", help="Learning alone: no other ways to rank beside it, no probabilities.")
+    ] = False,
     conf: _job.Conf = [],
     assignments: _job.Assignments = [],
     store: _job.Store = None,
@@ -95,9 +101,10 @@ def study(
     marks = marks_of(sessions, settings)
     lessons, held_out = read_dataset(dataset, learn_from), read_dataset(dataset, split)
     strangers = [read_dataset(Path(folder), part) for folder, _, part in (each.rpartition(":") for each in foreign)]
-    found = run(lessons, held_out, settings, marks, strangers)
+    found = run(lessons, held_out, settings, marks, strangers, bare=bare)
     _job.stdout.print(table(f"{held_out.name} {split}, learned from {learn_from}", found))
-    _job.stdout.print(calibrated(found.held))
+    if found.held is not None:
+        _job.stdout.print(calibrated(found.held))
     _job.emit(described(held_out, learn_from, found), as_json=as_json)
 
 
@@ -114,9 +121,19 @@ def marks_of(text: str, settings: Settings) -> list[int]:
 
 
 def run(
-    lessons: Dataset, held_out: Dataset, settings: Settings, marks: Sequence[int], strangers: Sequence[Dataset] = ()
+    lessons: Dataset,
+    held_out: Dataset,
+    settings: Settings,
+    marks: Sequence[int],
+    strangers: Sequence[Dataset] = (),
+    *,
+    bare: bool = False,
 ) -> Studied:
-    """Measure, teach and measure again, in a store of its own that is gone afterwards."""
+    """Measure, teach and measure again, in a store of its own that is gone afterwards.
+
+    Args:
+        bare: Leave out what does not depend on learning, and what its probabilities are worth: less than half the time.
+    """
     stored = evaluate.indexed(held_out, settings, before=lambda: connect(settings.cluster))
     with _apart(stored) as own, EmbeddedBroker() as broker:
         streamed = own.model_copy(
@@ -127,12 +144,12 @@ def run(
             }
         )
         bench = _Bench(streamed, held_out)
-        values, weight = _baselines(bench, lessons)
+        values, weight = ({}, None) if bare else _baselines(bench, lessons)
         values[PRIOR] = bench.values(Evidence(), hidden=_HIDDEN)
         evidence = taught(streamed, lessons, bench.encoders, marks)
         values |= {f"{count:,} sessions": bench.values(evidence[count], hidden=_HIDDEN) for count in marks}
-        values[f"{marks[-1]:,} sessions, with usage"] = bench.values(evidence[marks[-1]])
-        worth = _held(bench, lessons, evidence[marks[-1]], strangers)
+        values[f"{marks[-1]:,} sessions{WITH_USAGE}"] = bench.values(evidence[marks[-1]])
+        worth = None if bare else _held(bench, lessons, evidence[marks[-1]], strangers)
         weights = {PRIOR: bench.weights(Evidence())}
         weights |= {f"{count:,} sessions": bench.weights(evidence[count]) for count in marks}
     after = list(values)[list(values).index(PRIOR) + 1 :]
@@ -219,12 +236,13 @@ class _Bench:
 def _held(bench: _Bench, lessons: Dataset, evidence: Evidence, strangers: Sequence[Dataset]) -> Held:
     """What the judgements of the queries learned from make of held-out queries, and of those of other data sets."""
     rules, bins = bench.settings.consolidation.calibration, bench.settings.learning.relevance_bins
+    prior = bench.settings.priors.verdicts
     verdicts = match_bins(evidence, bench.settings.priors.recency, now=system_clock())
     taught = bench.answers(_some(lessons, bench.settings))
     judged = judged_bins(taught, lessons.qrels, bench.names(taught))
     fit, from_verdicts = (
-        calibrate_matches(each, folds=rules.folds, seed=rules.seed, least_gain=rules.least_gain).calibration
-        for each in (judged, verdicts)
+        calibrate_matches(each, taken, folds=rules.folds, seed=rules.seed, least_gain=rules.least_gain).calibration
+        for each, taken in ((judged, None), (verdicts, prior))
     )
     answering = answering_from(bench.probed(), bound=rules.answering_bound)
     without = {each.name: bench.answers(_strange(each)) for each in strangers}
@@ -251,7 +269,7 @@ def _strange(stranger: Dataset) -> list[JudgedQuery]:
     return [replace(query, metadata={}) for query in stranger.queries[:_STRANGERS]]
 
 
-def _baselines(bench: _Bench, lessons: Dataset) -> tuple[dict[str, Values], float]:
+def _baselines(bench: _Bench, lessons: Dataset) -> tuple[dict[str, Values], float | None]:
     """Each channel alone, their fusion by rank, and the best fixed combination; and its weight."""
     queries = bench.dataset.queries
     found = {
@@ -339,8 +357,9 @@ def _told(
     query, rules = answer.query, settings.simulation
     producer.impression(answer)
     shown = [result.content_hash for result in answer.results]
-    reactions = react(shown, right, rules, rng, kind=kind_of_user(rules, rng))
-    tell(producer, query, reactions)
+    kind = kind_of_user(rules, rng)
+    reactions = react(shown, right, rules, rng, kind=kind)
+    tell(producer, query, with_asked(answer, reactions, right, rules, kind=kind))
 
 
 def _source(settings: Settings) -> CatalogSource:

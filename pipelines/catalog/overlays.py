@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import SessionId
 from pipelines.learning.alikeness import Moments
-from pipelines.learning.evidence import SCHEMA, Evidence, table_rows
+from pipelines.learning.evidence import SCHEMA, Evidence, table_rows, with_later_columns
 from pipelines.learning.sessions import from_plain
 
 log = logging.getLogger(__name__)
@@ -182,6 +182,7 @@ def _sessions_beside(snapshot: Path) -> pa.Table | None:
             table = pq.read_table(written, page_checksum_verification=True)
         except (pa.ArrowInvalid, OSError) as error:
             raise CorruptionError(f"{path}: expected open sessions, found: {error}; remove it") from error
+        table = with_later_columns(table)
         if not table.schema.equals(OVERLAY_SCHEMA):
             raise CorruptionError(f"{path}: expected columns {OVERLAY_SCHEMA.names}, found {table.schema.names}")
         return table.replace_schema_metadata(None)

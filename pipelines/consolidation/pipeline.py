@@ -13,7 +13,7 @@ from pipelines.consolidation.merge import Candidate, merge, resume
 from pipelines.consolidation.night import Night
 from pipelines.consolidation.pages import Page
 from pipelines.consolidation.publish import publish, recorded_verdict, settle, unsettled
-from pipelines.consolidation.recalibrate import recalibrate, with_matches
+from pipelines.consolidation.recalibrate import curves_of, recalibrate, with_matches
 from pipelines.consolidation.report import examine, report
 
 STEPS = ("merge", "recalibrate", "gate", "publish", "report")
@@ -59,10 +59,9 @@ def _steps(
     with step("recalibrate") as note:
         outcomes = night.outcomes(candidate.base)
         calibration = recalibrate(outcomes, candidate.former_calibration, night.learning, night.rules.calibration)
-        verdicts = night.verdicts(candidate.base)
-        calibration = with_matches(
-            calibration, verdicts, candidate.former_calibration, night.probe, night.rules.calibration
-        )
+        rules = night.rules.calibration
+        curves = curves_of(night.verdicts(candidate.base), night.priors.verdicts, rules)
+        calibration = with_matches(calibration, curves, candidate.former_calibration, night.probe, rules)
         note.parameters({"outcome": calibration.reason})
     with step("gate") as note:
         recorded = recorded_verdict(night.tracking, candidate.published)

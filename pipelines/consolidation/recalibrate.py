@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 from pipelines.consolidation.settings import CalibrationSettings
 from pipelines.learning.calibration import Calibration, ScoreBins, calibrate
-from pipelines.learning.matching import MatchBins, Probe, answering_from, calibrate_matches
+from pipelines.learning.matching import MatchBins, MatchCalibration, Probe, answering_from
+from pipelines.learning.matching_fit import calibrate_matches
+from pipelines.learning.priors import VerdictPrior
 from pipelines.learning.reliability import Band, Predictions, Reliability, bands, reliability
 from pipelines.learning.settings import LearningSettings
 
@@ -68,26 +70,33 @@ def recalibrate(
     return Recalibration(fit.calibration, refitted=True, reason=reason, before=before, after=after)
 
 
+def curves_of(verdicts: MatchBins, prior: VerdictPrior, settings: CalibrationSettings) -> MatchCalibration | None:
+    """The curves that verdicts make of matches; None where they are too few."""
+    good, bad = float(verdicts.good.sum()), float(verdicts.bad.sum())
+    if good + bad < settings.minimum_observations or min(good, bad) < settings.minimum_per_outcome:
+        return None
+    tuned = {"folds": settings.folds, "seed": settings.seed}
+    return calibrate_matches(verdicts, prior, **tuned, least_gain=settings.least_gain).calibration
+
+
 def with_matches(
     found: Recalibration,
-    verdicts: MatchBins,
+    curves: MatchCalibration | None,
     former: Calibration | None,
     probe: Probe | None,
     settings: CalibrationSettings,
 ) -> Recalibration:
     """The same with the curves of matches, and the threshold from which on an answer counts as one (RET-15).
 
-    Too few verdicts keep the former curves; without probes, or with too few, there is no threshold.
+    Without curves the former ones stay; without probes, or with too few, there is no threshold.
     """
     if found.calibration is None:
         return found
-    good, bad = float(verdicts.good.sum()), float(verdicts.bad.sum())
-    if good + bad < settings.minimum_observations or min(good, bad) < settings.minimum_per_outcome:
+    if curves is None:
         kept = None if former is None else former.match
         return replace(found, calibration=replace(found.calibration, match=kept))
-    fit = calibrate_matches(verdicts, folds=settings.folds, seed=settings.seed, least_gain=settings.least_gain)
     answering = None if probe is None else answering_from(probe(), bound=settings.answering_bound)
-    return replace(found, calibration=replace(found.calibration, match=replace(fit.calibration, answering=answering)))
+    return replace(found, calibration=replace(found.calibration, match=replace(curves, answering=answering)))
 
 
 def unreliable(measured: Measured, settings: CalibrationSettings) -> list[Band]:

@@ -17,6 +17,8 @@ SCHEMA_VERSION = 2
     1   impression, explicit, selection, session
     2   retrieval, inclusion, reference, success, review, accuracy, model_quality, trust, lesson_outcome; attributions;
         examination of results, and results without a score; terms of selections
+
+A field that may be left out joins the newest version: who does not know it passes it over.
 """
 
 Identifier = Annotated[str, Meta(min_length=1, max_length=128)]
@@ -66,6 +68,8 @@ class ShownResult(Struct, kw_only=True, frozen=True, gc=False):
             weighed by it (FBK-10).
         made: Its size and the learned sizes behind it, so that feedback on it is evidence about them (LRN-9).
         match: How well it matches by itself: what probabilities are learned on (RET-15).
+        asked: Probability with which a verdict on this very result is asked for, where one is; else 0. Results to ask
+            about are drawn at random: what is said of them speaks for all that was shown (RET-15).
     """
 
     content_hash: Hash
@@ -78,6 +82,7 @@ class ShownResult(Struct, kw_only=True, frozen=True, gc=False):
     examination: Share = 1.0
     made: MadeBy | None = None
     match: Match | None = None
+    asked: Share = 0.0
 
 
 class Attribution(Struct, kw_only=True, frozen=True, gc=False):
@@ -93,7 +98,11 @@ class Attribution(Struct, kw_only=True, frozen=True, gc=False):
 
 
 class Impression(Event, kw_only=True, frozen=True, gc=False, tag="impression"):
-    """What was shown for one query; emitted by the search service itself."""
+    """What was shown for one query; emitted by the search service itself.
+
+    Attributes:
+        query_hash: Of what was asked, as `questions.question_hash` makes it: outcomes under it are told apart.
+    """
 
     query_id: Identifier
     query_hash: Hash
@@ -152,12 +161,14 @@ class Explicit(Event, kw_only=True, frozen=True, gc=False, tag="explicit"):
 
     Attributes:
         attribution: Of a verdict on the whole, how it is shared among results; without one, equally.
+        asked: Whether it answers the request to judge this result; nobody asked for any other.
     """
 
     query_id: Identifier
     signal: Satisfaction
     content_hash: Hash | None = None
     attribution: Attribution | None = None
+    asked: bool = False
 
 
 class Selection(Event, kw_only=True, frozen=True, gc=False, tag="selection"):

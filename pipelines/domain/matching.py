@@ -18,10 +18,13 @@ class Match(Struct, kw_only=True, frozen=True, omit_defaults=True):
         meaning: Cosine of their vectors, at least 0; None where the dense channel did not answer.
         words: s / (s + n) with s the content's BM25 score and n the number of terms of the query; 0 where the lexical
             channel did not find it, None where that channel did not answer.
+        near: Mean of the cosine and of how well the query's tokens are met, the mean of their best cosines to a token
+            of the content, at least 0; None where tokens are not compared.
     """
 
     meaning: Share | None = None
     words: Share | None = None
+    near: Share | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,8 @@ class EvidenceGap:
     """Nothing found is likely to answer the query: what is shown is the best of it, not an answer.
 
     Attributes:
-        match: Of the best result: its cosine, or its share of words where the dense channel is silent.
+        match: Of the best result: how near it is; its cosine where tokens are not compared, or its share of words where
+            the dense channel is silent.
         threshold: What that would have had to exceed.
         bound: How often at most a query without an answer passes all the same.
     """
@@ -40,18 +44,19 @@ class EvidenceGap:
 
 
 def best_match(matches: Iterable[Match | None]) -> Match:
-    """The best of several on either scale; unknown where one is unknown, or there is none.
+    """The best of several on each scale; unknown where one is unknown, or there is none.
 
     Examples:
         >>> best_match([Match(meaning=0.2, words=0.5), Match(meaning=0.3, words=0.1)])
-        Match(meaning=0.3, words=0.5)
-        >>> best_match([Match(meaning=0.2, words=0.5), Match(meaning=0.3)])
-        Match(meaning=0.3, words=None)
+        Match(meaning=0.3, words=0.5, near=None)
+        >>> best_match([Match(meaning=0.2, words=0.5, near=0.4), Match(meaning=0.3, near=0.3)])
+        Match(meaning=0.3, words=None, near=0.4)
     """
     known = [Match() if match is None else match for match in matches]
     return Match(
         meaning=_best([match.meaning for match in known]),
         words=_best([match.words for match in known]),
+        near=_best([match.near for match in known]),
     )
 
 

@@ -46,6 +46,7 @@ class Signal(StrEnum):
     CROSS_VALIDATION = "cross_validation"
     FRESHNESS = "freshness"
     USAGE = "usage"
+    PRECEDENT = "precedent"
     TRUST = "trust"
     AUTHORITY = "authority"
     STRUCTURE = "structure"
@@ -140,7 +141,7 @@ class WeightBelief:
     level: str
 
 
-class Contribution(msgspec.Struct, frozen=True):
+class Contribution(msgspec.Struct, frozen=True, gc=False):
     """One addend of a score.
 
     Attributes:
@@ -174,6 +175,7 @@ class RankedResult:
         examination: Probability that its rank is looked at, by the live beliefs (FBK-10).
         alike: Documents of near-duplicates that are left out for it (RET-12).
         made: Its size and the learned sizes behind it; None where no learned size decided over it.
+        asked: Probability with which a verdict on it is asked for, where one is; else 0.
         match: How well it matches the query's own words; None where no channel of the kind answered.
         doubtful: Whether it matches no better than results of queries that have no answer.
         context: It and what surrounds it, where the query asked for that.
@@ -198,6 +200,7 @@ class RankedResult:
     above_next: float | None = None
     propensity: float = 1.0
     examination: float = 1.0
+    asked: float = 0.0
     made: MadeBy | None = None
     match: Match | None = None
     doubtful: bool = False

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from functools import lru_cache
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -51,7 +52,7 @@ def made_by(chunk: Chunk | ChunkLabel) -> MadeBy | None:
     (the learned version that put these sizes in force); and of this chunk alone, "leading" and "trailing" (tokens of
     its context) and "split" (the strategy that made it, absent for a unit that was not above the limit).
     """
-    pairs = pairs_of(chunk.sizing)
+    pairs = _kept_pairs(tuple(chunk.sizing))
     if chunk.tokens < 1 or pairs.get("learned", AS_STATED) == AS_STATED:
         return None
     return MadeBy(
@@ -62,6 +63,12 @@ def made_by(chunk: Chunk | ChunkLabel) -> MadeBy | None:
         after=_tokens(pairs.get("after")) if _tokens(pairs.get("trailing")) else None,
         overflow=Overflow(pairs["split"]) if "split" in pairs else None,
     )
+
+
+@lru_cache(maxsize=256)
+def _kept_pairs(snapshot: tuple[str, ...]) -> Mapping[str, str]:
+    """The same sizes are in force for many chunks."""
+    return pairs_of(snapshot)
 
 
 def pairs_of(snapshot: Iterable[str]) -> dict[str, str]:

@@ -7,8 +7,6 @@ clusters. Pure functions: nothing here knows a model or a file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
@@ -88,23 +86,26 @@ def quantised(tokens: np.ndarray) -> np.ndarray:
     return np.rint(tokens * (_LARGEST / np.where(largest > 0.0, largest, 1.0))).astype(np.int8)
 
 
-def max_similarities(query: np.ndarray, stored: Sequence[np.ndarray]) -> np.ndarray:
+def max_similarities(query: np.ndarray, tokens: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """How well each text answers a query: mean over the query's tokens of the best cosine to a token of the text.
 
     Args:
         query: Projected token embeddings of the query, (tokens, dimension), at least one row.
-        stored: For each text, int8 (tokens, dimension) as `compressed` gives it.
+        tokens: Of all texts, one text's after the other's, int8 (tokens, dimension) as `compressed` gives them.
+        counts: How many tokens each text has, (texts,).
 
     Returns:
         float32 (texts,), each in [−1, 1]; 0 for a text without tokens.
     """
-    scores = np.zeros(len(stored), dtype=np.float32)
-    filled = [at for at, tokens in enumerate(stored) if len(tokens)]
-    if not filled:
+    scores = np.zeros(len(counts), dtype=np.float32)
+    filled = np.flatnonzero(counts)
+    if not len(filled):
         return scores
-    rows = unit_rows(np.concatenate([stored[at] for at in filled]).astype(np.float32))
-    cosines = rows @ unit_rows(query.astype(np.float32)).T
-    starts = np.cumsum([0, *(len(stored[at]) for at in filled[:-1])])
+    directions = tokens.astype(np.float32)
+    lengths = np.sqrt(np.einsum("ij,ij->i", directions, directions))
+    cosines = directions @ unit_rows(query.astype(np.float32)).T
+    cosines /= np.where(lengths > 0.0, lengths, np.float32(1.0))[:, None]
+    starts = (np.cumsum(counts) - counts)[filled]
     scores[filled] = np.maximum.reduceat(cosines, starts, axis=0).mean(axis=1)
     return scores
 

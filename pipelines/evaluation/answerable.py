@@ -30,7 +30,8 @@ class Held:
         from_verdicts: The same of probabilities that verdicts of readers gave, who stop where they are served.
         answered: Share of the held-out queries that count as answered.
         answered_without: The same of queries that have no answer, by where they come from.
-        threshold: Cosine from which on an answer counts as one; None without enough probes.
+        threshold: Nearness from which on an answer counts as one, or cosine where tokens are not kept; None without
+            enough probes.
     """
 
     reliability: Mapping[str, Reliability | None]
@@ -68,7 +69,7 @@ def held(
         {name: _reliability(from_verdicts, shown, known, bins) for name, known in VIEWS.items()},
         _answered(answering, answers),
         {name: _answered(answering, found) for name, found in without.items()},
-        None if answering is None else answering.meaning,
+        None if answering is None else answering.meaning if answering.near is None else answering.near,
     )
 
 
@@ -83,7 +84,7 @@ def judged_bins(answers: Sequence[Answer], qrels: Qrels, names: Mapping[str, Seq
     unknown = float("nan")
     matches = [[unknown if value is None else value for value in (match.meaning, match.words)] for match, _ in shown]
     good = np.array([is_good for _, is_good in shown], dtype=np.float64)
-    return MatchBins(np.array(matches, dtype=np.float64).reshape(-1, 2), good, 1.0 - good)
+    return MatchBins(np.array(matches, dtype=np.float64).reshape(-1, 2), good, 1.0 - good, np.ones_like(good))
 
 
 def _is_good(result: RankedResult, grades: Mapping[str, int], names: Mapping[str, Sequence[str]]) -> bool:

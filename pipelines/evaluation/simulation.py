@@ -23,6 +23,7 @@ class SimulationSettings(BaseModel):
 
     persistence: Probability
     verdict_rate: Probability
+    answers: Probability
     noise: Probability
     verdict_noise: Probability
     random: Probability
@@ -52,11 +53,13 @@ class Reaction:
 
     Attributes:
         satisfaction: A verdict in [−1, 1], or None for merely opening the result.
+        asked: Whether the verdict was asked for.
     """
 
     content_hash: ContentHash
     rank: int
     satisfaction: float | None = None
+    asked: bool = False
 
 
 def kind_of_user(settings: SimulationSettings, rng: random.Random) -> Kind:
@@ -84,8 +87,8 @@ def react(
     when it is wrong.
 
     Examples:
-        >>> certain = SimulationSettings(persistence=1.0, verdict_rate=0.0, noise=0.0, verdict_noise=0.0, random=0.0,
-        ...     adversarial=0.0, sessions=1, first_look=1, look_growth=2.0)
+        >>> certain = SimulationSettings(persistence=1.0, verdict_rate=0.0, answers=0.0, noise=0.0, verdict_noise=0.0,
+        ...     random=0.0, adversarial=0.0, sessions=1, first_look=1, look_growth=2.0)
         >>> [r.rank for r in react(["a", "b", "c"], {"b"}, certain, random.Random(0))]
         [2]
         >>> [r.rank for r in react(["a", "b", "c"], {"b"}, certain, random.Random(0), kind=Kind.ADVERSARIAL)]
@@ -102,6 +105,29 @@ def react(
         if looks_right or rng.random() >= settings.persistence:
             break
     return reactions
+
+
+def answered(
+    content: ContentHash,
+    rank: int,
+    relevant: Collection[ContentHash],
+    settings: SimulationSettings,
+    rng: random.Random,
+    *,
+    kind: Kind = Kind.HONEST,
+) -> list[Reaction]:
+    """What a user says who is asked about one result, whether they came to it or not: a verdict, or nothing.
+
+    Examples:
+        >>> willing = SimulationSettings(persistence=1.0, verdict_rate=0.0, answers=1.0, noise=0.0, verdict_noise=0.0,
+        ...     random=0.0, adversarial=0.0, sessions=1, first_look=1, look_growth=2.0)
+        >>> answered("b", 7, {"b"}, willing, random.Random(0))
+        [Reaction(content_hash='b', rank=7, satisfaction=1.0, asked=True)]
+    """
+    if rng.random() >= settings.answers:
+        return []
+    is_right = _SEEMS[kind](content in relevant, settings.verdict_noise, rng)
+    return [Reaction(content, rank, 1.0 if is_right else -1.0, asked=True)]
 
 
 _SEEMS: Mapping[Kind, Callable[[bool, float, random.Random], bool]] = MappingProxyType(
@@ -134,8 +160,8 @@ def looks(marks: Sequence[int], settings: SimulationSettings) -> list[int]:
     """After how many sessions searches see what was learned: soon at first, then ever later, and at every mark.
 
     Examples:
-        >>> tuned = SimulationSettings(persistence=1.0, verdict_rate=0.0, noise=0.0, verdict_noise=0.0, random=0.0,
-        ...     adversarial=0.0, sessions=1, first_look=20, look_growth=2.0)
+        >>> tuned = SimulationSettings(persistence=1.0, verdict_rate=0.0, answers=0.0, noise=0.0, verdict_noise=0.0,
+        ...     random=0.0, adversarial=0.0, sessions=1, first_look=20, look_growth=2.0)
         >>> looks([100, 150], tuned)
         [20, 40, 80, 100, 150]
     """

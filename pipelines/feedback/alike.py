@@ -17,11 +17,23 @@ from pipelines.learning.sessions import moments_among, said_by
 
 Floats = NDArray[np.float64]
 
+_KEY = ", ".join(EvidenceKey._fields)
+_SIGNALS = f"{SIGNAL}.", f"{SIGNAL}/"
+"""What lies between holds every parameter of a signal and nothing else: "/" follows "." in ASCII."""
 _ROWS = (
-    f"select {', '.join(EvidenceKey._fields)}, micro from overlay_evidence"  # noqa: S608 - names of ours
+    f"select {_KEY}, micro from overlay_evidence"  # noqa: S608 - names of ours
     " where session = ? and settled = ? and parameter >= ? and parameter < ?"
 )
-_NEWEST = "select offset, settled from sessions where settled > 0 order by heard desc limit ?"
+_KEY_OF_PART = ", ".join(f"part_evidence.{name}" for name in EvidenceKey._fields)
+_COUNTED = (
+    f"select {_KEY_OF_PART}, sum(part_evidence.micro) from draws join part_evidence using (session, part)"  # noqa: S608
+    " where session = ? and settled = ? and counted = 1 and parameter >= ? and parameter < ?"
+    f" group by {_KEY_OF_PART}"
+)
+_NEWEST = (
+    "select offset, settled, (select coalesce(sum(micro), 0) from draws where session = offset and counted = 1)"
+    " from sessions where settled > 0 order by heard desc limit ?"
+)
 
 
 class Alike:
@@ -29,7 +41,7 @@ class Alike:
 
     def __init__(self, at_most: int) -> None:
         self._at_most = at_most
-        self._said: dict[tuple[int, int], Mapping[Path, Floats]] = {}
+        self._said: dict[tuple[int, int, int], Mapping[Path, Floats]] = {}
 
     def moments(self, connection: sqlite3.Connection) -> Moments:
         """Of the newest sessions that the shared evidence holds; inside the caller's transaction."""
@@ -40,6 +52,5 @@ class Alike:
 
 
 def _said(connection: sqlite3.Connection, session: int) -> Mapping[Path, Floats]:
-    # "/" follows "." in ASCII: the range holds every parameter of a signal and nothing else.
-    rows = connection.execute(_ROWS, (session, SETTLED, f"{SIGNAL}.", f"{SIGNAL}/"))
-    return said_by(Evidence({EvidenceKey(*key): micro for *key, micro in rows}))
+    rows = [connection.execute(select, (session, SETTLED, *_SIGNALS)) for select in (_ROWS, _COUNTED)]
+    return said_by(Evidence.sum(Evidence({EvidenceKey(*key): micro for *key, micro in some}) for some in rows))

@@ -20,12 +20,13 @@ from pipelines.domain.events import (
     ShownResult,
     Success,
 )
+from pipelines.domain.questions import question_fingerprint
 from pipelines.feedback.attribution import Method
 from pipelines.feedback.settings import CreditSettings, FeedbackSettings, TriggerSettings
 from pipelines.feedback.trigger_terms import learnable
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.looks import Page
-from pipelines.learning.outcomes import Under
+from pipelines.learning.outcomes import UNJUDGED, VOLUNTEERED, Under
 from pipelines.learning.parameters import INCLUSION, REFERENCE, RETRIEVAL
 from pipelines.learning.tallies import Tally
 from pipelines.learning.triggers import LEARNED
@@ -37,8 +38,8 @@ class Credit(Struct, frozen=True, gc=False):
     Attributes:
         use: What was done with it, where that is counted beside the outcome: a bin of usage, else "".
         used: How much of one use that was, in [0, 1].
-        judged: Whether somebody said outright of this very result that it is good, or that it is bad. Other feedback
-            speaks up for one side more than for the other, and says nothing about probabilities.
+        judged: Whether somebody said outright of this very result that it is good, or that it is bad, and was asked to.
+            Other feedback speaks up for one side more than for the other, and says nothing about probabilities.
     """
 
     result: ShownResult
@@ -46,7 +47,7 @@ class Credit(Struct, frozen=True, gc=False):
     weight: float
     use: str = ""
     used: float = 1.0
-    judged: bool = False
+    judged: int = UNJUDGED
 
 
 def credits_of(
@@ -84,7 +85,8 @@ def under(impression: Impression, *, bins: int, principal: str = "") -> Under:
         bins: Of the score.
         principal: Fingerprint of who stands behind it, under which uses of contents are kept.
     """
-    return Under(impression.model, impression.agent, impression.intent, principal, bins)
+    question = question_fingerprint(impression.query_hash)
+    return Under(impression.model, impression.agent, impression.intent, principal, bins, question)
 
 
 def tally_credits(
@@ -96,6 +98,7 @@ def tally_credits(
     bins: int,
     principal: str = "",
     surplus: bool = False,
+    compared: bool = True,
 ) -> None:
     """Add credits to a tally, each under its result's own domain and the impression's model and agent.
 
@@ -107,16 +110,25 @@ def tally_credits(
         bins: Of the score.
         principal: Fingerprint of who stands behind it, under which uses of contents are kept.
         surplus: Whether that one's allowance of the day is used up, so that no parameter moves.
+        compared: Whether signals are measured against what was shown beside each result.
     """
-    note_credits(tally, found, under(impression, bins=bins, principal=principal), day=day, surplus=surplus)
+    where = under(impression, bins=bins, principal=principal)
+    note_credits(tally, found, where, page_of(impression, compared=compared), day=day, surplus=surplus)
 
 
-def note_credits(tally: Tally, found: Iterable[Credit], where: Under, *, day: int, surplus: bool) -> None:
-    """What `tally_credits` does, for who knows what they are kept under."""
+def page_of(impression: Impression, *, compared: bool) -> Sequence[ShownResult]:
+    """What signals of an impression's results are measured against; nothing where they are not."""
+    return impression.results if compared else ()
+
+
+def note_credits(
+    tally: Tally, found: Iterable[Credit], where: Under, page: Sequence[ShownResult], *, day: int, surplus: bool
+) -> None:
+    """What `tally_credits` does, for who knows what they are kept under and measured against."""
     rows, number = tally.rows, tally.number
     for credit in found:
         # Ranges were checked when the events were decoded.
-        rows.append((number, day, where, surplus, credit.good, credit.judged, credit.weight, credit.result))
+        rows.append((number, day, where, surplus, credit.good, credit.judged, credit.weight, credit.result, page, 1))
         if credit.use:
             tally.note_use(day, credit.result.content_hash, credit.use, credit.used, where.principal)
 
@@ -199,7 +211,7 @@ def _verdict(verdict: Explicit, impression: Impression, rules: FeedbackSettings)
         return shared_credits(verdict.signal, verdict.attribution, impression, rules, scale=rules.credit.explicit)
     weight = abs(verdict.signal) * rules.credit.explicit
     shown = _shown(verdict.content_hash, impression)
-    return [Credit(shown, verdict.signal > 0.0, weight, judged=True)] if weight > 0.0 else []
+    return [Credit(shown, verdict.signal > 0.0, weight, judged=VOLUNTEERED + verdict.asked)] if weight > 0.0 else []
 
 
 def _success(success: Success, impression: Impression, rules: FeedbackSettings) -> list[Credit]:

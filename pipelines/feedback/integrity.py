@@ -20,7 +20,16 @@ import msgspec
 
 from pipelines.domain.errors import CorruptionError
 
-MASSES = ("allowances", "evidence", "heard", "overlay_evidence", "overlay_usage", "usage")
+MASSES = (
+    "allowances",
+    "evidence",
+    "heard",
+    "overlay_evidence",
+    "overlay_usage",
+    "part_evidence",
+    "part_usage",
+    "usage",
+)
 """Tables whose last column is a mass under the key that the other columns are."""
 
 _WRITTEN = ("shown",)  # with rows that are hashed as a whole

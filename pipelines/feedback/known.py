@@ -8,6 +8,7 @@ from typing import NamedTuple
 from pipelines.domain.events import Feedback, Impression
 from pipelines.feedback.names import Names
 from pipelines.feedback.partition_clock import Clock
+from pipelines.feedback.parts import Parts
 from pipelines.feedback.sessions import Life
 from pipelines.learning.outcomes import Under
 
@@ -52,6 +53,7 @@ class Known:
         stored: Queries whose impression the state holds.
         waiting: Feedback without impression by query fingerprint, in the order of its offsets.
         lives: Sessions by id.
+        parts: What they draw on allowances, by their offsets.
         names: Those that the batch mentions.
     """
 
@@ -63,3 +65,4 @@ class Known:
     stored: set[bytes] = field(default_factory=set)
     waiting: dict[bytes, list[Waiting]] = field(default_factory=dict)
     lives: dict[str, Life] = field(default_factory=dict)
+    parts: dict[int, Parts] = field(default_factory=dict)

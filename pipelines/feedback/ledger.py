@@ -10,12 +10,12 @@ from collections.abc import Iterable
 import msgspec
 import pyarrow as pa
 
-from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import Feedback, Impression
 from pipelines.feedback import integrity
 from pipelines.feedback.arrivals import Arrivals
 from pipelines.feedback.known import Known, Moment, Shown, Waiting
 from pipelines.feedback.lookup import matching
+from pipelines.feedback.marks import forget_days, parts_of
 from pipelines.feedback.names import Names, read_names, write_names
 from pipelines.feedback.overlays import forget_sessions, life_of, select_lives, write_sessions
 from pipelines.feedback.partition_clock import Clock
@@ -49,19 +49,19 @@ def known_to(connection: sqlite3.Connection, seen: SeenIndex, arrivals: Arrivals
     waiting = "select query, offset, at_ms, feedback from waiting where query in"
     for query, offset, at_ms, feedback in sorted(matching(connection, waiting, queries)):
         known.waiting.setdefault(query, []).append(Waiting(Moment(offset, at_ms), _feedback.decode(feedback)))
-    events = [event for event in arrivals.events if not isinstance(event, InvalidEventError)]
-    for row in matching(connection, select_lives("where session in"), {event.session_id for event in events}):
+    for row in matching(connection, select_lives("where session in"), set(filter(None, arrivals.sessions))):
         life = life_of(row)
         known.lives[life.session] = life
-    principals = {event.principal for event in events} | {shown.impression.principal for shown in known.shown.values()}
-    known.names = read_names(connection, rules.limits, events, principals)
+    known.parts = parts_of(connection, [life.offset for life in known.lives.values()])
+    principals = {*filter(None, arrivals.principals), *(shown.impression.principal for shown in known.shown.values())}
+    known.names = read_names(connection, rules.limits, arrivals.events, principals)
     return known
 
 
 def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSettings) -> None:
     """Everything a batch changed; the tables then hold what the next batch may need, and no more."""
-    write_sessions(connection, change.sessions)
-    write_names(connection, change.names, oldest_day=day_of((change.clock.now_ms - rules.time.window_ms) / MS))
+    write_names(connection, change.names)
+    write_sessions(connection, change.sessions, change.names.drawn_on())
     write_seen(connection, change.seen)
     write_heard(connection, change.heard)
     _write_shown(connection, change)
@@ -76,6 +76,9 @@ def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSetting
     _write_dead_letters(connection, change.dead_letters, rules)
     connection.execute("insert or replace into witnesses values (1, ?, ?, ?, ?, ?)", change.clock[1:])
     silent = forget_sessions(connection, next_offset=change.next_offset, clock_ms=change.clock.now_ms, rules=rules)
+    (before_ms,) = connection.execute("select clock_ms from progress").fetchone()
+    if (oldest := _oldest_day(change.clock.now_ms, rules)) != _oldest_day(before_ms, rules):
+        forget_days(connection, oldest)
     _write_progress(
         connection,
         change,
@@ -87,7 +90,7 @@ def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSetting
 def evidence_in(connection: sqlite3.Connection) -> Evidence:
     """All evidence of the partition."""
     counts = connection.execute("select day, domain, model, agent, intent, parameter, bin, micro from evidence")
-    usage = connection.execute("select day, content_hash, bin, principal, micro from usage")
+    usage = connection.execute("select day, content_hash, bin, principal, question, micro from usage")
     return Evidence(
         {EvidenceKey(*key): micro for *key, micro in counts}, {UsageKey(*key): micro for *key, micro in usage}
     )
@@ -101,6 +104,11 @@ def evidence_table_in(connection: sqlite3.Connection) -> pa.Table:
         for table, columns in (("evidence", ", ".join(EvidenceKey._fields)), ("usage", ", ".join(UsageKey._fields)))
     )
     return table_of(counts, usage)
+
+
+def _oldest_day(clock_ms: int, rules: FeedbackSettings) -> int:
+    """The first day that an event by itself can still fall on."""
+    return day_of((clock_ms - rules.time.window_ms) / MS)
 
 
 def _write_shown(connection: sqlite3.Connection, change: Change) -> None:

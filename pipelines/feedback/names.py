@@ -20,9 +20,10 @@ from typing import cast, get_args
 
 from msgspec import structs
 
-from pipelines.domain.events import AnyEvent, Impression, LessonOutcome, Report, Trust
+from pipelines.domain.events import Impression, LessonOutcome, Report, Trust
 from pipelines.domain.ranking import ANY
 from pipelines.feedback import integrity
+from pipelines.feedback.codec import Decoded
 from pipelines.feedback.lookup import matching
 from pipelines.feedback.settings import LimitSettings
 
@@ -136,6 +137,11 @@ class Names:
         allowance.drawn += micro
         return left
 
+    def drawn_on(self) -> list[tuple[str, int]]:
+        """Whose allowances, of which days, were drawn on where something of them was left."""
+        daily = self.limits.daily_micro
+        return [(who, day) for (day, who), each in self.allowances.items() if each.drawn and each.before < daily]
+
     def _kept(self, kind: Kind, name: str) -> str:
         if (kind, name) in self.known:
             return name
@@ -151,7 +157,7 @@ class Names:
 
 
 def read_names(
-    connection: sqlite3.Connection, limits: LimitSettings, events: Iterable[AnyEvent], principals: Iterable[str]
+    connection: sqlite3.Connection, limits: LimitSettings, events: Iterable[Decoded], principals: Iterable[str]
 ) -> Names:
     """What a store knows of the names in some events, and of some more principals."""
     names = Names(limits)
@@ -173,12 +179,11 @@ def read_names(
     return names
 
 
-def write_names(connection: sqlite3.Connection, names: Names, *, oldest_day: int) -> None:
-    """What a batch changed; allowances of days that no event can fall on any more are forgotten."""
+def write_names(connection: sqlite3.Connection, names: Names) -> None:
+    """What a batch changed."""
     connection.executemany("insert into names (kind, number, name) values (?, ?, ?)", names.new)
     drawn = [(*key, allowance.drawn) for key, allowance in names.allowances.items() if allowance.drawn]
     integrity.add(connection, "allowances", drawn)
-    integrity.delete(connection, "allowances", "day < ?", (oldest_day,))
     connection.executemany(
         "insert into overflow values (?, ?) on conflict do update set events = events + excluded.events",
         list(names.overflowed.items()),

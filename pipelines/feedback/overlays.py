@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from pipelines.catalog.overlays import SessionRows
-from pipelines.feedback import integrity
+from pipelines.feedback import integrity, marks
 from pipelines.feedback.sessions import OPEN, Life, Phase, Sessions, Work, silence_ms
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.learning.evidence import Evidence, EvidenceKey, UsageKey
@@ -37,20 +37,28 @@ def select_lives(condition: str) -> str:
 
 
 def add_evidence(connection: sqlite3.Connection, evidence: Evidence) -> None:
-    """Add to what all share."""
-    for (table, _), rows in zip(_TABLES, _rows_of(evidence), strict=True):
-        integrity.add(connection, table, rows)
+    """Add to what all share, or take from it."""
+    for (table, fields), rows in zip(_TABLES, _rows_of(evidence), strict=True):
+        _add_to_shared(connection, table, fields, rows)
 
 
-def write_sessions(connection: sqlite3.Connection, sessions: Sessions) -> None:
-    """All evidence of a batch, and everything that it did to sessions."""
+def write_sessions(connection: sqlite3.Connection, sessions: Sessions, moved: Iterable[marks.Group]) -> None:
+    """All evidence of a batch, and everything that it did to sessions.
+
+    Args:
+        connection: With the allowances as the batch leaves them.
+        sessions: Those of the batch.
+        moved: Whose allowances it drew on outside of sessions.
+    """
     works = [*sessions.forgotten, *sessions.works.values()]
     for work in works:
         _move_stored(connection, work)
     frozen = sessions.tallies.freeze()
     settled = [(work.life, Evidence.sum(frozen[each.number] for each in work.settled)) for work in works]
     pending = [(work.life, frozen[work.pending.number]) for work in works if work.pending is not None]
-    add_evidence(connection, Evidence.sum([frozen[sessions.shared.number], *(evidence for _, evidence in settled)]))
+    of_parts = marks.write_parts(connection, works, frozen, moved, allowance=sessions.rules.limits.daily_micro)
+    shared = [frozen[sessions.shared.number], of_parts, *(evidence for _, evidence in settled)]
+    add_evidence(connection, Evidence.sum(shared))
     _add_rows(connection, SETTLED, settled)
     _add_rows(connection, PENDING, pending)
     for work in sessions.forgotten:
@@ -76,17 +84,19 @@ def forget_sessions(connection: sqlite3.Connection, *, next_offset: int, clock_m
         for life in _lives(connection, silent, (phase, clock_ms - silence_ms(phase, rules))):
             dropped += life.pending
             _drop_rows(connection, life, PENDING)
+            marks.drop_pending(connection, life.offset)
             expired = "update sessions set phase = ?, pending = 0 where offset = ?"
             connection.execute(expired, (Phase.EXPIRED, life.offset))
     return dropped
 
 
 def overlay_in(connection: sqlite3.Connection, life: Life, kind: int) -> Evidence:
-    """What a session has pending, or settled."""
+    """What a session has pending, or what it has settled: just what unlearning it takes out of the shared evidence."""
     counts, usage = (_overlay_rows(connection, life, kind, table, fields) for table, fields in _TABLES)
-    return Evidence(
+    beside_parts = Evidence(
         {EvidenceKey(*key): micro for *key, micro in counts}, {UsageKey(*key): micro for *key, micro in usage}
     )
+    return beside_parts + marks.parts_in(connection, life.offset, settled=kind == SETTLED)
 
 
 class Fork(NamedTuple):
@@ -176,23 +186,49 @@ def held_sessions(connection: sqlite3.Connection) -> Iterator[SessionRows]:
 def _pending(
     connection: sqlite3.Connection, table: str, fields: Sequence[str]
 ) -> Callable[[int], list[tuple[Any, ...]]]:
-    """Rows of one session after the other, asked for in the order of the table's key."""
-    rows = connection.execute(
-        f"select session, {', '.join(fields)}, micro from overlay_{table} where settled = ?"  # noqa: S608
-        " order by session, settled, " + ", ".join(fields),
+    """Rows of one session after the other, asked for in the order of their starts; sorted, each key once."""
+    key = ", ".join(fields)
+    own = connection.execute(
+        f"select session, {key}, micro from overlay_{table} where settled = ? order by session, settled, {key}",  # noqa: S608
         (PENDING,),
     )
+    # Sessions first: what is settled lies in the same table, and there is much more of it.
+    of_parts = connection.execute(
+        f"select sessions.offset, {_named(f'part_{table}', fields)}, part_{table}.micro from sessions"  # noqa: S608
+        " cross join draws on draws.session = sessions.offset"
+        f" cross join part_{table} on part_{table}.session = draws.session and part_{table}.part = draws.part"
+        " where sessions.phase in (?, ?) and draws.settled = 0 order by sessions.offset",
+        OPEN,
+    )
+    streams = [_in_turn(own), _in_turn(of_parts)]
+
+    def of(session: int) -> list[tuple[Any, ...]]:
+        masses: dict[tuple[Any, ...], int] = {}
+        for stream in streams:
+            for *row, micro in stream(session):
+                masses[tuple(row)] = masses.get(tuple(row), 0) + micro
+        return [(*row, micro) for row, micro in sorted(masses.items())]
+
+    return of
+
+
+def _named(table: str, fields: Sequence[str]) -> str:
+    return ", ".join(f"{table}.{name}" for name in fields)
+
+
+def _in_turn(rows: Iterable[tuple[Any, ...]]) -> Callable[[int], list[tuple[Any, ...]]]:
+    """Those rows that begin with a number, without it; numbers are asked for in the order of the rows."""
     groups = groupby(rows, key=itemgetter(0))
     ahead: list[tuple[int, list[tuple[Any, ...]]]] = []
 
-    def of(session: int) -> list[tuple[Any, ...]]:
-        while not ahead or ahead[0][0] < session:
+    def of(number: int) -> list[tuple[Any, ...]]:
+        while not ahead or ahead[0][0] < number:
             ahead.clear()
             found = next(groups, None)
             if found is None:
                 return []
             ahead.append((found[0], [row[1:] for row in found[1]]))
-        return ahead[0][1] if ahead[0][0] == session else []
+        return ahead[0][1] if ahead[0][0] == number else []
 
     return of
 
@@ -213,12 +249,17 @@ def _move_stored(connection: sqlite3.Connection, work: Work) -> None:
 def _move_into_shared(connection: sqlite3.Connection, life: Life, kind: int, *, sign: int) -> None:
     for table, fields in _TABLES:
         rows = [(*key, sign * micro) for *key, micro in _overlay_rows(connection, life, kind, table, fields)]
-        integrity.add(connection, table, rows)
-        # Evidence that was never there leaves no row behind.
-        if sign < 0:
-            here = " and ".join(f"{name} = ?" for name in fields)
-            gone = f"delete from {table} where {here} and micro = 0"  # noqa: S608 - names of ours
-            connection.executemany(gone, [row[:-1] for row in rows])
+        _add_to_shared(connection, table, fields, rows)
+
+
+def _add_to_shared(
+    connection: sqlite3.Connection, table: str, fields: Sequence[str], rows: Sequence[tuple[Any, ...]]
+) -> None:
+    integrity.add(connection, table, rows)
+    # Evidence that was never there leaves no row behind.
+    if taken := [row[:-1] for row in rows if row[-1] < 0]:
+        here = " and ".join(f"{name} = ?" for name in fields)
+        connection.executemany(f"delete from {table} where {here} and micro = 0", taken)  # noqa: S608 - names of ours
 
 
 def _settle_rows(connection: sqlite3.Connection, life: Life) -> None:
@@ -256,6 +297,7 @@ def _drop_rows(connection: sqlite3.Connection, life: Life, kind: int) -> None:
 def _delete(connection: sqlite3.Connection, life: Life) -> None:
     _drop_rows(connection, life, PENDING)
     _drop_rows(connection, life, SETTLED)
+    marks.drop_pending(connection, life.offset)
     connection.execute("delete from sessions where offset = ?", (life.offset,))
 
 

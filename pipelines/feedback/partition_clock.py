@@ -184,11 +184,11 @@ def _after(clock: Clock, claims: Claims, times: _Ints) -> Clock:
 
 def _latest(claims: Claims, times: _Ints) -> Iterator[tuple[str, int]]:
     """The latest times that two principals claim, with all who claim the second; nothing else changes anything."""
-    numbers: dict[str, int] = {}
-    who = [numbers.setdefault(NOBODY if name is None else name, len(numbers)) for name in claims.who]
+    numbers: dict[str | None, int] = {}
+    who = [numbers.setdefault(name, len(numbers)) for name in claims.who]
     latest = np.zeros(len(numbers), dtype=np.int64)
     np.maximum.at(latest, who, np.where(np.array(claims.by_broker, dtype=bool), 0, times))
     least = int(np.sort(latest)[-2:][0])
     for name, record_ms in zip(numbers, latest.tolist(), strict=True):
         if record_ms and record_ms >= least:
-            yield _claimant(name or None), record_ms
+            yield _claimant(name), record_ms

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -29,6 +28,7 @@ from pipelines.domain.events import (
     Trust,
 )
 from pipelines.domain.ids import ContentHash
+from pipelines.domain.questions import question_hash
 from pipelines.domain.ranking import ANY, Answer, Query, RankedResult
 from pipelines.feedback.codec import encode
 from pipelines.feedback.settings import MS, FeedbackSettings, TriggerSettings
@@ -115,11 +115,18 @@ class FeedbackProducer:
         *,
         content_hash: str | None = None,
         attribution: Attribution | None = None,
+        asked: bool = False,
         principal: str | None = None,
     ) -> str:
-        """A verdict in [−1, 1], on one result or on the answer as a whole, and what the answer rests on (FBK-9)."""
+        """A verdict in [−1, 1], on one result or on the answer as a whole, and what the answer rests on (FBK-9).
+
+        Args:
+            asked: Whether it answers the request to judge this result that the answer carries (RET-15).
+        """
         facts = self._answering(query, principal)
-        return self._send(Explicit(**facts, signal=signal, content_hash=content_hash, attribution=attribution))
+        return self._send(
+            Explicit(**facts, signal=signal, content_hash=content_hash, attribution=attribution, asked=asked)
+        )
 
     def selection(self, query: Query, content_hash: str, rank: int, *, principal: str | None = None) -> str:
         """A result was opened or chosen; from far down it takes words of the query along."""
@@ -268,7 +275,7 @@ def impression_of(answer: Answer, **stamp: Any) -> Impression:
         model=query.model,
         agent=query.agent,
         query_id=query.query_id,
-        query_hash=hashlib.sha256(query.text.encode("utf-8", "replace")).hexdigest(),
+        query_hash=question_hash(query.text),
         intent=query.intent,
         results=[_shown(result) for result in answer.results],
     )
@@ -283,6 +290,7 @@ def _shown(result: RankedResult) -> ShownResult:
         signals={signal.value: _share(value) for signal, value in result.signals.items()},
         propensity=_share(result.propensity),
         examination=_share(result.examination),
+        asked=_share(result.asked),
         made=result.made,
         match=result.match,
     )

@@ -45,8 +45,9 @@ create table if not exists usage (
     content_hash text not null,
     bin text not null,
     principal text not null,
+    question text not null,
     micro integer not null,
-    primary key (day, content_hash, bin, principal)
+    primary key (day, content_hash, bin, principal, question)
 ) without rowid;
 -- Offsets are unique and grow, so what is oldest is what lies first: purging reads only what it deletes.
 create table if not exists seen (
@@ -91,8 +92,8 @@ create table if not exists session_forks (
     settled integer not null,           -- events it had settled before
     report text                         -- what its last merge met
 );
--- What a session learned: pending (settled = 0) is its own, settled (1) is a part of `evidence`, told apart so that it
--- can be taken out again.
+-- What a session learned without drawing on an allowance: pending (settled = 0) is its own, settled (1) is a part of
+-- `evidence`, told apart so that it can be taken out again.
 create table if not exists overlay_evidence (
     session integer not null,           -- its offset
     settled integer not null,
@@ -113,8 +114,49 @@ create table if not exists overlay_usage (
     content_hash text not null,
     bin text not null,
     principal text not null,
+    question text not null,
     micro integer not null,
-    primary key (session, settled, day, content_hash, bin, principal)
+    primary key (session, settled, day, content_hash, bin, principal, question)
+) without rowid;
+-- What sessions draw on allowances, in parts that count together or stand beside (parts.py, marks.py). One of `session`
+-- and `first` -1 is what was drawn outside of sessions, of a day that is over.
+create table if not exists draws (
+    principal text not null,
+    day integer not null,
+    first integer not null,             -- offset of the record that began the part
+    part integer not null,
+    session integer not null,           -- its offset
+    settled integer not null,
+    counted integer not null,           -- in `evidence` as it is, else beside its parameters, as surplus
+    micro integer not null,
+    primary key (principal, day, first, part)
+) without rowid;
+create index if not exists draws_of_session on draws (session, part);
+create index if not exists draws_counted on draws (principal, day, first, part) where counted = 1;
+-- The evidence of those parts. What a session has beside them lies in its overlay.
+create table if not exists part_evidence (
+    session integer not null,
+    part integer not null,
+    day integer not null,
+    domain text not null,
+    model text not null,
+    agent text not null,
+    intent text not null,
+    parameter text not null,
+    bin text not null,
+    micro integer not null,
+    primary key (session, part, day, domain, model, agent, intent, parameter, bin)
+) without rowid;
+create table if not exists part_usage (
+    session integer not null,
+    part integer not null,
+    day integer not null,
+    content_hash text not null,
+    bin text not null,
+    principal text not null,
+    question text not null,
+    micro integer not null,
+    primary key (session, part, day, content_hash, bin, principal, question)
 ) without rowid;
 create table if not exists dead_letters (
     offset integer primary key,
@@ -141,7 +183,7 @@ create table if not exists overflow (
     kind text primary key,
     events integer not null
 ) without rowid;
--- How much evidence about parameters was drawn by a principal on a day.
+-- How much evidence about parameters was drawn by a principal on a day, outside of sessions that can be unlearned.
 create table if not exists allowances (
     day integer not null,
     principal text not null,

@@ -17,6 +17,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from pipelines.domain.errors import InvalidEventError
+from pipelines.feedback.parts import Draw, Parts
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.learning.tallies import Tallies, Tally
 
@@ -69,8 +70,9 @@ class Work:
         unlearn: Take out of the shared evidence what it had settled before the batch.
         drop: Drop what was pending before the batch.
         settle: Settle what was pending before the batch.
-        settled: What the batch itself brought into the shared evidence.
-        pending: What the batch leaves pending; None where that is nothing.
+        settled: What the batch itself brought into the shared evidence, but for parts.
+        pending: What the batch leaves pending, but for parts; None where that is nothing.
+        parts: What draws on allowances, as the batch leaves it.
     """
 
     life: Life
@@ -79,6 +81,7 @@ class Work:
     settle: bool = False
     settled: list[Tally] = field(default_factory=list)
     pending: Tally | None = None
+    parts: Parts = field(default_factory=Parts)
     heard: int = field(init=False)
     heard_ms: int = field(init=False)
     events: int = 0
@@ -106,6 +109,7 @@ class Sessions:
 
     Attributes:
         lives: As the state has them before the batch; used up.
+        parts: Of each of those, by its offset; used up.
         works: What the batch does to those that it touches.
         forgotten: Sessions that had been forgotten by the time they were heard of again; their rows go.
         tallies: What the batch noted, of sessions and shared.
@@ -116,6 +120,7 @@ class Sessions:
 
     rules: FeedbackSettings
     lives: dict[str, Life] = field(default_factory=dict)
+    parts: dict[int, Parts] = field(default_factory=dict)
     works: dict[str, Work] = field(default_factory=dict)
     forgotten: list[Work] = field(default_factory=list)
     tallies: Tallies = field(default_factory=Tallies)
@@ -144,7 +149,8 @@ class Sessions:
         if work is None:
             if session not in self.lives:
                 return
-            work = self.works[session] = Work(self.lives.pop(session))
+            life = self.lives.pop(session)
+            work = self.works[session] = Work(life, parts=self.parts.pop(life.offset, Parts()))
         if clock_ms - work.heard_ms > self._patience_ms or offset - work.heard >= self.rules.limits.session_records:
             life = work.caught_up()
             if is_forgotten(life, offset + 1, clock_ms, self.rules):
@@ -196,6 +202,25 @@ class Sessions:
         self.dropped += 1
         return self._nowhere
 
+    def part_of(self, session: str, tally: Tally, draw: Draw) -> tuple[Tally, bool]:
+        """Where evidence goes that draws on an allowance, and whether there was any left.
+
+        Args:
+            session: One whose evidence does not go to all at once.
+            tally: What `tally_of` says of it.
+            draw: On an allowance of the session's own.
+        """
+        if tally is self._nowhere:
+            return tally, True
+        work, limits = self.works[session], self.rules.limits
+        growing = work.parts.pending if work.life.phase in OPEN else work.parts.settled
+        part = work.parts.drawn_on(draw, growing, size=limits.part_micro, allowance=limits.daily_micro)
+        if part is None:
+            return tally, False
+        if part.tally is None:
+            part.tally = self.tallies.open()
+        return part.tally, True
+
     def _open(self, work: Work | None, begun: Life) -> None:
         if work is None:
             self.works[begun.session] = Work(begun)
@@ -216,6 +241,7 @@ class Sessions:
         if work.pending is not None:
             work.settled.append(work.pending)
             work.pending = None
+        work.parts.settle()
         work.life = life._replace(phase=Phase.COMPLETED, settled=life.settled + life.pending, pending=0)
         self.merges += 1
 
@@ -229,6 +255,7 @@ class Sessions:
         work.settled.clear()
         work.settle = False
         work.unlearn = True
+        work.parts.unlearn()
         self._drop(work, Phase.UNLEARNED)
         work.life = work.life._replace(settled=0, merged=None)
 
@@ -236,6 +263,7 @@ class Sessions:
         self.dropped += work.life.pending
         work.drop = not work.settle
         work.pending = None
+        work.parts.drop()
         work.life = work.life._replace(phase=phase, pending=0)
 
 

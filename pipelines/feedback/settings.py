@@ -21,6 +21,7 @@ class CreditSettings(BaseModel):
         inverse_clip: Implicit feedback is weighed by 1 / P(its rank is looked at), at most so much (FBK-10).
         ranks: Down to which shown and clicked results are counted, to learn that probability.
         score_bins: Of equal width, by which they are counted; each knows the mean of its scores.
+        compared: Whether signals of a result are measured against what was shown beside it (LRN-4).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -35,6 +36,7 @@ class CreditSettings(BaseModel):
     inverse_clip: float = Field(ge=1.0)
     ranks: int = Field(ge=1, le=99)
     score_bins: int = Field(ge=2, le=99)
+    compared: bool
 
 
 class TriggerSettings(BaseModel):
@@ -155,7 +157,12 @@ class TimeSettings(BaseModel):
 
 
 class LimitSettings(BaseModel):
-    """What bounds memory and disk, per partition."""
+    """What bounds memory and disk, and what one principal may say, per partition.
+
+    Attributes:
+        principal_daily: Observations of one principal that move parameters per day.
+        session_part: Observations of a session, about so many, that count together where it has been merged, or not.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -174,11 +181,17 @@ class LimitSettings(BaseModel):
     lessons: int = Field(gt=0)
     sources: int = Field(gt=0)
     principal_daily: float = Field(gt=0.0)
+    session_part: float = Field(gt=0.0)
 
     @cached_property
     def daily_micro(self) -> int:
         """`principal_daily` in micro-units."""
         return round(self.principal_daily * 1_000_000)
+
+    @cached_property
+    def part_micro(self) -> int:
+        """`session_part` in micro-units."""
+        return round(self.session_part * 1_000_000)
 
 
 class UbiSettings(BaseModel):
@@ -227,6 +240,7 @@ class FeedbackSettings(BaseModel):
     poll_records: int = Field(gt=0)
     poll_timeout_s: float = Field(gt=0.0)
     publish_every_s: float = Field(gt=0.0)
+    publish_behind_s: float = Field(ge=0.0)
     tick_every_s: float = Field(gt=0.0)
     retry_s: float = Field(gt=0.0)
     unreachable_s: float = Field(gt=0.0)

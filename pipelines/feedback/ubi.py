@@ -36,6 +36,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import AnyEvent, Explicit, Impression, Selection, ShownResult
 from pipelines.domain.ids import ContentHash
+from pipelines.domain.questions import question_hash
 from pipelines.feedback.codec import encode
 from pipelines.feedback.producer import ANONYMOUS
 from pipelines.feedback.settings import MS, UbiSettings
@@ -155,7 +156,7 @@ class _Mapper:
             raise InvalidEventError("no_results", "expected `query_response_hit_ids`, a list")
         return Impression(
             **self._stamp(document),
-            query_hash=hashlib.sha256(str(document["user_query"]).encode("utf-8", "replace")).hexdigest(),
+            query_hash=question_hash(str(document["user_query"])),
             results=self._results(hits[:_MOST_RESULTS]),
         )
 

@@ -32,6 +32,7 @@ from pipelines.feedback.credit import (
     credits_of,
     drawn_by,
     note_credits,
+    page_of,
     tally_click,
     tally_shown,
     tally_triggers,
@@ -40,15 +41,17 @@ from pipelines.feedback.credit import (
 from pipelines.feedback.known import Known, Moment, Shown, Waiting
 from pipelines.feedback.names import Names
 from pipelines.feedback.partition_clock import Claims, Clock
+from pipelines.feedback.parts import Draw
 from pipelines.feedback.reports import report_evidence
 from pipelines.feedback.sessions import Sessions
 from pipelines.feedback.settings import DAY_MS, FeedbackSettings
-from pipelines.feedback.sources import Heard, heard_of, what_it_is
+from pipelines.feedback.sources import Heard, what_it_is
 from pipelines.feedback.timing import Times, effective_ms, times_of
 from pipelines.feedback.votes import Votes
 from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.outcomes import Under
+from pipelines.learning.tallies import Tally
 from pipelines.runtime.log import Record
 
 _FEEDBACK = (Explicit, Selection, Retrieval, Inclusion, Reference, Success)  # asking a tuple is faster than a union
@@ -123,7 +126,7 @@ class _Batch:
 
     def __init__(self, known: Known, rules: FeedbackSettings, bins: Bins) -> None:
         self.known = known
-        sessions = Sessions(rules, known.lives)
+        sessions = Sessions(rules, known.lives, known.parts)
         self.change = Change(known.clock, known.next_offset, sessions, known.names, known.stored)
         self._sessions = sessions
         self._rules = rules
@@ -135,19 +138,18 @@ class _Batch:
 
     def consume(self, arrivals: Arrivals) -> None:
         records, change, rules = arrivals.records, self.change, self._rules
-        # What holds no event has a time that nobody asks for.
-        events_ms = [0 if isinstance(event, InvalidEventError) else event.ts for event in arrivals.events]
-        times, change.clock = times_of(change.clock, _claims(arrivals), events_ms, rules.time)
+        claims = Claims(records.offsets, arrivals.principals, records.timestamps, records.by_broker)
+        times, change.clock = times_of(change.clock, claims, arrivals.events_ms, rules.time)
         votes = self._votes = Votes(self.known, self._sessions, rules, arrivals, times, under_of=self._under)
         fates = []
         while (place := votes.cast()) is not None:
-            self._clock_ms, self._next_offset = times.clock_ms[place], records[place].offset + 1
+            self._clock_ms, self._next_offset = times.clock_ms[place], records.offsets[place] + 1
             fates.append(self._met(arrivals, times, place))
-        change.holes = records[-1].offset + 1 - change.next_offset - len(records)
-        change.consumed, change.heard = len(records), heard_of(self._votes.said)
+        change.holes = records.offsets[-1] + 1 - change.next_offset - len(records)
+        change.consumed, change.heard = len(records), self._votes.counted()
         change.fates, change.seen = Counter(fates), self._votes.seen
         change.fates[Fate.APPLIED] += len(records) - len(fates)
-        change.next_offset = records[-1].offset + 1
+        change.next_offset = records.offsets[-1] + 1
 
     def _met(self, arrivals: Arrivals, times: Times, place: int) -> Fate:
         record, event = arrivals.records[place], arrivals.events[place]
@@ -191,9 +193,9 @@ class _Batch:
             self._show(query, event, moment)
         else:
             day = moment.at_ms // DAY_MS
-            within = self._names.draw(self._names.principal(event.principal), day, MICRO)
             found = report_evidence(event, day=day, bins=self._bins)
-            self._sessions.tally_of(event.session_id).note_report(found, surplus=not within)
+            tally, within = self._drawn(event.session_id, self._names.principal(event.principal), day, MICRO)
+            tally.note_report(found, surplus=not within)
 
     def _turn(self, event: SessionPhase, moment: Moment) -> None:
         self._sessions.turn(
@@ -239,16 +241,26 @@ class _Batch:
         impression, day = shown.impression, at_ms // DAY_MS
         found = credits_of(feedback, impression, chosen=shown.chosen, rules=self._rules)
         where = shown.under or self._under(shown)
-        within = self._names.draw(where.principal, day, drawn_by(found))
-        tally = self._sessions.tally_of(impression.session_id)
-        note_credits(tally, found, where, day=day, surplus=not within)
-        if found and isinstance(feedback, Selection):
+        if not found:
+            self._sessions.tally_of(impression.session_id)  # where it counts as an event, if it says nothing
+            return
+        tally, within = self._drawn(impression.session_id, where.principal, day, drawn_by(found))
+        page = page_of(impression, compared=self._rules.credit.compared)
+        note_credits(tally, found, where, page, day=day, surplus=not within)
+        if isinstance(feedback, Selection):
             if within:
                 # Counted on the day it was shown, as the results it stands among are.
                 tally_click(tally, feedback, impression, self._rules.credit, day=shown.moment.at_ms // DAY_MS)
                 tally_triggers(tally, feedback, impression, self._rules.triggers, day=day, principal=where.principal)
             shown.chosen = (*shown.chosen, chosen_rank(feedback, impression))
             self.change.shown[query] = shown
+
+    def _drawn(self, session: str, principal: str, day: int, micro: int) -> tuple[Tally, bool]:
+        """Where evidence goes that draws on an allowance, and whether there was any left."""
+        tally = self._sessions.tally_of(session)
+        if tally is self._sessions.shared:
+            return tally, self._names.draw(principal, day, micro)
+        return self._sessions.part_of(session, tally, Draw(principal, day, micro, self._next_offset - 1))
 
     def _under(self, shown: Shown) -> Under:
         # Whose session it is says the search service, in the impression; a producer could say anything.
@@ -259,10 +271,3 @@ class _Batch:
     def _remembered(self, moment: tuple[int, int], records: int, window_ms: int) -> bool:
         offset, at_ms = moment
         return at_ms >= self._clock_ms - window_ms and offset >= self._next_offset - records
-
-
-def _claims(arrivals: Arrivals) -> Claims:
-    """What the records of a batch say about the time."""
-    columns = dict(zip(Record._fields, zip(*arrivals.records, strict=True), strict=True))
-    who = [None if isinstance(event, InvalidEventError) else event.principal for event in arrivals.events]
-    return Claims(columns["offset"], who, columns["timestamp"], columns["by_broker"])

@@ -148,7 +148,7 @@ class ChunkStore:
         row = int(np.searchsorted(self._sorted_hashes, content_hash.encode("ascii", "replace")))
         return row if row < len(self) and self._hashes[row] == content_hash else None
 
-    def contents(self, rows: Sequence[int]) -> list[Content]:
+    def contents(self, rows: Sequence[int] | np.ndarray) -> list[Content]:
         """The contents at some rows, in the order asked for.
 
         Raises:

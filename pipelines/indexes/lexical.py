@@ -67,11 +67,14 @@ class _TopDocs(msgspec.Struct):
 _TOP_DOCS = msgspec.json.Decoder(_TopDocs)
 
 
-def _hits(found: str) -> list[tuple[int, float]]:
-    """Row and score of each hit in what Java writes: scores are of single precision, and so are they read."""
-    hits = _TOP_DOCS.decode(found).scoreDocs
-    scores = np.array([hit.score for hit in hits], dtype=np.float32).tolist()
-    return list(zip([hit.doc for hit in hits], scores, strict=True))
+Hits = tuple[np.ndarray, np.ndarray]
+"""Rows, int64 (n,), and scores, float64 (n,), best first, ties by row."""
+
+
+def _hits(hits: Sequence[_Hit]) -> Hits:
+    """What Java writes of its hits: scores are of single precision, and so are they read."""
+    scores = np.array([hit.score for hit in hits], dtype=np.float32).astype(np.float64)
+    return np.array([hit.doc for hit in hits], dtype=np.int64), scores
 
 
 class LexicalIndex:
@@ -117,13 +120,8 @@ class LexicalIndex:
         Returns:
             (row, score), best first, ties by row; fewer than k when fewer contents share a word.
         """
-        with JAVA:
-            query = self._query(text)
-            if query is None or k < 1:
-                return []
-            if among is not None:
-                query = self._restricted(query, among)
-            return _hits(str(self._mapper.writeValueAsString(self._searcher.search(query, k))))
+        ((rows, scores),) = self.search_many([text], k, 1, [among])
+        return list(zip(rows.tolist(), scores.tolist(), strict=True))
 
     def search_many(
         self,
@@ -131,8 +129,8 @@ class LexicalIndex:
         k: int,
         threads: int,  # noqa: ARG002
         among: Sequence[RowSet | None] | None = None,
-    ) -> list[list[tuple[int, float]]]:
-        """`search` for many texts, in their order.
+    ) -> list[Hits]:
+        """`search` for many texts, in their order, as arrays.
 
         Args:
             among: For each text the only contents to find.
@@ -140,7 +138,7 @@ class LexicalIndex:
                 one gain nothing here.
         """
         sets = [None] * len(texts) if among is None else among
-        return [self.search(text, k, rows) for text, rows in zip(texts, sets, strict=True)]
+        return [self._found(text, k, rows) for text, rows in zip(texts, sets, strict=True)]
 
     def terms(self, text: str) -> list[str]:
         """The analysed terms of a text that a search would use, in order, repeats kept."""
@@ -153,6 +151,16 @@ class LexicalIndex:
         """Release the files; closing twice is allowed."""
         with JAVA:
             self._reader.close()
+
+    def _found(self, text: str, k: int, among: RowSet | None) -> Hits:
+        with JAVA:  # taken anew for each text, so that nobody waits for a whole batch
+            query = self._query(text)
+            if query is None or k < 1:
+                return _hits([])
+            if among is not None:
+                query = self._restricted(query, among)
+            found = str(self._mapper.writeValueAsString(self._searcher.search(query, k)))
+        return _hits(_TOP_DOCS.decode(found).scoreDocs)
 
     def _query(self, text: str) -> Any | None:
         """A query for the terms of a text in every weighted field; Java takes it apart, at one call per field."""

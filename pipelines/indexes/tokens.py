@@ -54,6 +54,14 @@ class TokenStore:
         bounds = zip(self._offsets[wanted].tolist(), self._offsets[wanted + 1].tolist(), strict=True)
         return [self._tokens[start:end] for start, end in bounds]
 
+    def gathered(self, rows: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same as one array, copied: all tokens, one content's after the other's, and how many each content has."""
+        wanted = np.asarray(rows, dtype=np.int64)
+        starts = self._offsets[wanted].astype(np.int64)
+        counts = self._offsets[wanted + 1].astype(np.int64) - starts
+        places = np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        return self._tokens[places], counts
+
 
 def has_tokens(folder: Path) -> bool:
     """Whether an encoder's folder holds token embeddings."""

@@ -58,7 +58,8 @@ class DenseIndex:
     def __init__(self, stored: np.ndarray, facts: DenseFacts, approximate: Any | None = None) -> None:
         """Take float16 (n, dimension) vectors, row = contents row, and for "ivfpq" the FAISS index over them."""
         self.facts = facts
-        self._stored = stored
+        # Mapped, but as a plain array: numpy's own class for mapped files costs more with each slice.
+        self._stored = np.asarray(stored)
         self._approximate = approximate
         self._exact = _unit(stored) if approximate is None else None
 

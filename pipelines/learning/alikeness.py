@@ -16,8 +16,6 @@ from pipelines.learning.priors import PoolingPrior
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_WEAKEST = 0.1  # pseudo-observations of a prior whose variance was multiplied: it stays one
-
 
 class Correlation(NamedTuple):
     """How much siblings differ beyond chance, arrays (parameters,).
@@ -48,18 +46,19 @@ class Strength(NamedTuple):
         """What is believed of some of the parameters."""
         return Strength(self.kappas, self.weights[:, columns])
 
-    def points(self, factor: Floats | None) -> Iterator[tuple[Floats, Floats]]:
+    def points(self, factor: Floats | None, *, weakest: float) -> Iterator[tuple[Floats, Floats]]:
         """κ as it holds at some nodes, (nodes, 1) or (1, 1), with its weight (parameters,).
 
         Args:
             factor: float64 (nodes,) >= 1, by how much each node's prior variance exceeds that of κ; None for 1.
+            weakest: Least κ that a factor leaves.
         """
         for kappa, weight in zip(self.kappas, self.weights, strict=True):
             if factor is None:
                 yield np.full((1, 1), kappa), weight
             else:
                 # A Beta's variance is m(1 − m)/(κ + 1): a factor on it divides κ + 1.
-                yield np.maximum((kappa + 1.0) / factor[:, None] - 1.0, _WEAKEST), weight
+                yield np.maximum((kappa + 1.0) / factor[:, None] - 1.0, weakest), weight
 
 
 def believed_strength(found: Correlation, above: Strength | None, pooling: PoolingPrior) -> Strength:

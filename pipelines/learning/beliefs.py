@@ -118,9 +118,22 @@ class Beliefs:
             self._drawn[key] = known
         return known
 
-    def usage(self, hashes: Sequence[ContentHash]) -> Floats:
-        """Belief that each content's next outcome is good, float64 (n,) in (0, 1); the prior's mean if never used."""
-        return self._usage.means(hashes)
+    def usage(self, hashes: Sequence[ContentHash], question: str = "") -> Floats:
+        """Belief that each content's next outcome is good, float64 (n,) in (0, 1); the prior's mean if never used.
+
+        Args:
+            question: Fingerprint of what is asked: what came of that very question is left out, as `precedents` tells
+                it. So evidence about the worth of usage never comes from the question that made it.
+        """
+        return self._usage.means(hashes, question)
+
+    def asked_before(self, question: str) -> bool:
+        """Whether anybody said what came of a question, by its fingerprint."""
+        return self._usage.knows(question)
+
+    def precedents(self, hashes: Sequence[ContentHash], question: str) -> Floats:
+        """The same belief by what came of that very question, float64 (n,) in (0, 1)."""
+        return self._usage.precedents(hashes, question)
 
     def examined(self, domain: Domain, rank: int) -> float:
         """Probability that a result of that domain at that rank is looked at, relative to the first; in (0, 1]."""

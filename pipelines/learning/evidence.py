@@ -44,18 +44,20 @@ class UsageKey(NamedTuple):
         bin: "positive" or "negative" for outcomes; "retrieval", "inclusion" or "reference" for uses, whatever came of
             them.
         principal: Fingerprint of who said so; "" where that is not known.
+        question: Fingerprint of what was asked; "" where that is not known, and of uses.
     """
 
     day: int
     content_hash: str
     bin: str
     principal: str = ""
+    question: str = ""
 
 
 _Key = TypeVar("_Key", EvidenceKey, UsageKey)
 _PARAMETER, _USAGE = "parameter", "usage"
 
-_TEXT_COLUMNS = ("domain", "model", "agent", "intent", "parameter", "bin", "content_hash", "principal")
+_TEXT_COLUMNS = ("domain", "model", "agent", "intent", "parameter", "bin", "content_hash", "principal", "question")
 _COLUMN_TYPES: dict[str, pa.DataType] = {
     "kind": pa.string(),
     "day": pa.int32(),
@@ -64,7 +66,7 @@ _COLUMN_TYPES: dict[str, pa.DataType] = {
 }
 SCHEMA = pa.schema(_COLUMN_TYPES)
 """Both tables in one: `kind` tells them apart, columns that a kind lacks are empty strings."""
-_SCHEMA_BEFORE_PRINCIPALS = SCHEMA.remove(SCHEMA.get_field_index("principal"))
+_LATER_COLUMNS = ("principal", "question")  # that tables of earlier versions lack
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,23 +127,20 @@ class Evidence:
         Raises:
             StoreError: The columns are not those of `SCHEMA`, or a row is of a kind that weft does not write.
         """
-        if table.schema.equals(_SCHEMA_BEFORE_PRINCIPALS):
-            place = SCHEMA.get_field_index("principal")
-            unknown = pa.array([""] * table.num_rows, type=pa.string())
-            table = table.add_column(place, SCHEMA.field(place), unknown)
+        table = with_later_columns(table)
         if not table.schema.equals(SCHEMA):
             raise StoreError(f"evidence table: expected columns {SCHEMA.names} as {SCHEMA.types}, found {table.schema}")
         counts: dict[EvidenceKey, int] = {}
         usage: dict[UsageKey, int] = {}
         columns = (column.to_pylist() for column in table.columns)
-        for kind, day, domain, model, agent, intent, parameter, bin_, content_hash, principal, micro in zip(
+        for kind, day, domain, model, agent, intent, parameter, bin_, content_hash, principal, question, micro in zip(
             *columns, strict=True
         ):
             if kind == _PARAMETER:
                 key = EvidenceKey(day, domain, model, agent, intent, parameter, bin_)
                 counts[key] = counts.get(key, 0) + micro
             elif kind == _USAGE:
-                used = UsageKey(day, content_hash, bin_, principal)
+                used = UsageKey(day, content_hash, bin_, principal, question)
                 usage[used] = usage.get(used, 0) + micro
             else:
                 raise StoreError(f"evidence table: expected kind {_PARAMETER!r} or {_USAGE!r}, found {kind!r}")
@@ -162,10 +161,10 @@ class Evidence:
 
 def table_rows(counts: Iterable[tuple[Any, ...]], usage: Iterable[tuple[Any, ...]]) -> list[tuple[str | int, ...]]:
     """The rows of `table_of`."""
-    parameters = [(_PARAMETER, *key, "", "", micro) for *key, micro in counts]
+    parameters = [(_PARAMETER, *key, "", "", "", micro) for *key, micro in counts]
     uses = [
-        (_USAGE, day, "", "", "", "", "", bin_, content_hash, principal, micro)
-        for day, content_hash, bin_, principal, micro in usage
+        (_USAGE, day, "", "", "", "", "", bin_, content_hash, principal, question, micro)
+        for day, content_hash, bin_, principal, question, micro in usage
     ]
     return [*parameters, *uses]
 
@@ -191,6 +190,15 @@ def _part(kind: str, fields: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> 
         for part in SCHEMA
     ]
     return pa.Table.from_arrays(arrays, schema=SCHEMA)
+
+
+def with_later_columns(table: pa.Table) -> pa.Table:
+    """A table of evidence, as an earlier version may have written it, with all columns; unknown are empty strings."""
+    for name in _LATER_COLUMNS:
+        if name not in table.schema.names and "micro" in table.schema.names:
+            unknown = pa.array([""] * table.num_rows, type=pa.string())
+            table = table.add_column(table.schema.get_field_index("micro"), SCHEMA.field(name), unknown)
+    return table
 
 
 def merge(base: Evidence, *, ours: Evidence, theirs: Evidence) -> Evidence:

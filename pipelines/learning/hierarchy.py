@@ -165,7 +165,7 @@ def pool_below(
         kept[0][rows], kept[1][rows] = _believed(
             level,
             above,
-            list(strength.points(_factor(level, rows))),
+            list(strength.points(_factor(level, rows), weakest=pooling.weakest)),
             rows=rows,
             prior_mean=prior_mean[rows],
             counted=(hits, misses),

@@ -2,19 +2,18 @@
 
 A verdict on a result is counted by the result's match: cosine and share of words, which do not depend on weights,
 fusion or what else was found. So the curve keeps its meaning while all of these change, and where one channel is silent
-the same counts, summed over what is not known, give the curve of the other one.
+the same counts, summed over what is not known, give the curve of the other one. How curves are fitted: `matching_fit`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from pipelines.domain.documents import Domain
@@ -24,33 +23,57 @@ from pipelines.domain.ranking import ANY
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey, day_of
 from pipelines.learning.priors import RecencyPrior
 from pipelines.learning.recency import Discount
-from pipelines.learning.reliability import Predictions, log_loss
 
 Floats = NDArray[np.float64]
 
 MATCH = "match"
 """The parameter that verdicts are kept under by how well their results matched."""
+ASKED = "match.asked"
+"""The same for verdicts that were asked for, about a result drawn at random."""
 _UNKNOWN = "-"
-_EDGE = 1e-9
+_PER_HALVING = 4  # classes of chances between one and its half: weights are within a tenth of what they should be
 
 
-def match_key(day: int, domain: Domain, match: Match, *, good: bool, bins: int) -> EvidenceKey:
+def match_key(
+    day: int, domain: Domain, match: Match, *, good: bool, bins: int, asked: float | None = None
+) -> EvidenceKey:
     """Where a verdict about one result is kept, whoever gave it.
+
+    Args:
+        asked: Probability with which it was asked for; None where nobody asked.
 
     Examples:
         >>> key = match_key(3, Domain.CODE, Match(meaning=0.62), good=True, bins=20)
         >>> key.parameter, key.bin
         ('match', '12.-/20.good')
+        >>> key = match_key(3, Domain.CODE, Match(meaning=0.62), good=True, bins=20, asked=0.125)
+        >>> key.parameter, key.bin
+        ('match.asked', '12.-/20.good/12')
     """
     places = [None if value is None else min(int(value * bins), bins - 1) for value in _values(match)]
-    return match_key_at(day, domain, places, good=good, bins=bins)
+    draw = None if asked is None else int(draw_places(np.array([asked]))[0])
+    return match_key_at(day, domain, places, good=good, bins=bins, draw=draw)
 
 
-def match_key_at(day: int, domain: Domain, places: Sequence[int | None], *, good: bool, bins: int) -> EvidenceKey:
-    """The same, for who knows in which bin each measure of the match lies; None where it is not known."""
+def match_key_at(
+    day: int, domain: Domain, places: Sequence[int | None], *, good: bool, bins: int, draw: int | None = None
+) -> EvidenceKey:
+    """The same, for who knows in which bin each measure of the match lies, and in which class the chance; or None."""
     told = (_UNKNOWN if place is None else f"{place:02d}" for place in places)
     bin_ = f"{'.'.join(told)}/{bins}.{'good' if good else 'bad'}"
-    return EvidenceKey(day, domain.value, ANY, ANY, ANY, MATCH, bin_)
+    if draw is None:
+        return EvidenceKey(day, domain.value, ANY, ANY, ANY, MATCH, bin_)
+    return EvidenceKey(day, domain.value, ANY, ANY, ANY, ASKED, f"{bin_}/{draw:02d}")
+
+
+def draw_places(chances: Floats) -> NDArray[np.int64]:
+    """The class that each chance in (0, 1] to be asked about is counted under: verdicts stand for 1 / chance results.
+
+    Examples:
+        >>> draw_places(np.array([1.0, 0.5, 0.02])).tolist()
+        [0, 4, 23]
+    """
+    return np.asarray(np.rint(-_PER_HALVING * np.log2(chances)), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +83,40 @@ class MatchBins:
     Attributes:
         match: float64 (n, 2), meaning and words in the middle of their bins; NaN where not known.
         good, bad: float64 (n,) >= 0, observations.
+        stands_for: float64 (n,), how many of the results that were shown one verdict stands for, which was asked for
+            by chance; 0 where nobody asked.
     """
 
     match: Floats
     good: Floats
     bad: Floats
+    stands_for: Floats
 
     def knowing(self, columns: Sequence[int]) -> MatchBins:
         """Those of which these columns are known."""
         rows = ~np.isnan(self.match[:, columns]).any(axis=1)
-        return MatchBins(self.match[rows], self.good[rows], self.bad[rows])
+        return MatchBins(self.match[rows], self.good[rows], self.bad[rows], self.stands_for[rows])
+
+    def with_counts(self, good: Floats, bad: Floats) -> MatchBins:
+        """The same bins with other verdicts in them."""
+        return replace(self, good=good, bad=bad)
+
+    @property
+    def unasked(self) -> Floats:
+        """1 where nobody asked for the verdicts, else 0, (n,)."""
+        return np.asarray(self.stands_for == 0.0, dtype=np.float64)
+
+    @property
+    def weight(self) -> Floats:
+        """What one verdict of each bin counts, (n,): 1 unasked, and in proportion to what it stands for where asked.
+
+        All asked ones together count as many verdicts as would tell as much, were each worth the same: (Σw)² / Σw²
+        (Kish 1965).
+        """
+        mass = self.good + self.bad
+        squares = float(np.sum(mass * self.stands_for**2))
+        share = float(np.sum(mass * self.stands_for)) / squares if squares else 0.0
+        return self.unasked + share * self.stands_for
 
     @property
     def observations(self) -> float:
@@ -80,23 +127,23 @@ class MatchBins:
 def match_bins(evidence: Evidence, recency: RecencyPrior, *, now: float) -> MatchBins:
     """The verdicts by match in the evidence as they count at `now`, of all domains together."""
     discount = Discount(day_of(now), recency.project_half_life_days)
-    masses: dict[tuple[float, float], list[int]] = {}
+    masses: dict[tuple[float, float, float], list[int]] = {}
     for key, micro in evidence.counts.items():
-        if key.parameter == MATCH:
+        if key.parameter in (MATCH, ASKED):
             cell, bad = _cell(key.bin)
             masses.setdefault(cell, [0, 0])[bad] += discount(micro, key.day)
     rows = [(*cell, *(max(each, 0) for each in sides)) for cell, sides in masses.items()]
-    table = np.array(sorted(row for row in rows if row[2] + row[3] > 0), dtype=np.float64).reshape(-1, 4)
-    table[:, :2] = np.where(table[:, :2] < 0.0, np.nan, table[:, :2])
-    return MatchBins(table[:, :2], table[:, 2] / MICRO, table[:, 3] / MICRO)
+    table = np.array(sorted(row for row in rows if row[3] + row[4] > 0), dtype=np.float64).reshape(-1, 5)
+    match = np.where(table[:, :2] < 0.0, np.nan, table[:, :2])
+    return MatchBins(match, table[:, 3] / MICRO, table[:, 4] / MICRO, table[:, 2])
 
 
-def _cell(bin_: str) -> tuple[tuple[float, float], bool]:
-    """Middle of both bins, −1 where not known, and whether the verdict was bad."""
-    places, rest = bin_.split("/")
+def _cell(bin_: str) -> tuple[tuple[float, float, float], bool]:
+    """Middle of both bins, −1 where not known; what a verdict stands for; and whether it was bad."""
+    places, rest, *draw = bin_.split("/")
     bins, outcome = rest.split(".")
     meaning, words = (-1.0 if place == _UNKNOWN else (int(place) + 0.5) / int(bins) for place in places.split("."))
-    return (meaning, words), outcome == "bad"
+    return (meaning, words, 2.0 ** (int(draw[0]) / _PER_HALVING) if draw else 0.0), outcome == "bad"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,28 +158,6 @@ class MatchCurve:
     words: float
     intercept: float
 
-    @classmethod
-    def fit(cls, bins: MatchBins, columns: Sequence[int]) -> Self:
-        """Maximum likelihood with one more good and one more bad verdict at the middle: finite whatever was seen.
-
-        Args:
-            columns: Of the match that may matter.
-        """
-        values = np.hstack([bins.match[:, columns], np.ones((len(bins.match), 1))])
-        middle = np.concatenate([np.full(len(columns), 0.5), [1.0]])
-        design = np.vstack([values, middle])
-        good, mass = np.append(bins.good, 1.0), np.append(bins.good + bins.bad, 2.0)
-
-        def loss(parameters: Floats) -> tuple[float, Floats]:
-            z = design @ parameters
-            value = float(np.sum(mass * np.logaddexp(0.0, z) - good * z))
-            return value / mass.sum(), design.T @ (mass * expit(z) - good) / mass.sum()
-
-        rising = [(0.0, None)] * len(columns) + [(None, None)]
-        found = minimize(loss, np.zeros(len(middle)), jac=True, bounds=rising, method="L-BFGS-B").x
-        slopes = dict(zip(columns, found[:-1].tolist(), strict=True))
-        return cls(slopes.get(0, 0.0), slopes.get(1, 0.0), float(found[-1]))
-
     def probabilities(self, match: Floats) -> Floats:
         """P(good) of matches (n, 2); columns that the curve does without may be NaN."""
         known = np.nan_to_num(match)
@@ -143,20 +168,22 @@ class MatchCurve:
 class Answering:
     """From when on an answer counts as one.
 
-    The cosine alone decides where it is known: words of queries that have no answer stand in texts, too, and with them
-    fewer answers pass at the same bound (docs/evaluation.md).
+    Nearness decides where it is known, else the cosine: words of queries that have no answer stand in texts, too, and
+    with them fewer answers pass at the same bound (docs/evaluation.md).
 
     Attributes:
         meaning: What the greatest cosine has to exceed.
         words: What the greatest share of words has to exceed where the dense channel is silent.
         bound: How often at most a query like the probes of any one kind, which have no answer, does.
         probes: How many queries of the least kind that rests on.
+        near: What the greatest nearness has to exceed; None where tokens are not kept.
     """
 
     meaning: float | None
     words: float | None
     bound: float
     probes: int
+    near: float | None = None
 
     def compared(self, match: Match | None) -> tuple[float, float] | None:
         """A match and what it has to exceed; None where that cannot be told.
@@ -165,14 +192,20 @@ class Answering:
             >>> answering = Answering(meaning=0.4, words=None, bound=0.05, probes=100)
             >>> answering.compared(Match(meaning=0.3, words=0.9)), answering.compared(Match(words=0.9))
             ((0.3, 0.4), None)
+            >>> nearer = Answering(meaning=0.4, words=None, bound=0.05, probes=100, near=0.5)
+            >>> nearer.compared(Match(meaning=0.3, near=0.6))
+            (0.6, 0.5)
         """
         if match is None:
             return None
+        if match.near is not None and self.near is not None:
+            return match.near, self.near
         known = (match.meaning, self.meaning) if match.meaning is not None else (match.words, self.words)
         return None if known[0] is None or known[1] is None else (known[0], known[1])
 
 
-_CURVES: Mapping[str, tuple[int, ...]] = {"both": (0, 1), "meaning": (0,), "words": (1,)}
+CURVES: Mapping[str, tuple[int, ...]] = {"both": (0, 1), "meaning": (0,), "words": (1,)}
+"""The columns of a match that each curve rests on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,63 +251,12 @@ class MatchCalibration:
             StoreError: The value is not one of its kind.
         """
         try:
-            curves = {name: value[name] and MatchCurve(**value[name]) for name in _CURVES}
+            curves = {name: value[name] and MatchCurve(**value[name]) for name in CURVES}
             # Thresholds of P(good) were written once: they compare something else.
             told = value["answering"] if value["answering"] and "meaning" in value["answering"] else None
             return cls(**curves, answering=told and Answering(**told))
         except (KeyError, TypeError) as error:
-            raise StoreError(f"calibration: expected curves {sorted(_CURVES)} of matches, found {value!r}") from error
-
-
-@dataclass(frozen=True, slots=True)
-class MatchFit:
-    """What verdicts say about matches.
-
-    Attributes:
-        held_out: By curve, every verdict as predicted by a curve fitted without it.
-        gains: By curve, by how much that predicts better than the overall rate, in nats per verdict.
-    """
-
-    calibration: MatchCalibration
-    held_out: Mapping[str, Predictions]
-    gains: Mapping[str, float]
-
-
-def calibrate_matches(bins: MatchBins, *, folds: int, seed: int, least_gain: float) -> MatchFit:
-    """Fit the curve of every set of channels, and keep those that tell good from bad.
-
-    Args:
-        folds: Parts >= 2 that verdicts are dealt to at random; each is predicted from the others.
-        seed: Of the deal, so that a fit can be repeated.
-        least_gain: Nats per verdict, against the overall rate on held-out ones: below, good and bad do not separate.
-    """
-    curves: dict[str, MatchCurve | None] = {}
-    held_out: dict[str, Predictions] = {}
-    gains: dict[str, float] = {}
-    for name, columns in _CURVES.items():
-        known = bins.knowing(columns)
-        curves[name] = None
-        if known.observations >= folds:
-            held_out[name] = _held_out(known, columns, folds, np.random.default_rng(seed))
-            gains[name] = _entropy(known) - log_loss(held_out[name])
-            if gains[name] >= least_gain:
-                curves[name] = MatchCurve.fit(known, columns)
-    return MatchFit(MatchCalibration(curves["both"], curves["meaning"], curves["words"]), held_out, gains)
-
-
-def _held_out(bins: MatchBins, columns: Sequence[int], folds: int, rng: np.random.Generator) -> Predictions:
-    chances = [1.0 / folds] * folds
-    good, bad = (rng.multinomial(np.rint(mass).astype(np.int64), chances).T for mass in (bins.good, bins.bad))
-    predicted = []
-    for fold_good, fold_bad in zip(good, bad, strict=True):
-        others = MatchBins(bins.match, good.sum(axis=0) - fold_good, bad.sum(axis=0) - fold_bad)
-        predicted.append(MatchCurve.fit(others, columns).probabilities(bins.match))
-    return Predictions(np.concatenate(predicted), good.ravel().astype(np.float64), bad.ravel().astype(np.float64))
-
-
-def _entropy(bins: MatchBins) -> float:
-    rate = min(max(float(bins.good.sum()) / bins.observations, _EDGE), 1.0 - _EDGE)
-    return -rate * math.log(rate) - (1.0 - rate) * math.log(1.0 - rate)
+            raise StoreError(f"calibration: expected curves {sorted(CURVES)} of matches, found {value!r}") from error
 
 
 def answering_from(kinds: Sequence[Sequence[Match]], *, bound: float) -> Answering | None:
@@ -285,7 +267,7 @@ def answering_from(kinds: Sequence[Sequence[Match]], *, bound: float) -> Answeri
     `bound`, whatever its distribution. Of several kinds the highest threshold holds.
 
     Args:
-        kinds: By kind, the best match of each query that has no answer, on either scale.
+        kinds: By kind, the best match of each query that has no answer, on each scale.
         bound: In (0, 1).
 
     Returns:
@@ -294,15 +276,16 @@ def answering_from(kinds: Sequence[Sequence[Match]], *, bound: float) -> Answeri
     Examples:
         >>> some = [Match(meaning=each) for each in (0.1, 0.4, 0.2, 0.3)]
         >>> answering_from([some], bound=0.25)
-        Answering(meaning=0.4, words=None, bound=0.25, probes=4)
+        Answering(meaning=0.4, words=None, bound=0.25, probes=4, near=None)
         >>> answering_from([some], bound=0.1)
     """
-    meaning, words = (
-        _threshold([[_values(match)[column] for match in kind] for kind in kinds], bound) for column in (0, 1)
+    meaning, words, near = (
+        _threshold([[getattr(match, scale) for match in kind] for kind in kinds], bound)
+        for scale in ("meaning", "words", "near")
     )
     if meaning is None and words is None:
         return None
-    return Answering(meaning, words, bound, min(len(kind) for kind in kinds))
+    return Answering(meaning, words, bound, min(len(kind) for kind in kinds), near)
 
 
 def _threshold(kinds: Sequence[Sequence[float | None]], bound: float) -> float | None:
@@ -318,7 +301,7 @@ def _threshold(kinds: Sequence[Sequence[float | None]], bound: float) -> float |
 
 
 Probe = Callable[[], Sequence[Sequence[Match]]]
-"""Asks queries that have no answer; by kind, the best match of each on either scale."""
+"""Asks queries that have no answer; by kind, the best match of each on each scale."""
 
 
 def _values(match: Match) -> tuple[float | None, float | None]:

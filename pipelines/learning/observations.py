@@ -62,6 +62,7 @@ class _Seen(Struct, frozen=True, gc=False):
     signals: Mapping[str, float]
     made: MadeBy | None
     match: Match | None = None
+    asked: float = 0.0
 
 
 def observe_outcome(

@@ -144,6 +144,7 @@ class PoolingPrior(_Section):
         minimum, maximum: Bounds of κ.
         ratio: By what factor κ typically changes from one level to the next.
         points: Of κ between its bounds, over which beliefs are averaged.
+        weakest: Least κ of a prior whose variance a factor multiplies.
     """
 
     initial: Positive
@@ -151,6 +152,7 @@ class PoolingPrior(_Section):
     maximum: Positive
     ratio: Annotated[float, Field(gt=1.0, allow_inf_nan=False)]
     points: Annotated[int, Field(ge=3)]
+    weakest: Positive
 
     @model_validator(mode="after")
     def _bounds_hold(self) -> Self:
@@ -275,6 +277,20 @@ class ExaminationPrior(_Section):
         return float(min(rank, self.ranks) ** -self.exponent)
 
 
+class VerdictPrior(_Section):
+    """How verdicts on results come about (RET-15).
+
+    Attributes:
+        mistaken: Share of verdicts that say the opposite of what is so; it stands.
+        selection: What is added to the log-odds of a good result where nobody asked, until enough were asked.
+        selection_spread: Standard deviation of that, over collections.
+    """
+
+    mistaken: Annotated[float, Field(ge=0.0, lt=0.5)]
+    selection: Annotated[float, Field(allow_inf_nan=False)]
+    selection_spread: Positive
+
+
 class LessonPrior(_Section):
     """Beta(success, failure) over a lesson's share of good outcomes (LRN-4)."""
 
@@ -354,6 +370,7 @@ class Priors(_Section):
     confidence: ConfidencePrior
     trust: TrustPrior
     examination: ExaminationPrior
+    verdicts: VerdictPrior
     lessons: LessonPrior
     thresholds: ThresholdPrior
     quality: QualityPrior

@@ -170,7 +170,8 @@ class Survival:
     def freshness_of_ages(self, ages_hours: Floats) -> Floats:
         """`freshness` of each age (n,); NaN stays NaN."""
         rates, mass = self._grid
-        return np.asarray(np.exp(-np.maximum(ages_hours, 0.0)[:, None] * rates) @ mass)
+        # Summed line by line: a product of matrices rounds an age differently in other company (ARC-9).
+        return np.asarray((np.exp(-np.maximum(ages_hours, 0.0)[:, None] * rates) * mass).sum(axis=1))
 
     @cached_property
     def _grid(self) -> tuple[Floats, Floats]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pipelines.domain.events import ShownResult
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey, UsageKey
 from pipelines.learning.looks import Looks, Page
-from pipelines.learning.outcomes import Observed, OutcomeColumns, Row, Under
+from pipelines.learning.outcomes import UNJUDGED, Observed, OutcomeColumns, Row, Under
 from pipelines.learning.parameters import SURPLUS
 
 
@@ -99,7 +99,8 @@ class Tally:
         good: bool,
         weight: float,
         surplus: bool = False,
-        judged: bool = False,
+        judged: int = UNJUDGED,
+        page: Sequence[Observed] = (),
     ) -> None:
         """Note one outcome whose values are known to be in their ranges.
 
@@ -110,9 +111,10 @@ class Tally:
             good: Which of the two it was.
             weight: In observations, >= 0.
             surplus: Whether its principal's allowance was used up, so that no parameter moves.
-            judged: Whether somebody said so outright of this very result.
+            judged: Whether somebody said so outright of this very result, and was asked to.
+            page: What was shown together, the result among them; without it signals count as they are.
         """
-        self.rows.append((self.number, day, under, surplus, good, judged, weight, result))
+        self.rows.append((self.number, day, under, surplus, good, judged, weight, result, page, 1))
 
     def note_use(self, day: int, content_hash: str, bin_: str, weight: float, principal: str = "") -> None:
         """Note that a content was used in some way, `weight` >= 0 times."""

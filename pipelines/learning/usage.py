@@ -51,19 +51,58 @@ class ContentSignals:
     last_feedback: Ints
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """What counts of the outcomes under one question; a row per content that has any, all columns (n,).
+
+    Attributes:
+        rows: int64, where each content stands in the table, ascending.
+        positive, negative: Good and bad outcomes as they count today, in observations.
+    """
+
+    rows: Ints
+    positive: Floats
+    negative: Floats
+
+    def of(self, places: Ints) -> tuple[Floats, Floats]:
+        """Good and bad outcomes of contents by where they stand; 0 without any."""
+        at = np.minimum(np.searchsorted(self.rows, places), len(self.rows) - 1)
+        met = self.rows[at] == places
+        return np.where(met, self.positive[at], 0.0), np.where(met, self.negative[at], 0.0)
+
+
 class Usage:
     """The table; a content that was never heard of has the prior's row."""
 
-    __slots__ = ("_rows", "_table")
+    __slots__ = ("_asked", "_prior", "_rows", "_table")
 
-    def __init__(self, rows: Mapping[str, int], table: ContentSignals) -> None:
-        """Keep a table whose row 0 is the prior's, and where each content stands in it."""
+    def __init__(
+        self, prior: UsagePrior, rows: Mapping[str, int], table: ContentSignals, asked: Mapping[str, Asked]
+    ) -> None:
+        """Keep a table whose row 0 is the prior's, where each content stands in it, and its part by question."""
+        self._prior = prior
         self._rows = rows
         self._table = table
+        self._asked = asked
 
-    def means(self, hashes: Sequence[ContentHash]) -> Floats:
-        """float64 (n,) in (0, 1)."""
-        return np.asarray(self._table.usage[self._places(hashes)])
+    def means(self, hashes: Sequence[ContentHash], question: str = "") -> Floats:
+        """What all questions but one say, float64 (n,) in (0, 1)."""
+        places = self._places(hashes)
+        asked = self._asked.get(question)
+        if asked is None:
+            return np.asarray(self._table.usage[places])
+        good, bad = asked.of(places)
+        return _mean(self._prior, self._table.positive[places] - good, self._table.negative[places] - bad)
+
+    def knows(self, question: str) -> bool:
+        """Whether anything is known that came of a question."""
+        return question in self._asked
+
+    def precedents(self, hashes: Sequence[ContentHash], question: str) -> Floats:
+        """What one question alone says, float64 (n,) in (0, 1)."""
+        asked, places = self._asked.get(question), self._places(hashes)
+        good, bad = np.zeros((2, len(places))) if asked is None else asked.of(places)
+        return _mean(self._prior, good, bad)
 
     def signals(self, hashes: Sequence[ContentHash]) -> ContentSignals:
         """The rows of contents, in their order."""
@@ -81,6 +120,7 @@ def read_usage(prior: UsagePrior, evidence: Evidence, today: int) -> Usage:
     """
     rows: dict[str, int] = {}
     speakers: dict[tuple[str, str], int] = {}
+    questions: dict[str, int] = {"": 0}
     entries = [
         (
             rows.setdefault(key.content_hash, len(rows) + 1),
@@ -88,20 +128,45 @@ def read_usage(prior: UsagePrior, evidence: Evidence, today: int) -> Usage:
             key.day,
             micro,
             speakers.setdefault((key.content_hash, key.principal), len(speakers)),
+            questions.setdefault(key.question, len(questions)),
         )
         for key, micro in evidence.usage.items()
         if key.bin in _BINS
     ]
-    row, bin_, day, micro, speaker = np.array(entries, dtype=np.int64).reshape(-1, 5).T
+    row, bin_, day, micro, speaker, question = np.array(entries, dtype=np.int64).reshape(-1, 6).T
+    discounted = Discount(today, prior.half_life_days).of_days(micro.astype(np.float64), day).astype(np.int64)
     ever, counted = (np.zeros((len(rows) + 1, len(_BINS)), dtype=np.int64) for _ in range(2))
     np.add.at(ever, (row, bin_), micro)
-    discounted = Discount(today, prior.half_life_days).of_days(micro.astype(np.float64), day)
-    np.add.at(counted, (row, bin_), discounted.astype(np.int64))
+    np.add.at(counted, (row, bin_), discounted)
+    share = np.ones(len(speakers))
     if speakers:
-        _cap(counted, prior.principal_cap, speakers, rows, (speaker, bin_, discounted.astype(np.int64)))
+        share = _cap(counted, prior.principal_cap, speakers, rows, (speaker, bin_, discounted))
     last = np.full(len(rows) + 1, NEVER, dtype=np.int64)
     np.maximum.at(last, row[micro > 0], day[micro > 0])
-    return Usage(rows, _signals(prior, _observations(counted), _observations(ever), last))
+    asked = _by_question(questions, (question, row, bin_), discounted * share[speaker])
+    return Usage(prior, rows, _signals(prior, _observations(counted), _observations(ever), last), asked)
+
+
+def _by_question(questions: Mapping[str, int], where: tuple[Ints, Ints, Ints], counted: Floats) -> Mapping[str, Asked]:
+    """Good and bad outcomes of contents by the question they came of; what is not known to come of one is left out."""
+    question, row, bin_ = where
+    told = (question > 0) & ((bin_ == _BINS[POSITIVE]) | (bin_ == _BINS[NEGATIVE]))
+    if not told.any():
+        return {}
+    width = int(row.max()) + 1
+    cells, of_cell = np.unique(question[told] * width + row[told], return_inverse=True)
+    sums = np.zeros((len(cells), 2), dtype=np.int64)
+    np.add.at(
+        sums, (of_cell, (bin_[told] == _BINS[NEGATIVE]).astype(np.int64)), np.rint(counted[told]).astype(np.int64)
+    )
+    said, at = np.divmod(cells, width)
+    known = _observations(sums)
+    begin, end = (np.searchsorted(said, np.arange(len(questions)), side=side) for side in ("left", "right"))
+    return {
+        name: Asked(at[part], known[part, 0], known[part, 1])
+        for name, number in questions.items()
+        if (part := slice(int(begin[number]), int(end[number]))).stop > part.start
+    }
 
 
 def _cap(
@@ -110,10 +175,13 @@ def _cap(
     speakers: Mapping[tuple[str, str], int],
     rows: Mapping[str, int],
     masses: tuple[Ints, Ints, Ints],
-) -> None:
+) -> Floats:
     """Take from `counted` what any one principal's outcomes of one content come to beyond the cap (LRN-3).
 
     Good and bad shrink alike, to whole micro-units. Masses whose principal is not known stay as they are.
+
+    Returns:
+        The share of each one's outcomes that counts, float64 (speakers,).
     """
     speaker, bin_, micro = masses
     said = np.zeros((len(speakers), len(_BINS)), dtype=np.int64)
@@ -125,6 +193,7 @@ def _cap(
     row = np.array([rows[content_hash] for content_hash, _ in speakers], dtype=np.int64)
     for column, place in enumerate((_BINS[POSITIVE], _BINS[NEGATIVE])):
         np.subtract.at(counted[:, place], row, surplus[:, column])
+    return share
 
 
 def _observations(micro: Ints) -> Floats:
@@ -147,3 +216,9 @@ def _signals(prior: UsagePrior, counted: Floats, ever: Floats, last: Ints) -> Co
         citations=ever[:, _BINS[REFERENCE]],
         last_feedback=last,
     )
+
+
+def _mean(prior: UsagePrior, positive: Floats, negative: Floats) -> Floats:
+    """Belief after so many good and bad outcomes; a difference that rounding made negative counts as none."""
+    a, b = prior.positive + np.maximum(positive, 0.0), prior.negative + np.maximum(negative, 0.0)
+    return np.asarray(a / (a + b))

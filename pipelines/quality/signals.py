@@ -1,6 +1,7 @@
 """Signals: one pure function each, a number in [0, 1] about a candidate that may speak for it (RET-13).
 
-What is measured among the candidates of a query takes and gives a column of them; NaN stands for what is not known.
+What is measured among the candidates of a query takes and gives a column of them, or of those of several queries, in
+groups; NaN stands for what is not known.
 """
 
 from __future__ import annotations
@@ -11,43 +12,51 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pipelines.quality.groups import Groups
+
 Floats = NDArray[np.float64]
 
 
-def vector(cosines: ArrayLike) -> Floats:
+def vector(cosines: ArrayLike, queries: Groups | None = None) -> Floats:
     """Similarity among the candidates of a query: (c − min) / (max − min) over those the channel found.
 
     A candidate that the channel did not find (NaN) has 0. Where all found ones are alike, they have 1: the channel
     chose them from everything it knows.
+
+    Args:
+        queries: The candidates of each query; None for those of one.
 
     Examples:
         >>> vector([0.75, 0.25, float("nan"), 0.5]).tolist()
         [1.0, 0.0, 0.0, 0.5]
         >>> vector([0.3]).tolist()
         [1.0]
+        >>> vector([0.75, 0.25, 0.5], Groups.of(np.array([0, 0, 1]))).tolist()
+        [1.0, 0.0, 1.0]
     """
-    scores, found = _known(cosines)
-    if not found.any():
-        return np.zeros(len(scores))
-    low = scores[found].min()
-    span = scores[found].max() - low
-    if span <= 0.0:
-        return found.astype(np.float64)
-    return np.where(found, np.clip((scores - low) / span, 0.0, 1.0), 0.0)
+    scores = np.asarray(cosines, dtype=np.float64)
+    queries = queries or Groups.one(len(scores))
+    low = queries.least(scores)
+    span = queries.most(scores) - low
+    apart = span > 0.0
+    shares = np.clip((scores - low) / np.where(apart, span, 1.0), 0.0, 1.0)
+    return np.where(np.isnan(scores), 0.0, np.where(apart, shares, 1.0))
 
 
-def lexical(bm25: ArrayLike) -> Floats:
+def lexical(bm25: ArrayLike, queries: Groups | None = None) -> Floats:
     """Share of the best lexical score: BM25's floor is 0, so the last hit does not count as a miss (RET-9).
+
+    Args:
+        queries: The candidates of each query; None for those of one.
 
     Examples:
         >>> lexical([4.0, 1.0, float("nan")]).tolist()
         [1.0, 0.25, 0.0]
     """
-    scores, found = _known(bm25)
-    best = scores[found].max(initial=0.0)
-    if best <= 0.0:
-        return np.zeros(len(scores))
-    return np.where(found, np.clip(scores / best, 0.0, 1.0), 0.0)
+    scores = np.asarray(bm25, dtype=np.float64)
+    best = (queries or Groups.one(len(scores))).most(scores)
+    some = best > 0.0  # no comparison with NaN holds
+    return np.where(some & ~np.isnan(scores), np.clip(scores / np.where(some, best, 1.0), 0.0, 1.0), 0.0)
 
 
 vector_2 = vector
@@ -55,22 +64,22 @@ vector_3 = vector
 """Further encoders' similarity is measured like the first one's."""
 
 
-def graph(energies: ArrayLike) -> Floats:
+def graph(energies: ArrayLike, queries: Groups | None = None) -> Floats:
     """Share of the most energy that reached any candidate; what no energy reached has 0.
 
     Examples:
         >>> graph([0.5, float("nan"), 0.25]).tolist()
         [1.0, 0.0, 0.5]
     """
-    return lexical(energies)
+    return lexical(energies, queries)
 
 
-def degree(scores: ArrayLike) -> Floats:
+def degree(scores: ArrayLike, _queries: Groups | None = None) -> Floats:
     """How well connected each candidate is, in [0, cap]: the channel's score as it is, whatever the others have."""
     return _as_it_is(scores)
 
 
-def trigger(shares: ArrayLike) -> Floats:
+def trigger(shares: ArrayLike, _queries: Groups | None = None) -> Floats:
     """How much of the query its trigger phrase makes up: the channel's score as it is."""
     return _as_it_is(shares)
 
@@ -103,7 +112,12 @@ def freshness(believed: ArrayLike) -> Floats:
 
 
 def usage(believed: ArrayLike) -> Floats:
-    """How good the outcomes of each were: the belief for its content hash, as `Beliefs.usage` reads it."""
+    """How good the outcomes of each were under other questions: the belief as `Beliefs.usage` reads it."""
+    return _shares(believed)
+
+
+def precedent(believed: ArrayLike) -> Floats:
+    """How good the outcomes of each were when the same was asked: the belief as `Beliefs.precedents` reads it."""
     return _shares(believed)
 
 
@@ -120,14 +134,14 @@ def dampened(usage: Floats, kept: float) -> Floats:
 _NEUTRAL = 0.5  # between good and bad
 
 
-def trust(level: int, multiplier: float) -> float:
-    """Trust in the source: level / 100 · multiplier, at most 1.
+def trust(levels: ArrayLike, multipliers: ArrayLike) -> Floats:
+    """Trust in each source: level / 100 · multiplier, at most 1.
 
     Examples:
-        >>> trust(80, 1.0), trust(80, 1.5)
-        (0.8, 1.0)
+        >>> trust([80, 80], [1.0, 1.5]).tolist()
+        [0.8, 1.0]
     """
-    return _share(level / 100.0 * multiplier)
+    return _shares(np.asarray(levels, dtype=np.float64) / 100.0 * np.asarray(multipliers, dtype=np.float64))
 
 
 def authority(shares: ArrayLike) -> Floats:
@@ -145,14 +159,15 @@ def propagated(best: ArrayLike) -> Floats:
     return _shares(best)
 
 
-def novelty(age_hours: float, *, boost: float, half_life_hours: float) -> float:
-    """How new it is: boost · 2^(−age / half-life).
+def novelty(ages_hours: ArrayLike, *, boost: float, half_life_hours: float) -> Floats:
+    """How new each is: boost · 2^(−age / half-life); NaN where its age is not known.
 
     Examples:
-        >>> novelty(12.0, boost=0.15, half_life_hours=12.0)
-        0.075
+        >>> novelty([12.0, float("nan")], boost=0.15, half_life_hours=12.0).tolist()
+        [0.075, nan]
     """
-    return _share(boost * 2.0 ** (-max(0.0, age_hours) / half_life_hours))
+    ages = np.asarray(ages_hours, dtype=np.float64)
+    return np.clip(boost * np.exp2(-np.maximum(0.0, ages) / half_life_hours), 0.0, 1.0)
 
 
 def tier(declared: str | None, values: Mapping[str, float]) -> float | None:
@@ -209,10 +224,5 @@ def _shares(values: ArrayLike) -> Floats:
 
 
 def _as_it_is(values: ArrayLike) -> Floats:
-    scores, found = _known(values)
-    return np.where(found, np.clip(scores, 0.0, 1.0), 0.0)
-
-
-def _known(values: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
     scores = np.asarray(values, dtype=np.float64)
-    return scores, ~np.isnan(scores)
+    return np.where(np.isnan(scores), 0.0, np.clip(scores, 0.0, 1.0))

@@ -6,6 +6,8 @@ meaning agree on it, and that it is the best its own domain has to say.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pipelines.domain.ranking import Query, Signal
@@ -15,17 +17,20 @@ ACROSS = "across_domains"
 """Name of the contribution of agreement and diversity."""
 
 
-def with_domains_weighed(candidates: Candidates, query: Query, *, weight: float) -> Candidates:
-    """Candidates with weight · (agreement + 1 / rank within their own domain) / 2 added, where a query asks for it.
+def with_domains_weighed(candidates: Candidates, queries: Sequence[Query], *, weight: float) -> Candidates:
+    """Candidates with weight · (agreement + 1 / rank within their own domain) / 2 added, where their query asks for it.
 
     Args:
         candidates: Best first by their scores.
         weight: In [0, 1]; 0 leaves everything as it is.
     """
-    if not query.across_domains or weight == 0.0:
+    if weight == 0.0 or not any(query.across_domains for query in queries):
         return candidates
     agreement = np.nan_to_num(candidates.signal(Signal.CROSS_VALIDATION), nan=0.0)
-    values = (agreement + 1.0 / _ranks(candidates.domain)) / 2.0
+    values = np.full(len(candidates), np.nan)
+    for query, lines in candidates.queries:
+        if queries[query].across_domains:
+            values[lines] = (agreement[lines] + 1.0 / _ranks(candidates.domain[lines])) / 2.0
     return best_first(candidates.plus_one(ACROSS, values, weight))
 
 

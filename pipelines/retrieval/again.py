@@ -17,8 +17,9 @@ from msgspec import structs
 from pipelines.domain.ranking import Channel
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.understanding import Complexity, Variant
-from pipelines.retrieval.candidates import Candidate
-from pipelines.retrieval.channels.run import Asked, Found, Ranked, ScoreRows
+from pipelines.retrieval.candidates import Candidate, Floats, Ints
+from pipelines.retrieval.channels.run import Asked, Found, Ranked
+from pipelines.retrieval.hits import Hits, ScoreRows
 from pipelines.retrieval.plan import Plan
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.signals import DENSE
@@ -50,10 +51,11 @@ def reconsidered(plan: Plan, found: Mapping[Channel, Ranked], hints: Hints, sett
     shift = None if vector is None or memory is None else shift_of(vector, memory, tuned.shift)
     understanding = replace(plan.understanding, shift=shift)
     widening = tuned.shift.widening if shift is not None and shift.happened else 1.0
-    count = len({row for channel in _WORDS_AND_MEANING if channel in found for row, _ in found[channel].ranking})
+    most = max((len(found[channel].ranking) for channel in _WORDS_AND_MEANING if channel in found), default=0)
     # Of a query that one channel was enough for, one hit is the answer.
     routed = plan.channels != settings.channels
-    few = count < (1 if routed else tuned.expansion.fewer_than)
+    least = 1 if routed else tuned.expansion.fewer_than
+    few = most < least and len(first_rows(found)) < least
     channels = settings.channels if few else plan.channels
     wanted = (few and not routed) or understanding.complexity is Complexity.COMPLEX
     # To a text so long other words add nothing but time.
@@ -122,15 +124,16 @@ def _variants(text: str, first: Sequence[int], hints: Hints, settings: Expansion
 
 def _combined(original: Ranked, variants: Sequence[Ranked], settings: ExpansionSettings) -> Ranked:
     scored = [_scores(ranked) for ranked in (original, *variants)]
-    rows = sorted({row for ranked in (original, *variants) for row, _ in ranked.ranking})
+    rows = np.unique(np.concatenate([ranked.ranking.rows for ranked in (original, *variants)]))
 
-    def score_rows(rows: Sequence[int]) -> list[float]:
-        first, *others = (scores(rows) for scores in scored)
-        return [combined_scores(score, more, settings) for score, *more in zip(first, *others, strict=True)]
+    def score_rows(rows: Ints) -> Floats:
+        columns = zip(*(scores(rows).tolist() for scores in scored), strict=True)
+        return np.array([combined_scores(first, others, settings) for first, *others in columns], dtype=np.float64)
 
-    ranking = sorted(zip(rows, score_rows(rows), strict=True), key=lambda hit: (-hit[1], hit[0]))
+    scores = score_rows(rows)
+    order = np.lexsort((rows, -scores))
     scorer = None if original.score_rows is None else score_rows
-    return replace(original, ranking=ranking, score_rows=scorer, alone=original)
+    return replace(original, ranking=Hits(rows[order], scores[order]), score_rows=scorer, alone=original)
 
 
 def with_own_scores(candidates: Sequence[Candidate], found: Mapping[Channel, Ranked]) -> list[Candidate]:
@@ -138,25 +141,28 @@ def with_own_scores(candidates: Sequence[Candidate], found: Mapping[Channel, Ran
 
     What they match is the query: other words help to find it, and say nothing about how well it is answered (RET-3).
     """
-    rows = [candidate.row for candidate in candidates]
-    own = {channel: _own(ranked.alone, rows) for channel, ranked in found.items() if ranked.alone is not None}
+    asked = {channel: ranked.alone for channel, ranked in found.items() if ranked.alone is not None}
+    if not asked:
+        return list(candidates)
+    rows = np.array([candidate.row for candidate in candidates], dtype=np.int64)
+    own = {channel: _own(alone, rows) for channel, alone in asked.items()}
     return [
         structs.replace(each, scores={**each.scores, **{channel: scores[at] for channel, scores in own.items()}})
         for at, each in enumerate(candidates)
     ]
 
 
-def _own(alone: Ranked, rows: Sequence[int]) -> list[float]:
+def _own(alone: Ranked, rows: Ints) -> list[float]:
     known = dict(alone.ranking)
-    scores = [0.0] * len(rows) if alone.score_rows is None else alone.score_rows(rows)
-    return [known.get(row, score) for row, score in zip(rows, scores, strict=True)]
+    scores = _scores(alone)(rows).tolist()
+    return [known.get(row, score) for row, score in zip(rows.tolist(), scores, strict=True)]
 
 
 def _scores(ranked: Ranked) -> ScoreRows:
     if ranked.score_rows is not None:
         return ranked.score_rows
     known = dict(ranked.ranking)
-    return lambda rows: [known.get(row, 0.0) for row in rows]
+    return lambda rows: np.array([known.get(row, 0.0) for row in rows.tolist()], dtype=np.float64)
 
 
 Run = Callable[[Sequence[Asked], int], Found]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Signal
 from pipelines.indexes.graph_schemas import EdgeKind
+from pipelines.retrieval.documents import NO_DOCUMENTS, Documents
 from pipelines.retrieval.filters import TIMES, is_time
 from pipelines.retrieval.ports import DeclaredFacts, OpenGeneration
 from pipelines.retrieval.understanding.prefilter import FOLDER
@@ -38,7 +39,7 @@ class GenerationFacts:
     most_cited: int = 0
     structure: np.ndarray = field(default_factory=lambda: np.ones(0))
     parents: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    documents: Sequence[DeclaredFacts] = ()
+    documents: Documents = NO_DOCUMENTS
 
     def known(self, name: str, value: str) -> bool:
         """Whether any document has that value under that name, or lies in that folder; of times, whether it is one."""
@@ -73,7 +74,7 @@ def read_facts(generation: OpenGeneration, *, most: int) -> GenerationFacts:
     tells |= {Signal.AUTHORITY} if most_cited else set()
     tells |= {Signal.STRUCTURE} if structure.min(initial=1.0) < 1.0 else set()
     tells |= {Signal.PROPAGATED} if parents.max(initial=-1) >= 0 else set()
-    return GenerationFacts(values, frozenset(tells), cited, most_cited, structure, parents, documents)
+    return GenerationFacts(values, frozenset(tells), cited, most_cited, structure, parents, Documents.of(documents))
 
 
 def shared_values(declared: Iterable[tuple[str, str]], *, most: int) -> dict[str, frozenset[str]]:

@@ -10,9 +10,6 @@ from types import MappingProxyType
 from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.ports import ContentStore, DocumentFacts, Standing
 
-Ranking = Sequence[tuple[int, float]]
-"""Row of a content and a channel's score (higher is better), best first, each row once."""
-
 Test = Callable[[DocumentFacts, str], bool]
 
 _SETS = 64  # sets kept: one per filter in use; a byte and a row number per content each

@@ -6,19 +6,20 @@ Every mode gives a hit a share and multiplies it with a weight; the modes differ
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
 
 from pipelines.domain.ranking import Channel
+from pipelines.quality.groups import Groups
 from pipelines.retrieval.candidates import CHANNELS, SIGNALS, Candidates, Floats, Ints, Part, best_first
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 from pipelines.retrieval.signals import DENSE
 from pipelines.retrieval.weights import ChannelWeights, SignalWeights, Weighing, weighed
 
 Share = Callable[[Ints, Floats], Floats]
-"""From a channel's ranks and scores of its hits to their shares of a score, in [0, 1]."""
+"""From a channel's ranks and scores of its hits for one query to their shares of a score, in [0, 1]."""
 
 FLOORS: Mapping[Channel, float | None] = MappingProxyType(
     {channel: None if channel in DENSE else 0.0 for channel in Channel}
@@ -75,17 +76,19 @@ def with_convergence(candidates: Candidates, weights: ChannelWeights, *, bonus: 
     counted = [channel for channel in channels_in(candidates) if weights[channel] > 0.0]
     if bonus == 0.0 or len(counted) < 2:
         return candidates
-    others = np.sum([candidates.found(channel) for channel in counted], axis=0) - 1
-    values = np.where(others > 0, candidates.total * others / (len(counted) - 1), np.nan)
+    found = np.array([candidates.found(channel) for channel in counted], dtype=np.float64)
+    others = found.sum(axis=0) - 1.0
+    answering = np.sum([candidates.queries.most(of_channel) for of_channel in found], axis=0)
+    values = np.where(others > 0.0, candidates.total * others / np.maximum(answering - 1.0, 1.0), np.nan)
     return best_first(candidates.plus_one(CONVERGENCE, values, bonus))
 
 
-def learned_fusion(candidates: Candidates, weights: SignalWeights) -> Candidates:
+def learned_fusion(candidates: Candidates, weights: Sequence[SignalWeights]) -> Candidates:
     """Fuse by belief: Σ over the similarity signals of learned weight · signal; stage 4 adds the quality signals.
 
     Args:
         candidates: With the signals of their similarity to the query filled in.
-        weights: By the candidate's domain.
+        weights: For each query, by the candidate's domain.
     """
     known = np.flatnonzero(~np.isnan(candidates.signals).all(axis=0)).tolist()
     return best_first(weighed(candidates, weights, of=[SIGNALS[at] for at in known]))
@@ -141,8 +144,10 @@ def _fuse(candidates: Candidates, weights: ChannelWeights, share_of: Callable[[C
         raise ValueError(f"expected a weight per channel, none for {sorted(unweighted)}")
     values = np.full((len(candidates), len(channels)), np.nan)
     for at, channel in enumerate(channels):
-        hits = candidates.found(channel)
-        values[hits, at] = share_of(channel)(candidates.ranks_of(channel)[hits], candidates.scores_of(channel)[hits])
+        hits = np.flatnonzero(candidates.found(channel))
+        ranks, scores = candidates.ranks_of(channel)[hits], candidates.scores_of(channel)[hits]
+        for _, lines in Groups.of(candidates.query[hits]):
+            values[hits[lines], at] = share_of(channel)(ranks[lines], scores[lines])
     # A column of the same weights, and none where there is no value: so nothing is added there.
     columns = np.tile([weights[channel] for channel in channels], (len(candidates), 1))
     return best_first(candidates.plus([Part(channel.value) for channel in channels], values, columns))

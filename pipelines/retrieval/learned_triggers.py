@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+
+import numpy as np
 
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Channel
 from pipelines.learning.triggers import LEARNED, LearnedTriggers
+from pipelines.retrieval.candidates import Floats, Ints
 from pipelines.retrieval.channels.run import Ranked
 from pipelines.retrieval.channels.triggers import words_of
+from pipelines.retrieval.hits import Hits
 from pipelines.retrieval.plan import Plan
 
 
@@ -32,6 +36,8 @@ def with_learned_triggers(
     """
     if Channel.TRIGGERS not in found:
         return plan, dict(found)
+    if not triggers.count:
+        return plan, dict(found)
     words = words_of(plan.text)
     matched = [each for each in triggers.of(words) if not is_name(each.term)]
     trial: dict[str, str] = {each.content_hash: f"{LEARNED}{each.term}" for each in matched if each.on_trial}
@@ -49,11 +55,11 @@ def _joined(declared: Ranked, learned: Mapping[int, float], depth: int) -> Ranke
         return declared
     known = dict(declared.ranking)
     scores = {row: max(learned.get(row, 0.0), known.get(row, 0.0)) for row in {*learned, *known}}
-    ranking = sorted(scores.items(), key=lambda hit: (-hit[1], hit[0]))[:depth]
+    ranking = Hits.of(sorted(scores.items(), key=lambda hit: (-hit[1], hit[0]))[:depth])
     other = declared.score_rows
 
-    def score_rows(rows: Sequence[int]) -> list[float]:
-        stated = [0.0] * len(rows) if other is None else other(rows)
-        return [max(learned.get(row, 0.0), score) for row, score in zip(rows, stated, strict=True)]
+    def score_rows(rows: Ints) -> Floats:
+        taught = np.array([learned.get(row, 0.0) for row in rows.tolist()], dtype=np.float64)
+        return taught if other is None else np.maximum(taught, other(rows))
 
     return replace(declared, ranking=ranking, score_rows=score_rows)

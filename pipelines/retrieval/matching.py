@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from pipelines.domain.ids import QueryId
 from pipelines.domain.matching import EvidenceGap, Match, best_match
 from pipelines.domain.ranking import Channel, RankedResult
 from pipelines.learning.matching import Answering
@@ -14,36 +16,52 @@ from pipelines.retrieval.ports import Calibration
 UNLEARNED = "no calibration has been learned yet: there were too few verdicts on results"
 INSEPARABLE = "good and bad results do not separate by how well they match the query over these channels"
 
+_DRAWN = 6  # bytes of a digest that are a draw in [0, 1): a float holds them exactly
 
-def match_of(candidate: Candidate, channels: Collection[Channel], text: str) -> Match:
+
+def match_of(candidate: Candidate, channels: Collection[Channel], text: str, tokens: float | None = None) -> Match:
     """How well a candidate matches, on scales that nothing else found moves.
 
     Args:
         channels: Those that answered.
         text: The query as the channels saw it.
+        tokens: How well the query's tokens are met, a mean of cosines; None where they are not compared.
     """
-    meaning = words = None
+    meaning = words = near = None
     if Channel.DENSE in channels:
-        meaning = min(1.0, max(0.0, candidate.scores.get(Channel.DENSE, 0.0)))
+        meaning = _share(candidate.scores.get(Channel.DENSE, 0.0))
+        near = None if tokens is None else (meaning + _share(tokens)) / 2.0
     if Channel.LEXICAL in channels:
         score = max(0.0, candidate.scores.get(Channel.LEXICAL, 0.0))
         words = score / (score + max(1, len(text.split())))
-    return Match(meaning=meaning, words=words)
+    return Match(meaning=meaning, words=words, near=near)
 
 
-def with_matches(results: Sequence[RankedResult], matches: Sequence[Match]) -> tuple[RankedResult, ...]:
-    """Each result with its match."""
-    return tuple(replace(result, match=match) for result, match in zip(results, matches, strict=True))
+def _share(cosine: float) -> float:
+    return min(1.0, max(0.0, cosine))
 
 
-def judged(results: Sequence[RankedResult], calibration: Calibration | None) -> tuple[RankedResult, ...]:
-    """The results with their probabilities, where verdicts say how matches turn out; without any where not."""
-    if calibration is None or (curves := calibration.match) is None:
+def chance(match: Match, calibration: Calibration | None) -> float | None:
+    """P(good) of a match, where verdicts say how matches turn out; None where not, and where they do not separate."""
+    curves = None if calibration is None else calibration.match
+    return None if curves is None else curves.probability(match)
+
+
+def asking(results: Sequence[RankedResult], query_id: QueryId, chance: float) -> tuple[RankedResult, ...]:
+    """The results, one of which a verdict is asked for now and then, whatever it is and wherever it stands.
+
+    People judge what they came to: further up, and where nothing above was good enough. Who is asked about a result
+    drawn at random speaks for all that is shown. The draw is the query's own, so that an answer repeats to the bit.
+
+    Args:
+        chance: That any one of them is asked about; of a page longer than 1 / chance, an equal share.
+    """
+    if not results or not chance:
         return tuple(results)
-    return tuple(
-        replace(result, probability=curves.probability(result.match), doubtful=doubtful(result.match, calibration))
-        for result in results
-    )
+    each = min(chance, 1.0 / len(results))
+    digest = hashlib.sha256(f"ask:{query_id}".encode("utf-8", "surrogatepass")).digest()
+    asked = int(int.from_bytes(digest[:_DRAWN], "big") / 256**_DRAWN / each)
+    return tuple(replace(result, asked=each) if at == asked else result for at, result in enumerate(results))
 
 
 def doubtful(match: Match | None, calibration: Calibration | None) -> bool:
@@ -58,7 +76,7 @@ def gap_in(results: Sequence[RankedResult], calibration: Calibration | None) -> 
     if answering is None:
         return None
     compared = answering.compared(
-        best_match(result.match for result in results) if results else Match(meaning=0.0, words=0.0)
+        best_match(result.match for result in results) if results else Match(meaning=0.0, words=0.0, near=0.0)
     )
     if compared is None or compared[0] > compared[1]:
         return None

@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
 from pipelines.retrieval.candidates import Candidates, Floats, Ints, best_first
+from pipelines.retrieval.documents import Documents
 from pipelines.retrieval.settings import ResultUnit, RetrievalSettings
 
 BONUS = "mpab"
@@ -29,20 +31,22 @@ def collapse_documents(candidates: Candidates, *, factor: float) -> Candidates:
     Returns:
         Best first, ties by content hash; each at its place in the best document that it speaks for.
     """
-    lines, first = _in_documents(candidates)
-    document, place = candidates.standings.document[first], candidates.standings.place[first]
-    order = np.lexsort((candidates.number[lines], -candidates.total[lines], document))
-    starts = np.flatnonzero(np.diff(document[order], prepend=-1))
-    best = candidates.take(lines[order][starts])
-    best = replace(best, document=document[order][starts], place=place[order][starts])
-    support = _support(candidates.total[lines[order]], np.append(starts, len(order)))
-    return best_first(_one_of_each(best.plus_one(BONUS, support, factor)))
+    numbers, document, place = _in_documents(candidates)
+    order = np.lexsort((numbers, -candidates.totals[numbers], document, candidates.merged.query[numbers]))
+    numbers, document, place = numbers[order], document[order], place[order]
+    query = candidates.merged.query[numbers]
+    new = (query[1:] != query[:-1]) | (document[1:] != document[:-1])
+    starts = np.flatnonzero(np.concatenate([np.ones(min(1, len(order)), dtype=bool), new]))
+    support = _support(candidates.totals[numbers], np.append(starts, len(order)))
+    best = _Best(numbers[starts], document[starts], place[starts], support)
+    one, speaks_for = _one_of_each(best, candidates.standings.documents)
+    placed = _placed(candidates, one, speaks_for)
+    return best_first(placed.plus_one(BONUS, one.support, factor))
 
 
 def separate_chunks(candidates: Candidates) -> Candidates:
     """Every candidate for itself, speaking for each document it stands in."""
-    lines, first = _in_documents(candidates)
-    numbers, documents = candidates.number[lines], candidates.standings.document[first]
+    numbers, documents, _ = _in_documents(candidates)
     several = set(numbers[1:][numbers[1:] == numbers[:-1]].tolist())
     return replace(
         candidates,
@@ -60,34 +64,57 @@ UNITS: Mapping[ResultUnit, Rerank] = MappingProxyType(
 )
 
 
-def _in_documents(candidates: Candidates) -> tuple[Ints, Ints]:
-    """Each candidate in each of its documents: its line here, and the line of its first place there in `standings`."""
+class _Best(NamedTuple):
+    """The best chunk of each document of each query: the candidate's number, where it stands, and its support."""
+
+    number: Ints
+    document: Ints
+    place: Ints
+    support: Floats
+
+
+def _in_documents(candidates: Candidates) -> tuple[Ints, Ints, Ints]:
+    """Each candidate in each of its documents: its number, the document's, and its first place there."""
     standings = candidates.standings
-    line_of = np.full(len(standings.hashes), -1)
-    line_of[candidates.number] = np.arange(len(candidates))
-    lines = line_of[standings.owner[standings.first]]
-    return lines[lines >= 0], standings.first[lines >= 0]
+    kept = np.zeros(len(candidates.merged.query), dtype=bool)
+    kept[candidates.number] = True
+    first = standings.first[kept[standings.owner[standings.first]]]
+    return standings.owner[first], standings.document[first], standings.place[first]
 
 
 def _support(totals: Floats, bounds: Ints) -> Floats:
     """Σ S_rest / √N of each document; NaN of those with one chunk alone."""
     support = np.full(len(bounds) - 1, np.nan)
     sizes = np.diff(bounds)
+    several = np.flatnonzero(sizes > 1)
     known = totals.tolist()
-    for at in np.flatnonzero(sizes > 1).tolist():
-        support[at] = math.fsum(known[bounds[at] + 1 : bounds[at + 1]]) / math.sqrt(sizes[at])
+    firsts, ends = (bounds[several] + 1).tolist(), bounds[several + 1].tolist()
+    rests = [math.fsum(known[first:end]) for first, end in zip(firsts, ends, strict=True)]
+    support[several] = np.array(rests) / np.sqrt(sizes[several])
     return support
 
 
-def _one_of_each(best: Candidates) -> Candidates:
-    """The best of the lines of each candidate, naming the documents of all of them, by score and then by URI."""
+def _one_of_each(best: _Best, documents: Documents) -> tuple[_Best, dict[int, tuple[int, ...]]]:
+    """Each candidate once, in the document that supports it most, and the documents of those that speak for several.
+
+    Documents stand by what they add, and then by URI.
+    """
     numbers, counts = np.unique(best.number, return_counts=True)
+    speaks_for: dict[int, tuple[int, ...]] = {}
     if (counts == 1).all():
-        return best
-    documents, kept, speaks_for = best.standings.documents, np.ones(len(best), dtype=bool), {}
+        return best, speaks_for
+    kept = np.ones(len(best.number), dtype=bool)
     for number in numbers[counts > 1].tolist():
         same = np.flatnonzero(best.number == number).tolist()
-        same.sort(key=lambda at: (-best.total[at], documents[int(best.document[at])].uri))
+        added = np.nan_to_num(best.support, nan=0.0)
+        same.sort(key=lambda at: (-added[at], documents.uri(int(best.document[at]))))
         speaks_for[number] = tuple(best.document[same].tolist())
         kept[same[1:]] = False
-    return replace(best.take(np.flatnonzero(kept)), speaks_for=speaks_for)
+    return _Best(best.number[kept], best.document[kept], best.place[kept], best.support[kept]), speaks_for
+
+
+def _placed(candidates: Candidates, best: _Best, speaks_for: Mapping[int, tuple[int, ...]]) -> Candidates:
+    """Some of the candidates, at these places, the lines of each query together."""
+    documents, places = candidates.documents.copy(), candidates.places.copy()
+    documents[best.number], places[best.number] = best.document, best.place
+    return replace(candidates, number=best.number, documents=documents, places=places, speaks_for=speaks_for)

@@ -6,101 +6,104 @@ scores. So "belongs above the next" is asked of the same draws for both, and wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
-from pipelines.domain.ranking import Contribution, RankedResult, Signal
+from pipelines.retrieval.candidates import SIGNALS, Candidates
+from pipelines.retrieval.documents import DOMAINS
 
 Floats = NDArray[np.float64]
 
-WeightDraws = Callable[[Domain], Mapping[Signal, Floats]]
-"""Draws of the active signals' weights for results of this domain, float64 (draws,) each."""
+WeightDraws = Callable[[Domain], Floats]
+"""Draws of all signals' weights for results of this domain, float64 (signals, draws); 0 of those that do not count."""
 
 
-class Scored(Protocol):
-    """What has a score made of contributions."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """What scores of some results are made of.
 
-    @property
-    def domain(self) -> Domain:
-        """Whose weights rank it."""
+    Attributes:
+        values: Of each of `SIGNALS` that adds to a score with its learned weight, 0 of others, (n, signals).
+        fixed: What is added without a learned weight, (n,).
+        learned: Whether any learned weight adds anything, (n,).
+        domains: Whose weights rank each.
+    """
 
-    @property
-    def contributions(self) -> tuple[Contribution, ...]:
-        """What its score is made of."""
+    values: Floats
+    fixed: Floats
+    learned: NDArray[np.bool_]
+    domains: Sequence[Domain]
 
 
-_SIGNALS = {signal.value: signal for signal in Signal}
+def scored(candidates: Candidates) -> Scored:
+    """The scores of candidates, a line each."""
+    numbers = candidates.number
+    amounts = candidates.values[numbers] * candidates.weights[numbers]
+    adds = ~np.isnan(amounts)
+    values, fixed = np.zeros((len(candidates), len(SIGNALS))), np.zeros(len(candidates))
+    learned = np.zeros(len(candidates), dtype=bool)
+    for at, part in enumerate(candidates.parts):
+        if part.signal is None:
+            fixed += np.where(adds[:, at], amounts[:, at], 0.0)
+        else:
+            values[adds[:, at], SIGNALS.index(part.signal)] = candidates.values[numbers[adds[:, at]], at]
+            learned |= adds[:, at]
+    return Scored(values, fixed, learned, [DOMAINS[at] for at in candidates.domain.tolist()])
 
 
-def with_certainty(results: Sequence[RankedResult], draws: WeightDraws) -> tuple[RankedResult, ...]:
-    """Results with the probability that each belongs above the next, under what is believed of the weights.
+def certainties(results: Scored, draws: WeightDraws) -> list[float | None]:
+    """For each result, in their order, the probability that it belongs above the next.
 
     P(score_i > score_{i+1}), ties counted half, over draws from the posterior. Where the beliefs are right, of all
     neighbours told with probability p a share of p stands in the order that the true weights would give. The last
     result, and results whose scores rest on no learned weight, have none.
     """
-    told = list(results)
-    if len(told) < 2 or any(not _learned(result.contributions) for result in told):
-        return tuple(told)
-    scores = _drawn_scores(told, draws)
-    sure = np.mean((scores[:-1] > scores[1:]) + 0.5 * (scores[:-1] == scores[1:]), axis=1)
-    head = [replace(result, above_next=float(share)) for result, share in zip(told, sure, strict=False)]
-    return (*head, told[-1])
+    count = len(results.fixed)
+    if count < 2 or not results.learned.all():
+        return [None] * count
+    above = (results.fixed[:-1] - results.fixed[1:])[:, None] + _apart(results, draws)
+    sure: list[float | None] = np.mean((above > 0.0) + 0.5 * (above == 0.0), axis=1).tolist()
+    return [*sure, None]
 
 
-def with_propensity(
-    results: Sequence[RankedResult], contenders: Sequence[Scored], draws: WeightDraws
-) -> tuple[RankedResult, ...]:
-    """Results of an exploring search with the probability that it shows each at the rank that it has.
+def _apart(results: Scored, draws: WeightDraws) -> Floats:
+    """By how much learned weights set each result above the next under each draw, (n − 1, draws)."""
+    upper, lower, domains = results.values[:-1], results.values[1:], results.domains
+    if len(set(domains)) == 1:
+        # What two results have alike is gone before anything is rounded: those alike in everything tie in every draw.
+        return np.asarray((upper - lower) @ draws(domains[0]))
+    pairs = zip(upper, domains, lower, domains[1:], strict=False)
+    return np.array(
+        [
+            (one - other) @ draws(its) if its is others else one @ draws(its) - other @ draws(others)
+            for one, its, other, others in pairs
+        ]
+    )
+
+
+def propensities(contenders: Scored, shown: int, draws: WeightDraws) -> list[float]:
+    """For each result of an exploring search the probability that it shows it at the rank that it has.
 
     The share of draws of the weights that give it the rank, the draw that was made among them: never 0, so that
     feedback can be weighed by its inverse (Horvitz and Thompson, JASA 1952). Where no learned weight ranks, nothing
-    is explored and the probability stays 1.
+    is explored and the probability is 1.
 
     Args:
-        contenders: The candidates of the results, in their order, and after them all that might have been shown.
+        contenders: The results, in their order, and after them all that might have been shown.
+        shown: How many of them are results.
     """
-    if not results or any(not _learned(scored.contributions) for scored in contenders):
-        return tuple(results)
-    scores = _drawn_scores(contenders, draws)
-    order = np.argsort(-scores, axis=0, kind="stable")  # of contenders, best first, under each draw
-    hits = (order == np.arange(len(contenders))[:, None]).sum(axis=1)
-    shares = (hits + 1.0) / (scores.shape[1] + 1.0)
-    return tuple(replace(result, propensity=float(share)) for result, share in zip(results, shares, strict=False))
-
-
-def _drawn_scores(scored: Sequence[Scored], draws: WeightDraws) -> Floats:
-    """Scores under each draw, float64 (scored, draws)."""
-    places: dict[Domain, list[int]] = {}
-    for place, one in enumerate(scored):
-        places.setdefault(one.domain, []).append(place)
-    parts = {domain: _drawn([scored[place] for place in some], draws(domain)) for domain, some in places.items()}
-    scores = np.empty((len(scored), max(part.shape[1] for part in parts.values())))
-    for domain, some in places.items():
-        scores[some] = parts[domain]
-    return scores
-
-
-def _drawn(scored: Sequence[Scored], weights: Mapping[Signal, Floats]) -> Floats:
-    fixed = np.zeros(len(scored))
-    values = {signal: np.zeros(len(scored)) for signal in weights}
-    for place, one in enumerate(scored):
-        for part in one.contributions:
-            if part.belief is None:
-                fixed[place] += part.amount
-            else:
-                values[_SIGNALS[part.name]][place] = part.value
+    if not contenders.learned.all():
+        return [1.0] * shown
     # One signal after the other, so that equal results have equal scores: BLAS sums rows in different orders.
-    total = fixed[:, None]
-    for signal, drawn in weights.items():
-        total = total + values[signal][:, None] * drawn
-    return np.asarray(total)
-
-
-def _learned(contributions: Sequence[Contribution]) -> bool:
-    return any(part.belief is not None for part in contributions)
+    scores = contenders.fixed[:, None]
+    drawn = np.array([draws(domain) for domain in contenders.domains])  # (contenders, signals, draws)
+    for at in range(len(SIGNALS)):
+        scores = scores + contenders.values[:, at, None] * drawn[:, at]
+    order = np.argsort(-scores, axis=0, kind="stable")  # of contenders, best first, under each draw
+    hits = (order == np.arange(len(scores))[:, None]).sum(axis=1)
+    shares: list[float] = ((hits[:shown] + 1.0) / (scores.shape[1] + 1.0)).tolist()
+    return shares

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from pipelines.domain.matching import Match
-from pipelines.domain.ranking import Answer, Channel, Query, RankedResult
+from pipelines.domain.questions import question_of
+from pipelines.domain.ranking import Answer, Channel, Query, RankedResult, Signal
 from pipelines.domain.sessions import SessionMemory
 from pipelines.retrieval.again import Hints, nearness_to_session, query_vector, search_again, with_own_scores
-from pipelines.retrieval.assembly import results, score_and_cut, spelled_out
-from pipelines.retrieval.candidates import Candidate, Candidates, heads, merge
+from pipelines.retrieval.assembly import Verdict, results, score_and_cut, spelled_out
+from pipelines.retrieval.candidates import Candidate, Candidates, Head, heads, merge
 from pipelines.retrieval.channels.graph import GraphChannel
 from pipelines.retrieval.channels.run import (
     Asked,
@@ -22,7 +25,6 @@ from pipelines.retrieval.channels.run import (
     Finish,
     Found,
     Ranked,
-    further_scores,
     run_channels,
     start_channels,
 )
@@ -30,21 +32,23 @@ from pipelines.retrieval.context.assemble import with_contexts
 from pipelines.retrieval.context.read import neighbours_in
 from pipelines.retrieval.facts import GenerationFacts
 from pipelines.retrieval.fusion import FUSIONS
+from pipelines.retrieval.hits import Ints, ScoreRows
 from pipelines.retrieval.learned_triggers import with_learned_triggers
-from pipelines.retrieval.matching import doubtful, gap_in, judged, match_of, uncalibrated, with_matches
+from pipelines.retrieval.matching import asking, chance, doubtful, gap_in, match_of, uncalibrated
 from pipelines.retrieval.mpab import UNITS
-from pipelines.retrieval.order import WeightDraws, with_certainty, with_propensity
+from pipelines.retrieval.order import WeightDraws, certainties, propensities, scored
 from pipelines.retrieval.plan import Plan, make_plan
 from pipelines.retrieval.ports import PairScorer, ReadableBeliefs
 from pipelines.retrieval.quality import Moment, telling, with_propagated
 from pipelines.retrieval.rerank.best import Rerankers, reranked, rerankers
-from pipelines.retrieval.rerank.diversity import after, diverse, vectors_of
+from pipelines.retrieval.rerank.diversity import Passes, after, diverse, vectors_of
+from pipelines.retrieval.rerank.late_interaction import matcher
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.signals import active_signals, answering, with_similarity
 from pipelines.retrieval.snapshot import Reading, Snapshot
 from pipelines.retrieval.stopwatch import Stopwatch
 from pipelines.retrieval.understanding.shift import remembered, usage_kept
-from pipelines.retrieval.weights import SignalWeights, Weighing, believed_draws, believed_weights
+from pipelines.retrieval.weights import Shared, SignalWeights, Weighing, believed_in_common
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,14 +72,21 @@ class Ground:
     def matches(self, candidates: Sequence[Candidate]) -> list[Match]:
         """How well each candidate matches the query by itself."""
         own = with_own_scores(candidates, self.found)
-        return [match_of(candidate, self.answered, self.plan.text) for candidate in own]
+        compare = matcher(self.found) if Signal.LATE_INTERACTION in self.looks.signals else None
+        rows = np.array([candidate.row for candidate in own], dtype=np.int64)
+        met = [None] * len(own) if compare is None else compare(rows).tolist()
+        return [
+            match_of(candidate, self.answered, self.plan.text, tokens)
+            for candidate, tokens in zip(own, met, strict=True)
+        ]
 
-    def passes(self, candidate: Candidates) -> bool:
-        """Whether a candidate, a table of one, is likely enough to be an answer, as far as that can be told."""
-        if self.reading.calibration is None:
-            return True
-        (match,) = self.matches(spelled_out(candidate, self.weights))
-        return not doubtful(match, self.reading.calibration)
+    def scorers(self, *, complete: bool) -> Mapping[Channel, ScoreRows]:
+        """What scores contents that a channel did not find; nothing where scores are not to be completed."""
+        return {
+            channel: ranked.score_rows
+            for channel, ranked in self.found.items()
+            if complete and ranked.score_rows is not None
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +111,7 @@ class Pipeline:
             found = started.pop()()
             started += [self._start(later) for later in waiting[at + 1 : at + 2]]
             read, found = search_again(batch, found, self._run, self._hints, self.settings)
-            answers += [self._rank(plan, found, index, now) for index, plan in enumerate(read)]
+            answers += self._ranked(read, found, now)
         return answers
 
     def _start(self, plans: Sequence[Plan]) -> Finish:
@@ -112,37 +123,53 @@ class Pipeline:
 
     @property
     def _hints(self) -> Hints:
-        chunks, graph = self.snapshot.generation.chunks, self.channels.following.get(Channel.GRAPH)
+        graph = self.channels.following.get(Channel.GRAPH)
         return Hints(
-            texts_of=lambda rows: [content.text for content in chunks.contents(rows)],
+            texts_of=self._texts_of,
             names_near=graph.names_near if isinstance(graph, GraphChannel) else lambda _text, _count: [],
         )
 
-    def _rank(self, plan: Plan, found: Found, index: int, now: float) -> Answer:
-        watch, tuned = Stopwatch(found.elapsed_ms), self.settings
-        ground = self._ground(plan, found.of(index), now)
-        plan, query, weights, reading = ground.plan, ground.plan.query, ground.weights, ground.reading
+    def _texts_of(self, rows: Sequence[int] | Ints) -> list[str]:
+        return [content.text for content in self.snapshot.generation.chunks.contents(rows)]
+
+    def _ranked(self, plans: Sequence[Plan], found: Found, now: float) -> list[Answer]:
+        """Rank what was found for a batch of queries: all of them in one table, in which none minds the others."""
+        watch, tuned = Stopwatch(found.elapsed_ms, len(plans)), self.settings
+        grounds = self._grounds(plans, found, now)
+        weights, beliefs = [each.weights for each in grounds], [each.reading.beliefs for each in grounds]
         with watch.stage("candidates"):
-            candidates = self._candidates(plan, ground.found)
+            candidates = self._candidates(grounds)
         with watch.stage("fusion"):
-            weighing = Weighing(tuned.channel_weights, weights)
-            fused = FUSIONS[tuned.fusion](with_similarity(candidates, ground.answered), weighing, tuned)
+            similar = with_similarity(candidates, [each.answered for each in grounds])
+            fused = FUSIONS[tuned.fusion](similar, Weighing(tuned.channel_weights, weights), tuned)
         with watch.stage("rerank"):
-            looked_at, left_out = reranked(fused, ground.looks, weights, tuned)
+            looked_at, left_out = reranked(fused, [each.looks for each in grounds], weights, tuned)
             united = UNITS[tuned.unit](with_propagated(looked_at, self.facts, tuned.quality), tuned)
         with watch.stage("assembly"):
-            depth = max(plan.k + tuned.diversity.depth, tuned.explored_depth)
-            contenders = score_and_cut(united, depth, reading.beliefs, weights, moment=ground.moment, settings=tuned)
-            chosen = diverse(contenders, plan.k, vectors_of(ground.found), tuned, passes=ground.passes)
-            scored = spelled_out(chosen, weights)
-            shown = with_matches(results(scored, weights, reading.beliefs), ground.matches(scored))
-            shown = judged(shown, reading.calibration)
-            if query.explore:
-                others = spelled_out(after(chosen, contenders, tuned.explored_depth), weights)
-                shown = with_propensity(shown, [*scored, *others], ground.draws)
-            shown = with_certainty(shown, ground.draws)
-            if query.context:
-                shown = self._with_contexts(plan, shown, reading.beliefs)
+            ks = np.array([each.plan.k for each in grounds])
+            depths, moments = (
+                np.maximum(ks + tuned.diversity.depth, tuned.explored_depth),
+                [each.moment for each in grounds],
+            )
+            contenders = score_and_cut(united, depths, beliefs, weights, moments=moments, settings=tuned)
+            vectors, passes = [vectors_of(each.found) for each in grounds], [self._passing(each) for each in grounds]
+            chosen = diverse(contenders, ks, vectors, tuned, passes=passes)
+            shown = self._shown(grounds, chosen, contenders)
+        headed = heads(candidates, tuned.heads_kept, len(grounds))
+        return [
+            self._answer(ground, results, {**found.failed, **failed}, head, watch)
+            for ground, results, failed, head in zip(grounds, shown, left_out, headed, strict=True)
+        ]
+
+    def _answer(
+        self,
+        ground: Ground,
+        shown: tuple[RankedResult, ...],
+        failed: Mapping[str, str],
+        head: Head,
+        watch: Stopwatch,
+    ) -> Answer:
+        plan, reading = ground.plan, ground.reading
         return Answer(
             query=plan.query,
             results=shown,
@@ -150,8 +177,8 @@ class Pipeline:
             learned=reading.learned,
             fusion=self.settings.fusion.value,
             truncated=plan.truncated,
-            heads=heads(candidates, self.settings.heads_kept),
-            failed_channels={**found.failed, **left_out},
+            heads=head,
+            failed_channels=failed,
             timings_ms=watch.timings_ms,
             understanding=plan.understanding,
             memory=self._remembered(plan, ground.found, shown),
@@ -159,23 +186,72 @@ class Pipeline:
             uncalibrated=uncalibrated(shown, reading.calibration),
         )
 
-    def _ground(self, plan: Plan, found: Mapping[Channel, Ranked], now: float) -> Ground:
+    def _shown(
+        self, grounds: Sequence[Ground], chosen: Candidates, contenders: Candidates
+    ) -> list[tuple[RankedResult, ...]]:
+        """The chosen candidates of each query as results, with all that is told of them."""
+        spelled = spelled_out(chosen, [ground.weights for ground in grounds])
+        lines_of, shown = dict(chosen.queries), []
+        for at, ground in enumerate(grounds):
+            lines = lines_of.get(at, slice(0))
+            verdicts = self._verdicts(ground, spelled[lines], chosen.take(lines), contenders)
+            told = results(spelled[lines], ground.reading.beliefs, verdicts)
+            found = asking(told, ground.plan.query.query_id, self.settings.ask)
+            shown.append(self._with_contexts(ground, found) if ground.plan.query.context else found)
+        return shown
+
+    def _verdicts(
+        self, ground: Ground, spelled: Sequence[Candidate], chosen: Candidates, contenders: Candidates
+    ) -> list[Verdict]:
+        """What is told of each candidate of one query that is shown."""
+        calibration, shares = ground.reading.calibration, [1.0] * len(chosen)
+        if ground.plan.query.explore and len(chosen):
+            others = after(chosen, contenders.take(contenders.query == chosen.query[0]), self.settings.explored_depth)
+            might = replace(chosen, number=np.concatenate([chosen.number, others.number]))
+            shares = propensities(scored(might), len(chosen), ground.draws)
+        told = zip(ground.matches(spelled), certainties(scored(chosen), ground.draws), shares, strict=True)
+        return [
+            Verdict(match, chance(match, calibration), doubtful(match, calibration), above_next, share)
+            for match, above_next, share in told
+        ]
+
+    def _passing(self, ground: Ground) -> Passes:
+        """Whether a candidate, a table of one, is likely enough to be an answer, as far as that can be told."""
+        calibration = ground.reading.calibration
+
+        def passes(candidate: Candidates) -> bool:
+            if calibration is None:
+                return True
+            weights = [ground.weights] * (int(candidate.query[0]) + 1)
+            (match,) = ground.matches(spelled_out(candidate, weights))
+            return not doubtful(match, calibration)
+
+        return passes
+
+    def _grounds(self, plans: Sequence[Plan], found: Found, now: float) -> list[Ground]:
+        believed: Shared = {}
+        return [self._ground(plan, found.of(at), now, believed) for at, plan in enumerate(plans)]
+
+    def _ground(self, plan: Plan, found: Mapping[Channel, Ranked], now: float, believed: Shared) -> Ground:
         # After a change of topic a session reads what all believe: what it learned was about another topic.
         shift, tuned = plan.understanding.shift, self.settings
         reading = self.snapshot.reading(None if shift is not None and shift.happened else plan.query.session_id)
         plan, found = self._with_learned_triggers(plan, found, reading.beliefs)
-        answered, looks = answering(found), rerankers(plan.text, found, self.pairs, tuned)
+        answered = answering(found)
+        looks = rerankers(plan.text, found, self.pairs, tuned, texts_of=self._texts_of)
         nearness = nearness_to_session(found, plan.query.memory)
-        told = telling(plan.query, self.facts, nearness=nearness) | looks.signals
+        asked_before = reading.beliefs.asked_before(question_of(plan.query.text))
+        told = telling(plan.query, self.facts, nearness=nearness, asked_before=asked_before) | looks.signals
         active = active_signals(answered, tuned.without_signals, telling=told)
+        weights, draws = believed_in_common(plan.query, reading.beliefs, active, tuned.order_draws, believed)
         return Ground(
             plan=plan,
             found=found,
             answered=answered,
             looks=looks,
             reading=reading,
-            weights=believed_weights(plan.query, reading.beliefs, active),
-            draws=believed_draws(plan.query, reading.beliefs, active, tuned.order_draws),
+            weights=weights,
+            draws=draws,
             moment=Moment(plan.query, now, self.facts, usage_kept(shift, tuned.understanding.shift), nearness),
         )
 
@@ -186,14 +262,12 @@ class Pipeline:
         is_name = graph.knows if isinstance(graph, GraphChannel) else lambda _term: False
         return with_learned_triggers(plan, found, beliefs.triggers, row_of, is_name)
 
-    def _with_contexts(
-        self, plan: Plan, shown: Sequence[RankedResult], beliefs: ReadableBeliefs
-    ) -> tuple[RankedResult, ...]:
-        tuned = self.settings.context
+    def _with_contexts(self, ground: Ground, shown: Sequence[RankedResult]) -> tuple[RankedResult, ...]:
+        tuned, plan = self.settings.context, ground.plan
         neighbours = neighbours_in(self.snapshot.generation, most=max(tuned.most.values()))
 
         def moved(result: RankedResult) -> float:
-            return beliefs.threshold_moved(result.domain, plan.query.agent)
+            return ground.reading.beliefs.threshold_moved(result.domain, plan.query.agent)
 
         return with_contexts(shown, plan.understanding.type, neighbours, moved, tuned)
 
@@ -205,16 +279,16 @@ class Pipeline:
         asked = remembered(query_vector(found), plan.query.memory, self.settings.understanding.shift)
         return asked.given((result.content_hash for result in shown), kept=self.settings.session.shown_kept)
 
-    def _candidates(self, plan: Plan, found: Mapping[Channel, Ranked]) -> Candidates:
-        rankings = {channel: ranked.ranking[: plan.depth] for channel, ranked in found.items()}
-        rows = sorted({row for ranking in rankings.values() for row, _ in ranking})
-        further = further_scores(found, rankings, rows) if self.settings.complete_scores else {}
-        generation, documents = self.snapshot.generation, self.facts.documents
+    def _candidates(self, grounds: Sequence[Ground]) -> Candidates:
+        generation = self.snapshot.generation
         return merge(
-            rankings,
-            further,
-            hashes=generation.contents,
+            [
+                {channel: ranked.ranking.head(each.plan.depth) for channel, ranked in each.found.items()}
+                for each in grounds
+            ],
+            [each.scorers(complete=self.settings.complete_scores) for each in grounds],
+            contents=generation.contents,
             store=generation.chunks,
-            documents=documents,
-            filters=plan.query.filters,
+            documents=self.facts.documents,
+            filters=[each.plan.query.filters for each in grounds],
         )

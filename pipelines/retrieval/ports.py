@@ -47,7 +47,7 @@ class VectorIndex(Protocol):
     def search(self, vectors: np.ndarray, k: int, among: RowSet | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Rows, int64 (n, k), and cosines, float32 (n, k), best first; row −1 pads. `among`: all that may be found."""
 
-    def vectors(self, rows: Sequence[int]) -> np.ndarray:
+    def vectors(self, rows: np.ndarray) -> np.ndarray:
         """Stored vectors, float32 (n_rows, dimension), unit rows."""
 
 
@@ -58,8 +58,10 @@ class TokenEmbeddings(Protocol):
     def projection(self) -> np.ndarray:
         """What a query's token states are multiplied by, float32 (width, width stored)."""
 
-    def tokens(self, rows: Sequence[int]) -> Sequence[np.ndarray]:
-        """int8 (tokens, width stored) of each content: directions of any length."""
+    def gathered(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The tokens of contents, one content's after the other's, int8 (tokens, width stored), directions of any
+        length; and how many each has, int64 (n_rows,).
+        """
 
 
 class TextIndex(Protocol):
@@ -67,8 +69,8 @@ class TextIndex(Protocol):
 
     def search_many(
         self, texts: Sequence[str], k: int, threads: int, among: Sequence[RowSet | None]
-    ) -> Sequence[Sequence[tuple[int, float]]]:
-        """Row and score per text, best first, ties by row. `among`: for each text all that may be found."""
+    ) -> Sequence[tuple[np.ndarray, np.ndarray]]:
+        """Rows, int64, and scores, float64, per text, best first, ties by row. `among`: all that each may find."""
 
 
 class DocumentFacts(Protocol):
@@ -166,7 +168,7 @@ class StoredContent(Protocol):
 class ContentStore(Protocol):
     """Reads contents by row."""
 
-    def contents(self, rows: Sequence[int]) -> Sequence[StoredContent]:
+    def contents(self, rows: Sequence[int] | np.ndarray) -> Sequence[StoredContent]:
         """One content per row, in the order asked."""
 
     def mask(self, holds: Callable[[DocumentFacts], bool]) -> np.ndarray:
@@ -264,14 +266,20 @@ class ReadableBeliefs(Protocol):
     def weight_draws(self, scope: Scope, active: Collection[Signal], n: int) -> Mapping[Signal, np.ndarray]:
         """The first `n` of a fixed sequence of draws of the weights, float64 (n,) by signal; each draw sums to 1."""
 
-    def usage(self, hashes: Sequence[ContentHash]) -> np.ndarray:
-        """Usage score per content in [0, 1], (n_hashes,)."""
+    def usage(self, hashes: Sequence[ContentHash], question: str) -> np.ndarray:
+        """Usage score per content in [0, 1], (n_hashes,), by what came of other questions than that one."""
+
+    def asked_before(self, question: str) -> bool:
+        """Whether it is known what came of a question, by its fingerprint."""
+
+    def precedents(self, hashes: Sequence[ContentHash], question: str) -> np.ndarray:
+        """Score per content in [0, 1], (n_hashes,), by what came of that very question."""
 
     def threshold_moved(self, domain: Domain, agent: str) -> float:
         """By how much the learned threshold of decisions stands above its prior, in (-1, 1)."""
 
-    def freshness(self, domain: Domain, age_hours: float | None) -> float:
-        """Probability in [0, 1] that a document of this age is still accurate."""
+    def freshness_many(self, domain: Domain, ages_hours: np.ndarray) -> np.ndarray:
+        """Probability in [0, 1] that documents of these ages are still accurate; NaN stands for an unknown age."""
 
     def examined(self, domain: Domain, rank: int) -> float:
         """Probability in [0, 1] that a result of this domain at this rank is looked at."""

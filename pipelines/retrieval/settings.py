@@ -157,6 +157,7 @@ class RetrievalSettings(BaseModel):
     context: ContextSettings
     quality: QualitySettings
     session: SessionSettings
+    ask: Share
     order_draws: Count
     explored_depth: Count
     heads_kept: Annotated[int, Field(ge=0)]

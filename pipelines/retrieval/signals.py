@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
 
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.quality import signals
-from pipelines.retrieval.candidates import Candidates, Floats, Ints
+from pipelines.quality.groups import Groups
+from pipelines.retrieval.candidates import CHANNELS, Candidates, Floats, Ints
 from pipelines.retrieval.channels.run import Ranked
 
 DENSE = frozenset({Channel.DENSE, Channel.DENSE_2, Channel.DENSE_3})
@@ -28,7 +29,7 @@ SIMILARITY: Mapping[Channel, Signal] = MappingProxyType(
 )
 """The signal that a channel's score becomes."""
 
-_SCALES: Mapping[Channel, Callable[[Floats], Floats]] = MappingProxyType(
+_SCALES: Mapping[Channel, Callable[[Floats, Groups], Floats]] = MappingProxyType(
     {channel: getattr(signals, signal.value) for channel, signal in SIMILARITY.items()}
 )
 
@@ -44,6 +45,7 @@ SOMETIMES = frozenset(
         Signal.VALIDATION,
         Signal.CONGRUENCE,
         Signal.SESSION,
+        Signal.PRECEDENT,
     }
 )
 """Signals that only some generations, queries and rerankers can tell."""
@@ -55,7 +57,9 @@ def answering(found: Mapping[Channel, Ranked]) -> frozenset[Channel]:
     That neither found anything says something; that a query names no entity does not.
     """
     return frozenset(
-        channel for channel, ranked in found.items() if ranked.ranking or channel is Channel.LEXICAL or channel in DENSE
+        channel
+        for channel, ranked in found.items()
+        if len(ranked.ranking) or channel is Channel.LEXICAL or channel in DENSE
     )
 
 
@@ -75,14 +79,19 @@ def active_signals(
     return frozenset(Signal) - silent - frozenset(without)
 
 
-def with_similarity(candidates: Candidates, channels: Collection[Channel]) -> Candidates:
-    """Candidates with their similarity to the query, measured among one another, and whether channels agree.
+def with_similarity(candidates: Candidates, answered: Sequence[Collection[Channel]]) -> Candidates:
+    """Candidates with their similarity to their query, measured among its own, and whether channels agree.
 
     Args:
-        channels: Those that answered.
+        answered: The channels that answered each query.
     """
-    told = {SIMILARITY[channel]: _SCALES[channel](candidates.scores_of(channel)) for channel in channels}
-    return candidates.told({**told, Signal.CROSS_VALIDATION: signals.cross_validation(_ways(candidates))})
+    told = {Signal.CROSS_VALIDATION: signals.cross_validation(_ways(candidates))}
+    for channel in CHANNELS:
+        says = np.array([channel in channels for channels in answered])
+        if says.any():
+            values = _SCALES[channel](candidates.scores_of(channel), candidates.queries)
+            told[SIMILARITY[channel]] = values if says.all() else np.where(says[candidates.query], values, np.nan)
+    return candidates.told(told)
 
 
 def _ways(candidates: Candidates) -> Ints:

@@ -8,10 +8,12 @@ from contextlib import contextmanager
 
 
 class Stopwatch:
-    """Times the stages of one answer."""
+    """Times the stages of answers that are made together; each answer is told its share."""
 
-    def __init__(self, channels_ms: float) -> None:
+    def __init__(self, channels_ms: float, answers: int) -> None:
+        """Begin with the time that the channels took for each of so many answers."""
         self.timings_ms: dict[str, float] = {"channels": channels_ms}
+        self._answers = answers
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -20,4 +22,4 @@ class Stopwatch:
         try:
             yield
         finally:
-            self.timings_ms[name] = (time.perf_counter() - started) * 1000.0
+            self.timings_ms[name] = (time.perf_counter() - started) * 1000.0 / self._answers

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
+from msgspec import structs
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -102,10 +103,11 @@ def result_as_json(result: RankedResult) -> dict[str, Any]:
         "relevance": result.relevance,
         "probability": result.probability,
         "doubtful": result.doubtful,
-        "match": None if result.match is None else {"meaning": result.match.meaning, "words": result.match.words},
+        "match": None if result.match is None else structs.asdict(result.match),
         "above_next": result.above_next,
         "propensity": result.propensity,
         "examination": result.examination,
+        "asked": result.asked,
         "content_hash": result.content_hash,
         "chunk_id": result.chunk_id,
         "uris": list(result.uris),
@@ -165,6 +167,8 @@ def _order(result: RankedResult) -> Iterable[Text]:
         yield Text(f"belongs above the next with probability {result.above_next:.2f}", style="dim")
     if result.propensity < 1.0:
         yield Text(f"explored: shown at this rank with probability {result.propensity:.2f}", style="dim")
+    if result.asked:
+        yield Text(f"a verdict on this one is asked for, drawn with probability {result.asked:.3f}", style="dim")
 
 
 def _contributions(result: RankedResult) -> Table:

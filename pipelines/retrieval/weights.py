@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -12,7 +12,7 @@ import numpy as np
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Channel, Query, Scope, Signal, WeightBelief
-from pipelines.retrieval.candidates import DOMAINS, SIGNALS, Candidates, Part
+from pipelines.retrieval.candidates import SIGNALS, Candidates, Part
 from pipelines.retrieval.order import WeightDraws
 from pipelines.retrieval.ports import ReadableBeliefs
 
@@ -38,10 +38,14 @@ SignalWeights = Callable[[Domain], Mapping[Signal, SignalWeight]]
 
 @dataclass(frozen=True, slots=True)
 class Weighing:
-    """All weights one query may be ranked by; the fusion mode says which are used."""
+    """All weights that queries may be ranked by; the fusion mode says which are used.
+
+    Attributes:
+        signals: Of each query.
+    """
 
     channels: ChannelWeights
-    signals: SignalWeights
+    signals: Sequence[SignalWeights]
 
 
 def believed_weights(query: Query, beliefs: ReadableBeliefs, active: Collection[Signal]) -> SignalWeights:
@@ -67,27 +71,51 @@ def believed_draws(query: Query, beliefs: ReadableBeliefs, active: Collection[Si
     """Draws of the learned weights for the query's domain, or for each candidate's own where the query names none."""
 
     @cache
-    def of_domain(domain: Domain) -> Mapping[Signal, np.ndarray]:
-        return beliefs.weight_draws(Scope(domain, query.model, query.agent, query.intent), active, n)
+    def of_domain(domain: Domain) -> np.ndarray:
+        drawn = beliefs.weight_draws(Scope(domain, query.model, query.agent, query.intent), active, n)
+        return np.array([drawn.get(signal, np.zeros(n)) for signal in SIGNALS])
 
     return lambda domain: of_domain(query.domain or domain)
 
 
-def weighed(candidates: Candidates, weights: SignalWeights, *, of: Collection[Signal]) -> Candidates:
+Shared = dict[Hashable, tuple[SignalWeights, WeightDraws]]
+"""Weights of queries that are asked together, by what they depend on."""
+
+
+def believed_in_common(
+    query: Query, beliefs: ReadableBeliefs, active: frozenset[Signal], n: int, shared: Shared
+) -> tuple[SignalWeights, WeightDraws]:
+    """Weights and draws of them, the same ones for all queries of a batch that no belief tells apart."""
+    scope = (query.domain, query.model, query.agent, query.intent)
+    key = (id(beliefs), scope, active, query.query_id if query.explore else None)
+    found = shared.get(key)
+    if found is None:
+        found = shared[key] = (
+            believed_weights(query, beliefs, active),
+            believed_draws(query, beliefs, active, n),
+        )
+    return found
+
+
+def weighed(candidates: Candidates, weights: Sequence[SignalWeights], *, of: Collection[Signal]) -> Candidates:
     """Candidates with what those of the weighed signals add that are told of each, in the order of `Signal`.
 
     Args:
-        weights: By the candidate's domain.
+        weights: For each query, by the candidate's domain.
         of: Signals that count now.
     """
-    believed = {at: weights(DOMAINS[at]) for at in np.unique(candidates.domain).tolist()}
-    counted = [signal for signal in SIGNALS if signal in of and any(signal in each for each in believed.values())]
-    by_domain = np.full((len(DOMAINS), len(counted)), np.nan)
-    for at, of_domain in believed.items():
-        by_domain[at] = [of_domain[signal].value if signal in of_domain else np.nan for signal in counted]
-    parts = [Part(signal.value, signal) for signal in counted]
-    values = candidates.signals[:, [SIGNALS.index(signal) for signal in counted]]
-    return candidates.plus(parts, values, by_domain[candidates.domain])
+    believed = [weights[query](domain) for query, domain in candidates.merged.scopes]
+    counted = [(at, signal) for at, signal in enumerate(SIGNALS) if signal in of and _any_weighs(signal, believed)]
+    shares = np.array(
+        [[each[signal].value if signal in each else np.nan for _, signal in counted] for each in believed]
+    ).reshape(len(believed), len(counted))
+    parts = [Part(signal.value, signal) for _, signal in counted]
+    values = candidates.signals[candidates.number[:, None], np.array([at for at, _ in counted], dtype=np.int64)]
+    return candidates.plus(parts, values, shares[candidates.merged.scope[candidates.number]])
+
+
+def _any_weighs(signal: Signal, believed: Sequence[Mapping[Signal, SignalWeight]]) -> bool:
+    return any(signal in each for each in believed)
 
 
 def _generator(query_id: QueryId, domain: Domain) -> np.random.Generator:

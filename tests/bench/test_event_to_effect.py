@@ -73,7 +73,7 @@ def effect_of_a_word(searcher: Searcher, settings: Settings, number: int) -> flo
     query = Query(text=f"case {number}", query_id=QueryId(f"q-{number}"), k=10)
     answer = searcher.search(query)
     best = answer.results[0]
-    before = best.signals.get(Signal.USAGE)
+    before = best.signals.get(Signal.PRECEDENT)
     started = time.monotonic()
     producer.impression(answer)
     producer.explicit(answer.query, 1.0, content_hash=best.content_hash)
@@ -81,7 +81,7 @@ def effect_of_a_word(searcher: Searcher, settings: Settings, number: int) -> flo
     while time.monotonic() < started + PATIENCE_S:
         found = searcher.search(query)
         for result in found.results:
-            if result.content_hash == best.content_hash and result.signals.get(Signal.USAGE) != before:
+            if result.content_hash == best.content_hash and result.signals.get(Signal.PRECEDENT) != before:
                 producer.close()
                 return time.monotonic() - started
         time.sleep(0.02)

@@ -56,7 +56,8 @@ def test_stored_tokens_rank_better_than_vectors(data_root: Path, tmp_path: Path,
     again = np.full_like(cosines, -1.0)
     for row, query in enumerate(states):
         first = np.argsort(-cosines[row], kind="stable")[:RERANKED]
-        matched = max_similarities(query, [stored[at] for at in first])
+        compared = [stored[at] for at in first]
+        matched = max_similarities(query, np.concatenate(compared), np.array([len(tokens) for tokens in compared]))
         again[row, first] = (1 - BLEND) * ranged(cosines[row, first]) + BLEND * ranged(matched)
     before, after = ndcg(judged, ids, cosines), ndcg(judged, ids, again)
     size = np.mean([one.nbytes for one in stored])

@@ -92,7 +92,9 @@ def test_token_embeddings_lie_in_row_order_under_one_projection(source: Path, tm
     stored = store.tokens(rows)
     for found, of_text in zip(stored, states, strict=True):
         assert np.array_equal(found, compressed(of_text, store.projection, 2))
-    scores = max_similarities(states[3] @ store.projection, stored)
+    tokens, counts = store.gathered(rows)
+    assert np.array_equal(tokens, np.concatenate(stored))
+    scores = max_similarities(states[3] @ store.projection, tokens, counts)
     assert int(np.argmax(scores)) == 3
     assert store.bytes_per_content == generation.manifest.dense["model"].token_bytes > 0
     generation.close()
@@ -138,4 +140,5 @@ def test_one_forward_pass_gives_both(precision: str, tmp_path: Path) -> None:
     assert projection.shape == (encoder.dimension, settings.tokens.dimension)
     _, [query] = encoder.encode_tokens(["how is a checkpoint stored?"], lambda found: found)
     kept = [compressed(one, projection, settings.tokens.pooling) for one in states]
-    assert int(np.argmax(max_similarities(query @ projection, kept))) == 0
+    counts = np.array([len(tokens) for tokens in kept])
+    assert int(np.argmax(max_similarities(query @ projection, np.concatenate(kept), counts))) == 0

@@ -132,7 +132,7 @@ def test_trust_moves_the_signal_that_searches_read(world: World) -> None:
         place = a_place("a.md", "text", metadata={"source_type": source})
         found = a_table(a_hit("text", {}, places=(place,)))
         moment = Moment(a_query(model=model), time.time())
-        return float(with_quality(found, beliefs, moment, settings().quality).signal(Signal.TRUST)[0])
+        return float(with_quality(found, [beliefs], [moment], settings().quality).signal(Signal.TRUST)[0])
 
     before, after = world.believed_after(), world.believed_after(verified)
     assert trusted(before, "blog") == trusted(before, "paper") == 0.5  # the level of such a place is 50

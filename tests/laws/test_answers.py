@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,12 +40,13 @@ def ranked(hits, mode: FusionMode, unit: ResultUnit, *, explore: bool = False, k
     candidates, answered = a_table(*hits), {channel for hit in hits for channel in hit.channels}
     weights = believed_weights(query, EvenBeliefs(), active_signals(answered))
     fused = FUSIONS[mode](
-        with_similarity(candidates, answered), Weighing({"dense": 0.7, "lexical": 1.3}, weights), SETTINGS
+        with_similarity(candidates, [answered]), Weighing({"dense": 0.7, "lexical": 1.3}, [weights]), SETTINGS
     )
     tuned = SETTINGS.model_copy(update={"fusion": mode})
     units = UNITS[unit](fused, tuned)
-    scored = score_and_cut(units, k, EvenBeliefs(), weights, moment=Moment(query, NOW), settings=tuned)
-    return results(spelled_out(scored, weights), weights, EvenBeliefs())
+    moments, depths = [Moment(query, NOW)], np.array([k])
+    scored = score_and_cut(units, depths, [EvenBeliefs()], [weights], moments=moments, settings=tuned)
+    return results(spelled_out(scored, [weights]), EvenBeliefs())
 
 
 modes, units = st.sampled_from(FusionMode), st.sampled_from(ResultUnit)

@@ -46,7 +46,8 @@ def tuned(**changes: object) -> RetrievalSettings:
 def shown(found: tuple[Candidates, np.ndarray], k: int, **changes: object) -> list[Candidate]:
     candidates, vectors = found
     place = {row: at for at, row in enumerate(candidates.rows.tolist())}
-    return told(diverse(candidates, k, lambda rows: vectors[[place[row] for row in rows]], tuned(**changes)))
+    compared = [lambda rows: vectors[[place[row] for row in rows.tolist()]]]
+    return told(diverse(candidates, np.array([k]), compared, tuned(**changes), passes=[lambda _: True]))
 
 
 @given(contenders(), st.integers(1, 12), st.floats(0.0, 0.5), st.booleans())
@@ -104,10 +105,10 @@ def test_each_channel_has_a_word_if_it_fits_and_there_is_room(found, k: int) -> 
 def test_none_stands_for_its_channel_that_does_not_pass(found, k: int) -> None:
     """RET-12: whoever is not good enough takes nobody's place."""
     settled = tuned(alike=2.0, represent=True)
-    answer = diverse(found[0], k, None, settled, passes=lambda _: False)
+    answer = diverse(found[0], np.array([k]), [None], settled, passes=[lambda _: False])
     assert told(answer) == told(found[0])[:k]
     asked = []
-    diverse(found[0], k, None, settled, passes=lambda one: bool(asked.append(one)))
+    diverse(found[0], np.array([k]), [None], settled, passes=[lambda one: bool(asked.append(one))])
     assert all(len(one) == 1 and one.number[0] not in found[0].number[:k] for one in asked)
 
 

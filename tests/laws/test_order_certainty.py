@@ -1,20 +1,17 @@
 """RET-18, EVA-7: how sure an order is, and how likely an exploring search was to show it."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.domain.documents import Domain
-from pipelines.domain.ranking import Contribution, Query, RankedResult, Scope, Signal
+from pipelines.domain.ranking import Query, Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.order import with_certainty
+from pipelines.retrieval.order import Scored, certainties
 from pipelines.retrieval.weights import believed_draws
 from pipelines.settings import load_settings
-from tests.support.answers import an_answer
 from tests.support.nights import a_day
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 
@@ -26,23 +23,15 @@ TEXTS = {"a": ["red apple"], "b": ["red pear"], "c": ["green apple pie"], "d": [
 TRUSTED = {"a": {"trust_level": 0}, "b": {"trust_level": 90}, "c": {"trust_level": 100}}
 FRUIT = MemoryGeneration(TEXTS, TRUSTED)
 
-RESULT = replace(an_answer(a_query("how")).results[0], domain=Domain.CODE)
-WEIGHTS = BELIEFS.weights(SCOPE, ACTIVE)
-
-
-def parts(values: dict[Signal, float], bonus: float) -> tuple[Contribution, ...]:
-    learned = [
-        Contribution(signal.value, value, WEIGHTS[signal].mean, WEIGHTS[signal].mean * value, WEIGHTS[signal])
-        for signal, value in values.items()
-    ]
-    return (*learned, Contribution("mpab", bonus, 1.0, bonus))
-
 
 values = st.fixed_dictionaries({signal: st.floats(0.0, 1.0) for signal in Signal})
 
 
-def results(*told: tuple[dict[Signal, float], float]) -> list[RankedResult]:
-    return [replace(RESULT, contributions=parts(*facts)) for facts in told]
+def results(*told: tuple[dict[Signal, float], float]) -> Scored:
+    """Results with these values of all signals, and something else that adds to their scores."""
+    values = np.array([[of[signal] for signal in Signal] for of, _ in told])
+    bonus = np.array([added for _, added in told])
+    return Scored(values, bonus, np.ones(len(told), dtype=bool), [Domain.CODE] * len(told))
 
 
 def draws_of(n: int):
@@ -53,10 +42,10 @@ def draws_of(n: int):
 @given(values, values, st.floats(0.0, 0.3))
 def test_either_of_two_belongs_above_the_other(left, right, bonus) -> None:
     """RET-18: P(a above b) + P(b above a) = 1, whatever else adds to the scores."""
-    one, _ = with_certainty(results((left, bonus), (right, 0.0)), draws_of(200))
-    other, last = with_certainty(results((right, 0.0), (left, bonus)), draws_of(200))
-    assert one.above_next + other.above_next == pytest.approx(1.0)
-    assert last.above_next is None
+    one, _ = certainties(results((left, bonus), (right, 0.0)), draws_of(200))
+    other, last = certainties(results((right, 0.0), (left, bonus)), draws_of(200))
+    assert one + other == pytest.approx(1.0)
+    assert last is None
 
 
 @settings(max_examples=20)
@@ -65,9 +54,9 @@ def test_what_is_better_in_everything_is_certain_and_twins_are_even(value) -> No
     """RET-18: dominance needs no knowledge of the weights; equals are told apart by nothing."""
     better = {signal: min(1.0, share + 0.01) for signal, share in value.items()}
     worse = {signal: min(share, better[signal] - 0.01) for signal, share in value.items()}
-    sure, _ = with_certainty(results((better, 0.0), (worse, 0.0)), draws_of(200))
-    even, _ = with_certainty(results((value, 0.1), (value, 0.1)), draws_of(200))
-    assert (sure.above_next, even.above_next) == (1.0, 0.5)
+    sure, _ = certainties(results((better, 0.0), (worse, 0.0)), draws_of(200))
+    even, _ = certainties(results((value, 0.1), (value, 0.1)), draws_of(200))
+    assert (sure, even) == (1.0, 0.5)
 
 
 def test_the_certainty_is_calibrated_under_the_beliefs() -> None:
@@ -77,8 +66,8 @@ def test_the_certainty_is_calibrated_under_the_beliefs() -> None:
     true = BELIEFS.weight_draws(SCOPE, ACTIVE, 1900)
     for case in range(1500):
         left, right_values = ({signal: float(rng.random()) for signal in Signal} for _ in range(2))
-        pair, _ = with_certainty(results((left, 0.0), (right_values, 0.0)), draws_of(400))
-        told.append(pair.above_next)
+        above, _ = certainties(results((left, 0.0), (right_values, 0.0)), draws_of(400))
+        told.append(above)
         margin = sum(true[signal][400 + case] * (left[signal] - right_values[signal]) for signal in Signal)
         right.append(margin > 0.0)
     bands = np.digitize(told, [0.1, 0.3, 0.5, 0.7, 0.9])
@@ -97,11 +86,11 @@ def test_evidence_makes_an_order_surer() -> None:
     lexical = dict.fromkeys(Signal, 0.5) | {Signal.LEXICAL: 0.7}
     vector = dict.fromkeys(Signal, 0.5) | {Signal.VECTOR: 0.7}
     before, after = (
-        with_certainty(results((lexical, 0.0), (vector, 0.0)), believed_draws(query, beliefs, ACTIVE, 400))[0]
+        certainties(results((lexical, 0.0), (vector, 0.0)), believed_draws(query, beliefs, ACTIVE, 400))[0]
         for beliefs in (BELIEFS, taught)
     )
-    assert before.above_next < 0.75
-    assert after.above_next > 0.95
+    assert before < 0.75
+    assert after > 0.95
 
 
 def test_draws_are_the_same_for_the_same_beliefs_and_lead_on() -> None:

@@ -31,8 +31,8 @@ def test_contributions_sum_to_a_score_in_zero_to_one(told: dict, domain: Domain,
     table = a_table(a_hit("one", {})).told({signal: np.array([value]) for signal, value in told.items()})
     for shares in ({signal: belief.mean for signal, belief in beliefs.items()}, sampled):
         weights = {signal: SignalWeight(shares[signal], belief) for signal, belief in beliefs.items()}
-        found = weighed(table, lambda _: weights, of=list(Signal))  # noqa: B023
-        (one,) = spelled_out(found, lambda _: weights)  # noqa: B023
+        found = weighed(table, [lambda _: weights], of=list(Signal))  # noqa: B023
+        (one,) = spelled_out(found, [lambda _: weights])  # noqa: B023
         assert [part.name for part in one.contributions] == [signal.value for signal in Signal if signal in active]
         for part in one.contributions:
             assert (part.value, part.weight) == (told[Signal(part.name)], shares[Signal(part.name)])
@@ -48,7 +48,7 @@ def test_a_signal_that_is_not_told_adds_nothing() -> None:
     belief = BELIEFS.weights(Scope(Domain.CODE), [Signal.TRUST, Signal.USAGE])
     weights = {signal: SignalWeight(0.5, one) for signal, one in belief.items()}
     table = a_table(a_hit("one", {})).told({Signal.TRUST: np.array([0.4])})
-    (one,) = spelled_out(weighed(table, lambda _: weights, of=list(Signal)), lambda _: weights)
+    (one,) = spelled_out(weighed(table, [lambda _: weights], of=list(Signal)), [lambda _: weights])
     assert [(part.name, part.amount) for part in one.contributions] == [("trust", 0.2)]
 
 

@@ -12,6 +12,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Channel, ChannelHit
 from pipelines.retrieval.assembly import spelled_out
 from pipelines.retrieval.candidates import CHANNELS, Candidate, Candidates, best_first, standings_of, table_of
+from pipelines.retrieval.documents import Documents
 from tests.support.retrieval_fakes import AContent, APlace, MemoryChunks, a_place
 
 
@@ -38,7 +39,7 @@ def a_hit(name: str, channels: Mapping[Channel, ChannelHit], *uris: str, **more:
 
 
 def a_table(*hits: AHit) -> Candidates:
-    """Candidates in the order of their hashes, however they come."""
+    """Candidates of one query in the order of their hashes, however they come."""
     ordered = sorted(hits, key=lambda hit: hit.name)
     numbered, at = [], 0
     for row, hit in enumerate(ordered):
@@ -54,14 +55,14 @@ def a_table(*hits: AHit) -> Candidates:
             scores[row, CHANNELS.index(channel)] = found.score
         for channel, score in hit.further.items():
             scores[row, CHANNELS.index(channel)] = score
-    standings = standings_of(
-        [one.content_hash for one in numbered], chunks, chunks.documents(), chunks.standings(rows), {}
-    )
-    table = table_of(standings, rows, ranks, scores)
+    query, documents = np.zeros(len(rows), dtype=np.int64), Documents.of(chunks.documents())
+    hashes, places = [one.content_hash for one in numbered], chunks.standings(rows)
+    standings = standings_of(hashes, chunks, documents, places, query=query, filters=[{}])
+    table = table_of(standings, query, rows, ranks, scores)
     known = np.array([np.nan if hit.score is None else hit.score for hit in ordered])
     return table if np.isnan(known).all() else best_first(table.plus_one("dense", known, 1.0))
 
 
 def told(candidates: Candidates) -> list[Candidate]:
     """Lines of a table whose scores rest on no learned weight."""
-    return spelled_out(candidates, lambda _: {})
+    return spelled_out(candidates, [lambda _: {}])

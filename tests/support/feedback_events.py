@@ -36,7 +36,9 @@ NOON = 1_790_000_000_000 // 86_400_000 * 86_400_000 + 43_200_000
 HASHES = [content_hash(f"content {number}") for number in range(10)]
 SETTINGS = load_settings(environment={})
 RULES: FeedbackSettings = SETTINGS.feedback
-WEIGHTS = RULES.credit.model_dump() | {"principal_daily": RULES.limits.principal_daily}
+WEIGHTS = RULES.credit.model_dump() | {
+    name: getattr(RULES.limits, name) for name in ("principal_daily", "session_part")
+}
 """What an independent reading of a log weighs by."""
 BINS = bins_of(SETTINGS.learning, SETTINGS.priors.quality)
 
@@ -72,9 +74,9 @@ def explicit(
     signal: float = 1.0, rank: int | None = 1, *, query_id: str = "q1", event_id: str = "explicit", **changes: Any
 ) -> Explicit:
     of = None if rank is None else HASHES[rank]
-    attribution = changes.pop("attribution", None)
+    own = {name: changes.pop(name) for name in ("attribution", "asked") if name in changes}
     facts = stamp(event_id, **changes)
-    return Explicit(**facts, query_id=query_id, signal=signal, content_hash=of, attribution=attribution)
+    return Explicit(**facts, query_id=query_id, signal=signal, content_hash=of, **own)
 
 
 def selection(rank: int, *, query_id: str = "q1", event_id: str | None = None, **changes: Any) -> Selection:

@@ -5,7 +5,8 @@ come into play. With them it reads record timestamps, too, and keeps a partition
 time, moved by at most a step per record. An event counts at its own time, but never after the clock; what lies more
 than a window before it is late.
 
-Evidence of one credited result, of weight w, shown with signal values s in [0, 1] and a score (LRN-4):
+Evidence of one credited result, of weight w, shown with signal values v in [0, 1] and a score (LRN-4), where s is v for
+one shown alone, and ½ + v less the mean of v over what was shown, cut to [0, 1], for one among several:
     mass = round(w · 10⁶); agreed = round(w · s · 10⁶) if good, round(w · (1 − s) · 10⁶) if bad
     signal.<name>.<good|bad>: "for" += agreed, "against" += mass − agreed
     product.<name>[.<other>].<good|bad>, of the domain alone, for every pair in the order that weft tells signals in,
@@ -13,7 +14,12 @@ Evidence of one credited result, of weight w, shown with signal values s in [0, 
     where a result at a rank that is looked at with probability p weighs min(1/p, clip) times a click's or skip's weight
     examination of a shown result: "<rank>/<bin>/<bins>.shown" += 10⁶, ".score" += round(score · 10⁶); of a click
         that is not surplus ".clicked" += 10⁶
-    relevance: "<bin>/<bins>.<good|bad>" += mass;  usage of the content: "positive" or "negative" += mass
+    relevance: "<bin>/<bins>.<good|bad>" += mass;  usage of the content under who asked and the first 16 digits of the
+        question's hash: "positive" or "negative" += mass
+A principal's day has an allowance. Outside of sessions it is drawn on event by event, and what comes after it was used
+up is surplus. A session that started has one of its own, beyond which what it says is surplus for good. Within it, what
+it says is cut into pieces; once the log is read, those of all completed sessions are gone through in the order in which
+the log began them, behind what was drawn outside, and those before which the allowance was used up are surplus.
 What was retrieved, included or referenced counts under that name in usage, too. Reports are one observation each, under
 the scope they name, in bins of the base settings: 4 per doubling of an age, 20 of confidence, a turn each.
 """
@@ -76,13 +82,27 @@ class Overlay:
 
 
 @dataclass
+class Piece:
+    """What a session drew on one allowance within a while, as it counts and as it is surplus."""
+
+    of: tuple[str, int]
+    first: int
+    micro: int = 0
+    counted: Overlay = field(default_factory=Overlay)
+    beside: Overlay = field(default_factory=Overlay)
+
+
+@dataclass
 class Life:
-    """One session that said that it starts."""
+    """One session that said that it starts: what it alone has learned, and what all have learned from it."""
 
     heard: int
     principal: str
     phase: str = "active"
     overlay: Overlay = field(default_factory=Overlay)
+    pieces: list[Piece] = field(default_factory=list)
+    settled: Overlay = field(default_factory=Overlay)
+    settled_pieces: list[Piece] = field(default_factory=list)
 
     @property
     def isolated(self) -> bool:
@@ -92,8 +112,15 @@ class Life:
     def patience(self) -> str:
         return "session_suspended_s" if self.phase == "suspended" else "session_idle_s"
 
+    def settle(self) -> None:
+        self.overlay.add_to(self.settled)
+        self.settled_pieces += self.pieces
+
     def end(self, phase: str) -> None:
-        self.phase, self.overlay = phase, Overlay()
+        self.phase, self.overlay, self.pieces = phase, Overlay(), []
+
+    def unlearn(self) -> None:
+        self.settled, self.settled_pieces = Overlay(), []
 
 
 @dataclass
@@ -143,7 +170,7 @@ def digest_of_stores(folders: Iterable[Path]) -> str:
             "select day, domain, model, agent, intent, parameter, bin, micro from evidence"
         ):
             counts[tuple(key)] += mass
-        for *key, mass in connection.execute("select day, content_hash, bin, principal, micro from usage"):
+        for *key, mass in connection.execute("select day, content_hash, bin, principal, question, micro from usage"):
             usage[tuple(key)] += mass
         connection.close()
     return digest_of(counts, usage)
@@ -159,14 +186,24 @@ class _Reader:
         self.shown: dict[tuple[str, str], dict[str, Any]] = {}
         self.early: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
         self.lives: dict[str, Life] = {}
+        self.forgotten: list[Life] = []
         self.drawn: dict[tuple[str, int], int] = defaultdict(int)
-        self.surplus = ""
+        self.daily = weights.get("principal_daily", float("inf")) * MICRO
+        self.number = 0
 
     def read(self, values: Sequence[bytes | None]) -> None:
-        for number, value in enumerate(values):
+        for self.number, value in enumerate(values):
             event = _event(value)
-            self.clock.advance(number, event["principal"] if event else "")
+            self.clock.advance(self.number, event["principal"] if event else "")
             self.folded.fates[self.fate(event)] += 1
+        pieces: list[Piece] = []
+        for life in [*self.forgotten, *self.lives.values()]:
+            life.settled.add_to(self.folded)
+            pieces += life.settled_pieces
+        for piece in sorted(pieces, key=lambda each: each.first):
+            found = piece.counted if self.drawn[piece.of] < self.daily else piece.beside
+            found.add_to(self.folded)
+            self.drawn[piece.of] += piece.micro
 
     def fate(self, event: dict[str, Any] | None) -> str:
         at = event and self.clock.at(event["ts"])
@@ -212,7 +249,7 @@ class _Reader:
         if life is None:
             return
         if self.clock.older(life.heard, "session_kept_s"):
-            del self.lives[session]
+            self.forgotten.append(self.lives.pop(session))
         elif life.isolated and self.clock.older(life.heard, life.patience):
             life.end("expired")
         life.heard = self.clock.now
@@ -224,20 +261,25 @@ class _Reader:
         if phase in {"start", "resume"}:
             life = self.lives.setdefault(session, Life(self.clock.now, principal))
             life.phase = "active"
+        elif life is not None and phase == "unlearn":
+            life.unlearn()
+            life.end(phase)
         elif life is not None and life.isolated:
             if phase == "suspend":
                 life.phase = "suspended"
                 return "applied"
             if phase == "complete":
-                life.overlay.add_to(self.folded)
+                life.settle()
             life.end(phase)
         return "applied"
 
     def place(self, session: str) -> Overlay:
         """Where a session's evidence goes: shared, its own, or nowhere."""
         life = self.lives.get(session)
-        if life is None or life.phase == "complete":
+        if life is None:
             return self.folded
+        if life.phase == "complete":
+            return life.settled
         return life.overlay if life.isolated else Overlay()
 
     def credit(self, event: dict[str, Any], impression: dict[str, Any]) -> None:
@@ -266,13 +308,13 @@ class _Reader:
         self.add_all(event, impression, [(result, good, match * self.weights[weight]) for result in named])
         usage, who = self.place(event["session_id"]).usage, fingerprint(impression["principal"])
         for result in named:
-            usage[event["at"] // DAY_MS, result["content_hash"], event["type"], who] += round(match * MICRO)
+            usage[event["at"] // DAY_MS, result["content_hash"], event["type"], who, ""] += round(match * MICRO)
 
     def report(self, event: dict[str, Any]) -> None:
         scope = (event.get("domain", "general"), event.get("model", "*"), event.get("agent", "*"), "*")
-        beside = self.draw(event["principal"], event["at"] // DAY_MS, MICRO)
-        for parameter, bin_, mass in REPORTS[event["type"]](event):
-            self.place(event["session_id"]).counts[event["at"] // DAY_MS, *scope, beside + parameter, bin_] += mass
+        for place, beside in self.draw(event["session_id"], event["principal"], event["at"] // DAY_MS, MICRO):
+            for parameter, bin_, mass in REPORTS[event["type"]](event):
+                place.counts[event["at"] // DAY_MS, *scope, beside + parameter, bin_] += mass
 
     def choose(self, event: dict[str, Any], impression: dict[str, Any], result: dict[str, Any]) -> None:
         if result["rank"] in impression["chosen"]:
@@ -281,63 +323,95 @@ class _Reader:
         passed = [other for other in passed if other["rank"] > max(impression["chosen"], default=0)]
         skipped = [(other, False, self.weights["skipped"] * self.inverse(other)) for other in passed]
         chosen = (result, True, self.weights["selected"] * self.inverse(result))
-        self.add_all(event, impression, [chosen, *skipped])
-        if not self.surplus:
-            self.examine(impression, result, {"clicked": MICRO})
+        for place, beside in self.add_all(event, impression, [chosen, *skipped]):
+            if not beside:
+                self.examine(impression, result, {"clicked": MICRO}, place)
         impression["chosen"].append(result["rank"])
 
     def inverse(self, result: dict[str, Any]) -> float:
         looked = result.get("examination", 1.0)
         return min(1.0 / looked, self.weights["inverse_clip"]) if looked else self.weights["inverse_clip"]
 
-    def examine(self, impression: dict[str, Any], result: dict[str, Any], masses: dict[str, int]) -> None:
+    def examine(
+        self, impression: dict[str, Any], result: dict[str, Any], masses: dict[str, int], place: Overlay | None = None
+    ) -> None:
         if result["rank"] > self.weights["ranks"]:
             return
         leaf = (impression["at"] // DAY_MS, result["domain"], impression["model"], impression["agent"], "*")
         bins = int(self.weights["score_bins"])
         cell = f"{result['rank']:02d}/{min(int(result['score'] * bins), bins - 1):02d}/{bins}"
-        place = self.place(impression["session_id"])
+        place = self.place(impression["session_id"]) if place is None else place
         for kind, mass in masses.items():
             place.counts[*leaf, "examination", f"{cell}.{kind}"] += mass
 
     def add_all(
         self, event: dict[str, Any], impression: dict[str, Any], found: Sequence[tuple[dict[str, Any], bool, float]]
-    ) -> None:
+    ) -> list[tuple[Overlay, str]]:
         """What one piece of feedback says, in full or beside, by what its principal has said that day (LRN-3)."""
         said = sum(round(weight * MICRO) for _, _, weight in found)
-        self.surplus = self.draw(impression["principal"], event["at"] // DAY_MS, said)
-        for result, good, weight in found:
-            self.add(event, impression, result, good, weight)
+        who = impression["principal"], event["at"] // DAY_MS
+        places = self.draw(event["session_id"], *who, said) if found else []
+        for place, beside in places:
+            for each in found:
+                self.add(event, impression, each, place, beside)
+        return places
 
-    def draw(self, principal: str, day: int, micro: int) -> str:
-        """Draw on an allowance; what stands before the parameter's name: nothing where any was left."""
-        within = self.drawn[principal, day] < self.weights.get("principal_daily", float("inf")) * MICRO
-        self.drawn[principal, day] += micro
-        return "" if within else "surplus."
+    def draw(self, session: str, principal: str, day: int, micro: int) -> list[tuple[Overlay, str]]:
+        """Draw on an allowance; where what is said goes, and what stands before a parameter's name there."""
+        life = self.lives.get(session)
+        if life is None:
+            within = self.drawn[principal, day] < self.daily
+            self.drawn[principal, day] += micro
+            return [(self.folded, "" if within else "surplus.")]
+        if not life.isolated and life.phase != "complete":
+            return [(Overlay(), "")]
+        growing = life.pieces if life.isolated else life.settled_pieces
+        before = [piece for piece in (*life.settled_pieces, *life.pieces) if piece.of == (principal, day)]
+        if sum(piece.micro for piece in before) >= self.daily:
+            return [(self.place(session), "surplus.")]
+        size = self.weights["session_part"] * MICRO
+        if not before or before[-1].micro >= size or all(piece is not before[-1] for piece in growing):
+            before.append(Piece((principal, day), self.number))
+            growing.append(before[-1])
+        before[-1].micro += micro
+        return [(before[-1].counted, ""), (before[-1].beside, "surplus.")]
 
     def add(
-        self, event: dict[str, Any], impression: dict[str, Any], result: dict[str, Any], good: bool, weight: float
+        self,
+        event: dict[str, Any],
+        impression: dict[str, Any],
+        credit: tuple[dict[str, Any], bool, float],
+        place: Overlay,
+        beside: str,
     ) -> None:
+        result, good, weight = credit
         day, kind, bins = event["at"] // DAY_MS, "good" if good else "bad", self.bins
         leaf = (day, result["domain"], impression["model"], impression["agent"], "*")
-        place = self.place(event["session_id"])
         mass, counts = round(weight * MICRO), place.counts
-        for name, value in result["signals"].items():
+        values = {name: against_page(name, value, impression) for name, value in result["signals"].items()}
+        for name, value in values.items():
             agreed = round(weight * (value if good else 1.0 - value) * MICRO)
-            counts[*leaf, f"{self.surplus}signal.{name}.{kind}", "for"] += agreed
-            counts[*leaf, f"{self.surplus}signal.{name}.{kind}", "against"] += mass - agreed
-        domain, told = (day, result["domain"], "*", "*", "*"), [name for name in SIGNALS if name in result["signals"]]
+            counts[*leaf, f"{beside}signal.{name}.{kind}", "for"] += agreed
+            counts[*leaf, f"{beside}signal.{name}.{kind}", "against"] += mass - agreed
+        domain, told = (day, result["domain"], "*", "*", "*"), [name for name in SIGNALS if name in values]
         for at, name in enumerate(told):
             for other in (*told[at:], ""):
-                of_pair = result["signals"][name] * result["signals"].get(other, 1.0)
-                parameter = f"{self.surplus}product.{name}{other and '.'}{other}.{kind}"
+                of_pair = values[name] * values.get(other, 1.0)
+                parameter = f"{beside}product.{name}{other and '.'}{other}.{kind}"
                 counts[*domain, parameter, "for"] += round(weight * MICRO * of_pair)
                 counts[*domain, parameter, "against"] += mass - round(weight * MICRO * of_pair)
-        counts[
-            *leaf, f"{self.surplus}relevance", f"{min(int(result['score'] * bins), bins - 1):02d}/{bins}.{kind}"
-        ] += mass
+        counts[*leaf, f"{beside}relevance", f"{min(int(result['score'] * bins), bins - 1):02d}/{bins}.{kind}"] += mass
         who = fingerprint(impression["principal"])
-        place.usage[day, result["content_hash"], "positive" if good else "negative", who] += mass
+        asked = impression["query_hash"][:16]
+        place.usage[day, result["content_hash"], "positive" if good else "negative", who, asked] += mass
+
+
+def against_page(name: str, value: float, impression: dict[str, Any]) -> float:
+    """How far a value is from the mean of what was shown, about a half; as it is where nothing else was shown."""
+    if len(impression["results"]) < 2:
+        return value
+    told = [round(each["signals"][name] * MICRO) for each in impression["results"] if name in each["signals"]]
+    return float(min(max(0.5 + value - sum(told) / len(told) / MICRO, 0.0), 1.0))
 
 
 def fingerprint(principal: str) -> str:

@@ -35,7 +35,7 @@ POLLS = (1, 2, 3, 7, 50, 5_000)
 DECADES_MS = 36 * 365 * 86_400_000
 HOUR_MS = 3_600_000
 LIVES = 40
-DAILY = 2.0
+DAILY, PART = 2.0, 0.7
 """Observations of a principal that move parameters: so few that they are used up."""
 
 MEMORY = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
@@ -87,7 +87,7 @@ class Simulation:
     def expected(self) -> Folded:
         """What an independent reading of the log comes to."""
         settings = rules()
-        weights = settings.credit.model_dump() | {"principal_daily": DAILY}
+        weights = settings.credit.model_dump() | {"principal_daily": DAILY, "session_part": PART}
         return fold_log(
             [[record.value for record in records] for records in self.records],
             bins=BINS.relevance,
@@ -131,6 +131,7 @@ class Simulation:
             publish_every_s=self.rng.choice((1.0, 5.0)),
             lock_timeout_s=0.001,
             limits__principal_daily=DAILY,
+            limits__session_part=PART,
         )
         opened: list[sqlite3.Connection] = []
 

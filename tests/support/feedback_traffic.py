@@ -13,7 +13,7 @@ DOMAINS = ("code", "academic", "history", "general")
 OUTCOMES = ("success", "failure", "confirmation", "contradiction")
 SIGNALS = ("vector", "lexical", "cross_validation", "freshness", "usage", "trust")
 
-PHASES = ("start", "start", "suspend", "resume", "complete", "abandon")
+PHASES = ("start", "start", "start", "suspend", "resume", "complete", "complete", "abandon", "unlearn")
 
 
 def traffic(

@@ -19,6 +19,7 @@ from pipelines.indexes.graph_schemas import EdgeKind
 from pipelines.indexes.rows import RowSet
 from pipelines.learning.triggers import LearnedTriggers
 from pipelines.retrieval.filters import RowFilter
+from pipelines.retrieval.hits import Hits
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot import Snapshot
@@ -118,8 +119,9 @@ class WordTokens:
         self.projection = np.eye(len(encoder.encode([""])[0]), dtype=np.float32)
         self._tokens = [quantised(states) for states in encoder.encode_tokens(texts, np.asarray)[1]]
 
-    def tokens(self, rows: Sequence[int]) -> list[np.ndarray]:
-        return [self._tokens[row] for row in rows]
+    def gathered(self, rows: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        found = [self._tokens[row] for row in rows]
+        return np.concatenate(found), np.array([len(tokens) for tokens in found], dtype=np.int64)
 
 
 class ExactIndex:
@@ -129,7 +131,8 @@ class ExactIndex:
         self._stored = stored
 
     def search(self, vectors: np.ndarray, k: int, among: RowSet | None = None) -> tuple[np.ndarray, np.ndarray]:
-        cosines = vectors @ self._stored.T
+        # Summed pair by pair: a product of matrices rounds a pair differently in other company.
+        cosines = (vectors[:, None, :] * self._stored).sum(axis=2)
         if among is not None:
             rows = among.rows[np.argsort(-cosines[:, among.rows], axis=1, kind="stable")[:, :k]]
             return rows, np.take_along_axis(cosines, rows, axis=1)
@@ -150,13 +153,14 @@ class WordIndex:
 
     def search_many(
         self, texts: Sequence[str], k: int, threads: int, among: Sequence[RowSet | None]
-    ) -> list[list[tuple[int, float]]]:
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
         return [self._search(set(text.split()), k, rows) for text, rows in zip(texts, among, strict=True)]
 
-    def _search(self, words: set[str], k: int, among: RowSet | None) -> list[tuple[int, float]]:
+    def _search(self, words: set[str], k: int, among: RowSet | None) -> tuple[np.ndarray, np.ndarray]:
         rows = range(len(self._words)) if among is None else among.rows.tolist()
         hits = [(row, float(len(words & self._words[row]))) for row in rows if words & self._words[row]]
-        return sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:k]
+        found = Hits.of(sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:k])
+        return found.rows, found.scores
 
 
 class FailingIndex:
@@ -167,7 +171,7 @@ class FailingIndex:
 
     def search_many(
         self, texts: Sequence[str], k: int, threads: int, among: Sequence[RowSet | None]
-    ) -> list[list[tuple[int, float]]]:
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
         time.sleep(self._delay_s)
         raise OSError("the index is gone")
 
@@ -312,11 +316,17 @@ class EvenBeliefs:
         drawn = np.random.default_rng(7).dirichlet(np.ones(len(active)), size=n)
         return {signal: drawn[:, place] for place, signal in enumerate(sorted(active))}
 
-    def usage(self, hashes: Sequence[ContentHash]) -> np.ndarray:
+    def usage(self, hashes: Sequence[ContentHash], question: str) -> np.ndarray:
         return np.full(len(hashes), 0.5)
 
-    def freshness(self, domain: Domain, age_hours: float | None) -> float:
-        return 0.5 if age_hours is None else 2.0 ** (-age_hours / 24.0)
+    def asked_before(self, question: str) -> bool:
+        return False
+
+    def precedents(self, hashes: Sequence[ContentHash], question: str) -> np.ndarray:
+        return np.full(len(hashes), 0.5)
+
+    def freshness_many(self, domain: Domain, ages_hours: np.ndarray) -> np.ndarray:
+        return np.where(np.isnan(ages_hours), 0.5, 2.0 ** (-ages_hours / 24.0))
 
     def threshold_moved(self, domain: Domain, agent: str) -> float:
         return 0.0

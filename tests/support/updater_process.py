@@ -98,6 +98,7 @@ def folded(values: list[list[bytes | None]], settings: Settings) -> Folded:
     """What an independent reading of a log comes to, under the settings' weights."""
     weights = settings.feedback.credit.model_dump()
     weights["principal_daily"] = settings.feedback.limits.principal_daily
+    weights["session_part"] = settings.feedback.limits.session_part
     return fold_log(values, bins=settings.learning.relevance_bins, weights=weights)
 
 

@@ -19,7 +19,19 @@ def test_imports_run_from_jobs_towards_the_domain_and_never_back() -> None:
 
 PARTITION_TABLES = {
     f"feedback/{name}.py"
-    for name in ("state", "standing", "ledger", "overlays", "names", "seen", "sources", "integrity", "lookup", "alike")
+    for name in (
+        "state",
+        "standing",
+        "ledger",
+        "overlays",
+        "marks",
+        "names",
+        "seen",
+        "sources",
+        "integrity",
+        "lookup",
+        "alike",
+    )
 }
 """The tables of a partition's one file, by what they hold: all are written in one transaction, which `state` opens."""
 

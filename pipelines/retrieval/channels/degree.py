@@ -10,6 +10,7 @@ from pipelines.domain.ranking import Channel
 from pipelines.indexes.graph import EdgeArrays
 from pipelines.indexes.graph_schemas import EdgeKind
 from pipelines.retrieval.channels.run import Among, Ranked
+from pipelines.retrieval.hits import NOTHING, Floats, Hits, Ints
 from pipelines.retrieval.settings import DegreeSettings
 
 _KINDS = tuple(EdgeKind)
@@ -37,15 +38,14 @@ class DegreeChannel:
         return [self._ranked(found, depth) for found in first]
 
     def _ranked(self, first: Mapping[Channel, Ranked], depth: int) -> Ranked:
-        rows = np.array(sorted({row for ranked in first.values() for row, _ in ranked.ranking}), dtype=np.int64)
+        rows = np.unique(np.concatenate([NOTHING.rows, *(ranked.ranking.rows for ranked in first.values())]))
         scores = self._scores[rows]
         order = np.argsort(-scores, kind="stable")[:depth]
         order = order[scores[order] > 0.0]
-        return Ranked(list(zip(rows[order].tolist(), scores[order].tolist(), strict=True)), self._score_rows)
+        return Ranked(Hits(rows[order], scores[order]), self._score_rows)
 
-    def _score_rows(self, rows: Sequence[int]) -> list[float]:
-        scores: list[float] = self._scores[list(rows)].tolist()
-        return scores
+    def _score_rows(self, rows: Ints) -> Floats:
+        return np.asarray(self._scores[rows])
 
 
 def degree_scores(

@@ -9,8 +9,8 @@ from itertools import groupby
 import numpy as np
 
 from pipelines.embedding.late_interaction import max_similarities
-from pipelines.retrieval.channels.run import Among, Ranked, ScoreRows
-from pipelines.retrieval.filters import Ranking
+from pipelines.retrieval.channels.run import Among, Ranked
+from pipelines.retrieval.hits import Floats, Hits, Ints, ScoreRows
 from pipelines.retrieval.ports import QueryEncoder, TokenEmbeddings, VectorIndex
 
 
@@ -41,31 +41,42 @@ class DenseChannel:
             )
         return found
 
-    def _nearest(self, vectors: np.ndarray, among: Among, depth: int) -> Iterator[Ranking]:
+    def _nearest(self, vectors: np.ndarray, among: Among, depth: int) -> Iterator[Hits]:
         for rows, alike in groupby(range(len(vectors)), key=among.__getitem__):
             found = self._index.search(vectors[list(alike)], depth, rows)
-            yield from (_ranking(*of_text) for of_text in zip(*found, strict=True))
+            yield from (_hits(*of_text) for of_text in zip(*found, strict=True))
 
     def _encoded(self, texts: Sequence[str]) -> tuple[np.ndarray, Sequence[ScoreRows | None]]:
         stored = self._tokens
         if stored is None:
             return self._encoder.encode(texts), [None] * len(texts)
         vectors, tokens = self._encoder.encode_tokens(texts, lambda states: states @ stored.projection)
-        return vectors, [partial(_matches, of_text, stored) for of_text in tokens]
+        return vectors, [_Matches(of_text, stored) for of_text in tokens]
 
-    def _cosines(self, vector: np.ndarray, rows: Sequence[int]) -> list[float]:
-        cosines: list[float] = (self._index.vectors(rows) @ vector).tolist()
-        return cosines
-
-
-def _matches(query: np.ndarray, stored: TokenEmbeddings, rows: Sequence[int]) -> list[float]:
-    if not len(query):  # a text without tokens of its own matches everything alike
-        return [0.0] * len(rows)
-    matches: list[float] = max_similarities(query, stored.tokens(rows)).tolist()
-    return matches
+    def _cosines(self, vector: np.ndarray, rows: Ints) -> Floats:
+        return np.asarray(self._index.vectors(rows) @ vector, dtype=np.float64)
 
 
-def _ranking(rows: np.ndarray, cosines: np.ndarray) -> Ranking:
-    # Best first, and ties by row, is how the index gives them.
-    found = rows >= 0
-    return list(zip(rows[found].tolist(), cosines[found].tolist(), strict=True))
+class _Matches:
+    """How well contents match the tokens of one query, each compared once: what is looked at again is mostly shown."""
+
+    def __init__(self, query: np.ndarray, stored: TokenEmbeddings) -> None:
+        self._query = query
+        self._stored = stored
+        self._known: dict[int, float] = {}
+
+    def __call__(self, rows: Ints) -> Floats:
+        if not len(self._query):  # a text without tokens of its own matches everything alike
+            return np.zeros(len(rows))
+        asked = rows.tolist()
+        new = np.array([row for row in asked if row not in self._known], dtype=np.int64)
+        if len(new):
+            found = max_similarities(self._query, *self._stored.gathered(new)).tolist()
+            self._known.update(zip(new.tolist(), found, strict=True))
+        return np.array([self._known[row] for row in asked], dtype=np.float64)
+
+
+def _hits(rows: np.ndarray, cosines: np.ndarray) -> Hits:
+    # Best first, and ties by row, is how the index gives them; what pads stands last.
+    found = int(np.count_nonzero(rows >= 0))
+    return Hits(rows[:found], cosines[:found].astype(np.float64))

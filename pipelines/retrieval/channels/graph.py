@@ -18,6 +18,7 @@ from pipelines.indexes.graph_schemas import EdgeKind
 from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.channels.names import Vocabulary
 from pipelines.retrieval.channels.run import Among, Ranked
+from pipelines.retrieval.hits import NOTHING, Floats, Hits, Ints
 from pipelines.retrieval.settings import GraphSettings
 
 _KINDS = tuple(EdgeKind)
@@ -39,9 +40,16 @@ class GraphChannel:
         self, texts: Sequence[str], among: Among, first: Sequence[Mapping[Channel, Ranked]], depth: int
     ) -> list[Ranked]:
         """The `depth` contents of each text that most energy reached, not counting what they started with."""
+        seeds = [self._seeds(text, found) for text, found in zip(texts, first, strict=True)]
+        size = self._passes.shape[0]
+        keys = np.concatenate([NOTHING.rows, *(at * size + places for at, (places, _) in enumerate(seeds))])
+        reached, energies = spread(
+            (keys, np.concatenate([NOTHING.scores, *(energy for _, energy in seeds)])), self._passes, self._settings
+        )
+        bounds = np.searchsorted(reached, np.arange(len(texts))[:, None] * size + [0, self._contents]).tolist()
         return [
-            self._found(self._seeds(text, found), rows, depth)
-            for text, rows, found in zip(texts, among, first, strict=True)
+            _ranked(reached[start:end] - at * size, energies[start:end], among[at], depth)
+            for at, (start, end) in enumerate(bounds)
         ]
 
     def knows(self, name: str) -> bool:
@@ -54,11 +62,6 @@ class GraphChannel:
         entities, energies = places[places >= self._contents] - self._contents, energies[places >= self._contents]
         return [self._names.name_of(int(entities[at])) for at in np.lexsort((entities, -energies))[:count]]
 
-    def _found(self, seeds: Energies, among: RowSet | None, depth: int) -> Ranked:
-        rows, energies = spread(seeds, self._passes, self._settings)
-        kept = rows < self._contents
-        return _ranked(rows[kept], energies[kept], among, depth)
-
     def _seeds(self, text: str, first: Mapping[Channel, Ranked]) -> Energies:
         energies: dict[int, float] = {}
         for entities in self._names.named_in(text):
@@ -67,7 +70,7 @@ class GraphChannel:
                 place = self._contents + entity
                 energies[place] = energies.get(place, 0.0) + self._settings.name_energy / len(entities)
         for ranked in first.values():
-            for rank, (row, _) in enumerate(ranked.ranking[: self._settings.seed_hits], start=1):
+            for rank, row in enumerate(ranked.ranking.rows[: self._settings.seed_hits].tolist(), start=1):
                 energies[row] = energies.get(row, 0.0) + self._settings.hit_energy / rank
         places = sorted(energies)
         return np.array(places, dtype=np.int64), np.array([energies[place] for place in places], dtype=np.float64)
@@ -97,7 +100,8 @@ def spread(seeds: Energies, passes: sparse.csr_array, settings: GraphSettings) -
     """Energy that reaches each place in `hops` steps, the energy it starts with not counted.
 
     Args:
-        seeds: Energy at the start.
+        seeds: Energy at the start; of several queries at once, where places of the nth one are numbered from n times
+            the number of places.
         passes: What `passing` made.
 
     Returns:
@@ -114,12 +118,14 @@ def spread(seeds: Energies, passes: sparse.csr_array, settings: GraphSettings) -
     return _summed(*map(np.concatenate, zip(*reached, strict=True)))
 
 
-def _passed(places: np.ndarray, energies: np.ndarray, passes: sparse.csr_array) -> Energies:
+def _passed(keys: np.ndarray, energies: np.ndarray, passes: sparse.csr_array) -> Energies:
     """What the neighbours of places get."""
+    places = keys % passes.shape[0]
     starts = passes.indptr[places].astype(np.int64)
     counts = passes.indptr[places + 1] - starts
     edges = np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-    return _summed(passes.indices[edges].astype(np.int64), np.repeat(energies, counts) * passes.data[edges])
+    reached = np.repeat(keys - places, counts) + passes.indices[edges]
+    return _summed(reached, np.repeat(energies, counts) * passes.data[edges])
 
 
 def _summed(places: np.ndarray, energies: np.ndarray) -> Energies:
@@ -131,14 +137,16 @@ def _summed(places: np.ndarray, energies: np.ndarray) -> Energies:
 def _ranked(rows: np.ndarray, energies: np.ndarray, among: RowSet | None, depth: int) -> Ranked:
     if among is not None:
         rows, energies = rows[among.mask[rows]], energies[among.mask[rows]]
-    order = np.lexsort((rows, -energies))[:depth]
-    ranking = list(zip(rows[order].tolist(), energies[order].tolist(), strict=True))
-    return Ranked(ranking, partial(_look_up, rows, energies))
+    # Of thousands that energy reached, those are put in order that can be among the first, ties with the last included.
+    some = np.arange(len(rows))
+    if len(rows) > depth:
+        some = np.flatnonzero(energies >= np.partition(energies, -depth)[-depth])
+    best = some[np.lexsort((rows[some], -energies[some]))[:depth]]
+    return Ranked(Hits(rows[best], energies[best]), partial(_look_up, rows, energies))
 
 
-def _look_up(places: np.ndarray, energies: np.ndarray, rows: Sequence[int]) -> list[float]:
+def _look_up(places: Ints, energies: Floats, rows: Ints) -> Floats:
     if not len(places):
-        return [0.0] * len(rows)
+        return np.zeros(len(rows))
     at = np.minimum(np.searchsorted(places, rows), len(places) - 1)
-    found: list[float] = np.where(places[at] == rows, energies[at], 0.0).tolist()
-    return found
+    return np.where(places[at] == rows, energies[at], 0.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pipelines.retrieval.channels.run import Among, Ranked
+from pipelines.retrieval.hits import Hits
 from pipelines.retrieval.ports import TextIndex
 
 
@@ -17,4 +18,5 @@ class LexicalChannel:
 
     def search(self, texts: Sequence[str], among: Among, depth: int) -> list[Ranked]:
         """The `depth` best contents of each text."""
-        return [Ranked(hits) for hits in self._index.search_many(texts, depth, self._threads, among)]
+        found = self._index.search_many(texts, depth, self._threads, among)
+        return [Ranked(Hits(rows, scores)) for rows, scores in found]

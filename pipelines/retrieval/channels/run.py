@@ -14,18 +14,15 @@ import numpy as np
 
 from pipelines.domain.ranking import Channel
 from pipelines.indexes.rows import RowSet
-from pipelines.retrieval.filters import Ranking
+from pipelines.retrieval.hits import Floats, Hits, Ints, ScoreRows
 
 log = logging.getLogger(__name__)
 
 Among = Sequence[RowSet | None]
 """For each text of a batch the only contents that it may find; None for all."""
 
-VectorsOf = Callable[[Sequence[int]], np.ndarray]
+VectorsOf = Callable[[Ints], np.ndarray]
 """Vectors of contents by row: float32 (rows, dimension), unit rows."""
-
-ScoreRows = Callable[[Sequence[int]], Sequence[float]]
-"""One number for each of some contents, named by row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +39,11 @@ class Ranked:
         alone: What the query's own words found, where others were asked for it, too; None where they were not.
     """
 
-    ranking: Ranking
+    ranking: Hits
     score_rows: ScoreRows | None = None
     match_rows: ScoreRows | None = None
     vector: np.ndarray | None = None
-    cosines: Callable[[np.ndarray, Sequence[int]], Sequence[float]] | None = None
+    cosines: Callable[[np.ndarray, Ints], Floats] | None = None
     vectors: VectorsOf | None = None
     alone: Ranked | None = None
 
@@ -196,22 +193,6 @@ def _gathering(
         return rankings, failed
 
     return gathered
-
-
-def further_scores(
-    found: Mapping[Channel, Ranked], rankings: Mapping[Channel, Ranking], rows: Sequence[int]
-) -> dict[Channel, dict[int, float]]:
-    """Scores of those `rows` that a channel's ranking leaves out, for the channels that can tell.
-
-    What a channel did not rank is not thereby unlike the query: a similarity that is known must not count as none.
-    """
-    scored: dict[Channel, dict[int, float]] = {}
-    for channel, ranked in found.items():
-        ranked_rows = {row for row, _ in rankings[channel]}
-        missing = [row for row in rows if row not in ranked_rows]
-        if ranked.score_rows is not None and missing:
-            scored[channel] = dict(zip(missing, ranked.score_rows(missing), strict=True))
-    return scored
 
 
 def _failure(future: Future[list[Ranked]], budget_s: float) -> str | None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.channels.run import Among, Ranked
+from pipelines.retrieval.hits import NOTHING, Floats, Hits, Ints, ScoreRows
 
 _WORD = re.compile(r"\w+")
 
@@ -63,10 +66,12 @@ class TriggerChannel:
             for rows in self._wanted[phrase]:
                 heads.add(rows[0])
                 scores |= {row: max(share, scores.get(row, 0.0)) for row in rows}
+        if not scores:
+            return Ranked(NOTHING, _none)
         ranking = sorted(
             ((row, scores[row]) for row in heads if among is None or among.mask[row]), key=lambda hit: (-hit[1], hit[0])
         )
-        return Ranked(ranking[:depth], _look_up(scores))
+        return Ranked(Hits.of(ranking[:depth]), _look_up(scores))
 
     def _phrases_in(self, words: Words) -> set[Words]:
         spans = (words[at : at + length] for at, word in enumerate(words) for length in self._lengths.get(word, ()))
@@ -83,5 +88,9 @@ def words_of(text: str) -> Words:
     return tuple(word.casefold() for word in _WORD.findall(text))
 
 
-def _look_up(scores: Mapping[int, float]) -> Callable[[Sequence[int]], list[float]]:
-    return lambda rows: [scores.get(row, 0.0) for row in rows]
+def _look_up(scores: Mapping[int, float]) -> ScoreRows:
+    return lambda rows: np.array([scores.get(row, 0.0) for row in rows.tolist()], dtype=np.float64)
+
+
+def _none(rows: Ints) -> Floats:
+    return np.zeros(len(rows))

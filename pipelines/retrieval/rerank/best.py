@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from pipelines.domain.errors import ModelUnavailableError
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.quality import signals
-from pipelines.retrieval.candidates import Candidates, Floats, best_first
+from pipelines.retrieval.candidates import Candidates, Floats, Ints, best_first
 from pipelines.retrieval.channels.run import Ranked
 from pipelines.retrieval.ports import PairScorer
 from pipelines.retrieval.rerank import late_interaction
@@ -26,11 +27,11 @@ class Reranker:
     """One way to look again.
 
     Attributes:
-        values: The signal of each of some candidates, in [0, 1].
+        values: The signal of each of some contents, by row, in [0, 1].
     """
 
     signal: Signal
-    values: Callable[[Candidates], Floats]
+    values: Callable[[Ints], Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,17 @@ class Rerankers:
         return frozenset(each.signal for each in self.used)
 
 
+TextsOf = Callable[[Ints], Sequence[str]]
+"""Texts of contents, by row."""
+
+
 def rerankers(
-    text: str, found: Mapping[Channel, Ranked], pairs: PairScorer | None, settings: RetrievalSettings
+    text: str,
+    found: Mapping[Channel, Ranked],
+    pairs: PairScorer | None,
+    settings: RetrievalSettings,
+    *,
+    texts_of: TextsOf,
 ) -> Rerankers:
     """What is switched on and can look at this query's candidates.
 
@@ -65,41 +75,54 @@ def rerankers(
             values = late_interaction.values_of(match, settings.rerank.span)
             used.append(Reranker(Signal.LATE_INTERACTION, values))
     if pairs is not None:
-        used.append(Reranker(Signal.CROSS_ENCODER, _values_of(pairs, text)))
+        used.append(Reranker(Signal.CROSS_ENCODER, _values_of(pairs, text, texts_of)))
     elif settings.rerank.cross_encoder.model:
         left_out[Signal.CROSS_ENCODER.value] = "no cross-encoder was loaded here"
     return Rerankers(tuple(used), left_out)
 
 
 def reranked(
-    candidates: Candidates, looks: Rerankers, weights: SignalWeights, settings: RetrievalSettings
-) -> tuple[Candidates, Mapping[str, str]]:
-    """The best candidates told and scored by each reranker, among the others as they were, in new order.
+    candidates: Candidates,
+    looks: Sequence[Rerankers],
+    weights: Sequence[SignalWeights],
+    settings: RetrievalSettings,
+) -> tuple[Candidates, list[dict[str, str]]]:
+    """The best candidates of each query told and scored by each reranker, among the others as they were, in new order.
 
     All look at the same ones: the best by fused score. Others lack the signals, which adds nothing to their score.
 
     Args:
         candidates: Best first by fused score.
+        looks, weights: Of each query.
 
     Returns:
-        Best first; and why wanted rerankers told nothing, by name.
+        Best first; and for each query why wanted rerankers told nothing, by name.
     """
-    best = candidates.take(slice(settings.rerank.depth))
-    failed = dict(looks.left_out)
-    for look in looks.used if len(best) else ():
+    lines, failed = candidates.first(settings.rerank.depth), [dict(each.left_out) for each in looks]
+    best = candidates.take(lines)
+    for signal in dict.fromkeys(look.signal for each in looks for look in each.used):
         values = np.full(len(candidates), np.nan)
-        try:
-            values[: len(best)] = look.values(best)
-        except ModelUnavailableError as error:
-            log.warning("%s left out: %s", look.signal.value, error)
-            failed[look.signal.value] = str(error)
-            continue
-        candidates = candidates.told({look.signal: values})
+        for query, own in best.queries:
+            values[lines[own]] = _looked_at(best.rows[own], signal, looks[query], failed[query])
+        candidates = candidates.told({signal: values})
         # The other modes rank by fusion alone: there the signal is told for the sake of explanation and feedback.
         if settings.fusion is FusionMode.LEARNED:
-            candidates = weighed(candidates, weights, of=[look.signal])
+            candidates = weighed(candidates, weights, of=[signal])
     return best_first(candidates), failed
 
 
-def _values_of(pairs: PairScorer, query: str) -> Callable[[Candidates], Floats]:
-    return lambda some: signals.cross_encoder(pairs.score(query, [content.text for content in some.contents]))
+def _looked_at(rows: Ints, signal: Signal, looks: Rerankers, failed: dict[str, str]) -> Floats | float:
+    """The signal of contents; NaN where nothing tells it, and then `failed` says why if something should have."""
+    look = next((each for each in looks.used if each.signal is signal), None)
+    if look is None:
+        return math.nan
+    try:
+        return look.values(rows)
+    except ModelUnavailableError as error:
+        log.warning("%s left out: %s", signal.value, error)
+        failed[signal.value] = str(error)
+        return math.nan
+
+
+def _values_of(pairs: PairScorer, query: str, texts_of: TextsOf) -> Callable[[Ints], Floats]:
+    return lambda rows: signals.cross_encoder(pairs.score(query, texts_of(rows)))

@@ -6,13 +6,13 @@ Maximal marginal relevance is that of Carbonell and Goldstein (SIGIR 1998), as a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from pipelines.domain.ranking import Channel
-from pipelines.retrieval.candidates import Candidates, best_first
+from pipelines.retrieval.candidates import Candidates, Flags, Floats, Ints, best_first
 from pipelines.retrieval.channels.run import Ranked, VectorsOf
 from pipelines.retrieval.settings import DiversitySettings, FusionMode, RetrievalSettings
 
@@ -25,36 +25,41 @@ def vectors_of(found: Mapping[Channel, Ranked]) -> VectorsOf | None:
     return found[Channel.DENSE].vectors if Channel.DENSE in found else None
 
 
+Passes = Callable[[Candidates], bool]
+"""Whether a candidate, a table of one, is good enough to stand for its channel."""
+
+
 def diverse(
     candidates: Candidates,
-    k: int,
-    vectors: VectorsOf | None,
+    ks: Ints,
+    vectors: Sequence[VectorsOf | None],
     settings: RetrievalSettings,
     *,
-    passes: Callable[[Candidates], bool] = lambda _: True,
+    passes: Sequence[Passes],
 ) -> Candidates:
-    """The k candidates to show, best first; outside learned ranking they are those that fusion ranks first.
+    """The candidates to show, best first; outside learned ranking they are those that fusion ranks first.
 
     Args:
-        candidates: Best first by final score, more than k of them where there are more.
-        vectors: None where no vectors are kept: then nothing is known to be alike.
-        passes: Whether a candidate, a table of one, is good enough to stand for its channel.
+        candidates: Best first by final score, more of each query than are shown where there are more.
+        ks: How many are shown of each query, (queries,).
+        vectors: Of each query; None where no vectors are kept: then nothing is known to be alike.
+        passes: Of each query.
     """
     tuned, chosen = settings.diversity, candidates
     if settings.fusion is not FusionMode.LEARNED:
-        return chosen.take(slice(k))
-    if vectors is not None and len(chosen) and (tuned.mmr > 0.0 or tuned.alike <= 1.0):
-        chosen = marginal(chosen, vectors(chosen.rows[: tuned.depth].tolist()), tuned)
-    return represented(chosen, k, tuned, passes) if tuned.represent else chosen.take(slice(k))
+        return chosen.head(ks)
+    if tuned.mmr > 0.0 or tuned.alike <= 1.0:
+        chosen = marginal(chosen, vectors, tuned)
+    return represented(chosen, ks, tuned, passes) if tuned.represent else chosen.head(ks)
 
 
 def after(shown: Candidates, contenders: Candidates, depth: int) -> Candidates:
-    """What else might have been shown, the best first, so that both together are `depth` at least."""
+    """What else might have been shown for one query, the best first, so that both together are `depth` at least."""
     others = np.flatnonzero(~np.isin(contenders.number, shown.number))
     return contenders.take(others[: max(0, depth - len(shown))])
 
 
-def marginal(candidates: Candidates, vectors: np.ndarray, settings: DiversitySettings) -> Candidates:
+def marginal(candidates: Candidates, vectors: Sequence[VectorsOf | None], settings: DiversitySettings) -> Candidates:
     """Candidates without near-duplicates, in the order of score − mmr · greatest cosine to what stands above.
 
     That greatest cosine only grows while more is chosen, so that scores fall from each to the next (ARC-7 holds: the
@@ -62,57 +67,98 @@ def marginal(candidates: Candidates, vectors: np.ndarray, settings: DiversitySet
 
     Args:
         candidates: Best first.
-        vectors: Of the first of them, (compared, dimension), unit rows; the others stay as they are.
+        vectors: Of each query: of as many of its first candidates as are compared; the others stay as they are.
     """
-    cosines = vectors @ vectors.T
-    if settings.mmr <= 0.0 and not (np.triu(cosines, 1) >= settings.alike).any():
-        return candidates
-    compared = len(vectors)
     taken = np.full(len(candidates), np.nan)  # the cosine that is subtracted
-    nearest = np.zeros(compared)  # greatest cosine to anything chosen so far
-    nearest_to = np.zeros(compared, dtype=int)
     stays = np.ones(len(candidates), dtype=bool)
-    alike: dict[int, list[int]] = {}
-    waiting = np.ones(compared, dtype=bool)
+    alike: dict[int, tuple[str, ...]] = {}
+    for query, lines in candidates.queries:
+        vectors_of_query = vectors[query]
+        compared = candidates.number[lines][: settings.depth]
+        cosines = None if vectors_of_query is None else _cosines(vectors_of_query(candidates.merged.row[compared]))
+        if cosines is None or (settings.mmr <= 0.0 and cosines.max() < settings.alike):
+            continue
+        subtracted, twins = _chosen(candidates.totals[compared], cosines, settings)
+        taken[lines.start : lines.start + len(compared)] = subtracted
+        for at, left_out in twins.items():
+            stays[[lines.start + place for place in left_out]] = False
+            alike[int(compared[at])] = _uris(candidates, compared[left_out])
+    if settings.mmr <= 0.0 and not alike:
+        return candidates
+    lowered = candidates.plus_one(MMR, taken, -settings.mmr) if settings.mmr > 0.0 else candidates
+    return best_first(replace(lowered, alike={**lowered.alike, **alike}).take(stays))
+
+
+def _cosines(vectors: np.ndarray) -> np.ndarray:
+    """Of unit rows to one another; −1 to themselves."""
+    cosines: np.ndarray = vectors @ vectors.T
+    np.fill_diagonal(cosines, -1.0)
+    return cosines
+
+
+def _chosen(totals: Floats, cosines: np.ndarray, settings: DiversitySettings) -> tuple[Floats, dict[int, list[int]]]:
+    """What is subtracted from each, NaN for those left out; and these by the one that each is too much like."""
+    taken = np.full(len(totals), np.nan)
+    nearest = np.zeros(len(totals))  # greatest cosine to anything chosen so far
+    nearest_to = np.zeros(len(totals), dtype=int)
+    waiting = np.ones(len(totals), dtype=bool)
+    twins: dict[int, list[int]] = {}
     while waiting.any():
         # The first of equals wins: candidates come by score, then content hash.
-        at = int(np.where(waiting, candidates.total[:compared] - settings.mmr * nearest, -np.inf).argmax())
+        at = int(np.where(waiting, totals - settings.mmr * nearest, -np.inf).argmax())
         waiting[at] = False
         if not np.isnan(taken).all() and nearest[at] >= settings.alike:
-            alike.setdefault(int(nearest_to[at]), []).append(at)
-            stays[at] = False
+            twins.setdefault(int(nearest_to[at]), []).append(at)
             continue
         taken[at] = nearest[at]
         nearest_to[cosines[at] > nearest] = at
         nearest = np.maximum(nearest, cosines[at])
-    named = {int(candidates.number[at]): _uris(candidates, same) for at, same in alike.items()}
-    lowered = candidates.plus_one(MMR, taken, -settings.mmr) if settings.mmr > 0.0 else candidates
-    return best_first(replace(lowered, alike={**lowered.alike, **named}).take(np.flatnonzero(stays)))
+    return taken, twins
 
 
-def represented(
-    candidates: Candidates, k: int, settings: DiversitySettings, passes: Callable[[Candidates], bool]
-) -> Candidates:
-    """The best k, the last of them making room for the best candidate of each channel that none of them was found by.
+def represented(candidates: Candidates, ks: Ints, settings: DiversitySettings, passes: Sequence[Passes]) -> Candidates:
+    """The best of each query, the last of them making room for the best of each channel that none was found by.
 
     Such a candidate's cosine to the query must be known and reach `least_similarity`, and it must pass. The best
     result of all stays, and so does whoever is the only one of its channel.
     """
-    found = candidates.ranks > 0
-    missing = np.flatnonzero(found[k:].any(axis=0) & ~found[:k].any(axis=0))
-    if not len(missing):
-        return candidates.take(slice(k))
+    if not len(candidates):
+        return candidates
+    found, head = candidates.merged.ranks[candidates.number] > 0, candidates.queries.places() < ks[candidates.query]
+    starts = candidates.queries.starts
+    shown = np.logical_or.reduceat(found & head[:, None], starts, axis=0)
+    missing = np.logical_or.reduceat(found & ~head[:, None], starts, axis=0) & ~shown
+    if not missing.any():
+        return candidates.take(head)
     # What is not known is not similar enough: no comparison with NaN holds.
     fit = candidates.scores_of(Channel.DENSE) >= settings.least_similarity
-    shown = list(range(min(k, len(candidates))))
-    for channel in missing.tolist():
-        able = np.flatnonzero(fit & found[:, channel])
-        newcomer = next((at for at in able[able >= k].tolist() if passes(candidates.take(slice(at, at + 1)))), None)
+    for at, (query, lines) in enumerate(candidates.queries):
+        if missing[at].any():
+            able = found[lines] & fit[lines, None] & missing[at]
+            one = candidates.take(lines)
+            head[lines] = _with_newcomers(one, head[lines], found[lines], able, passes[query])
+    return best_first(candidates.take(head))
+
+
+def _with_newcomers(candidates: Candidates, head: Flags, found: Flags, able: Flags, passes: Passes) -> Flags:
+    """Which candidates of one query are shown, (n,).
+
+    Args:
+        head: Those that would be shown by their scores alone.
+        found: Which channel found which, (n, channels).
+        able: Which may stand for which channel that none of the head was found by, (n, channels).
+    """
+    shown = np.flatnonzero(head).tolist()
+    for channel in np.flatnonzero(able.any(axis=0)).tolist():
+        waiting = np.flatnonzero(able[:, channel] & ~head).tolist()
+        newcomer = next((at for at in waiting if passes(candidates.take(slice(at, at + 1)))), None)
         leaving = next((place for place in range(len(shown) - 1, 0, -1) if _spare(found[shown], place)), None)
         if newcomer is not None and leaving is not None and newcomer not in shown:
             shown[leaving : leaving + 1] = []
             shown.append(newcomer)
-    return best_first(candidates.take(np.array(shown)))
+    kept = np.zeros(len(head), dtype=bool)
+    kept[shown] = True
+    return kept
 
 
 def _spare(found: np.ndarray, at: int) -> bool:
@@ -120,5 +166,5 @@ def _spare(found: np.ndarray, at: int) -> bool:
     return bool((found.sum(axis=0) > found[at])[found[at]].all())
 
 
-def _uris(candidates: Candidates, lines: list[int]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(uri for at in lines for uri in candidates.uris(at)))
+def _uris(candidates: Candidates, numbers: Ints) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(uri for number in numbers.tolist() for uri in candidates.uris(number)))

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 
 from pipelines.domain.ranking import Channel
 from pipelines.quality import signals
-from pipelines.retrieval.candidates import Candidates, Floats
-from pipelines.retrieval.channels.run import Ranked, ScoreRows
+from pipelines.retrieval.candidates import Floats, Ints
+from pipelines.retrieval.channels.run import Ranked
+from pipelines.retrieval.hits import ScoreRows
 
 
 def matcher(found: Mapping[Channel, Ranked]) -> ScoreRows | None:
@@ -19,9 +20,9 @@ def matcher(found: Mapping[Channel, Ranked]) -> ScoreRows | None:
     return next((ranked.match_rows for ranked in found.values() if ranked.match_rows is not None), None)
 
 
-def values_of(match: ScoreRows, span: float) -> Callable[[Candidates], Floats]:
-    """The signal of candidates, each in [0, 1]: how near its match comes to the best of theirs."""
-    return lambda candidates: signals.late_interaction(match(candidates.rows.tolist()), span)
+def values_of(match: ScoreRows, span: float) -> Callable[[Ints], Floats]:
+    """The signal of contents, each in [0, 1]: how near its match comes to the best of theirs."""
+    return lambda rows: signals.late_interaction(match(rows), span)
 
 
 def why_not(found: Mapping[Channel, Ranked]) -> str:

@@ -6,6 +6,7 @@ from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import Attribution, Feedback, Selection
 from pipelines.feedback.credit import credits_of, tally_credits
 from pipelines.learning.observations import Tally
+from pipelines.learning.outcomes import ASKED_FOR, VOLUNTEERED
 from tests.support.feedback_events import (
     HASHES,
     explicit,
@@ -151,3 +152,12 @@ def test_feedback_about_what_was_not_shown_is_refused(feedback: Feedback) -> Non
     """FBK-3."""
     with pytest.raises(InvalidEventError, match="unknown_result"):
         credited(feedback)
+
+
+def test_an_answer_to_a_request_says_so() -> None:
+    """RET-15, FBK-1: a verdict like any other, of which it is known that somebody asked for it."""
+    answer = impression(results=[shown(1, asked=0.02), shown(2)])
+    for asked in (False, True):
+        (credit,) = credits_of(explicit(1.0, 1, asked=asked), answer, chosen=(), rules=RULES)
+        assert (credit.weight, credit.judged) == (2.0, ASKED_FOR if asked else VOLUNTEERED)
+    assert all(not each.judged for each in credits_of(explicit(1.0, None, asked=True), answer, chosen=(), rules=RULES))

@@ -108,8 +108,8 @@ def test_a_session_that_was_started_again_has_a_new_overlay(partition: Partition
     partition.feed(
         [phase("start"), *judged(), phase("complete"), phase("start", event_id="again"), *judged(query="q2")]
     )
-    once = alone(tmp_path / "alone", judged())
-    assert (partition.shared, partition.overlay("s1")) == (once, once)
+    assert partition.shared == alone(tmp_path / "alone", judged())
+    assert partition.overlay("s1") == alone(tmp_path / "again", judged(query="q2"))
 
 
 def test_feedback_after_completion_is_shared_and_still_known_to_be_the_sessions(

@@ -19,10 +19,10 @@ from pipelines.learning.matching import (
     MatchCalibration,
     MatchCurve,
     answering_from,
-    calibrate_matches,
     match_bins,
     match_key,
 )
+from pipelines.learning.matching_fit import calibrate_matches
 from pipelines.learning.reliability import Predictions, reliability
 from pipelines.settings import load_settings
 
@@ -33,13 +33,13 @@ TRUTH = MatchCurve(6.0, 3.0, -5.0)
 
 
 def seen(rng: np.random.Generator, verdicts: int, truth: MatchCurve = TRUTH) -> MatchBins:
-    """Verdicts of users who say what is so, as they come back from evidence."""
+    """Verdicts of users who were asked and say what is so, as they come back from evidence."""
     meaning = rng.uniform(0.1, 0.9, verdicts)
     words = np.clip(meaning + rng.normal(0.0, 0.2, verdicts), 0.0, 0.95)
     good = rng.random(verdicts) < truth.probabilities(np.stack([meaning, words], axis=1))
     matches = (Match(meaning=float(m), words=float(w)) for m, w in zip(meaning, words, strict=True))
     told = (
-        Evidence({match_key(DAY, Domain.GENERAL, match, good=bool(is_good), bins=20): MICRO})
+        Evidence({match_key(DAY, Domain.GENERAL, match, good=bool(is_good), bins=20, asked=0.02): MICRO})
         for match, is_good in zip(matches, good, strict=True)
     )
     return match_bins(Evidence.sum(told), SETTINGS.priors.recency, now=NOW)
@@ -47,7 +47,8 @@ def seen(rng: np.random.Generator, verdicts: int, truth: MatchCurve = TRUTH) -> 
 
 def fitted(bins: MatchBins) -> MatchCalibration:
     rules = SETTINGS.consolidation.calibration
-    return calibrate_matches(bins, folds=rules.folds, seed=rules.seed, least_gain=rules.least_gain).calibration
+    prior = SETTINGS.priors.verdicts
+    return calibrate_matches(bins, prior, folds=rules.folds, seed=rules.seed, least_gain=rules.least_gain).calibration
 
 
 def test_verdicts_come_back_as_they_were_counted() -> None:

@@ -11,7 +11,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.beta import Beta
 from pipelines.learning.evidence import Evidence, UsageKey
-from pipelines.learning.usage import NEVER, ContentSignals, read_usage
+from pipelines.learning.usage import NEVER, ContentSignals, Usage, read_usage
 from pipelines.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
@@ -22,8 +22,16 @@ TODAY = 100
 HALF_LIFE = round(PRIOR.half_life_days)
 
 
-def used(bins: dict[str, float], *, content: ContentHash = ONE, day: int = TODAY) -> Evidence:
-    return Evidence(usage={UsageKey(day, content, bin_): round(mass * MICRO) for bin_, mass in bins.items()})
+def used(
+    bins: dict[str, float],
+    *,
+    content: ContentHash = ONE,
+    day: int = TODAY,
+    question: str = "",
+    principal: str = "",
+) -> Evidence:
+    keys = {bin_: UsageKey(day, content, bin_, principal, question) for bin_ in bins}
+    return Evidence(usage={keys[bin_]: round(mass * MICRO) for bin_, mass in bins.items()})
 
 
 def signals(*evidence: Evidence, of: tuple[ContentHash, ...] = (ONE,)) -> ContentSignals:
@@ -95,11 +103,48 @@ def test_searches_read_the_same_table() -> None:
     assert read.usage([ONE, NOBODY]).tolist() == read.content_signals([ONE, NOBODY]).usage.tolist()
 
 
+def test_what_came_of_a_question_is_told_apart_from_what_came_of_others() -> None:
+    """FBK-6, LRN-4: usage leaves out the question that is asked; precedents are that question's alone."""
+    evidence = Evidence.sum(
+        [
+            used({"positive": 3.0, "negative": 1.0}, question="how"),
+            used({"positive": 1.0, "negative": 2.0}, question="why"),
+            used({"negative": 2.0}, content=OTHER, question="why"),
+            used({"positive": 0.5, "inclusion": 9.0}),
+        ]
+    )
+    read = read_usage(PRIOR, evidence, TODAY)
+
+    def mean(good: float, bad: float) -> float:
+        return (PRIOR.positive + good) / (PRIOR.positive + PRIOR.negative + good + bad)
+
+    of = (ONE, OTHER, NOBODY)
+    assert read.means(of, "how") == pytest.approx([mean(1.5, 2.0), mean(0.0, 2.0), mean(0.0, 0.0)])
+    assert read.means(of, "why") == pytest.approx([mean(3.5, 1.0), mean(0.0, 0.0), mean(0.0, 0.0)])
+    assert read.means(of, "when").tolist() == read.means(of).tolist() == read.signals(of).usage.tolist()
+    assert read.precedents(of, "how") == pytest.approx([mean(3.0, 1.0), mean(0.0, 0.0), mean(0.0, 0.0)])
+    assert read.precedents(of, "why") == pytest.approx([mean(1.0, 2.0), mean(0.0, 2.0), mean(0.0, 0.0)])
+    assert read.precedents(of, "when").tolist() == read.precedents((), "how").tolist() + [mean(0.0, 0.0)] * 3
+    assert [read.knows(question) for question in ("how", "why", "when", "")] == [True, True, False, False]
+
+
+def test_one_principal_counts_once_whatever_it_asks() -> None:
+    """LRN-3, FBK-11: the cap holds over all of its questions together, and each bears its share of it."""
+    evidence = Evidence.sum(used({"positive": 30.0}, question=each, principal="ada") for each in ("how", "why", "when"))
+    read, cap = read_usage(PRIOR, evidence, TODAY), PRIOR.principal_cap
+    assert read.signals((ONE,)).positive[0] == pytest.approx(cap)
+    a, b = PRIOR.positive, PRIOR.negative
+    assert read.precedents((ONE,), "how")[0] == pytest.approx((a + cap / 3) / (a + b + cap / 3))
+    assert read.means((ONE,), "how")[0] == pytest.approx((a + 2 * cap / 3) / (a + b + 2 * cap / 3))
+
+
 keys = st.builds(
     UsageKey,
     st.integers(TODAY - 30, TODAY),
     st.sampled_from([ONE, OTHER]),
     st.sampled_from(["positive", "negative", "retrieval", "inclusion", "reference", "of a later version"]),
+    st.sampled_from(["", "ada"]),
+    st.sampled_from(["", "how", "why"]),
 )
 
 
@@ -111,4 +156,8 @@ def test_the_order_of_masses_changes_no_bit(masses: dict[UsageKey, int], rng: ob
     one, two = (read_usage(PRIOR, Evidence(usage=dict(each)), TODAY) for each in (masses.items(), shuffled))
     for name in ContentSignals.__slots__:
         assert np.array_equal(*(getattr(each.signals([ONE, OTHER, NOBODY]), name) for each in (one, two)))
-    assert ((one.means([ONE, OTHER]) > 0.0) & (one.means([ONE, OTHER]) < 1.0)).all()
+    for question in ("how", "why", "when", ""):
+        for read in (Usage.means, Usage.precedents):
+            said = [read(each, [ONE, OTHER, NOBODY], question) for each in (one, two)]
+            assert np.array_equal(*said)
+            assert ((said[0] > 0.0) & (said[0] < 1.0)).all()

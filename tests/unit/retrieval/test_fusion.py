@@ -92,7 +92,7 @@ def test_weights_are_obeyed_in_every_mode(fuse) -> None:
 @pytest.mark.parametrize("mode", [FusionMode.RRF, FusionMode.RSF, FusionMode.DBSF])
 def test_channels_that_agree_add_a_share_of_the_score_and_say_so(mode: FusionMode) -> None:
     """RET-9: bonus · score · (n − 1) / (N − 1), as a contribution of its own; without a bonus nothing changes."""
-    weighing = Weighing(EQUAL, lambda _: {})
+    weighing = Weighing(EQUAL, [lambda _: {}])
     plain = FUSIONS[mode](FOUND, weighing, settings(convergence_bonus=0.0))
     gained = FUSIONS[mode](FOUND, weighing, settings(convergence_bonus=0.5))
     expected = {name: score * (1.5 if name == "b" else 1.0) for name, score in scores(plain).items()}

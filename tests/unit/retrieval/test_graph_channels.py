@@ -14,6 +14,7 @@ from pipelines.retrieval.channels.degree import DegreeChannel, degree_scores
 from pipelines.retrieval.channels.graph import GraphChannel
 from pipelines.retrieval.channels.names import Vocabulary
 from pipelines.retrieval.channels.run import Ranked
+from pipelines.retrieval.hits import NOTHING, Hits
 from tests.support.retrieval_fakes import MemoryGeneration, MemoryGraph, a_query, a_searcher, settings
 
 CALLS, MENTIONS, SIMILAR = EdgeKind.CALLS, EdgeKind.MENTIONS, EdgeKind.SIMILAR
@@ -27,7 +28,7 @@ def followed(graph: MemoryGraph, text: str, *hits: int, depth: int = 9, **change
     """Energy by row, of a query whose dense channel found these rows."""
     names = Vocabulary(graph.spellings(), longest=4, shortest=3, most_words=99)
     channel = GraphChannel(graph.arrays(), names, TUNED.model_copy(update=changes))
-    first = [{Channel.DENSE: Ranked([(row, 0.5) for row in hits])}]
+    first = [{Channel.DENSE: Ranked(Hits.of((row, 0.5) for row in hits))}]
     return dict(channel.follow([text], [None], first, depth)[0].ranking)
 
 
@@ -81,7 +82,7 @@ def test_degree_ranks_what_others_found_and_nothing_else() -> None:
     graph = MemoryGraph(4, (CALLS, 0, 1), (CALLS, 0, 2), (CALLS, 0, 3))
     tuned = settings().degree.model_copy(update={"edge_weights": WEIGHTS, "cap": 1.0})
     channel = DegreeChannel(graph.arrays(), tuned)
-    first = [{Channel.DENSE: Ranked([(2, 0.9), (0, 0.1)]), Channel.LEXICAL: Ranked([])}]
+    first = [{Channel.DENSE: Ranked(Hits.of([(2, 0.9), (0, 0.1)])), Channel.LEXICAL: Ranked(NOTHING)}]
     (ranked,) = channel.follow([""], [None], first, 9)
     assert [row for row, _ in ranked.ranking] == [0, 2]
 

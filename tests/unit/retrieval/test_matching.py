@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from jobs.search import show
+from pipelines.domain.ids import QueryId
+from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer
+from pipelines.embedding.late_interaction import max_similarities, quantised
+from pipelines.feedback.producer import impression_of
 from pipelines.learning.calibration import Calibration, Isotonic
 from pipelines.learning.matching import Answering, MatchCalibration, MatchCurve
+from pipelines.retrieval.matching import asking
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode
 from pipelines.retrieval.snapshot import Snapshot
@@ -115,3 +121,50 @@ def test_without_probes_no_gap_is_claimed() -> None:
     assert lost.gap is None
     assert not any(one.doubtful for one in lost.results)
     assert a_searcher(FRUIT).search(a_query("violin concerto")).gap is None
+
+
+def test_a_verdict_is_asked_for_on_any_result_alike() -> None:
+    """RET-15, ARC-9: on one of a page at most, with the stated probability; the same query asks the same again."""
+    results = a_searcher(FRUIT).search(a_query("red apple")).results
+    pages = [asking(results, QueryId(f"q{number}"), 0.1) for number in range(3000)]
+    asked_at = [[at for at, one in enumerate(page) if one.asked] for page in pages]
+    assert max(map(len, asked_at)) == 1
+    for at in range(len(results)):
+        assert sum(at in some for some in asked_at) / 3000 == pytest.approx(0.1, abs=0.03)
+    assert {one.asked for page in pages for one in page} == {0.0, 0.1}
+    assert asking(results, QueryId("q1\udc80"), 0.1) == asking(results, QueryId("q1\udc80"), 0.1)
+    assert asking(results, QueryId("q"), 0.0) == results
+    crowded = [one.asked for one in asking(results, QueryId("q"), 1.0)]
+    assert sorted(crowded)[-2:] == [0.0, 1.0 / len(results)]
+    assert asking((), QueryId("q"), 0.1) == ()
+
+
+def test_an_answer_says_what_is_asked() -> None:
+    """RET-15, ARC-8: to clients, and to the updaters with the impression; switched off, nothing is."""
+    answer = asked("red apple", ask=1.0)
+    told = [one["asked"] for one in answer_as_json(answer)["results"]]
+    assert sorted(told)[-2:] == [0.0, 1.0 / len(told)]
+    stamp = {"event_id": "e", "ts": 0, "session_id": "s", "principal": "p"}
+    assert [one.asked for one in impression_of(answer, **stamp).results] == told
+    assert {one.asked for one in asked("red apple", ask=0.0).results} == {0.0}
+
+
+def test_a_match_is_nearer_where_the_tokens_of_the_query_are_met() -> None:
+    """RET-15, ARC-8: mean of the cosine and of what the tokens come to, where these are kept and compared."""
+    query, *texts = FRUIT.encoder.encode_tokens(["red apple", *(item.text for item in FRUIT.held)], np.asarray)[1]
+    counts = np.array([len(tokens) for tokens in texts])
+    scores = max_similarities(query, np.concatenate([*map(quantised, texts)]), counts)
+    met = dict(zip([item.text for item in FRUIT.held], scores, strict=True))
+    for one in asked("red apple").results:
+        assert one.match is not None
+        assert one.match.near == pytest.approx(((one.match.meaning or 0.0) + max(0.0, met[one.text])) / 2.0, abs=1e-6)
+    without = settings().rerank.model_dump() | {"late_interaction": False}
+    assert {one.match and one.match.near for one in asked("red apple", rerank=without).results} == {None}
+
+
+def test_nearness_decides_where_tokens_are_compared() -> None:
+    """RET-15: and the cosine where they are not, each against its own threshold."""
+    answering = Answering(0.45, None, 0.05, 100, near=0.6)
+    assert answering.compared(Match(meaning=0.5, near=0.55)) == (0.55, 0.6)
+    assert answering.compared(Match(meaning=0.5)) == (0.5, 0.45)
+    assert replace(answering, near=None).compared(Match(meaning=0.5, near=0.55)) == (0.5, 0.45)

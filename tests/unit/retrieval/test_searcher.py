@@ -54,18 +54,6 @@ def test_a_channel_that_fails_or_is_late_is_left_out_and_named(delay_s: float, r
     assert "lexical" not in {part.name for part in answer.results[0].contributions}
 
 
-def test_a_batch_answers_as_single_searches_do() -> None:
-    """RET-20: sharing batches changes no result."""
-    searcher = a_searcher(MemoryGeneration(DOCUMENTS), encode_batch=2)
-    queries = [a_query(text) for text in ("checkpoint", "yellow bananas", "locks", "a page")]
-    together = searcher.search_many(queries)
-    for answer, query in zip(together, queries, strict=True):
-        alone = searcher.search(query)
-        assert [result.content_hash for result in answer.results] == [item.content_hash for item in alone.results]
-        # Batches of another size round the last bit of a cosine differently.
-        assert [result.score for result in answer.results] == pytest.approx([item.score for item in alone.results])
-
-
 @pytest.mark.parametrize(("complete", "expected"), [(True, [True, False]), (False, [False, False])])
 def test_a_known_similarity_does_not_count_as_none(complete: bool, expected: list[bool]) -> None:
     """RET-14: what only the lexical channel ranked has its cosine all the same; off by configuration (ARC-8)."""

@@ -294,7 +294,7 @@ def test_after_a_change_of_topic_usage_counts_less_and_the_search_widens() -> No
     """RET-6: through the whole search; the same query within its topic is as it was."""
 
     class Used(type(a_searcher(FRUIT).snapshot.beliefs)):  # type: ignore[misc]
-        def usage(self, hashes: object) -> np.ndarray:
+        def usage(self, hashes: object, question: str) -> np.ndarray:
             return np.full(len(hashes), 0.9)  # type: ignore[arg-type]
 
     searcher = a_searcher(FRUIT, depth=2, **understanding(shift={"distance": 0.5, "usage_kept": 0.25, "widening": 2.0}))

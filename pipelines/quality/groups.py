@@ -1,0 +1,83 @@
+"""Neighbouring lines that belong together: the candidates of each query, where many are ranked in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Lines 0 … n − 1 in groups, none of them empty, one after the other.
+
+    Attributes:
+        owners: Whose each group is, ascending, (groups,).
+        starts: First line of each group, (groups,).
+        counts: Lines of each group, (groups,).
+    """
+
+    owners: Ints
+    starts: Ints
+    counts: Ints
+
+    @classmethod
+    def of(cls, owner: Ints) -> Groups:
+        """Lines by whose they are, ascending, (n,).
+
+        Examples:
+            >>> found = Groups.of(np.array([0, 0, 3]))
+            >>> found.owners.tolist(), found.starts.tolist(), found.counts.tolist()
+            ([0, 3], [0, 2], [2, 1])
+        """
+        if not len(owner):
+            return cls.one(0)
+        if owner[0] == owner[-1]:
+            return cls(owner[:1], np.zeros(1, dtype=np.int64), np.array([len(owner)]))
+        starts = np.concatenate([[0], (owner[1:] != owner[:-1]).nonzero()[0] + 1])
+        return cls(owner[starts], starts, np.diff(starts, append=len(owner)))
+
+    @classmethod
+    def one(cls, n: int) -> Groups:
+        """All lines in one group; without any lines no group."""
+        return cls(*(np.array([value] if n else [], dtype=np.int64) for value in (0, 0, n)))
+
+    def __iter__(self) -> Iterator[tuple[int, slice]]:
+        """Whose each group is, and its lines."""
+        ends = (self.starts + self.counts).tolist()
+        return zip(
+            self.owners.tolist(),
+            (slice(*bounds) for bounds in zip(self.starts.tolist(), ends, strict=True)),
+            strict=True,
+        )
+
+    def spread(self, values: Floats) -> Floats:
+        """A value per group, as one per line."""
+        return np.repeat(values, self.counts)
+
+    def least(self, values: Floats) -> Floats:
+        """For each line the least value known in its group; NaN where none is.
+
+        Examples:
+            >>> Groups.of(np.array([0, 0, 1])).least(np.array([2.0, float("nan"), 1.0])).tolist()
+            [2.0, 2.0, 1.0]
+        """
+        return self.spread(np.fmin.reduceat(values, self.starts)) if len(values) else values
+
+    def most(self, values: Floats) -> Floats:
+        """For each line the greatest value known in its group; NaN where none is."""
+        return self.spread(np.fmax.reduceat(values, self.starts)) if len(values) else values
+
+    def places(self) -> Ints:
+        """Place of each line within its group, from 0.
+
+        Examples:
+            >>> Groups.of(np.array([0, 0, 1])).places().tolist()
+            [0, 1, 0]
+        """
+        return np.arange(int(self.counts.sum())) - np.repeat(self.starts, self.counts)

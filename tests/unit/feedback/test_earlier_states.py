@@ -1,0 +1,86 @@
+"""ARC-3: a state that an earlier version kept is taken over."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from pipelines.feedback import integrity
+from pipelines.feedback.overlays import PENDING, SETTLED
+from pipelines.feedback.state import STATE_FILE
+from pipelines.learning.evidence import Evidence
+from tests.support.session_store import Partition, alone, judged, phase
+
+
+def _as_before(file: Path, table: str) -> None:
+    """Bring a table into the columns that it had before questions were told apart."""
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        integrity.teach(connection)
+        columns = [row[1] for row in connection.execute(f"pragma table_info({table})") if row[1] != "question"]
+        names, key = ", ".join(columns), ", ".join(columns[:-1])
+        connection.execute(f"alter table {table} rename to later")
+        connection.execute(f"create table {table} ({names}, primary key ({key})) without rowid")
+        connection.execute(f"insert into {table} select {names} from later")
+        connection.execute("drop table later")
+        connection.execute("delete from sums where name = ?", (table,))
+        integrity.protect(connection)
+        connection.commit()
+
+
+def _without_parts(file: Path) -> None:
+    """Bring what sessions hold back into overlays as a whole, where it lay before parts were told apart."""
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        integrity.teach(connection)
+        for table in ("evidence", "usage"):
+            names = ", ".join(row[1] for row in connection.execute(f"pragma table_info({table})"))
+            of_parts = ", ".join(f"part_{table}.{name}" for name in names.split(", "))
+            connection.execute(
+                f"insert into overlay_{table} (session, settled, {names}) select session, settled, {of_parts}"
+                f" from part_{table} join draws using (session, part)"
+            )
+            connection.execute("delete from sums where name in (?, ?)", (f"part_{table}", f"overlay_{table}"))
+            connection.execute(f"delete from part_{table}")
+        connection.execute("delete from draws")
+        integrity.protect(connection)
+        connection.commit()
+
+
+def _without_questions(evidence: Evidence) -> Evidence:
+    return Evidence(evidence.counts, {key._replace(question=""): micro for key, micro in evidence.usage.items()})
+
+
+@pytest.mark.parametrize("tables", [["usage", "overlay_usage"], ["usage"], []])
+def test_uses_kept_before_questions_were_told_apart_are_taken_over(tmp_path: Path, tables: list[str]) -> None:
+    """ARC-3: every mass stays, under a question that is not known; the sums hold, and work goes on."""
+    partition = Partition(tmp_path)
+    partition.feed([*judged("s0"), phase("start"), *judged("s1", query="q2")])
+    shared, overlay = partition.shared, partition.overlay("s1", PENDING)
+    assert all(key.question for evidence in (shared, overlay) for key in evidence.usage)
+    partition.state.close()
+    _without_parts(partition.state.folder / STATE_FILE)
+    for table in tables:
+        _as_before(partition.state.folder / STATE_FILE, table)
+    partition.open()
+    assert partition.shared == (_without_questions(shared) if "usage" in tables else shared)
+    assert partition.overlay("s1", PENDING) == (_without_questions(overlay) if "overlay_usage" in tables else overlay)
+    partition.feed(judged("s3", query="q3"))
+    partition.state.close()
+    partition.open()
+    assert len(partition.shared.usage) == 2
+
+
+def test_sessions_merged_before_parts_were_kept_come_out_as_they_went_in(tmp_path: Path) -> None:
+    """LRN-17, ARC-3: overlays that hold all of a session; what comes after is kept in parts beside them."""
+    partition = Partition(tmp_path / "store")
+    partition.feed([phase("start"), *judged(), phase("complete"), *judged("other", -1.0)])
+    partition.state.close()
+    _without_parts(partition.state.folder / STATE_FILE)
+    partition.open()
+    assert partition.overlay("s1", SETTLED) == alone(tmp_path / "one", judged())
+    partition.feed(judged(query="q2"))
+    assert partition.overlay("s1", SETTLED) == alone(tmp_path / "both", [*judged(), *judged(query="q2")])
+    partition.feed([phase("unlearn")])
+    assert partition.shared == alone(tmp_path / "others", judged("other", -1.0))

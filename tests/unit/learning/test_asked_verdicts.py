@@ -1,0 +1,141 @@
+"""RET-15: probabilities from verdicts that were asked for at random, beside those that people gave unasked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.matching import Match
+from pipelines.domain.ranking import ANY
+from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
+from pipelines.learning.matching import ASKED, MATCH, MatchBins, MatchCurve, match_bins, match_key
+from pipelines.learning.matching_fit import VerdictModel, calibrate_matches
+from pipelines.learning.outcomes import ASKED_FOR, VOLUNTEERED, Under
+from pipelines.learning.reliability import Predictions, reliability
+from pipelines.learning.tallies import Tally
+from pipelines.settings import load_settings
+from tests.support.feedback_events import shown
+
+SETTINGS = load_settings(environment={})
+PRIOR = SETTINGS.priors.verdicts
+RULES = SETTINGS.consolidation.calibration
+DAY = 100
+NOW = DAY * 86_400.0
+TRUTH = MatchCurve(8.0, 4.0, -7.0)
+UNDER = Under(ANY, ANY, ANY, "", 20)
+
+
+def pages(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Matches of results on pages of ten, the best first, (count, 10, 2), and which are good."""
+    matches = rng.beta(3.0, 4.0, (count, 10, 2))
+    order = np.argsort(-matches.sum(axis=2), axis=1)
+    matches = np.take_along_axis(matches, order[:, :, None], axis=1)
+    return matches, rng.random((count, 10)) < TRUTH.probabilities(matches.reshape(-1, 2)).reshape(count, 10)
+
+
+def said(
+    rng: np.random.Generator, sessions: int, *, asked: float = 0.05, mistaken: float = PRIOR.mistaken
+) -> MatchBins:
+    """Verdicts of readers who judge what serves them far more often than what does not, and who answer where asked."""
+    matches, good = pages(rng, sessions)
+    found: list[Evidence] = []
+
+    def note(page: int, place: int, chance: float | None) -> None:
+        match = Match(meaning=float(matches[page, place, 0]), words=float(matches[page, place, 1]))
+        is_good = bool(good[page, place]) != bool(rng.random() < mistaken)
+        key = match_key(DAY, Domain.GENERAL, match, good=is_good, bins=20, asked=chance)
+        found.append(Evidence({key: MICRO}))
+
+    for page in range(sessions):
+        for place in range(10):
+            if rng.random() < (0.5 if good[page, place] else 0.15):
+                note(page, place, None)
+        place = int(rng.random() / asked)
+        if place < 10:
+            note(page, place, asked)
+    return match_bins(Evidence.sum(found), SETTINGS.priors.recency, now=NOW)
+
+
+def error(curve: MatchCurve) -> float:
+    """Calibration error on pages of others, every result counted."""
+    matches, good = pages(np.random.default_rng(99), 3000)
+    chances, is_good = curve.probabilities(matches.reshape(-1, 2)), good.ravel().astype(np.float64)
+    return reliability(Predictions(chances, is_good, 1.0 - is_good), bins=20).ece
+
+
+def test_an_answer_to_a_request_is_counted_by_the_chance_it_was_made_with() -> None:
+    """RET-15, FBK-1: only where the service asked about this very result, and the verdict answers that."""
+    tally, match = Tally(), Match(meaning=0.62, words=0.33)
+    asked_about, others = shown(3, match=match, asked=0.02), shown(4, match=match)
+    tally.note(asked_about, UNDER, day=DAY, good=True, weight=1.0, judged=ASKED_FOR)
+    tally.note(asked_about, UNDER, day=DAY, good=False, weight=0.5, judged=VOLUNTEERED)
+    tally.note(others, UNDER, day=DAY, good=True, weight=0.25, judged=ASKED_FOR)
+    counts = tally.freeze().counts
+    told = {key: mass for key, mass in counts.items() if key.parameter in (MATCH, ASKED)}
+    assert told == {
+        match_key(DAY, Domain.CODE, match, good=True, bins=20, asked=0.02): MICRO,
+        match_key(DAY, Domain.CODE, match, good=False, bins=20): MICRO // 2,
+        match_key(DAY, Domain.CODE, match, good=True, bins=20): MICRO // 4,
+    }
+
+
+def test_what_was_asked_seldom_stands_for_more() -> None:
+    """RET-15: each verdict for 1 / chance results; together they count what equal ones would that tell as much."""
+    found = []
+    for chance, good in ((0.5, True), (0.125, False)):
+        key = match_key(DAY, Domain.CODE, Match(meaning=0.5, words=0.5), good=good, bins=20, asked=chance)
+        found.append(Evidence({key: 10 * MICRO}))
+    bins = match_bins(Evidence.sum(found), SETTINGS.priors.recency, now=NOW)
+    assert dict(zip(bins.good.tolist(), bins.stands_for.tolist(), strict=True)) == {10.0: 2.0, 0.0: 8.0}
+    mass = bins.weight * (bins.good + bins.bad)
+    assert mass.max() / mass.min() == pytest.approx(4.0)
+    assert mass.sum() == pytest.approx((10 * 2 + 10 * 8) ** 2 / (10 * 4 + 10 * 64))
+    assert bins.unasked.tolist() == [0.0, 0.0]
+
+
+def test_evidence_of_unasked_verdicts_reads_as_before() -> None:
+    """LRN-1: keys that name no chance are of verdicts that nobody asked for."""
+    key = EvidenceKey(DAY, "code", ANY, ANY, ANY, MATCH, "12.-/20.good")
+    bins = match_bins(Evidence({key: MICRO}), SETTINGS.priors.recency, now=NOW)
+    assert (bins.stands_for.tolist(), bins.weight.tolist(), bins.unasked.tolist()) == ([0.0], [1.0], [1.0])
+
+
+def test_asked_verdicts_make_probabilities_of_what_is_shown() -> None:
+    """RET-15: calibration error under .03, where unasked verdicts alone, taken for what was shown, are far off."""
+    rng = np.random.default_rng(1)
+    bins = said(rng, 3000)
+    model = VerdictModel.fit(bins, (0, 1), PRIOR)
+    assert error(model.curve) < 0.03
+    assert model.selection == pytest.approx(np.log(0.5 / 0.15), abs=0.4)
+    unasked = bins.unasked > 0.0
+    some = MatchBins(bins.match[unasked], bins.good[unasked], bins.bad[unasked], np.ones(int(unasked.sum())))
+    assert error(VerdictModel.fit(some, (0, 1), None).curve) > 0.05
+
+
+def test_mistakes_of_a_stated_share_are_undone() -> None:
+    """RET-15: a verdict that is wrong one time in five is one, and says less; taken at its word it says too much."""
+    bins = said(np.random.default_rng(2), 6000, asked=0.1, mistaken=0.2)
+    for stated, holds in ((0.2, True), (0.0, False)):
+        model = VerdictModel.fit(bins, (0, 1), PRIOR.model_copy(update={"mistaken": stated}))
+        assert (error(model.curve) < 0.03) == holds
+        told = Predictions(model.said_to_be_good(bins), bins.good, bins.bad)
+        assert abs(float(np.sum(told.probability * told.mass) - bins.good.sum())) < 0.03 * bins.observations
+
+
+def test_few_verdicts_stay_near_what_is_known_beforehand() -> None:
+    """RET-15: a handful finds no offset of its own."""
+    model = VerdictModel.fit(said(np.random.default_rng(3), 8), (0, 1), PRIOR)
+    assert abs(model.selection - PRIOR.selection) < PRIOR.selection_spread
+
+
+def test_a_curve_that_predicts_no_better_than_the_rates_is_none() -> None:
+    """RET-15: that more unasked verdicts are good than asked ones is no separation by match."""
+    rng = np.random.default_rng(4)
+    match = np.full((2, 2), 0.5)
+    bins = MatchBins(match, np.array([100.0, 900.0]), np.array([900.0, 100.0]), np.array([20.0, 0.0]))
+    fit = calibrate_matches(bins, PRIOR, folds=RULES.folds, seed=RULES.seed, least_gain=RULES.least_gain)
+    assert fit.calibration.both is None
+    separate = said(rng, 500)
+    fit = calibrate_matches(separate, PRIOR, folds=RULES.folds, seed=RULES.seed, least_gain=RULES.least_gain)
+    assert fit.calibration.both == fit.models["both"].curve
