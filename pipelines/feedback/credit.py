@@ -128,7 +128,7 @@ def note_credits(
     rows, number = tally.rows, tally.number
     for credit in found:
         # Ranges were checked when the events were decoded.
-        rows.append((number, day, where, surplus, credit.good, credit.judged, credit.weight, credit.result, page))
+        rows.append((number, day, where, surplus, credit.good, credit.judged, credit.weight, credit.result, page, 1))
         if credit.use:
             tally.note_use(day, credit.result.content_hash, credit.use, credit.used, where.principal)
 

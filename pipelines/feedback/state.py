@@ -62,8 +62,16 @@ _CURABLE = frozenset(
 )
 """What is wrong with the place a store lies in; anything else is wrong with the store."""
 
-_PRAGMAS = ("journal_mode = wal", "synchronous = full", "temp_store = memory", "cache_size = -16384")
-"""Durable when a commit returns; 16 MiB of pages at hand, so that a batch is written without reading them again."""
+_PRAGMAS = (
+    "page_size = 8192",
+    "journal_mode = wal",
+    "synchronous = full",
+    "temp_store = memory",
+    "cache_size = -16384",
+    "wal_autocheckpoint = 4096",
+)
+"""Durable when a commit returns. A batch touches most pages of a table: of larger ones it touches fewer, 16 MiB of them
+are at hand and are not read again, and 32 MiB of log are written before any of them is copied into its place."""
 
 _SCHEMA = (Path(__file__).parent / "schema.sql").read_text(encoding="utf-8")
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.matching import Match
-from pipelines.domain.ranking import ANY
+from pipelines.domain.ranking import ANY, Signal
 from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import MICRO, EvidenceKey, UsageKey
 from pipelines.learning.matching import draw_places, match_key_at
@@ -103,8 +103,8 @@ class Observed(Protocol):
 UNJUDGED, VOLUNTEERED, ASKED_FOR = range(3)
 """Whether somebody said outright of this very result that it is good or bad, and whether they were asked to."""
 
-Row = tuple[int, int, Under, bool, bool, int, float, Observed, Sequence[Observed]]
-"""Of one outcome: the tally's number, day, what it is kept under, surplus, good, judged, weight, the result, its page.
+Row = tuple[int, int, Under, bool, bool, int, float, Observed, Sequence[Observed], int]
+"""The tally's number, day, what it is kept under, surplus, good, judged, weight, result, its page; how many are so.
 
 Matches are told by verdicts alone (RET-15). The page is what was shown together, the result among them: signals are
 measured against it.
@@ -112,16 +112,17 @@ measured against it.
 
 
 class OutcomeColumns:
-    """Outcomes as arrays, one element each, and the results that they are about, each once."""
+    """Outcomes as arrays, one element for all that are alike, and the results that they are about, each once."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
-        of, day, under, surplus, good, judged, weight, result, page = zip(*rows, strict=True)
+        of, day, under, surplus, good, judged, weight, result, page, times = zip(*rows, strict=True)
         self.of = np.array(of, dtype=np.int64)
         self.day = np.array(day, dtype=np.int64)
         self.good = np.array(good, dtype=bool)
         self.surplus = np.array(surplus, dtype=bool)
         self.weight = np.array(weight, dtype=np.float64)
-        self.mass = np.rint(self.weight * MICRO).astype(np.int64)
+        self.times = np.array(times, dtype=np.int64)
+        self.mass = np.rint(self.weight * MICRO).astype(np.int64) * self.times
         self.judged = np.array(judged, dtype=np.int64)
         of_under, same = _distinct(under)
         unders: dict[Under, int] = {}
@@ -165,7 +166,8 @@ class OutcomeColumns:
             left, right, at = _pairs_of(columns // 2)
             padded = np.hstack([values, np.ones((len(values), 1))])
             speaks_for = np.rint(self.weight[some, None] * MICRO * (padded[:, left] * padded[:, right]))
-            _add_rows(masses, row[some], at, speaks_for.astype(np.int64), self.mass[some])
+            told = speaks_for.astype(np.int64) * self.times[some, None]
+            _add_rows(masses, row[some], at, told, self.mass[some])
         filled, places = np.nonzero(masses)
         leaf = [each.tolist() for each in np.unravel_index(leaves[filled], sizes)]
         for of, day, where, what, at, mass in zip(*leaf, places.tolist(), masses[filled, places].tolist(), strict=True):
@@ -190,8 +192,8 @@ class OutcomeColumns:
             yield of, UsageKey(first + day, names[number], bin_, where_kept.principal, where_kept.question), mass
 
     def matches(self) -> Iterator[tuple[int, EvidenceKey, int]]:
-        """Masses of verdicts by tally and how well their results match."""
-        known = np.array([each.match is not None for each in self.results], dtype=bool)[self.result]
+        """Masses of verdicts by tally and how well their results match, where nothing was known of the question."""
+        known = np.array([_matched_alone(each) for each in self.results], dtype=bool)[self.result]
         told = known & (self.judged != UNJUDGED)
         if not told.any():
             return
@@ -221,7 +223,10 @@ class OutcomeColumns:
             leaf = (int(self.of[place]), int(self.day[place]), *scope, bool(self.surplus[place]))
             masses = cells.setdefault(leaf, [0] * len(CELLS))
             if result.made is not None:
-                observe_sizes(masses, result.made, good=bool(self.good[place]), weight=float(self.weight[place]))
+                one = [0] * len(CELLS)
+                observe_sizes(one, result.made, good=bool(self.good[place]), weight=float(self.weight[place]))
+                for cell, mass in enumerate(one):
+                    masses[cell] += mass * int(self.times[place])
         for (of, day, domain, model, agent, intent, surplus), masses in cells.items():
             for (parameter, bin_), mass in zip(CELLS, masses, strict=True):
                 if mass:
@@ -266,7 +271,8 @@ class OutcomeColumns:
         np.add.at(masses, (row[told], _FIRST_BIN + places), self.mass[told])
         for columns, some, values in self._by_shape:
             agreed = self.weight[some, None] * np.where(self.good[some, None], values, 1.0 - values) * MICRO
-            _add_rows(masses, row[some], columns, np.rint(agreed).astype(np.int64), self.mass[some])
+            speaks_for = np.rint(agreed).astype(np.int64) * self.times[some, None]
+            _add_rows(masses, row[some], columns, speaks_for, self.mass[some])
         return masses
 
     @cached_property
@@ -324,6 +330,11 @@ class OutcomeColumns:
             sums[where] += np.add.reduceat(np.rint(told * MICRO).astype(np.int64), begin, axis=0)
             counts[where] += results[:, None]
         return sums / np.maximum(counts, 1) / MICRO, several
+
+
+def _matched_alone(result: Observed) -> bool:
+    """Whether a result was shown for how well it matches, and not because the same had been asked before."""
+    return result.match is not None and Signal.PRECEDENT.value not in result.signals
 
 
 def _distinct(each: Sequence[_T]) -> tuple[list[_T], _Ints]:

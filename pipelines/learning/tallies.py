@@ -114,7 +114,7 @@ class Tally:
             judged: Whether somebody said so outright of this very result, and was asked to.
             page: What was shown together, the result among them; without it signals count as they are.
         """
-        self.rows.append((self.number, day, under, surplus, good, judged, weight, result, page))
+        self.rows.append((self.number, day, under, surplus, good, judged, weight, result, page, 1))
 
     def note_use(self, day: int, content_hash: str, bin_: str, weight: float, principal: str = "") -> None:
         """Note that a content was used in some way, `weight` >= 0 times."""

@@ -18,6 +18,7 @@ from pipelines.runtime.log import LogFacts, Record
 from tests.support.feedback_events import BINS, NOON, RULES, WEIGHTS
 from tests.support.feedback_fold import digest_of_stores, fold_log
 from tests.support.feedback_traffic import traffic
+from tests.support.many_sessions import events_of
 
 FACTS = LogFacts("weft.feedback", "one", 1)
 seeds = st.integers(0, 2**32)
@@ -61,3 +62,12 @@ def test_an_independent_reading_comes_to_the_same(seed: int) -> None:
     assert report.balanced
     fates = {"applied": report.applied, "duplicate": report.duplicate, "dead_lettered": report.dead_lettered}
     assert {name: count for name, count in fates.items() if count} == dict(expected.fates)
+
+
+def test_verdicts_that_are_alike_count_one_by_one() -> None:
+    """FBK-5: what is summed once for many of them is what each adds, with an allowance that is used up in between."""
+    values = [value for _, value in events_of(120, sessions=2)]
+    records = [Record(0, offset, NOON, b"", value) for offset, value in enumerate(values)]
+    together, digest = consumed([records])
+    assert together.applied == len(records)
+    assert consumed([[record] for record in records]) == (together, digest)
