@@ -115,7 +115,7 @@ def test_noise_and_adversaries_never_take_it_below_its_priors(studies: Studies, 
 def test_probabilities_hold_on_held_out_queries_and_what_has_no_answer_is_not_answered(
     studies: Studies, name: str
 ) -> None:
-    """RET-15: calibration error at most .03, from judgements and from verdicts; strangers' queries keep the stated bound."""
+    """RET-15: calibration error at most .03, from judgements and from verdicts; strangers keep the stated bound."""
     held = studies(name).held
     assert held is not None
     both = held.reliability["both channels"]
