@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.matching import Match
-from pipelines.domain.ranking import ANY
+from pipelines.domain.ranking import ANY, Signal
 from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import MICRO, EvidenceKey, UsageKey
 from pipelines.learning.matching import draw_places, match_key_at
@@ -192,8 +192,8 @@ class OutcomeColumns:
             yield of, UsageKey(first + day, names[number], bin_, where_kept.principal, where_kept.question), mass
 
     def matches(self) -> Iterator[tuple[int, EvidenceKey, int]]:
-        """Masses of verdicts by tally and how well their results match."""
-        known = np.array([each.match is not None for each in self.results], dtype=bool)[self.result]
+        """Masses of verdicts by tally and how well their results match, where nothing was known of the question."""
+        known = np.array([_matched_alone(each) for each in self.results], dtype=bool)[self.result]
         told = known & (self.judged != UNJUDGED)
         if not told.any():
             return
@@ -330,6 +330,11 @@ class OutcomeColumns:
             sums[where] += np.add.reduceat(np.rint(told * MICRO).astype(np.int64), begin, axis=0)
             counts[where] += results[:, None]
         return sums / np.maximum(counts, 1) / MICRO, several
+
+
+def _matched_alone(result: Observed) -> bool:
+    """Whether a result was shown for how well it matches, and not because the same had been asked before."""
+    return result.match is not None and Signal.PRECEDENT.value not in result.signals
 
 
 def _distinct(each: Sequence[_T]) -> tuple[list[_T], _Ints]:
