@@ -210,10 +210,13 @@ class _Bench:
 
     def values(self, evidence: Evidence, *, hidden: Sequence[Signal] = ()) -> Values:
         """The headline measure on the held-out queries under what the evidence says."""
+        return headline(self.run_of(self.learned(evidence, hidden=hidden)), self.dataset.qrels)
+
+    def learned(self, evidence: Evidence, *, hidden: Sequence[Signal] = ()) -> list[Answer]:
+        """Answers to the held-out queries under what the evidence says."""
         hidden = (*self.settings.retrieval.without_signals, *hidden)
         snapshot = replace(self._snapshot, beliefs=self._beliefs(evidence))
-        answers = self._asked(self.dataset.queries, PAGE, snapshot, {"without_signals": hidden})
-        return headline(self.run_of(answers), self.dataset.qrels)
+        return self._asked(self.dataset.queries, PAGE, snapshot, {"without_signals": hidden})
 
     def weights(self, evidence: Evidence) -> Mapping[str, float]:
         """What the evidence says each signal of similarity should weigh, in the domain of the corpus."""
@@ -246,7 +249,7 @@ def _held(bench: _Bench, lessons: Dataset, evidence: Evidence, strangers: Sequen
     )
     answering = answering_from(bench.probed(), bound=rules.answering_bound)
     without = {each.name: bench.answers(_strange(each)) for each in strangers}
-    answers = bench.answers(bench.dataset.queries)
+    answers, learned = bench.answers(bench.dataset.queries), bench.learned(evidence, hidden=_HIDDEN)
     return held(
         replace(fit, answering=answering),
         from_verdicts,
@@ -254,7 +257,8 @@ def _held(bench: _Bench, lessons: Dataset, evidence: Evidence, strangers: Sequen
         bench.dataset.qrels,
         without,
         bins=bins,
-        names=bench.names(answers),
+        names=bench.names([*answers, *learned]),
+        learned=learned,
     )
 
 

@@ -27,7 +27,7 @@ class Held:
 
     Attributes:
         reliability: By view, over the results shown; None where good and bad do not separate.
-        from_verdicts: The same of probabilities that verdicts of readers gave, who stop where they are served.
+        from_verdicts: The same of probabilities that verdicts of readers gave, over the results as shown then.
         answered: Share of the held-out queries that count as answered.
         answered_without: The same of queries that have no answer, by where they come from.
         threshold: Nearness from which on an answer counts as one, or cosine where tokens are not kept; None without
@@ -50,6 +50,7 @@ def held(
     *,
     bins: int,
     names: Mapping[str, Sequence[str]],
+    learned: Sequence[Answer] | None = None,
 ) -> Held:
     """Measure a calibration on answers to queries it has not seen.
 
@@ -57,16 +58,20 @@ def held(
         without: Answers to queries that have none, by where they come from.
         bins: Of equal width, for the calibration error.
         names: Ids that judgements name each content by, by its hash.
+        learned: Answers to the same queries under what the readers' feedback changed; None where it changed nothing.
     """
-    shown = [
-        (result, _is_good(result, qrels[answer.query.query_id], names))
-        for answer in answers
-        for result in answer.results
-    ]
+    shown, shown_then = (
+        [
+            (result, _is_good(result, qrels[answer.query.query_id], names))
+            for answer in some
+            for result in answer.results
+        ]
+        for some in (answers, answers if learned is None else learned)
+    )
     answering = calibration.answering
     return Held(
         {name: _reliability(calibration, shown, known, bins) for name, known in VIEWS.items()},
-        {name: _reliability(from_verdicts, shown, known, bins) for name, known in VIEWS.items()},
+        {name: _reliability(from_verdicts, shown_then, known, bins) for name, known in VIEWS.items()},
         _answered(answering, answers),
         {name: _answered(answering, found) for name, found in without.items()},
         None if answering is None else answering.meaning if answering.near is None else answering.near,

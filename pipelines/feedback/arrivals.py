@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Any, NamedTuple
 
-from pipelines.domain.errors import InvalidEventError
 from pipelines.feedback.codec import Decoded, decode_all
-from pipelines.runtime.log import Record
+from pipelines.runtime.log import Record, Records
+
+_empty = blake2b(digest_size=16).copy  # made anew, its parameters are read anew
 
 
 class Arrivals(NamedTuple):
@@ -16,12 +18,18 @@ class Arrivals(NamedTuple):
 
     Attributes:
         events: What each record holds, or why it holds nothing.
+        events_ms: Their own times; 0 without an event.
+        sessions: Their sessions; None without an event.
+        principals: Who stands behind them; None without an event.
         fingerprints: Sixteen bytes for the id of each event, however long that is; empty without an event.
         queries: Of the queries that they are about; empty for events that are about none.
     """
 
-    records: Sequence[Record]
+    records: Records
     events: Sequence[Decoded]
+    events_ms: Sequence[int]
+    sessions: Sequence[str | None]
+    principals: Sequence[str | None]
     fingerprints: Sequence[bytes]
     queries: Sequence[bytes]
 
@@ -33,28 +41,47 @@ def arrived(records: Sequence[Record], *, max_bytes: int) -> Arrivals:
         records: Of one partition.
         max_bytes: Longer values are refused unparsed.
     """
-    events = decode_all([record.value for record in records], max_bytes=max_bytes)
-    fingerprints, queries, known = [], [], dict[tuple[str, str], bytes]()
-    for event in events:
-        if isinstance(event, InvalidEventError):
-            fingerprints.append(b"")
-            queries.append(b"")
-            continue
-        fingerprints.append(blake2b(event.event_id.encode(), digest_size=16).digest())
-        query_id = getattr(event, "query_id", None)
-        if query_id is None:
-            queries.append(b"")
-            continue
-        # Most queries have several events, which come close to each other.
-        about = (event.session_id, query_id)
-        query = known.get(about)
-        if query is None:
-            query = known[about] = query_fingerprint(*about)
-        queries.append(query)
-    return Arrivals(records, events, fingerprints, queries)
+    columns = Records.of(records)
+    events = decode_all(columns.values, max_bytes=max_bytes)
+    sessions: list[str | None] = _column(events, "session_id", None)
+    return Arrivals(
+        columns,
+        events,
+        _column(events, "ts", 0),
+        sessions,
+        _column(events, "principal", None),
+        [b"" if event_id is None else fingerprint(event_id) for event_id in _column(events, "event_id", None)],
+        _queries(sessions, _column(events, "query_id", None)),
+    )
+
+
+def _queries(sessions: Sequence[str | None], query_ids: Sequence[str | None]) -> list[bytes]:
+    # Most queries have several events, which come close to each other.
+    known = {
+        (session_id, query_id): b""
+        if query_id is None or session_id is None
+        else query_fingerprint(session_id, query_id)
+        for session_id, query_id in set(zip(sessions, query_ids, strict=True))
+    }
+    return [known[about] for about in zip(sessions, query_ids, strict=True)]
+
+
+def _column(events: Sequence[Decoded], name: str, otherwise: object) -> list[Any]:
+    """An attribute of every event, `otherwise` where there is none: nearly always all have it."""
+    try:
+        return list(map(attrgetter(name), events))
+    except AttributeError:
+        return [getattr(event, name, otherwise) for event in events]
+
+
+def fingerprint(text: str) -> bytes:
+    """Sixteen bytes that stand for a text."""
+    digest = _empty()
+    digest.update(text.encode())
+    return digest.digest()
 
 
 def query_fingerprint(session_id: str, query_id: str) -> bytes:
     """Sixteen bytes that stand for one query of one session: another session's feedback can never meet it."""
     # The length prefix keeps ("ab", "c") and ("a", "bc") apart.
-    return blake2b(f"{len(session_id)}:{session_id}{query_id}".encode(), digest_size=16).digest()
+    return fingerprint(f"{len(session_id)}:{session_id}{query_id}")

@@ -53,6 +53,8 @@ _SAID_IN_CODE = {
 _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 _encoder = msgspec.json.Encoder()
 
+_TOGETHER = 64  # values parsed in one go: few, since a wrong one among them has all of them parsed again, one by one
+
 Decoded = AnyEvent | InvalidEventError
 """What a record holds, or why it holds nothing."""
 
@@ -81,12 +83,9 @@ def decode(value: bytes | None, *, max_bytes: int) -> AnyEvent:
 def decode_all(values: Sequence[bytes | None], *, max_bytes: int) -> list[Decoded]:
     """What each of many values holds, as `decode` says it."""
     found: list[Decoded] = []
-    for value in values:
-        try:
-            found.append(_parsed(value, max_bytes))
-        except InvalidEventError as error:
-            # Without the traceback, whose frames hold this list, nothing here refers to itself.
-            found.append(error.with_traceback(None))
+    for begin in range(0, len(values), _TOGETHER):
+        some = values[begin : begin + _TOGETHER]
+        found += _parsed_together(some, max_bytes) or [_found(value, max_bytes) for value in some]
     hashes: list[str] = []
     for each in found:
         # Verdicts on one result are the most frequent events by far.
@@ -124,6 +123,36 @@ def json_schema() -> dict[str, Any]:
         "description": "One event of the feedback topic; the record's key is `session_id` in UTF-8.",
         **schema,
     }
+
+
+def _parsed_together(values: Sequence[bytes | None], max_bytes: int) -> list[AnyEvent] | None:
+    """The events in some values, parsed as lines of one text, at half of what they cost apart; None where that differs.
+
+    A parser of lines takes two values on a line, and one on two lines. Where every value begins an object and ends one,
+    neither can go unseen: JSON has no line end within a string and nothing to follow "}" with "{", so that a line's end
+    is an event's, no line is without, and one that holds more makes the count too high.
+    """
+    if None in values or max(map(len, values)) > max_bytes:  # type: ignore[arg-type]
+        return None
+    lines = b"\n".join(values)  # type: ignore[arg-type]
+    ends = len(values) - 1
+    if lines.count(b"\n") != ends or lines.count(b"}\n{") != ends or lines[:1] != b"{" or lines[-1:] != b"}":
+        return None
+    try:
+        events = _decoder.decode_lines(lines)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    if len(events) != len(values) or not {event.schema for event in events} <= KNOWN_SCHEMAS:
+        return None
+    return events
+
+
+def _found(value: bytes | None, max_bytes: int) -> Decoded:
+    try:
+        return _parsed(value, max_bytes)
+    except InvalidEventError as error:
+        # Without the traceback, whose frames hold others, nothing here refers to itself.
+        return error.with_traceback(None)
 
 
 def _parsed(value: bytes | None, max_bytes: int) -> AnyEvent:

@@ -98,6 +98,7 @@ def tally_credits(
     bins: int,
     principal: str = "",
     surplus: bool = False,
+    compared: bool = True,
 ) -> None:
     """Add credits to a tally, each under its result's own domain and the impression's model and agent.
 
@@ -109,16 +110,25 @@ def tally_credits(
         bins: Of the score.
         principal: Fingerprint of who stands behind it, under which uses of contents are kept.
         surplus: Whether that one's allowance of the day is used up, so that no parameter moves.
+        compared: Whether signals are measured against what was shown beside each result.
     """
-    note_credits(tally, found, under(impression, bins=bins, principal=principal), day=day, surplus=surplus)
+    where = under(impression, bins=bins, principal=principal)
+    note_credits(tally, found, where, page_of(impression, compared=compared), day=day, surplus=surplus)
 
 
-def note_credits(tally: Tally, found: Iterable[Credit], where: Under, *, day: int, surplus: bool) -> None:
-    """What `tally_credits` does, for who knows what they are kept under."""
+def page_of(impression: Impression, *, compared: bool) -> Sequence[ShownResult]:
+    """What signals of an impression's results are measured against; nothing where they are not."""
+    return impression.results if compared else ()
+
+
+def note_credits(
+    tally: Tally, found: Iterable[Credit], where: Under, page: Sequence[ShownResult], *, day: int, surplus: bool
+) -> None:
+    """What `tally_credits` does, for who knows what they are kept under and measured against."""
     rows, number = tally.rows, tally.number
     for credit in found:
         # Ranges were checked when the events were decoded.
-        rows.append((number, day, where, surplus, credit.good, credit.judged, credit.weight, credit.result))
+        rows.append((number, day, where, surplus, credit.good, credit.judged, credit.weight, credit.result, page, 1))
         if credit.use:
             tally.note_use(day, credit.result.content_hash, credit.use, credit.used, where.principal)
 

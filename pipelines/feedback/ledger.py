@@ -10,7 +10,6 @@ from collections.abc import Iterable
 import msgspec
 import pyarrow as pa
 
-from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import Feedback, Impression
 from pipelines.feedback import integrity
 from pipelines.feedback.arrivals import Arrivals
@@ -50,13 +49,12 @@ def known_to(connection: sqlite3.Connection, seen: SeenIndex, arrivals: Arrivals
     waiting = "select query, offset, at_ms, feedback from waiting where query in"
     for query, offset, at_ms, feedback in sorted(matching(connection, waiting, queries)):
         known.waiting.setdefault(query, []).append(Waiting(Moment(offset, at_ms), _feedback.decode(feedback)))
-    events = [event for event in arrivals.events if not isinstance(event, InvalidEventError)]
-    for row in matching(connection, select_lives("where session in"), {event.session_id for event in events}):
+    for row in matching(connection, select_lives("where session in"), set(filter(None, arrivals.sessions))):
         life = life_of(row)
         known.lives[life.session] = life
     known.parts = parts_of(connection, [life.offset for life in known.lives.values()])
-    principals = {event.principal for event in events} | {shown.impression.principal for shown in known.shown.values()}
-    known.names = read_names(connection, rules.limits, events, principals)
+    principals = {*filter(None, arrivals.principals), *(shown.impression.principal for shown in known.shown.values())}
+    known.names = read_names(connection, rules.limits, arrivals.events, principals)
     return known
 
 

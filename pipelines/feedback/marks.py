@@ -25,6 +25,12 @@ _TABLES = (("part_evidence", EvidenceKey._fields), ("part_usage", UsageKey._fiel
 _OUTSIDE = -1
 """Stands for the session, and the offset, of what a principal said outside of sessions on a day that is over."""
 
+_PENDING = {
+    table: f"select {', '.join(f'{table}.{name}' for name in fields)}, {table}.micro from draws cross join {table}"  # noqa: S608
+    f" on {table}.session = draws.session and {table}.part = draws.part where draws.session = ? and draws.settled = 0"
+    for table, fields in _TABLES
+}
+
 Group = tuple[str, int]
 """Who draws, and on which day."""
 
@@ -97,6 +103,11 @@ def parts_in(connection: sqlite3.Connection, session: int, *, settled: bool) -> 
         _as(_rows_of(connection, _Place(session, part)), counts=bool(counted) or not settled)
         for part, counted in places
     )
+
+
+def pending_rows(connection: sqlite3.Connection, table: str, session: int) -> Iterator[tuple[Any, ...]]:
+    """Rows of "evidence" or "usage" in the parts that only a session reads."""
+    return connection.execute(_PENDING[f"part_{table}"], (session,))
 
 
 def drop_pending(connection: sqlite3.Connection, session: int) -> None:
@@ -194,8 +205,8 @@ def _decide(connection: sqlite3.Connection, group: Group, allowance: int) -> Ite
         if not counted:
             changed.append((first, part, session, True))
     beyond = (
-        "select first, part, session from draws where principal = ? and day = ? and counted = 1 and session <> ?"
-        " and (first, part) > (?, ?)"
+        "select first, part, session from draws indexed by draws_counted where principal = ? and day = ?"
+        " and counted = 1 and session <> ? and (first, part) > (?, ?)"
     )
     changed += [(*row, False) for row in connection.execute(beyond, (*group, _OUTSIDE, *last))]
     for first, part, session, counts in changed:

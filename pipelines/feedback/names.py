@@ -20,9 +20,10 @@ from typing import cast, get_args
 
 from msgspec import structs
 
-from pipelines.domain.events import AnyEvent, Impression, LessonOutcome, Report, Trust
+from pipelines.domain.events import Impression, LessonOutcome, Report, Trust
 from pipelines.domain.ranking import ANY
 from pipelines.feedback import integrity
+from pipelines.feedback.codec import Decoded
 from pipelines.feedback.lookup import matching
 from pipelines.feedback.settings import LimitSettings
 
@@ -156,7 +157,7 @@ class Names:
 
 
 def read_names(
-    connection: sqlite3.Connection, limits: LimitSettings, events: Iterable[AnyEvent], principals: Iterable[str]
+    connection: sqlite3.Connection, limits: LimitSettings, events: Iterable[Decoded], principals: Iterable[str]
 ) -> Names:
     """What a store knows of the names in some events, and of some more principals."""
     names = Names(limits)

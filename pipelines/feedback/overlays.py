@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -189,46 +189,26 @@ def _pending(
     """Rows of one session after the other, asked for in the order of their starts; sorted, each key once."""
     key = ", ".join(fields)
     own = connection.execute(
-        f"select session, {key}, micro from overlay_{table} where settled = ? order by session, settled, {key}",  # noqa: S608
+        f"select session, {key}, micro from overlay_{table} where settled = ? order by session",  # noqa: S608
         (PENDING,),
     )
-    # Sessions first: what is settled lies in the same table, and there is much more of it.
-    of_parts = connection.execute(
-        f"select sessions.offset, {_named(f'part_{table}', fields)}, part_{table}.micro from sessions"  # noqa: S608
-        " cross join draws on draws.session = sessions.offset"
-        f" cross join part_{table} on part_{table}.session = draws.session and part_{table}.part = draws.part"
-        " where sessions.phase in (?, ?) and draws.settled = 0 order by sessions.offset",
-        OPEN,
-    )
-    streams = [_in_turn(own), _in_turn(of_parts)]
-
-    def of(session: int) -> list[tuple[Any, ...]]:
-        masses: dict[tuple[Any, ...], int] = {}
-        for stream in streams:
-            for *row, micro in stream(session):
-                masses[tuple(row)] = masses.get(tuple(row), 0) + micro
-        return [(*row, micro) for row, micro in sorted(masses.items())]
-
-    return of
-
-
-def _named(table: str, fields: Sequence[str]) -> str:
-    return ", ".join(f"{table}.{name}" for name in fields)
-
-
-def _in_turn(rows: Iterable[tuple[Any, ...]]) -> Callable[[int], list[tuple[Any, ...]]]:
-    """Those rows that begin with a number, without it; numbers are asked for in the order of the rows."""
-    groups = groupby(rows, key=itemgetter(0))
+    groups = groupby(own, key=itemgetter(0))
     ahead: list[tuple[int, list[tuple[Any, ...]]]] = []
 
-    def of(number: int) -> list[tuple[Any, ...]]:
-        while not ahead or ahead[0][0] < number:
+    def overlay(session: int) -> list[tuple[Any, ...]]:
+        while not ahead or ahead[0][0] < session:
             ahead.clear()
             found = next(groups, None)
             if found is None:
                 return []
             ahead.append((found[0], [row[1:] for row in found[1]]))
-        return ahead[0][1] if ahead[0][0] == number else []
+        return ahead[0][1] if ahead[0][0] == session else []
+
+    def of(session: int) -> list[tuple[Any, ...]]:
+        masses: dict[tuple[Any, ...], int] = {}
+        for *row, micro in chain(overlay(session), marks.pending_rows(connection, table, session)):
+            masses[tuple(row)] = masses.get(tuple(row), 0) + micro
+        return [(*row, micro) for row, micro in sorted(masses.items())]
 
     return of
 

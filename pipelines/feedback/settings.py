@@ -9,6 +9,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from pipelines.runtime.locks import Patience
+
 MS = 1_000
 DAY_MS = 86_400 * MS
 _COMPARING = {"counterfactual", "attention", "semantic"}
@@ -21,6 +23,7 @@ class CreditSettings(BaseModel):
         inverse_clip: Implicit feedback is weighed by 1 / P(its rank is looked at), at most so much (FBK-10).
         ranks: Down to which shown and clicked results are counted, to learn that probability.
         score_bins: Of equal width, by which they are counted; each knows the mean of its scores.
+        compared: Whether signals of a result are measured against what was shown beside it (LRN-4).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -35,6 +38,7 @@ class CreditSettings(BaseModel):
     inverse_clip: float = Field(ge=1.0)
     ranks: int = Field(ge=1, le=99)
     score_bins: int = Field(ge=2, le=99)
+    compared: bool
 
 
 class TriggerSettings(BaseModel):
@@ -238,10 +242,12 @@ class FeedbackSettings(BaseModel):
     poll_records: int = Field(gt=0)
     poll_timeout_s: float = Field(gt=0.0)
     publish_every_s: float = Field(gt=0.0)
+    publish_behind_s: float = Field(ge=0.0)
     tick_every_s: float = Field(gt=0.0)
     retry_s: float = Field(gt=0.0)
     unreachable_s: float = Field(gt=0.0)
     lock_timeout_s: float = Field(gt=0.0)
+    stopped_timeout_s: float = Field(gt=0.0)
     watch_every_s: float = Field(gt=0.0)
     hole_refetches: int = Field(ge=0)
     checkpoint_every_s: float = Field(gt=0.0)
@@ -255,3 +261,8 @@ class FeedbackSettings(BaseModel):
     sources: SourceSettings
     ubi: UbiSettings
     merge: MergeSettings
+
+    @property
+    def patience(self) -> Patience:
+        """With others that hold a partition's files."""
+        return Patience(min(self.stopped_timeout_s, self.lock_timeout_s), self.lock_timeout_s)

@@ -64,18 +64,18 @@ def what_it_is(event: AnyEvent) -> str:
     return _TYPES[type(event)]
 
 
-def heard_of(said: Iterable[tuple[str, str, str]]) -> Heard:
+def heard_of(said: Mapping[tuple[str, str, str], int]) -> Heard:
     """What was said, counted under both of its sources.
 
     Args:
-        said: Fingerprint of the principal, name of the agent, and what was said, of each event.
+        said: Events by fingerprint of the principal, name of the agent, and what was said.
 
     Examples:
-        >>> heard_of([("5b0e", "*", "praise"), ("5b0e", "coder", "praise")])
+        >>> heard_of({("5b0e", "*", "praise"): 1, ("5b0e", "coder", "praise"): 1})
         Counter({('principal', '5b0e', 'praise'): 2, ('agent', 'coder', 'praise'): 1})
     """
     heard: Heard = Counter()
-    for (fingerprint, agent, what), events in Counter(said).items():
+    for (fingerprint, agent, what), events in said.items():
         heard["principal", fingerprint, what] += events
         if agent != ANY:
             heard["agent", agent, what] += events

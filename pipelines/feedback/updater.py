@@ -68,6 +68,7 @@ class Updater:
         self._published: dict[int, int] = {}
         self._publish_at = self._look_after_at = float("-inf")
         self._moved_at: float | None = float("-inf")  # what is there is published at once
+        self._begun_at: float | None = None
 
     @classmethod
     def open(
@@ -106,7 +107,8 @@ class Updater:
         """Consume one poll's worth, and publish what changed, `publish_every_s` after the last time at the earliest.
 
         What is said of an answer comes in several events, close to each other: a partition that was quiet publishes
-        once a poll brings no more of them, or has come and gone.
+        once a poll brings no more of them, or has come and gone. While more lies ahead than a poll brings, what a
+        snapshot would show is old already: then it is published every `publish_behind_s`.
 
         Args:
             now: Seconds of a monotonic clock.
@@ -121,6 +123,7 @@ class Updater:
         """
         delivered = advance(self._source, self._states, self._positions, self._rules, self._bins)
         self._watch.look(self._source, self._states, self._positions, now)
+        self._begun_at = now if self._begun_at is None else self._begun_at
         if delivered and self._moved_at is None:
             self._moved_at = now
         if self._moved_at is not None and now >= self._publish_at and self._is_settled(now, delivered):
@@ -132,7 +135,12 @@ class Updater:
         return delivered
 
     def _is_settled(self, now: float, delivered: int) -> bool:
-        return not delivered or (self._moved_at is not None and now >= self._moved_at + self._rules.poll_timeout_s)
+        if not delivered or self._moved_at is None or self._begun_at is None:
+            return True
+        behind = sum(self._lag(partition) or 0 for partition in self._states)
+        if behind > self._rules.poll_records:
+            return now >= max(self._moved_at, self._begun_at) + self._rules.publish_behind_s
+        return now >= self._moved_at + self._rules.poll_timeout_s
 
     def publish(self) -> None:
         """Publish a snapshot of every partition that moved since its last one."""
@@ -184,7 +192,7 @@ def claimed(
         WrongLogError: The state belongs to another log, or the log no longer holds what it needs.
         CorruptionError: The state is damaged, and there is no way back.
     """
-    with alone(folder):
+    with alone(folder, rules.patience):
         if is_lost(folder):
             restore(folder, "there is none", log_start=log_start)
         try:

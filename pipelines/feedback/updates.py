@@ -32,6 +32,7 @@ from pipelines.feedback.credit import (
     credits_of,
     drawn_by,
     note_credits,
+    page_of,
     tally_click,
     tally_shown,
     tally_triggers,
@@ -44,7 +45,7 @@ from pipelines.feedback.parts import Draw
 from pipelines.feedback.reports import report_evidence
 from pipelines.feedback.sessions import Sessions
 from pipelines.feedback.settings import DAY_MS, FeedbackSettings
-from pipelines.feedback.sources import Heard, heard_of, what_it_is
+from pipelines.feedback.sources import Heard, what_it_is
 from pipelines.feedback.timing import Times, effective_ms, times_of
 from pipelines.feedback.votes import Votes
 from pipelines.learning.binning import Bins
@@ -137,19 +138,18 @@ class _Batch:
 
     def consume(self, arrivals: Arrivals) -> None:
         records, change, rules = arrivals.records, self.change, self._rules
-        # What holds no event has a time that nobody asks for.
-        events_ms = [0 if isinstance(event, InvalidEventError) else event.ts for event in arrivals.events]
-        times, change.clock = times_of(change.clock, _claims(arrivals), events_ms, rules.time)
+        claims = Claims(records.offsets, arrivals.principals, records.timestamps, records.by_broker)
+        times, change.clock = times_of(change.clock, claims, arrivals.events_ms, rules.time)
         votes = self._votes = Votes(self.known, self._sessions, rules, arrivals, times, under_of=self._under)
         fates = []
         while (place := votes.cast()) is not None:
-            self._clock_ms, self._next_offset = times.clock_ms[place], records[place].offset + 1
+            self._clock_ms, self._next_offset = times.clock_ms[place], records.offsets[place] + 1
             fates.append(self._met(arrivals, times, place))
-        change.holes = records[-1].offset + 1 - change.next_offset - len(records)
-        change.consumed, change.heard = len(records), heard_of(self._votes.said)
+        change.holes = records.offsets[-1] + 1 - change.next_offset - len(records)
+        change.consumed, change.heard = len(records), self._votes.counted()
         change.fates, change.seen = Counter(fates), self._votes.seen
         change.fates[Fate.APPLIED] += len(records) - len(fates)
-        change.next_offset = records[-1].offset + 1
+        change.next_offset = records.offsets[-1] + 1
 
     def _met(self, arrivals: Arrivals, times: Times, place: int) -> Fate:
         record, event = arrivals.records[place], arrivals.events[place]
@@ -245,7 +245,8 @@ class _Batch:
             self._sessions.tally_of(impression.session_id)  # where it counts as an event, if it says nothing
             return
         tally, within = self._drawn(impression.session_id, where.principal, day, drawn_by(found))
-        note_credits(tally, found, where, day=day, surplus=not within)
+        page = page_of(impression, compared=self._rules.credit.compared)
+        note_credits(tally, found, where, page, day=day, surplus=not within)
         if isinstance(feedback, Selection):
             if within:
                 # Counted on the day it was shown, as the results it stands among are.
@@ -270,10 +271,3 @@ class _Batch:
     def _remembered(self, moment: tuple[int, int], records: int, window_ms: int) -> bool:
         offset, at_ms = moment
         return at_ms >= self._clock_ms - window_ms and offset >= self._next_offset - records
-
-
-def _claims(arrivals: Arrivals) -> Claims:
-    """What the records of a batch say about the time."""
-    columns = dict(zip(Record._fields, zip(*arrivals.records, strict=True), strict=True))
-    who = [None if isinstance(event, InvalidEventError) else event.principal for event in arrivals.events]
-    return Claims(columns["offset"], who, columns["timestamp"], columns["by_broker"])

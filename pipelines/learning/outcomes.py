@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.matching import Match
-from pipelines.domain.ranking import ANY
+from pipelines.domain.ranking import ANY, Signal
 from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import MICRO, EvidenceKey, UsageKey
 from pipelines.learning.matching import draw_places, match_key_at
@@ -103,24 +103,26 @@ class Observed(Protocol):
 UNJUDGED, VOLUNTEERED, ASKED_FOR = range(3)
 """Whether somebody said outright of this very result that it is good or bad, and whether they were asked to."""
 
-Row = tuple[int, int, Under, bool, bool, int, float, Observed]
-"""Of one outcome: the tally's number, day, what it is kept under, surplus, good, judged, weight, and the result.
+Row = tuple[int, int, Under, bool, bool, int, float, Observed, Sequence[Observed], int]
+"""The tally's number, day, what it is kept under, surplus, good, judged, weight, result, its page; how many are so.
 
-Matches are told by verdicts alone (RET-15).
+Matches are told by verdicts alone (RET-15). The page is what was shown together, the result among them: signals are
+measured against it.
 """
 
 
 class OutcomeColumns:
-    """Outcomes as arrays, one element each, and the results that they are about, each once."""
+    """Outcomes as arrays, one element for all that are alike, and the results that they are about, each once."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
-        of, day, under, surplus, good, judged, weight, result = zip(*rows, strict=True)
+        of, day, under, surplus, good, judged, weight, result, page, times = zip(*rows, strict=True)
         self.of = np.array(of, dtype=np.int64)
         self.day = np.array(day, dtype=np.int64)
         self.good = np.array(good, dtype=bool)
         self.surplus = np.array(surplus, dtype=bool)
         self.weight = np.array(weight, dtype=np.float64)
-        self.mass = np.rint(self.weight * MICRO).astype(np.int64)
+        self.times = np.array(times, dtype=np.int64)
+        self.mass = np.rint(self.weight * MICRO).astype(np.int64) * self.times
         self.judged = np.array(judged, dtype=np.int64)
         of_under, same = _distinct(under)
         unders: dict[Under, int] = {}
@@ -129,6 +131,9 @@ class OutcomeColumns:
         self.unders = list(unders)
         self.bins = np.array([each.bins for each in self.unders], dtype=np.int64)[self.under]
         self.results, self.result = _distinct(result)
+        self._pages, of_page = _distinct(page)
+        self._page = np.empty(len(self.results), dtype=np.int64)
+        self._page[self.result] = of_page
         self.domain = np.array([_NUMBERS[each.domain] for each in self.results], dtype=np.int64)[self.result]
         self.kind = _GOOD * self.good + _SURPLUS * self.surplus
 
@@ -161,7 +166,8 @@ class OutcomeColumns:
             left, right, at = _pairs_of(columns // 2)
             padded = np.hstack([values, np.ones((len(values), 1))])
             speaks_for = np.rint(self.weight[some, None] * MICRO * (padded[:, left] * padded[:, right]))
-            _add_rows(masses, row[some], at, speaks_for.astype(np.int64), self.mass[some])
+            told = speaks_for.astype(np.int64) * self.times[some, None]
+            _add_rows(masses, row[some], at, told, self.mass[some])
         filled, places = np.nonzero(masses)
         leaf = [each.tolist() for each in np.unravel_index(leaves[filled], sizes)]
         for of, day, where, what, at, mass in zip(*leaf, places.tolist(), masses[filled, places].tolist(), strict=True):
@@ -186,8 +192,8 @@ class OutcomeColumns:
             yield of, UsageKey(first + day, names[number], bin_, where_kept.principal, where_kept.question), mass
 
     def matches(self) -> Iterator[tuple[int, EvidenceKey, int]]:
-        """Masses of verdicts by tally and how well their results match."""
-        known = np.array([each.match is not None for each in self.results], dtype=bool)[self.result]
+        """Masses of verdicts by tally and how well their results match, where nothing was known of the question."""
+        known = np.array([_matched_alone(each) for each in self.results], dtype=bool)[self.result]
         told = known & (self.judged != UNJUDGED)
         if not told.any():
             return
@@ -217,7 +223,10 @@ class OutcomeColumns:
             leaf = (int(self.of[place]), int(self.day[place]), *scope, bool(self.surplus[place]))
             masses = cells.setdefault(leaf, [0] * len(CELLS))
             if result.made is not None:
-                observe_sizes(masses, result.made, good=bool(self.good[place]), weight=float(self.weight[place]))
+                one = [0] * len(CELLS)
+                observe_sizes(one, result.made, good=bool(self.good[place]), weight=float(self.weight[place]))
+                for cell, mass in enumerate(one):
+                    masses[cell] += mass * int(self.times[place])
         for (of, day, domain, model, agent, intent, surplus), masses in cells.items():
             for (parameter, bin_), mass in zip(CELLS, masses, strict=True):
                 if mass:
@@ -262,7 +271,8 @@ class OutcomeColumns:
         np.add.at(masses, (row[told], _FIRST_BIN + places), self.mass[told])
         for columns, some, values in self._by_shape:
             agreed = self.weight[some, None] * np.where(self.good[some, None], values, 1.0 - values) * MICRO
-            _add_rows(masses, row[some], columns, np.rint(agreed).astype(np.int64), self.mass[some])
+            speaks_for = np.rint(agreed).astype(np.int64) * self.times[some, None]
+            _add_rows(masses, row[some], columns, speaks_for, self.mass[some])
         return masses
 
     @cached_property
@@ -282,8 +292,49 @@ class OutcomeColumns:
             told = told.reshape(len(some), len(names))[:, known]
             outcomes = np.flatnonzero(shape[self.result] == place)
             columns = np.array([_PLACES[names[column]] for column in known], dtype=np.int64)
-            found.append((columns, outcomes, told[within[self.result[outcomes]]]))
+            relative = self._relative(told, self._page[some], columns // 2)
+            found.append((columns, outcomes, relative[within[self.result[outcomes]]]))
         return found
+
+    def _relative(self, told: _Floats, page: _Ints, signals: _Ints) -> _Floats:
+        """Values of results (n, signals) by how far they are from their page's mean: ½ + s − mean, cut to [0, 1].
+
+        What all results of a page share ranks none of them above another, and says nothing about weights: that a
+        question's results all match its words well is no reason why users like them. Where nothing was shown beside a
+        result there is nothing to measure it against, and its values stay as they are.
+        """
+        mean, several = self._means
+        compared = np.clip(0.5 + told - mean[page[:, None], signals], 0.0, 1.0)
+        return np.where(several[page][:, None], compared, told)
+
+    @cached_property
+    def _means(self) -> tuple[_Floats, NDArray[np.bool_]]:
+        """Of every page and signal, over the results that tell it; and which pages hold more than one result.
+
+        Sums are of whole micro-units, the same in any order.
+        """
+        several = np.array([len(page) > 1 for page in self._pages], dtype=bool)
+        shapes: dict[tuple[str, ...], tuple[list[int], list[float]]] = {}
+        for number in np.flatnonzero(several).tolist():
+            for each in self._pages[number]:
+                signals = each.signals
+                of, values = shapes.setdefault(tuple(signals), ([], []))
+                of.append(number)
+                values.extend(signals.values())
+        sums, counts = np.zeros((2, len(self._pages), len(SIGNALS)), dtype=np.int64)
+        for names, (of, values) in shapes.items():
+            known = [column for column, name in enumerate(names) if name in _PLACES]
+            told = np.array(values, dtype=np.float64).reshape(len(of), len(names))[:, known]
+            pages, begin, results = np.unique(np.array(of), return_index=True, return_counts=True)
+            where = pages[:, None], np.array([_PLACES[names[column]] // 2 for column in known], dtype=np.int64)
+            sums[where] += np.add.reduceat(np.rint(told * MICRO).astype(np.int64), begin, axis=0)
+            counts[where] += results[:, None]
+        return sums / np.maximum(counts, 1) / MICRO, several
+
+
+def _matched_alone(result: Observed) -> bool:
+    """Whether a result was shown for how well it matches, and not because the same had been asked before."""
+    return result.match is not None and Signal.PRECEDENT.value not in result.signals
 
 
 def _distinct(each: Sequence[_T]) -> tuple[list[_T], _Ints]:

@@ -100,6 +100,7 @@ class Tally:
         weight: float,
         surplus: bool = False,
         judged: int = UNJUDGED,
+        page: Sequence[Observed] = (),
     ) -> None:
         """Note one outcome whose values are known to be in their ranges.
 
@@ -111,8 +112,9 @@ class Tally:
             weight: In observations, >= 0.
             surplus: Whether its principal's allowance was used up, so that no parameter moves.
             judged: Whether somebody said so outright of this very result, and was asked to.
+            page: What was shown together, the result among them; without it signals count as they are.
         """
-        self.rows.append((self.number, day, under, surplus, good, judged, weight, result))
+        self.rows.append((self.number, day, under, surplus, good, judged, weight, result, page, 1))
 
     def note_use(self, day: int, content_hash: str, bin_: str, weight: float, principal: str = "") -> None:
         """Note that a content was used in some way, `weight` >= 0 times."""

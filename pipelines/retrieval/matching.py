@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from pipelines.domain.ids import QueryId
 from pipelines.domain.matching import EvidenceGap, Match, best_match
-from pipelines.domain.ranking import Channel, RankedResult
+from pipelines.domain.ranking import Channel, RankedResult, Signal
 from pipelines.learning.matching import Answering
 from pipelines.retrieval.candidates import Candidate
 from pipelines.retrieval.ports import Calibration
@@ -52,11 +52,13 @@ def asking(results: Sequence[RankedResult], query_id: QueryId, chance: float) ->
 
     People judge what they came to: further up, and where nothing above was good enough. Who is asked about a result
     drawn at random speaks for all that is shown. The draw is the query's own, so that an answer repeats to the bit.
+    Where the same was asked before, what came of it brought the right results here, and how well they match says less:
+    nobody is asked.
 
     Args:
         chance: That any one of them is asked about; of a page longer than 1 / chance, an equal share.
     """
-    if not results or not chance:
+    if not results or not chance or any(Signal.PRECEDENT in result.signals for result in results):
         return tuple(results)
     each = min(chance, 1.0 / len(results))
     digest = hashlib.sha256(f"ask:{query_id}".encode("utf-8", "surrogatepass")).digest()

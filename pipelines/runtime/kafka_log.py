@@ -9,13 +9,14 @@ import contextlib
 import logging
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
-from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from pipelines.domain.errors import BrokerUnavailableError, ConfigurationError, WeftError, WrongLogError
 from pipelines.runtime.kafka import KafkaTopics
-from pipelines.runtime.log import Batches, LogFacts, Record
+from pipelines.runtime.log import Batches, LogFacts, Records
 from pipelines.runtime.settings import KafkaSettings
 
 _log = logging.getLogger(__name__)
@@ -33,6 +34,12 @@ _REFUSED = frozenset(
         KafkaError.CLUSTER_AUTHORIZATION_FAILED,
         KafkaError.UNSUPPORTED_SASL_MECHANISM,
     }
+)
+
+# Called without looking them up once per record.
+_PARTITION, _OFFSET, _TIMESTAMP, _KEY, _VALUE = (
+    *(Message.partition, Message.offset, Message.timestamp),
+    *(Message.key, Message.value),
 )
 
 
@@ -82,16 +89,13 @@ class KafkaSource:
             # `consume` waits until it has all it was asked for: so one is waited for, and then taken what is there.
             first = self._consumer.poll(timeout_s)
             messages = [] if first is None else [first, *self._consumer.consume(max_records - 1, 0.0)]
-        batches: dict[int, list[Record]] = defaultdict(list)
         for message in messages:
             if (error := message.error()) is not None:
                 raise read_error(error.code(), error.str(), self._doing)
-            partition, (kind, timestamp) = message.partition(), message.timestamp()
-            by_broker = kind == TIMESTAMP_LOG_APPEND_TIME
-            batches[partition].append(
-                Record(partition, message.offset(), timestamp, message.key(), message.value(), by_broker)
-            )
-        return batches
+        delivered: dict[int, list[Any]] = defaultdict(list)
+        for partition, some in groupby(messages, key=_PARTITION):
+            delivered[partition] += some
+        return {partition: _columns(some) for partition, some in delivered.items()}
 
     def facts(self) -> LogFacts:
         """Which topic answers under the name now."""
@@ -122,6 +126,18 @@ class KafkaSource:
         except KafkaException as error:
             found = error.args[0]
             raise read_error(found.code(), found.str(), self._doing) from error
+
+
+def _columns(messages: Sequence[Any]) -> Records:
+    kinds, timestamps = zip(*map(_TIMESTAMP, messages), strict=True)
+    return Records(
+        list(map(_PARTITION, messages)),
+        list(map(_OFFSET, messages)),
+        timestamps,
+        list(map(_KEY, messages)),
+        list(map(_VALUE, messages)),
+        [kind == TIMESTAMP_LOG_APPEND_TIME for kind in kinds],
+    )
 
 
 def _consumer(settings: KafkaSettings, max_poll_records: int) -> dict[str, Any]:

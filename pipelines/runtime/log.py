@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 
 class Record(NamedTuple):
@@ -22,6 +22,46 @@ class Record(NamedTuple):
     key: bytes | None
     value: bytes | None
     by_broker: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Records(Sequence[Record]):
+    """Records of one partition, column by column: a tuple for each would cost as much as reading it.
+
+    Examples:
+        >>> some = [Record(0, 7, 1_000, b"s", b"{}"), Record(0, 8, 1_001, b"s", None)]
+        >>> Records.of(some).offsets, Records.of(some)[-1] == some[-1]
+        ([7, 8], True)
+    """
+
+    partitions: Sequence[int]
+    offsets: Sequence[int]
+    timestamps: Sequence[int]
+    keys: Sequence[bytes | None]
+    values: Sequence[bytes | None]
+    by_broker: Sequence[bool]
+
+    @classmethod
+    def of(cls, records: Sequence[Record]) -> Records:
+        """The columns of some records."""
+        if isinstance(records, Records):
+            return records
+        return cls(*(list(column) for column in zip(*records, strict=True))) if records else cls(*[()] * 6)
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    @overload
+    def __getitem__(self, place: int) -> Record: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Records: ...
+
+    def __getitem__(self, place: int | slice) -> Record | Records:
+        columns = (self.partitions, self.offsets, self.timestamps, self.keys, self.values, self.by_broker)
+        if isinstance(place, slice):
+            return Records(*(column[place] for column in columns))  # type: ignore[arg-type]
+        return Record(*(column[place] for column in columns))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)

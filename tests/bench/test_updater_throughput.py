@@ -133,6 +133,7 @@ def updater_rate(settings: Settings, store: Path) -> Rate:
     started, found = (time.perf_counter(), time.process_time()), 0
     while found < EVENTS:
         found += updater.step(time.monotonic())
+    updater.publish()  # a run may end before a snapshot is due
     rate = rate_since(*started)
     reports = [standing.report for standing in updater.progress()]
     updater.close()

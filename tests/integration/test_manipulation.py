@@ -19,6 +19,7 @@ from pipelines.learning.parameters import PRODUCT
 from pipelines.settings import load_settings
 from tests.support.feedback_events import HASHES, NOON, RULES, explicit, impression, rules, shown
 from tests.support.learner import learned
+from tests.support.session_store import phase
 
 PRIORS = load_settings(environment={}).priors
 BAD, GOOD = HASHES[1], HASHES[2]
@@ -26,24 +27,39 @@ SCOPE = Scope(Domain.CODE)
 SIGNALS = (Signal.VECTOR, Signal.LEXICAL, Signal.USAGE)
 
 
-def praise(principal: str, sessions: int, votes: int, *, content: int = 1, signal: float = 1.0) -> Iterator[AnyEvent]:
-    """So many verdicts of one principal on one content, spread over sessions."""
+def praise(
+    principal: str, sessions: int, votes: int, *, content: int = 1, signal: float = 1.0, alone: bool = False
+) -> Iterator[AnyEvent]:
+    """So many verdicts of one principal on one content, spread over sessions, each of which learns alone, or none."""
     for number in range(sessions):
         session = {"session_id": f"{principal}-{number}", "principal": principal}
         query = f"{principal}-query-{number}"
-        yield impression(query, **session)
-        for vote in range(votes // sessions):
-            yield explicit(signal, content, query_id=query, event_id=f"{query}-{content}-{vote}", **session)
+        said: list[AnyEvent] = [
+            impression(query, **session),
+            *(
+                explicit(signal, content, query_id=query, event_id=f"{query}-{content}-{vote}", **session)
+                for vote in range(votes // sessions)
+            ),
+        ]
+        yield from merged(said) if alone else said
+
+
+def merged(said: list[AnyEvent]) -> list[AnyEvent]:
+    """What is said in one session, which starts before and completes after."""
+    who = {"session_id": said[0].session_id, "principal": said[0].principal}
+    ends = [phase(name, event_id=f"{said[0].session_id} {name}", **who) for name in ("start", "complete")]
+    return [ends[0], *said, ends[1]]
 
 
 def believed(evidence: Evidence) -> Beliefs:
     return read_beliefs(PRIORS, evidence, now=NOON / 1000)
 
 
-def test_a_thousand_sessions_of_one_principal_are_less_than_three_votes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("alone", [False, True], ids=["heard at once", "each merged"])
+def test_a_thousand_sessions_of_one_principal_are_less_than_three_votes(tmp_path: Path, alone: bool) -> None:
     """FBK-11: ten thousand praises of a bad document move it less than three honest ones do."""
     before = believed(Evidence()).usage([BAD])[0]
-    flood = learned(tmp_path / "flood", praise("mallory", 1_000, 10_000))
+    flood = learned(tmp_path / "flood", praise("mallory", 1_000, 10_000, alone=alone))
     honest = learned(tmp_path / "honest", (e for name in ("ada", "bob", "cyd") for e in praise(name, 1, 1)))
     flooded, voted = (believed(evidence).usage([BAD])[0] - before for evidence in (flood, honest))
     assert sum(mass for key, mass in flood.usage.items() if key.content_hash == BAD) == 10_000 * 1_000_000
@@ -73,6 +89,14 @@ def test_what_goes_beyond_a_days_allowance_is_kept_beside(tmp_path: Path) -> Non
     assert believed(evidence).weights(*scope) == believed(within).weights(*scope)
 
 
+def test_a_flood_in_merged_sessions_is_the_same_flood(tmp_path: Path) -> None:
+    """FBK-11, LRN-3: to the bit, where parts come out even: what is measured of one holds for the other."""
+    at_once, merged_each = (
+        learned(tmp_path / str(alone), praise("mallory", 20, 200, alone=alone)) for alone in (False, True)
+    )
+    assert merged_each == at_once
+
+
 def ndcg(beliefs: Beliefs, collection: list[tuple[np.ndarray, np.ndarray, list[str]]]) -> float:
     """Mean nDCG@10 of ranking every query's documents by the weights and usage that are believed."""
     weights = beliefs.weights(SCOPE, SIGNALS)
@@ -87,7 +111,8 @@ def ndcg(beliefs: Beliefs, collection: list[tuple[np.ndarray, np.ndarray, list[s
     return float(np.mean(found))
 
 
-def test_a_flood_costs_others_next_to_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("alone", [False, True], ids=["heard at once", "each merged"])
+def test_a_flood_costs_others_next_to_nothing(tmp_path: Path, alone: bool) -> None:
     """FBK-11: at most 0.01 nDCG@10 on a collection in which honest users have voted."""
     rng = np.random.default_rng(3)
     collection, events = [], []
@@ -111,17 +136,18 @@ def test_a_flood_costs_others_next_to_nothing(tmp_path: Path) -> None:
             facts = {"query_id": f"q{query}", "event_id": f"q{query}-{place}", **user}
             verdict = explicit(1.0 if relevant[place] else -1.0, 1, **facts)
             events.append(structs.replace(verdict, content_hash=hashes[place]))
-    flood = []
+    flood: list[AnyEvent] = []
     for number in range(1_000):
         signals, relevant, hashes = collection[number % 60]
         # What an attacker praises is what the search service showed, with the signals it had.
         bad = min(np.flatnonzero(relevant == 0).tolist(), key=lambda place: float(signals[place].sum()))
         values = {"vector": float(signals[bad, 0]), "lexical": float(signals[bad, 1])}
         who = {"session_id": f"m{number}", "principal": "mallory"}
-        flood.append(impression(f"m{number}", [shown(1, content_hash=hashes[bad], signals=values)], **who))
+        said: list[AnyEvent] = [impression(f"m{number}", [shown(1, content_hash=hashes[bad], signals=values)], **who)]
         for vote in range(10):
             verdict = explicit(1.0, 1, query_id=f"m{number}", event_id=f"m{number}-{vote}", **who)
-            flood.append(structs.replace(verdict, content_hash=hashes[bad]))
+            said.append(structs.replace(verdict, content_hash=hashes[bad]))
+        flood += merged(said) if alone else said
     # The sessions of one principal reach every partition, each of which grants an allowance.
     everywhere = rules(limits__principal_daily=RULES.partitions * RULES.limits.principal_daily)
     honest = learned(tmp_path / "honest", events, everywhere)

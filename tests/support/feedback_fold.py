@@ -5,7 +5,8 @@ come into play. With them it reads record timestamps, too, and keeps a partition
 time, moved by at most a step per record. An event counts at its own time, but never after the clock; what lies more
 than a window before it is late.
 
-Evidence of one credited result, of weight w, shown with signal values s in [0, 1] and a score (LRN-4):
+Evidence of one credited result, of weight w, shown with signal values v in [0, 1] and a score (LRN-4), where s is v for
+one shown alone, and ½ + v less the mean of v over what was shown, cut to [0, 1], for one among several:
     mass = round(w · 10⁶); agreed = round(w · s · 10⁶) if good, round(w · (1 − s) · 10⁶) if bad
     signal.<name>.<good|bad>: "for" += agreed, "against" += mass − agreed
     product.<name>[.<other>].<good|bad>, of the domain alone, for every pair in the order that weft tells signals in,
@@ -387,14 +388,15 @@ class _Reader:
         day, kind, bins = event["at"] // DAY_MS, "good" if good else "bad", self.bins
         leaf = (day, result["domain"], impression["model"], impression["agent"], "*")
         mass, counts = round(weight * MICRO), place.counts
-        for name, value in result["signals"].items():
+        values = {name: against_page(name, value, impression) for name, value in result["signals"].items()}
+        for name, value in values.items():
             agreed = round(weight * (value if good else 1.0 - value) * MICRO)
             counts[*leaf, f"{beside}signal.{name}.{kind}", "for"] += agreed
             counts[*leaf, f"{beside}signal.{name}.{kind}", "against"] += mass - agreed
-        domain, told = (day, result["domain"], "*", "*", "*"), [name for name in SIGNALS if name in result["signals"]]
+        domain, told = (day, result["domain"], "*", "*", "*"), [name for name in SIGNALS if name in values]
         for at, name in enumerate(told):
             for other in (*told[at:], ""):
-                of_pair = result["signals"][name] * result["signals"].get(other, 1.0)
+                of_pair = values[name] * values.get(other, 1.0)
                 parameter = f"{beside}product.{name}{other and '.'}{other}.{kind}"
                 counts[*domain, parameter, "for"] += round(weight * MICRO * of_pair)
                 counts[*domain, parameter, "against"] += mass - round(weight * MICRO * of_pair)
@@ -402,6 +404,14 @@ class _Reader:
         who = fingerprint(impression["principal"])
         asked = impression["query_hash"][:16]
         place.usage[day, result["content_hash"], "positive" if good else "negative", who, asked] += mass
+
+
+def against_page(name: str, value: float, impression: dict[str, Any]) -> float:
+    """How far a value is from the mean of what was shown, about a half; as it is where nothing else was shown."""
+    if len(impression["results"]) < 2:
+        return value
+    told = [round(each["signals"][name] * MICRO) for each in impression["results"] if name in each["signals"]]
+    return float(min(max(0.5 + value - sum(told) / len(told) / MICRO, 0.0), 1.0))
 
 
 def fingerprint(principal: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Collection
 from itertools import pairwise
 from pathlib import Path
@@ -118,3 +119,14 @@ def with_and_without(log: Log, unlearned: dict[str, int]) -> tuple[Log, Log]:
         heard_from = min(again, default=len(log))
         never = [(place, deed) for place, deed in never if deed.session != name or place >= heard_from]
     return left, never
+
+
+def require_unlearned(log: Log, limits: FeedbackSettings, unlearned: dict[str, int], cuts: Collection[int]) -> None:
+    """Read a log in which sessions are unlearned, and the one that never had them: whatever is left is the same."""
+    left, never = with_and_without(log, unlearned)
+    gone = {name for name in unlearned if all(deed.session != name for _, deed in never)}
+    with tempfile.TemporaryDirectory() as folder:
+        found, expected = fed(Path(folder, "a"), limits, left, cuts), fed(Path(folder, "b"), limits, never)
+        assert found_in(found, but=gone) == found_in(expected)
+        assert found.shared.digest() == expected.shared.digest()
+        assert all(found.overlay(name, kind).is_empty for name in gone for kind in (PENDING, SETTLED))

@@ -21,10 +21,11 @@ from pipelines.feedback.overlays import PENDING, SETTLED
 from pipelines.feedback.pipeline import consume
 from pipelines.feedback.updates import fold
 from pipelines.learning.evidence import Evidence
+from pipelines.learning.parameters import SURPLUS
 from pipelines.runtime.log import Record
 from tests.support.feedback_events import BINS, HASHES, NOON, explicit, impression, rules, session, shown
 from tests.support.feedback_source import Killed
-from tests.support.session_model import OPEN, Masses, Model, ModelEvent
+from tests.support.session_model import OPEN, Drawn, Masses, Model, ModelEvent
 from tests.support.session_store import FACTS, Partition
 
 SETTINGS = rules(
@@ -33,7 +34,8 @@ SETTINGS = rules(
     time__session_idle_s=600.0,
     time__session_suspended_s=1_200.0,
     time__session_kept_s=10.0**9,
-    limits__principal_daily=10.0**9,  # a history of one day, in which one principal says everything
+    limits__principal_daily=2.0,  # one principal says everything: soon more than it may
+    limits__session_part=0.7,
 )
 PHASES = ("start", "suspend", "resume", "complete", "complete", "complete", "abandon", "unlearn")
 THEN = st.sampled_from(("nothing", "commit", "publish", "publish"))
@@ -45,8 +47,16 @@ def masses(evidence: Evidence) -> Masses:
     found: Masses = Counter()
     for key, micro in evidence.usage.items():
         found[key.content_hash, key.bin] += micro
-    judged = sum(micro for key, micro in evidence.counts.items() if key.parameter == "relevance")
-    assert judged == sum(found.values())  # what was learned of scores came from the same outcomes
+    assert sum(drawn(evidence).values()) == sum(found.values())  # what was learned of scores is of the same outcomes
+    return found
+
+
+def drawn(evidence: Evidence) -> Drawn:
+    """Evidence of scores by whether it counts and what was said, all days together."""
+    found: Drawn = Counter()
+    for key, micro in evidence.counts.items():
+        if key.parameter.removeprefix(SURPLUS) == "relevance":
+            found[not key.parameter.startswith(SURPLUS), key.bin.rpartition(".")[2]] += micro
     return found
 
 
@@ -58,7 +68,10 @@ class SessionMachine(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp(prefix="weft-sessions-"))
         self.partition = Partition(self.folder, SETTINGS)
         self.log: list[tuple[AnyEvent, ModelEvent]] = []
-        self.model = Model(SETTINGS.time.session_idle_ms, SETTINGS.time.session_suspended_ms)
+        time, limits = SETTINGS.time, SETTINGS.limits
+        self.model = Model(
+            time.session_idle_ms, time.session_suspended_ms, daily=limits.daily_micro, part=limits.part_micro
+        )
         self.now = NOON
         self.queries = 0
         self.published: tuple[Masses, dict[str, tuple[Masses, Masses]]] = (Counter(), {})
@@ -156,7 +169,7 @@ class SessionMachine(RuleBasedStateMachine):
     @rule()
     def crash_inside_a_publish(self) -> None:
         """After the sessions got what they fork from, before anybody was told."""
-        with self.partition.catalog.bases.writing():
+        with self.partition.catalog.bases.writing(self.partition.state.rules.patience):
             Forks(self.partition.catalog, self.partition.state).follow()
         self.fork()
         self.recover()
@@ -181,12 +194,14 @@ class SessionMachine(RuleBasedStateMachine):
     def state_equals_model(self) -> None:
         state, model, report = self.partition.state, self.model, self.partition.report
         assert masses(state.evidence()) == +model.shared
+        assert drawn(state.evidence()) == +model.drawn()
         assert {life.session: life.phase.value for life in state.sessions()} == {
             name: one.phase for name, one in model.sessions.items()
         }
         for name, one in model.sessions.items():
             assert masses(state.overlay(name, PENDING)) == one.pending
             assert masses(state.overlay(name, SETTLED)) == one.settled
+            assert drawn(state.overlay(name, PENDING)) == +one.drawn()
         assert report.balanced
         assert (report.version, report.dropped, report.duplicate) == (model.version, model.dropped, model.duplicates)
 

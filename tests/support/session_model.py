@@ -9,7 +9,32 @@ from dataclasses import dataclass, field
 Masses = Counter[tuple[str, str]]
 """Micro-units by content hash and "positive" or "negative"."""
 
+Drawn = Counter[tuple[bool, str]]
+"""Micro-units of outcomes that draw on allowances, by whether they count, and "good" or "bad"."""
+
 OPEN = ("active", "suspended")
+DAY_MS = 86_400_000
+
+
+@dataclass
+class ModelPart:
+    """What a session drew on one day within a while."""
+
+    day: int
+    first: int
+    micro: int = 0
+    said: Counter[str] = field(default_factory=Counter)
+
+    def drawn(self, counts: bool = True) -> Drawn:
+        return Counter({(counts, kind): micro for kind, micro in self.said.items()})
+
+
+@dataclass
+class ModelDraws:
+    """What a session drew: parts, and what came when its own allowance was used up."""
+
+    parts: list[ModelPart] = field(default_factory=list)
+    beyond: Drawn = field(default_factory=Counter)
 
 
 @dataclass
@@ -23,6 +48,17 @@ class ModelSession:
     settled: Masses = field(default_factory=Counter)
     pending_events: int = 0
     settled_events: int = 0
+    pending_draws: ModelDraws = field(default_factory=ModelDraws)
+    settled_draws: ModelDraws = field(default_factory=ModelDraws)
+
+    def drawn(self) -> Drawn:
+        """What it reads of what it alone has."""
+        return sum((part.drawn() for part in self.pending_draws.parts), Counter(self.pending_draws.beyond))
+
+    def settle(self) -> None:
+        self.settled_draws.parts += self.pending_draws.parts
+        self.settled_draws.beyond += self.pending_draws.beyond
+        self.pending_draws = ModelDraws()
 
 
 @dataclass
@@ -37,6 +73,10 @@ class ModelEvent:
     content: str = ""
     signal: float = 0.0
 
+    @property
+    def verdict(self) -> str:
+        return "good" if self.signal > 0 else "bad"
+
 
 @dataclass
 class Model:
@@ -44,6 +84,8 @@ class Model:
 
     idle_ms: int
     suspended_ms: int
+    daily: int
+    part: int
     shared: Masses = field(default_factory=Counter)
     sessions: dict[str, ModelSession] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
@@ -53,8 +95,21 @@ class Model:
     duplicates: int = 0
     version: int = 0
     dropped: int = 0
+    outside: Drawn = field(default_factory=Counter)
+    drawn_outside: Counter[int] = field(default_factory=Counter)
+    records: int = 0
+
+    def drawn(self) -> Drawn:
+        """What all share, as it counts once all is known."""
+        found, before = Counter(self.outside), Counter(self.drawn_outside)
+        draws = [session.settled_draws for session in self.sessions.values()]
+        for part in sorted((part for each in draws for part in each.parts), key=lambda part: part.first):
+            found += part.drawn(before[part.day] < self.daily)
+            before[part.day] += part.micro
+        return sum((each.beyond for each in draws), found)
 
     def apply(self, event: ModelEvent) -> None:
+        self.records += 1
         self.clock_ms = max(self.clock_ms, event.at_ms)
         if event.event_id in self.seen:
             self.duplicates += 1
@@ -96,15 +151,38 @@ class Model:
         session = self.sessions.get(event.session)
         if session is None:
             self.shared += mass
+            self.draw_outside(event)
         elif session.phase in OPEN:
             session.pending += mass
             session.pending_events += 1
+            self.draw(event, session, session.pending_draws)
         elif session.phase == "completed":
             self.shared += mass
             session.settled += mass
             session.settled_events += 1
+            self.draw(event, session, session.settled_draws)
         else:
             self.dropped += 1
+
+    def draw_outside(self, event: ModelEvent) -> None:
+        day, micro = event.at_ms // DAY_MS, round(abs(event.signal) * 10**6)
+        self.outside[self.drawn_outside[day] < self.daily, event.verdict] += micro
+        self.drawn_outside[day] += micro
+
+    def draw(self, event: ModelEvent, session: ModelSession, growing: ModelDraws) -> None:
+        day, micro = event.at_ms // DAY_MS, round(abs(event.signal) * 10**6)
+        if not micro:
+            return
+        before = [part for part in session.settled_draws.parts + session.pending_draws.parts if part.day == day]
+        if sum(part.micro for part in before) >= self.daily:
+            growing.beyond[False, event.verdict] += micro
+            return
+        last = before[-1] if before else None
+        if last is None or last.micro >= self.part or all(part is not last for part in growing.parts):
+            last = ModelPart(day, self.records)
+            growing.parts.append(last)
+        last.micro += micro
+        last.said[event.verdict] += micro
 
     def turn(self, event: ModelEvent) -> None:
         session = self.sessions.get(event.session)
@@ -124,6 +202,7 @@ class Model:
             session.settled += session.pending
             session.settled_events += session.pending_events
             session.pending, session.pending_events = Counter(), 0
+            session.settle()
             session.phase = "completed"
             self.version += 1
         elif event.kind == "abandon" and is_open:
@@ -134,8 +213,10 @@ class Model:
             self.shared -= session.settled
             self.dropped += session.settled_events
             session.settled, session.settled_events = Counter(), 0
+            session.settled_draws = ModelDraws()
 
     def drop(self, session: ModelSession, phase: str) -> None:
         self.dropped += session.pending_events
         session.pending, session.pending_events = Counter(), 0
+        session.pending_draws = ModelDraws()
         session.phase = phase

@@ -5,7 +5,7 @@ from pathlib import Path
 from pipelines.catalog.overlays import OFFSET_KEY, metadata_of
 from pipelines.feedback.snapshot import NAME
 from pipelines.feedback.updater import Updater, partition_folder
-from tests.support.feedback_events import BINS, RULES, explicit, impression, records, session
+from tests.support.feedback_events import BINS, RULES, explicit, impression, records, rules, session
 from tests.support.feedback_source import FakeLog, FakeSource
 
 
@@ -44,3 +44,18 @@ def test_a_busy_partition_publishes_every_second(tmp_path: Path) -> None:
     moved = [tenth for tenth in range(1, 60) if published[tenth] != published[tenth - 1]]
     assert moved == [10, 20, 30, 40, 50]
     assert all(published[tenth] == tenth + 1 for tenth in moved)
+
+
+def test_a_partition_that_is_behind_publishes_every_other_second(tmp_path: Path) -> None:
+    """FBK-8: snapshots cost time, and what they would show is old as long as more lies ahead than a poll brings."""
+    settings = rules(poll_records=10)
+    log = FakeLog.of(records([session(event_id=str(number)) for number in range(400)]))
+    updater = Updater.open(FakeSource(log), tmp_path, [0], settings, BINS)
+    published = []
+    for tenth in range(45):
+        updater.step(tenth / 10)
+        path = partition_folder(tmp_path, 0) / NAME
+        published.append(published_offset(tmp_path) if path.exists() else 0)
+    moved = [tenth for tenth in range(45) if published[tenth] != ([0, *published][tenth])]
+    assert moved == [20, 38]  # and as soon as the rest fits into a poll
+    assert (published[20], published[38]) == (210, 390)

@@ -84,14 +84,16 @@ def test_times_of_the_broker_need_nobody_to_confirm_them() -> None:
 
 @given(
     claims=st.lists(
-        st.tuples(st.sampled_from(["", "ada", "bob", "eve"]), st.integers(-2, 40), st.booleans()),
+        st.tuples(st.sampled_from([None, "", "ada", "bob", "eve"]), st.integers(-2, 40), st.booleans()),
         min_size=1,
         max_size=40,
     ),
     cuts=st.sets(st.integers(1, 39)),
     alone=st.integers(1, 12),
 )
-def test_where_batches_begin_moves_no_clock(claims: list[tuple[str, int, bool]], cuts: set[int], alone: int) -> None:
+def test_where_batches_begin_moves_no_clock(
+    claims: list[tuple[str | None, int, bool]], cuts: set[int], alone: int
+) -> None:
     """ARC-3: all records at once, in any batches, or one by one."""
     told = rules(time__clock_alone_records=alone).time
     rows = [(offset, who, NOON + hours * STEP // 4, mine) for offset, (who, hours, mine) in enumerate(claims)]

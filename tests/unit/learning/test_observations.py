@@ -1,14 +1,19 @@
 """LRN-4: what one outcome writes where."""
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import pytest
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
+from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Scope
+from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey, UsageKey
 from pipelines.learning.observations import Tally, observe_outcome, outcome_evidence
+from pipelines.learning.outcomes import Under
 
 HASH = ContentHash("c" * 64)
 OUTCOME = {
@@ -90,3 +95,47 @@ def test_a_frozen_tally_does_not_follow_the_tally() -> None:
     first = tally.freeze()
     observe_outcome(tally, **OUTCOME)
     assert tally.freeze() == first + first
+
+
+class Seen(NamedTuple):
+    """A result as it was shown."""
+
+    signals: dict[str, float]
+    domain: Domain = Domain.CODE
+    content_hash: str = HASH
+    score: float | None = None
+    made: MadeBy | None = None
+    match: Match | None = None
+
+
+def noted(result: Seen, page: Sequence[Seen], *, good: bool = True) -> dict[str, float]:
+    """Mass for each parameter after one outcome of weight 1."""
+    tally = Tally()
+    tally.note(result, Under("*", "*", "*", "", 20), day=3, good=good, weight=1.0, page=page)
+    return {key.parameter: mass / MICRO for key, mass in tally.freeze().counts.items() if key.bin == "for"}
+
+
+@pytest.mark.parametrize("good", [True, False])
+def test_signals_are_measured_against_what_was_shown_beside(good: bool) -> None:
+    """LRN-4: ½ + s − mean of the page, over the results that tell a signal, cut to [0, 1]; products, too."""
+    page = [Seen({"vector": 0.9, "lexical": 1.0, "trust": 0.7}), Seen({"vector": 0.3, "lexical": 0.0, "trust": 0.7})]
+    page.append(Seen({"vector": 0.3, "lexical": 0.2}))
+    found, kind = noted(page[0], page, good=good), "good" if good else "bad"
+    expected = {"vector": 0.5 + 0.9 - 0.5, "lexical": 1.0, "trust": 0.5}
+    agreed = {name: value if good else 1.0 - value for name, value in expected.items()}
+    assert {name: found.get(f"signal.{name}.{kind}", 0.0) for name in expected} == pytest.approx(agreed, abs=1e-6)
+    assert found[f"product.vector.lexical.{kind}"] == pytest.approx(0.9, abs=1e-6)
+
+
+@pytest.mark.parametrize("page", [(), [Seen({"vector": 0.9})]], ids=["not compared", "alone"])
+def test_what_was_shown_alone_counts_as_it_is(page: Sequence[Seen]) -> None:
+    """LRN-4: there is nothing to measure it against."""
+    assert noted(Seen({"vector": 0.9}), page)["signal.vector.good"] == 0.9
+
+
+def test_what_a_whole_page_has_in_common_moves_no_signal_for_or_against() -> None:
+    """LRN-4: however well everything matched, and whatever came of it."""
+    page = [Seen({"vector": 0.8, "lexical": value}) for value in (0.0, 1.0)]
+    for good in (True, False):
+        kind = "good" if good else "bad"
+        assert noted(page[0], page, good=good)[f"signal.vector.{kind}"] == 0.5

@@ -10,7 +10,7 @@ import pytest
 from jobs.search import show
 from pipelines.domain.ids import QueryId
 from pipelines.domain.matching import Match
-from pipelines.domain.ranking import Answer
+from pipelines.domain.ranking import Answer, Signal
 from pipelines.embedding.late_interaction import max_similarities, quantised
 from pipelines.feedback.producer import impression_of
 from pipelines.learning.calibration import Calibration, Isotonic
@@ -168,3 +168,11 @@ def test_nearness_decides_where_tokens_are_compared() -> None:
     assert answering.compared(Match(meaning=0.5, near=0.55)) == (0.55, 0.6)
     assert answering.compared(Match(meaning=0.5)) == (0.5, 0.45)
     assert replace(answering, near=None).compared(Match(meaning=0.5, near=0.55)) == (0.5, 0.45)
+
+
+def test_nobody_is_asked_where_the_same_was_asked_before() -> None:
+    """RET-15: precedents brought the right results there, so that how well they match says less."""
+    results = a_searcher(FRUIT).search(a_query("red apple")).results
+    known = [replace(one, signals={**one.signals, Signal.PRECEDENT: 0.5}) for one in results]
+    assert any(one.asked for one in asking(results, QueryId("q"), 1.0))
+    assert not any(one.asked for one in asking(known, QueryId("q"), 1.0))
