@@ -115,12 +115,15 @@ def test_noise_and_adversaries_never_take_it_below_its_priors(studies: Studies, 
 def test_probabilities_hold_on_held_out_queries_and_what_has_no_answer_is_not_answered(
     studies: Studies, name: str
 ) -> None:
-    """RET-15: calibration error at most .03, .05 with a channel silent; strangers' queries keep the stated bound."""
+    """RET-15: calibration error at most .03, from judgements and from verdicts; strangers keep the stated bound."""
     held = studies(name).held
     assert held is not None
     both = held.reliability["both channels"]
     assert both is not None
     assert both.ece <= 0.03
     assert all(measured is None or measured.ece <= 0.03 for measured in held.reliability.values())
+    told = held.from_verdicts["both channels"]
+    assert told is not None
+    assert told.ece <= 0.03
     # Two hundred queries each: twice the standard error beyond the bound.
     assert all(share <= 0.05 + 2.0 * (0.05 * 0.95 / 200) ** 0.5 for share in held.answered_without.values())
