@@ -8,14 +8,13 @@ cannot change. Sessions that start between two changes share one base.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
 import shutil
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.alikeness import Moments
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.files import sync_folder, sync_tree
+from pipelines.runtime.locks import Patience, locked
 from pipelines.runtime.sealed import read_manifest, write_manifest
 
 FOLDER = "sessions"
@@ -78,16 +78,13 @@ class BaseStore:
         self._lock = threading.Lock()
         self._held: OrderedDict[BaseId, SessionBase] = OrderedDict()
 
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[None]:
-        """Hold forking and pruning still: a base that was forked in here cannot go before somebody refers to it."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self._folder / _LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
+    def writing(self, patience: Patience) -> contextlib.AbstractContextManager[None]:
+        """Hold forking and pruning still: a base that was forked in here cannot go before somebody refers to it.
+
+        Raises:
+            StoreError: Somebody else held them all the time.
+        """
+        return locked(self._folder / _LOCK_FILE, patience)
 
     def fork(self, *, at: float) -> BaseId:
         """Hold what is live now; the caller holds `writing`. The same base while nothing changes.

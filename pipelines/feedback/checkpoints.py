@@ -8,10 +8,8 @@ exactly, because the offset is in the copy. The first one is written before anyt
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import logging
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 from pipelines.domain.errors import CorruptionError, StoreError
@@ -19,6 +17,7 @@ from pipelines.domain.events import SCHEMA_VERSION
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.state import STATE_FILE, PartitionState
 from pipelines.runtime.files import sync_folder, sync_tree
+from pipelines.runtime.locks import Patience, locked
 from pipelines.runtime.sealed import hashes_to_seal, read_manifest, verify_files, write_manifest
 
 _log = logging.getLogger(__name__)
@@ -71,13 +70,13 @@ def is_due(folder: Path, offset: int, rules: FeedbackSettings, *, now: float) ->
     return behind >= rules.checkpoint_records or (behind > 0 and old)
 
 
-@contextlib.contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Hold a partition's folder, so that one updater at a time opens and restores what is in it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / _LOCK).open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+def alone(folder: Path, patience: Patience) -> contextlib.AbstractContextManager[None]:
+    """Hold a partition's folder, so that one updater at a time opens and restores what is in it.
+
+    Raises:
+        StoreError: Another one held it all the time.
+    """
+    return locked(folder / _LOCK, patience)
 
 
 def is_lost(folder: Path) -> bool:

@@ -9,6 +9,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from pipelines.runtime.locks import Patience
+
 MS = 1_000
 DAY_MS = 86_400 * MS
 _COMPARING = {"counterfactual", "attention", "semantic"}
@@ -245,6 +247,7 @@ class FeedbackSettings(BaseModel):
     retry_s: float = Field(gt=0.0)
     unreachable_s: float = Field(gt=0.0)
     lock_timeout_s: float = Field(gt=0.0)
+    stopped_timeout_s: float = Field(gt=0.0)
     watch_every_s: float = Field(gt=0.0)
     hole_refetches: int = Field(ge=0)
     checkpoint_every_s: float = Field(gt=0.0)
@@ -258,3 +261,8 @@ class FeedbackSettings(BaseModel):
     sources: SourceSettings
     ubi: UbiSettings
     merge: MergeSettings
+
+    @property
+    def patience(self) -> Patience:
+        """With others that hold a partition's files."""
+        return Patience(min(self.stopped_timeout_s, self.lock_timeout_s), self.lock_timeout_s)

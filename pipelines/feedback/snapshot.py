@@ -44,7 +44,7 @@ def publish_snapshot(state: PartitionState) -> Path:
     if not state.has_forks():
         return _publish(state)
     catalog = Catalog(state.folder.parents[1])
-    with catalog.bases.writing():
+    with catalog.bases.writing(state.rules.patience):
         Forks(catalog, state).follow()
         path = _publish(state)
         catalog.bases.prune(_bases_in_use(catalog))

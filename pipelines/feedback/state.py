@@ -40,12 +40,13 @@ from pipelines.feedback.overlays import (
 )
 from pipelines.feedback.seen import SeenIndex, index_of_seen
 from pipelines.feedback.sessions import Life
-from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.settings import MS, FeedbackSettings
 from pipelines.feedback.sources import Heard, heard_in
 from pipelines.feedback.standing import PartitionReport, read_report, require_same_log, require_still_there
 from pipelines.feedback.updates import Change
 from pipelines.learning.alikeness import Moments
 from pipelines.learning.evidence import Evidence
+from pipelines.runtime.locks import await_lock
 from pipelines.runtime.log import LogFacts
 
 STATE_FILE = "state.sqlite"
@@ -74,6 +75,11 @@ _PRAGMAS = (
 are at hand and are not read again, and 32 MiB of log are written before any of them is copied into its place."""
 
 _SCHEMA = (Path(__file__).parent / "schema.sql").read_text(encoding="utf-8")
+
+
+def _primary(error: sqlite3.Error) -> int:
+    """What kind of error it is, without what SQLite adds to tell its variants apart."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 class Held(NamedTuple):
@@ -137,7 +143,7 @@ class PartitionState:
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / STATE_FILE
         with self._errors():
-            self._connection = sqlite3.connect(self._path, timeout=rules.lock_timeout_s, isolation_level=None)
+            self._connection = sqlite3.connect(self._path, timeout=rules.patience.stopped_s, isolation_level=None)
             for pragma in _PRAGMAS:
                 self._connection.execute(f"pragma {pragma}")
             integrity.teach(self._connection)
@@ -337,7 +343,7 @@ class PartitionState:
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        self._connection.execute("begin immediate")
+        await_lock(self._begun, self._path.with_name(f"{STATE_FILE}-shm"), self.rules.patience)
         try:
             yield self._connection
             self._connection.execute("commit")
@@ -345,12 +351,23 @@ class PartitionState:
             if self._connection.in_transaction:
                 self._connection.execute("rollback")
 
+    def _begun(self, seconds: float) -> bool:
+        """Take the only write lock within so many seconds; it lies in a file of its own, beside the store."""
+        self._connection.execute(f"pragma busy_timeout = {round(seconds * MS)}")
+        try:
+            self._connection.execute("begin immediate")
+        except sqlite3.OperationalError as error:
+            if _primary(error) != sqlite3.SQLITE_BUSY:
+                raise
+            return False
+        return True
+
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorcode", None) in _CURABLE:
+            if _primary(error) in _CURABLE:
                 raise StoreError(f"{self._path}: expected a writable store, found: {error}") from error
             raise self._damage(str(error)) from error
         except CorruptionError as error:

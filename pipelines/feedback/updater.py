@@ -192,7 +192,7 @@ def claimed(
         WrongLogError: The state belongs to another log, or the log no longer holds what it needs.
         CorruptionError: The state is damaged, and there is no way back.
     """
-    with alone(folder):
+    with alone(folder, rules.patience):
         if is_lost(folder):
             restore(folder, "there is none", log_start=log_start)
         try:

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import ClassVar, Self
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression, minimize
 from scipy.special import expit
 
 from pipelines.domain.documents import Domain
@@ -54,7 +54,7 @@ class Isotonic:
     def fit(cls, bins: ScoreBins) -> Self:
         """Weighted least squares over rising curves (Barlow et al., 1972)."""
         mass = bins.good + bins.bad
-        rising = isotonic_regression(bins.good / mass, weights=mass).x
+        rising = scipy.optimize.isotonic_regression(bins.good / mass, weights=mass).x
         return cls(tuple(bins.score.tolist()), tuple(np.asarray(rising).tolist()))
 
     def probabilities_of(self, scores: Floats) -> Floats:
@@ -84,7 +84,7 @@ class BetaCurve:
             return value / mass.sum(), gradient / mass.sum()
 
         rising = [(0.0, None), (0.0, None), (None, None)]
-        found = minimize(loss, np.array([1.0, 1.0, 0.0]), jac=True, bounds=rising, method="L-BFGS-B")
+        found = scipy.optimize.minimize(loss, np.array([1.0, 1.0, 0.0]), jac=True, bounds=rising, method="L-BFGS-B")
         a, b, c = (float(value) for value in found.x)
         return cls(a, b, c)
 

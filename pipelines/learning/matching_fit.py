@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import expit, xlog1py, xlogy
 
 from pipelines.learning.matching import CURVES, MatchBins, MatchCalibration, MatchCurve
@@ -59,7 +59,7 @@ class VerdictModel:
         slopes = len(columns)
         start = np.array([*[0.0] * slopes, 0.0, 0.0 if prior is None else prior.selection])
         bounds = [*[(0.0, None)] * slopes, (None, None), (0.0, 0.0) if prior is None else (None, None)]
-        found = minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x
+        found = scipy.optimize.minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x
         by_column = dict(zip(columns, found[:slopes].tolist(), strict=True))
         curve = MatchCurve(by_column.get(0, 0.0), by_column.get(1, 0.0), float(found[slopes]))
         return cls(curve, float(found[-1]), loss.mistaken)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from pipelines.learning.beta import confidence
@@ -206,7 +206,7 @@ class Survival:
             low -= 2.0
         while self._slope(high) >= 0.0:
             high += 2.0
-        return float(brentq(self._slope, low, high, xtol=1e-10))
+        return float(scipy.optimize.brentq(self._slope, low, high, xtol=1e-10))
 
     def _slope(self, log_rate: float) -> float:
         rate = math.exp(log_rate)

@@ -160,3 +160,11 @@ def await_condition(condition, *, within_s: float = 60.0) -> None:  # type: igno
     while not condition():
         assert time.monotonic() < deadline, f"not within {within_s:g} s"
         time.sleep(0.02)
+
+
+def test_an_updater_starts_without_what_it_does_not_use() -> None:
+    """FBK-5: parsers, optimisers and Ray take longer to import than a short backlog takes to catch up with."""
+    heavy = ("tree_sitter", "scipy.optimize", "ray", "mlflow", "torch", "pandas")
+    asked = f"import sys, jobs.update; print([name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

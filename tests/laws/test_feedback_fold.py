@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.feedback.pipeline import consume
+from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.standing import PartitionReport
 from pipelines.feedback.state import PartitionState
 from pipelines.runtime.log import LogFacts, Record
-from tests.support.feedback_events import BINS, NOON, RULES, WEIGHTS
+from tests.support.feedback_events import BINS, NOON, RULES, WEIGHTS, rules
 from tests.support.feedback_fold import digest_of_stores, fold_log
 from tests.support.feedback_traffic import traffic
 from tests.support.many_sessions import events_of
@@ -24,18 +25,18 @@ FACTS = LogFacts("weft.feedback", "one", 1)
 seeds = st.integers(0, 2**32)
 
 
-def records_of(seed: int, size: int) -> list[Record]:
-    made = traffic(random.Random(seed), size, start_ms=NOON, duplicates=0.2, garbage=0.1, foreign=0.2)
+def records_of(seed: int, size: int, **who: int) -> list[Record]:
+    made = traffic(random.Random(seed), size, start_ms=NOON, duplicates=0.2, garbage=0.1, foreign=0.2, **who)
     return [Record(0, offset, NOON + offset, key, value) for offset, (key, value) in enumerate(made)]
 
 
-def consumed(batches: Sequence[Sequence[Record]]) -> tuple[PartitionReport, str]:
+def consumed(batches: Sequence[Sequence[Record]], told: FeedbackSettings = RULES) -> tuple[PartitionReport, str]:
     """The report and the digest of a store that read these batches, one transaction each."""
     with tempfile.TemporaryDirectory() as folder:
-        state = PartitionState(Path(folder), 0, RULES)
+        state = PartitionState(Path(folder), 0, told)
         state.claim(FACTS, log_start=0)
         for batch in batches:
-            consume(batch, FACTS, state, RULES, BINS)
+            consume(batch, FACTS, state, told, BINS)
         report = state.report()
         state.close()
         return report, digest_of_stores([Path(folder)])
@@ -71,3 +72,18 @@ def test_verdicts_that_are_alike_count_one_by_one() -> None:
     together, digest = consumed([records])
     assert together.applied == len(records)
     assert consumed([[record] for record in records]) == (together, digest)
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=seeds, cuts=st.sets(st.integers(1, 299), max_size=6), daily=st.sampled_from([1.0, 4.0, 12.0]))
+def test_an_independent_reading_of_crowded_allowances_comes_to_the_same(
+    seed: int, cuts: set[int], daily: float
+) -> None:
+    """LRN-3, LRN-17: few principals in few sessions, started, merged and unlearned again and again."""
+    records = records_of(seed, 300, sessions=5, users=3)
+    edges = [0, *sorted(cuts), len(records)]
+    told = rules(limits__principal_daily=daily, limits__session_part=0.7)
+    _, digest = consumed([records[begin:end] for begin, end in pairwise(edges)], told)
+    weights = WEIGHTS | {"principal_daily": daily, "session_part": 0.7}
+    expected = fold_log([[record.value for record in records]], bins=BINS.relevance, weights=weights)
+    assert digest == expected.digest()

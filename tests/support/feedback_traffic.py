@@ -17,14 +17,22 @@ PHASES = ("start", "start", "start", "suspend", "resume", "complete", "complete"
 
 
 def traffic(
-    rng: random.Random, size: int, *, start_ms: int, duplicates: float, garbage: float, foreign: float = 0.0
+    rng: random.Random,
+    size: int,
+    *,
+    start_ms: int,
+    duplicates: float,
+    garbage: float,
+    foreign: float = 0.0,
+    sessions: int = 60,
+    users: int = 20,
 ) -> list[tuple[bytes, bytes]]:
     """Keys and values of `size` records, that share of them repeated event ids, that share no events at all.
 
-    Phases of sessions are their owner's, but for the share `foreign`.
+    Phases of sessions are their owner's, but for the share `foreign`; what is said in them is anybody's.
     """
     repeated, wrong = round(size * duplicates), round(size * garbage)
-    events = _events(rng, size - repeated - wrong, start_ms, foreign)
+    events = _events(rng, size - repeated - wrong, start_ms, foreign, (sessions, users))
     placed = [(index + rng.random(), record) for index, record in enumerate(events)]
     # A producer's retry comes after the original, soon or much later.
     again = rng.sample(range(len(events)), repeated)
@@ -33,15 +41,18 @@ def traffic(
     return [record for _, record in sorted(placed, key=lambda one: one[0])]
 
 
-def _events(rng: random.Random, size: int, start_ms: int, foreign: float) -> list[tuple[bytes, bytes]]:
+def _events(
+    rng: random.Random, size: int, start_ms: int, foreign: float, names: tuple[int, int]
+) -> list[tuple[bytes, bytes]]:
+    sessions, users = names
     made: list[dict[str, Any]] = []
     held: deque[dict[str, Any]] = deque()
     while len(made) < size:
-        number = rng.randrange(60)
-        answers = _answered_query(rng, f"session-{number}", start_ms + 40 * len(made))
+        number = rng.randrange(sessions)
+        answers = _answered_query(rng, f"session-{number}", start_ms + 40 * len(made), users)
         for event in answers:
             if event["type"] == "session" and rng.random() >= foreign:
-                event["principal"] = f"user-{number % 20}"
+                event["principal"] = f"user-{number % users}"
         if rng.random() < 0.2:
             answers.append(answers.pop(0))  # feedback overtakes its impression
         held.extend(answers)
@@ -50,9 +61,9 @@ def _events(rng: random.Random, size: int, start_ms: int, foreign: float) -> lis
     return [(event["session_id"].encode(), json.dumps(event).encode()) for event in made[:size]]
 
 
-def _answered_query(rng: random.Random, session: str, ts: int) -> list[dict[str, Any]]:
+def _answered_query(rng: random.Random, session: str, ts: int, users: int) -> list[dict[str, Any]]:
     query = f"query-{rng.getrandbits(64):016x}"
-    facts = {"session_id": session, "principal": f"user-{rng.randrange(20)}", "query_id": query}
+    facts = {"session_id": session, "principal": f"user-{rng.randrange(users)}", "query_id": query}
     scope = {"model": rng.choice(("*", "small", "large")), "agent": rng.choice(("*", "coder"))}
     results = [_result(rng, rank) for rank in range(1, rng.randint(2, 8))]
     events = [{"type": "impression", "query_hash": content_hash(query), "results": results, **scope}]

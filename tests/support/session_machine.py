@@ -169,7 +169,7 @@ class SessionMachine(RuleBasedStateMachine):
     @rule()
     def crash_inside_a_publish(self) -> None:
         """After the sessions got what they fork from, before anybody was told."""
-        with self.partition.catalog.bases.writing():
+        with self.partition.catalog.bases.writing(self.partition.state.rules.patience):
             Forks(self.partition.catalog, self.partition.state).follow()
         self.fork()
         self.recover()

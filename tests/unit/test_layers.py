@@ -22,6 +22,7 @@ PARTITION_TABLES = {
     for name in (
         "state",
         "standing",
+        "earlier",
         "ledger",
         "overlays",
         "marks",

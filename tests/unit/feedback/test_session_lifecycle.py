@@ -8,11 +8,19 @@ import pytest
 
 from pipelines.feedback.overlays import SETTLED
 from pipelines.feedback.sessions import Phase
-from tests.support.feedback_events import NOON, RULES, rules
+from pipelines.learning.evidence import Evidence
+from pipelines.learning.triggers import LEARNED
+from tests.support.feedback_events import NOON, RULES, impression, rules, selection, shown
 from tests.support.session_store import Partition, alone, judged, phase
 
 IDLE_MS, SUSPENDED_MS = RULES.time.session_idle_ms, RULES.time.session_suspended_ms
 LEAPS = rules(time__clock_step_s=10.0**9)  # a record's time moves the clock at once, however far it is
+
+
+def traces(evidence: Evidence) -> list[object]:
+    """Clicks and learned triggers."""
+    clicks = [key for key in evidence.counts if key.bin.endswith(".clicked")]
+    return [*clicks, *(key for key in evidence.usage if key.bin.startswith(LEARNED))]
 
 
 @pytest.fixture
@@ -148,3 +156,27 @@ def test_forgotten_sessions_leave_the_store(tmp_path: Path) -> None:
     assert partition.state.sessions() == []
     assert partition.shared == alone(tmp_path / "alone", judged("b"))
     assert partition.report.dropped == 2
+
+
+def test_what_stands_beside_leaves_no_clicks_and_triggers_and_moves_up_with_them(tmp_path: Path) -> None:
+    """LRN-3, LRN-17: a session that came when its principal's day was used up counts once the one before is unlearned.
+
+    Meanwhile it believes itself, and what is said outside of sessions comes before either.
+    """
+    tight = rules(limits__principal_daily=1.0, limits__session_part=1.0)
+    page = [shown(rank) for rank in range(1, 6)]
+    picked = [
+        impression("q2", page, session_id="late"),
+        selection(5, query_id="q2", session_id="late", terms=("retry",)),
+    ]
+    partition = Partition(tmp_path / "store", tight)
+    partition.feed([phase("start", "early"), phase("start", "late"), *judged("early"), *picked])
+    own = partition.overlay("late")
+    partition.feed([phase("complete", "late"), phase("complete", "early")])
+    assert (len(traces(own)), len(traces(partition.shared))) == (2, 0)
+    assert partition.overlay("late", SETTLED) != own
+    partition.feed([phase("unlearn", "early")])
+    assert partition.shared == partition.overlay("late", SETTLED) == own
+    partition.feed(judged("outside"))
+    assert partition.shared != own + alone(tmp_path / "outside", judged("outside"))
+    assert partition.overlay("late", SETTLED) == partition.shared - alone(tmp_path / "again", judged("outside"))

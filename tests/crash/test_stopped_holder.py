@@ -1,0 +1,110 @@
+"""FBK-4: a process that was stopped while it held a partition's files keeps its successor out, and is named soon."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipelines.domain.errors import StoreError
+from pipelines.feedback.state import STATE_FILE
+from pipelines.feedback.updater import Updater, partition_folder
+from pipelines.runtime.locks import Patience, holders_of, locked
+from tests.support.feedback_events import BINS, explicit, impression, records, rules, session
+from tests.support.feedback_source import FakeLog, FakeSource
+
+SETTINGS = rules(stopped_timeout_s=0.5, lock_timeout_s=30.0)
+IN_A_TRANSACTION = """
+import os, signal, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("begin immediate")
+connection.execute("delete from shown")
+os.kill(os.getpid(), signal.SIGSTOP)
+connection.execute("commit")
+"""
+IN_A_LOCK = """
+import fcntl, os, signal, sys
+file = open(sys.argv[1], "w")
+fcntl.flock(file, fcntl.LOCK_EX)
+os.kill(os.getpid(), signal.SIGSTOP)
+"""
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who holds a lock")
+
+
+@contextlib.contextmanager
+def stopped(script: str, path: Path) -> Iterator[int]:
+    """A process that holds something of a file, and does nothing."""
+    process = subprocess.Popen([sys.executable, "-c", script, path])
+    try:
+        os.waitpid(process.pid, os.WUNTRACED)
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> FakeLog:
+    """Of which a store has read everything; it holds an open session."""
+    log = FakeLog.of(records([session("start"), impression(), explicit()]))
+    updater = opened(tmp_path, log)
+    while updater.step(0.0):
+        pass
+    updater.publish()
+    updater.close()
+    return log
+
+
+def opened(store: Path, log: FakeLog) -> Updater:
+    return Updater.open(FakeSource(log), store, [0], SETTINGS, BINS)
+
+
+@pytest.mark.parametrize(
+    ("script", "place"), [(IN_A_TRANSACTION, STATE_FILE), (IN_A_LOCK, ".restoring")], ids=["transaction", "claim"]
+)
+def test_a_successor_says_who_keeps_it_out(tmp_path: Path, log: FakeLog, script: str, place: str) -> None:
+    """FBK-4: within seconds, by its process id; once that one is gone, the successor finds all that was committed."""
+    with stopped(script, partition_folder(tmp_path, 0) / place) as pid:
+        began = time.monotonic()
+        with pytest.raises(StoreError, match=rf"held by process {pid}, which is stopped: end it \(kill -KILL {pid}\)"):
+            opened(tmp_path, log)
+        assert time.monotonic() - began < 5.0
+    heir = opened(tmp_path, log)
+    (standing,) = heir.progress()
+    heir.close()
+    assert (standing.report.consumed, standing.report.balanced) == (3, True)
+
+
+def test_snapshots_wait_for_no_stopped_process(tmp_path: Path, log: FakeLog) -> None:
+    """FBK-7: one that holds what sessions fork from is named, too."""
+    heir = opened(tmp_path, log)
+    with (
+        stopped(IN_A_LOCK, tmp_path / "sessions" / ".lock") as pid,
+        pytest.raises(StoreError, match=f"held by process {pid}, which is stopped"),
+    ):
+        heir.publish()
+    heir.publish()
+    heir.close()
+
+
+def test_a_running_process_is_waited_for(tmp_path: Path) -> None:
+    """FBK-4: as long as is allowed, and named then."""
+    path = tmp_path / "lock"
+    with locked(path, Patience(0.05, 0.1)):
+        assert [(holder.pid, holder.is_stopped) for holder in holders_of(path)] == [(os.getpid(), False)]
+        began = time.monotonic()
+        with (
+            pytest.raises(StoreError, match=f"process {os.getpid()}: wait for it, or end it"),
+            locked(path, Patience(0.05, 0.2)),
+        ):
+            pass
+        assert time.monotonic() - began >= 0.2
+    with locked(path, Patience(0.0, 0.0)):
+        pass
+    assert holders_of(path) == holders_of(tmp_path / "missing") == []
