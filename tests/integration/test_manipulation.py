@@ -89,6 +89,14 @@ def test_what_goes_beyond_a_days_allowance_is_kept_beside(tmp_path: Path) -> Non
     assert believed(evidence).weights(*scope) == believed(within).weights(*scope)
 
 
+def test_a_flood_in_merged_sessions_is_the_same_flood(tmp_path: Path) -> None:
+    """FBK-11, LRN-3: to the bit, where parts come out even: what is measured of one holds for the other."""
+    at_once, merged_each = (
+        learned(tmp_path / str(alone), praise("mallory", 20, 200, alone=alone)) for alone in (False, True)
+    )
+    assert merged_each == at_once
+
+
 def ndcg(beliefs: Beliefs, collection: list[tuple[np.ndarray, np.ndarray, list[str]]]) -> float:
     """Mean nDCG@10 of ranking every query's documents by the weights and usage that are believed."""
     weights = beliefs.weights(SCOPE, SIGNALS)
