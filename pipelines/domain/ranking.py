@@ -209,7 +209,10 @@ class RankedResult:
 
     @property
     def score(self) -> float:
-        """Sum of the contributions; there is no other definition of the score (RET-18)."""
+        """Sum of the contributions; there is no other definition of the score (RET-18).
+
+        Of learned weights and signals it is at most 1; what further chunks of the document add comes on top (RET-11).
+        """
         return math.fsum(contribution.amount for contribution in self.contributions)
 
 

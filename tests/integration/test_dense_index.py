@@ -132,6 +132,16 @@ def test_exact_search_is_brute_force(stored: np.ndarray, tmp_path: Path) -> None
     np.testing.assert_array_equal(np.concatenate([one for _, one in singly]), cosines)
 
 
+def test_half_precision_is_read_exactly() -> None:
+    """ING-22: every finite number, its sign included, whatever lies between in memory."""
+    every = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    halves = every[np.isfinite(every)][:, None]
+    pairs = np.hstack([halves, np.ones_like(halves)])
+    index = DenseIndex(pairs, DenseFacts(dimension=2, kind="ivfpq"), approximate=object())
+    plain = pairs.astype(np.float32)
+    assert np.array_equal(index.vectors(range(len(pairs))), plain / np.linalg.norm(plain, axis=1, keepdims=True))
+
+
 def test_ties_go_by_row_and_missing_places_are_padded() -> None:
     """ARC-9: equal cosines are ordered by row; asking for more than there is pads with row −1."""
     same = np.tile(np.array([1.0, 0.0], dtype=np.float16), (5, 1))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pipelines.domain.ranking import Channel, ChannelHit
 from pipelines.retrieval.assembly import results, score_and_cut, spelled_out
 from pipelines.retrieval.fusion import FUSIONS
-from pipelines.retrieval.mpab import UNITS
+from pipelines.retrieval.mpab import BONUS, UNITS
 from pipelines.retrieval.quality import Moment
 from pipelines.retrieval.settings import FusionMode, ResultUnit
 from pipelines.retrieval.signals import active_signals, with_similarity
@@ -87,6 +87,17 @@ def test_every_signal_is_told_and_lies_between_0_and_1(candidates, mode, unit) -
         assert active_signals(answered) <= set(result.signals)
         assert all(0.0 <= value <= 1.0 for value in result.signals.values())
         assert 0.0 <= result.relevance <= 1.0
+
+
+@given(found(), units, st.booleans())
+def test_only_the_further_chunks_of_a_document_take_a_learned_score_above_1(candidates, unit, explore) -> None:
+    """RET-11, RET-14, ARC-7: what weights and signals come to stays in [0, 1]; what goes beyond is told by its name."""
+    for result in ranked(candidates, FusionMode.LEARNED, unit, explore=explore):
+        learned = math.fsum(part.amount for part in result.contributions if part.belief is not None)
+        others = [part for part in result.contributions if part.belief is None]
+        assert 0.0 <= learned <= 1.0
+        assert {part.name for part in others} <= {BONUS}
+        assert all(part.amount >= 0.0 for part in others)
 
 
 @given(found(), st.integers(1, 5), modes, units)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Executor, Future, wait
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -184,8 +184,8 @@ def _gathering(
         rankings: dict[Channel, Mapping[int, Ranked]] = {}
         failed: dict[str, str] = {}
         for channel, future in futures.items():
-            wait([future], timeout=max(0.0, started + budget_s[channel] - time.perf_counter()))
-            if reason := _failure(future, budget_s[channel]):
+            left_s = max(0.0, started + budget_s[channel] - time.perf_counter())
+            if reason := _failure(future, left_s, budget_s[channel]):
                 log.warning("channel %s left out: %s", channel.value, reason)
                 failed[channel.value] = reason
             else:
@@ -195,9 +195,11 @@ def _gathering(
     return gathered
 
 
-def _failure(future: Future[list[Ranked]], budget_s: float) -> str | None:
-    if not future.done():
+def _failure(future: Future[list[Ranked]], left_s: float, budget_s: float) -> str | None:
+    """Why there is no result, waiting for it as long as time is left; None once it is there."""
+    try:
+        error = future.exception(left_s)
+    except TimeoutError:
         future.cancel()
         return f"no answer within {budget_s:g} s"
-    error = future.exception()
     return f"{type(error).__name__}: {error}" if error else None
