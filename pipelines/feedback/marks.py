@@ -77,18 +77,22 @@ def write_parts(
     """
     changes = [_delete(connection, work.life.offset, work.parts.gone) for work in works if work.parts.gone]
     touched = {_group(part) for work in works for part in work.parts.gone if part.was_settled}
+    _write_draws(connection, works)
     for work in works:
-        _write_draws(connection, work)
         touched |= {_group(part) for part in work.parts.settled if part.tally is not None or not part.was_settled}
     touched |= _with_parts(connection, moved)
     decided = {place: counts for group in sorted(touched) for place, counts in _decide(connection, group, allowance)}
+    grown: list[tuple[_Place, Evidence]] = []
     for work in works:
-        for part in work.parts:
-            place, added = _Place(work.life.offset, part.number), _added(part, frozen)
-            counts = decided.pop(place, part.counted)
-            if any(part is each for each in work.parts.settled):
-                changes.append(_moved(connection, place, part, added, counts=counts))
-            _add_rows(connection, place, added)
+        for settled, parts in ((True, work.parts.settled), (False, work.parts.pending)):
+            for part in parts:
+                place, added = _Place(work.life.offset, part.number), _added(part, frozen)
+                if settled:
+                    counts = decided.pop(place, part.counted)
+                    changes.append(_moved(connection, place, part, added, counts=counts))
+                if part.tally is not None:
+                    grown.append((place, added))
+    _add_rows(connection, grown)
     for place, counts in decided.items():
         rows = _rows_of(connection, place)
         changes.append(_as(rows, counts=counts) - _as(rows, counts=not counts))
@@ -161,19 +165,21 @@ def _moved(connection: sqlite3.Connection, place: _Place, part: Part, added: Evi
     return _as(before + added, counts=counts) - taken
 
 
-def _write_draws(connection: sqlite3.Connection, work: Work) -> None:
+def _write_draws(connection: sqlite3.Connection, works: Sequence[Work]) -> None:
     """Parts as the batch leaves them; those that it settles do not count before that was decided."""
-    for settled, parts in ((1, work.parts.settled), (0, work.parts.pending)):
-        connection.executemany(
-            "insert into draws (principal, day, first, part, session, settled, counted, micro)"
-            " values (?, ?, ?, ?, ?, ?, 0, ?)"
-            " on conflict do update set settled = excluded.settled, micro = excluded.micro",
-            [
-                (*_group(part), part.first, part.number, work.life.offset, settled, part.micro)
-                for part in parts
-                if part.tally is not None or part.was_settled != bool(settled)
-            ],
-        )
+    rows = [
+        (*_group(part), part.first, part.number, work.life.offset, settled, part.micro)
+        for work in works
+        for settled, parts in ((1, work.parts.settled), (0, work.parts.pending))
+        for part in parts
+        if part.tally is not None or part.was_settled != bool(settled)
+    ]
+    connection.executemany(
+        "insert into draws (principal, day, first, part, session, settled, counted, micro)"
+        " values (?, ?, ?, ?, ?, ?, 0, ?)"
+        " on conflict do update set settled = excluded.settled, micro = excluded.micro",
+        rows,
+    )
 
 
 def _with_parts(connection: sqlite3.Connection, moved: Iterable[Group]) -> set[Group]:
@@ -237,10 +243,11 @@ def _rows_of(connection: sqlite3.Connection, place: _Place) -> Evidence:
     )
 
 
-def _add_rows(connection: sqlite3.Connection, place: _Place, evidence: Evidence) -> None:
-    masses: tuple[Iterable[tuple[tuple[Any, ...], int]], ...] = (evidence.counts.items(), evidence.usage.items())
-    for (table, _), some in zip(_TABLES, masses, strict=True):
-        integrity.add(connection, table, [(*place, *key, micro) for key, micro in some])
+def _add_rows(connection: sqlite3.Connection, grown: Sequence[tuple[_Place, Evidence]]) -> None:
+    counts = [(*place, *key, micro) for place, evidence in grown for key, micro in evidence.counts.items()]
+    usage = [(*place, *key, micro) for place, evidence in grown for key, micro in evidence.usage.items()]
+    integrity.add(connection, "part_evidence", counts)
+    integrity.add(connection, "part_usage", usage)
 
 
 def _delete_rows(connection: sqlite3.Connection, place: _Place) -> None:
