@@ -243,6 +243,7 @@ class FeedbackSettings(BaseModel):
     poll_timeout_s: float = Field(gt=0.0)
     publish_every_s: float = Field(gt=0.0)
     publish_behind_s: float = Field(ge=0.0)
+    collect_every_s: float = Field(gt=0.0)
     tick_every_s: float = Field(gt=0.0)
     retry_s: float = Field(gt=0.0)
     unreachable_s: float = Field(gt=0.0)

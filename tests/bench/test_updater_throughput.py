@@ -23,7 +23,7 @@ from tests.support.many_sessions import PER_QUERY, SESSIONS, events_of
 ROOT = Path(__file__).resolve().parents[2]
 RIVAL = ROOT / "tests/support/rivals/quix_updates.py"
 RIVAL_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
-EVENTS = 100_000
+EVENTS = 300_000  # some seconds: what is done once, at the start and at the end, weighs little then
 ROUNDS = 3
 
 
