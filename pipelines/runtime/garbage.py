@@ -8,8 +8,8 @@ import gc
 class UnhurriedCollection:
     """Looks for cyclic garbage every so often, as long as a loop lasts that leaves next to none behind.
 
-    Python looks whenever more objects were made than freed, at all of them time and again. Counting references goes on as
-    ever. Switching is for the whole process: whoever begins it ends it.
+    Python looks whenever more objects were made than freed, at all of them time and again. Counting references goes on
+    as ever. Switching is for the whole process: whoever begins it ends it.
 
     Examples:
         >>> collection = UnhurriedCollection(every_s=30.0)
