@@ -370,7 +370,8 @@ class PartitionState:
             if _primary(error) in _CURABLE:
                 raise StoreError(f"{self._path}: expected a writable store, found: {error}") from error
             raise self._damage(str(error)) from error
-        except CorruptionError as error:
+        except (CorruptionError, UnicodeDecodeError) as error:
+            # What SQLite finds wrong may quote the damaged bytes themselves.
             raise self._damage(str(error)) from error
 
     def _damage(self, found: str) -> CorruptionError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import sqlite3
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -124,6 +125,22 @@ def test_four_hundred_damaged_files_cost_a_replay_at_most(half_way: Path, capsys
     with capsys.disabled():
         print("".join(f"\n{count:5} {what}" for what, count in sorted(happened.items())))  # noqa: T201
     assert happened["restored"] >= 50
+
+
+def test_damage_that_no_text_can_quote_is_damage_too(half_way: Path, tmp_path: Path) -> None:
+    """ARC-3: SQLite names what it finds wrong by bytes that are none of UTF-8's."""
+    store = tmp_path / "store"
+    shutil.copytree(half_way, store)
+    state = partition_folder(store, 0) / "state.sqlite"
+    data = state.read_bytes()
+    assert data.count(b"create trigger check_insert_") + data.count(b"CREATE TRIGGER check_insert_")
+    for word in (b"create trigger check_insert_", b"CREATE TRIGGER check_insert_"):
+        data = data.replace(word, word[:6] + b"_" + word[7:])
+    state.write_bytes(data.replace(b"triggercheck_insert_", b"triggercheck_ins\xacrt_"))
+    with pytest.raises(UnicodeDecodeError), sqlite3.connect(state) as connection:
+        connection.execute("pragma journal_mode = wal")
+    assert finished(store, log_of(RECORDS)) == EXPECTED.digest()
+    assert (state.parent / "damaged").exists()
 
 
 def test_a_damaged_state_without_a_way_back_is_refused_by_name(half_way: Path, tmp_path: Path) -> None:
