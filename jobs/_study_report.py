@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
-from pipelines.evaluation.answerable import Held
+from pipelines.evaluation.answerable import Held, Worth
 from pipelines.evaluation.beir import Dataset
 from pipelines.evaluation.study import Row, Values
 from pipelines.learning.evidence import Evidence
@@ -54,17 +54,19 @@ def table(title: str, found: Studied) -> Table:
 
 def calibrated(found: Held) -> Table:
     """What the probabilities are worth, for people."""
-    shown = Table("probabilities", "calibration error", "log loss", box=None)
-    for name, measured in found.reliability.items():
-        told = ("do not separate", "") if measured is None else (f"{measured.ece:.3f}", f"{measured.log_loss:.3f}")
-        shown.add_row(name, *told)
-    for name, measured in found.from_verdicts.items():
-        shown.add_row(f"{name}, from verdicts", "do not separate" if measured is None else f"{measured.ece:.3f}")
+    shown = Table("probabilities", "calibration error", "were they right", "log loss", box=None)
+    by_name = {**found.reliability, **{f"{name}, from verdicts": each for name, each in found.from_verdicts.items()}}
+    for name, worth in by_name.items():
+        shown.add_row(name, *(("do not separate",) if worth is None else _told(worth)))
     shown.add_row("an answer begins above", "unknown" if found.threshold is None else f"{found.threshold:.3f}")
     shown.add_row("held-out queries answered", f"{found.answered:.1%}")
     for name, share in found.answered_without.items():
         shown.add_row(f"queries of {name} answered", f"{share:.1%}")
     return shown
+
+
+def _told(worth: Worth) -> tuple[str, ...]:
+    return tuple(f"{value:.3f}" for value in (worth.ece, worth.chance, worth.reliability.log_loss))
 
 
 def _weights(weights: Mapping[str, float]) -> str:
@@ -96,6 +98,8 @@ def described(dataset: Dataset, learn_from: str, found: Studied) -> dict[str, An
 def _probabilities(held: Held) -> dict[str, Any]:
     return {
         "calibration_error": {name: each and each.ece for name, each in held.reliability.items()},
+        "calibration_error_from_verdicts": {name: each and each.ece for name, each in held.from_verdicts.items()},
+        "calibration_error_by_chance": {name: each and each.chance for name, each in held.reliability.items()},
         "answer_threshold": held.threshold,
         "answered": held.answered,
         "answered_without": dict(held.answered_without),

@@ -1,7 +1,7 @@
 """What learning is worth: simulated users ask queries of one split, retrieval is measured on another that nobody asked.
 
     python -m jobs.study --dataset DIR --learn-from train --split test [--sessions 100,500,2000,all] [--random 0.2]
-        [--adversarial 0.1] [--bare] [--set retrieval.rerank.late_interaction=false] [--json]
+        [--adversarial 0.1] [--hold-out 0.5] [--bare] [--set retrieval.rerank.late_interaction=false] [--json]
 
 Every session is a user who asks one query, reads, opens and judges what is shown; what they do travels through Kafka to
 the updaters, and what the updaters learned ranks what later users are shown. The table sets beside it each channel
@@ -13,11 +13,8 @@ Exit codes: 0 measured, 1 with a reason (unreadable data set, no such split), 2 
 from __future__ import annotations
 
 import random
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,7 +24,7 @@ import typer
 from rich.progress import track
 
 from jobs import _job, evaluate
-from jobs._background import BackgroundUpdaters
+from jobs._background import BackgroundUpdaters, apart
 from jobs._probing import probed
 from jobs._study_report import CONVEX, Studied, calibrated, described, table
 from jobs._users import connected, tell, with_asked
@@ -42,7 +39,7 @@ from pipelines.evaluation.measuring import asked
 from pipelines.evaluation.replay import RememberingEncoder, Replay
 from pipelines.evaluation.runs import Run, as_ranked
 from pipelines.evaluation.simulation import dealt, kind_of_user, looks, react
-from pipelines.evaluation.study import Values, best_weight, convex, headline, row
+from pipelines.evaluation.study import Values, best_weight, convex, dealt_apart, headline, row
 from pipelines.feedback.producer import FeedbackProducer
 from pipelines.ingestion.corpus import corpus_name
 from pipelines.learning.beliefs import Beliefs, read_beliefs
@@ -86,6 +83,9 @@ def study(
     foreign: Annotated[
         list[str], typer.Option("--foreign", help="DIR:SPLIT, whose queries have no answer here; repeatable.")
     ] = [],
+    hold_out: Annotated[
+        float, typer.Option("--hold-out", help="Share of the queries to learn from that is measured as well, unasked.")
+    ] = 0.0,
     bare: Annotated[
         bool, typer.Option("--bare", help="Learning alone: no other ways to rank beside it, no probabilities.")
     ] = False,
@@ -100,6 +100,7 @@ def study(
     settings = evaluate.measuring(_job.settings_of(conf, [*assignments, *chosen], store))
     marks = marks_of(sessions, settings)
     lessons, held_out = read_dataset(dataset, learn_from), read_dataset(dataset, split)
+    lessons, held_out = dealt_apart(lessons, held_out, hold_out, random.Random(settings.evaluation.seed))  # noqa: S311
     strangers = [read_dataset(Path(folder), part) for folder, _, part in (each.rpartition(":") for each in foreign)]
     found = run(lessons, held_out, settings, marks, strangers, bare=bare)
     _job.stdout.print(table(f"{held_out.name} {split}, learned from {learn_from}", found))
@@ -135,7 +136,7 @@ def run(
         bare: Leave out what does not depend on learning, and what its probabilities are worth: less than half the time.
     """
     stored = evaluate.indexed(held_out, settings, before=lambda: connect(settings.cluster))
-    with _apart(stored) as own, EmbeddedBroker() as broker:
+    with apart(stored) as own, EmbeddedBroker() as broker:
         streamed = own.model_copy(
             update={
                 "kafka": own.kafka.model_copy(update={"bootstrap": broker.bootstrap}),
@@ -369,24 +370,6 @@ def _told(
 def _source(settings: Settings) -> CatalogSource:
     catalog = Catalog(Path(settings.storage.root))
     return CatalogSource(catalog, settings.priors, clock=system_clock, sessions_held=settings.retrieval.sessions_held)
-
-
-@contextmanager
-def _apart(settings: Settings) -> Iterator[Settings]:
-    """The settings with a store that shares the generation and nothing else, and is removed in the end."""
-    root = Path(settings.storage.root)
-    with tempfile.TemporaryDirectory(prefix=f"{root.name}-study-", dir=root.parent) as folder:
-        generation = Catalog(root).pointer().generation
-        own = Path(folder)
-        shutil.copytree(
-            root / "generations" / str(generation), own / "generations" / str(generation), copy_function=_linked
-        )
-        shutil.copy(root / "current.json", own / "current.json")
-        yield settings.model_copy(update={"storage": settings.storage.model_copy(update={"root": str(own)})})
-
-
-def _linked(source: str, target: str) -> None:
-    Path(target).hardlink_to(source)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

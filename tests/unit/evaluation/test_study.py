@@ -68,4 +68,7 @@ def test_a_calibration_is_measured_over_any_channels_and_against_queries_without
     good = [result.uris[0] == "a" for result in own.results]
     words = found.reliability["lexical alone"]
     assert words is not None
-    assert words.brier == pytest.approx(sum((g - (p or 0.0)) ** 2 for g, p in zip(good, told, strict=True)) / len(good))
+    assert words.chance > 0.0
+    assert words.reliability.brier == pytest.approx(
+        sum((g - (p or 0.0)) ** 2 for g, p in zip(good, told, strict=True)) / len(good)
+    )
