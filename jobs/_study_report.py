@@ -54,10 +54,10 @@ def table(title: str, found: Studied) -> Table:
 
 def calibrated(found: Held) -> Table:
     """What the probabilities are worth, for people."""
-    shown = Table("probabilities", "calibration error", "were they right", "log loss", box=None)
-    by_name = {**found.reliability, **{f"{name}, from verdicts": each for name, each in found.from_verdicts.items()}}
-    for name, worth in by_name.items():
-        shown.add_row(name, *(("do not separate",) if worth is None else _told(worth)))
+    shown = Table("calibration error", "from judgements", "from verdicts", "were they right", "moved", box=None)
+    for name, worth in found.from_verdicts.items():
+        chance = "" if worth is None else f"{worth.chance:.3f}"
+        shown.add_row(name, _ece(found.from_judgements[name]), _ece(worth), chance, f"{found.moved[name]:.3f}")
     shown.add_row("an answer begins above", "unknown" if found.threshold is None else f"{found.threshold:.3f}")
     shown.add_row("held-out queries answered", f"{found.answered:.1%}")
     for name, share in found.answered_without.items():
@@ -65,8 +65,8 @@ def calibrated(found: Held) -> Table:
     return shown
 
 
-def _told(worth: Worth) -> tuple[str, ...]:
-    return tuple(f"{value:.3f}" for value in (worth.ece, worth.chance, worth.reliability.log_loss))
+def _ece(worth: Worth | None) -> str:
+    return "do not separate" if worth is None else f"{worth.ece:.3f}"
 
 
 def _weights(weights: Mapping[str, float]) -> str:
@@ -97,9 +97,10 @@ def described(dataset: Dataset, learn_from: str, found: Studied) -> dict[str, An
 
 def _probabilities(held: Held) -> dict[str, Any]:
     return {
-        "calibration_error": {name: each and each.ece for name, each in held.reliability.items()},
+        "calibration_error": {name: each and each.ece for name, each in held.from_judgements.items()},
         "calibration_error_from_verdicts": {name: each and each.ece for name, each in held.from_verdicts.items()},
-        "calibration_error_by_chance": {name: each and each.chance for name, each in held.reliability.items()},
+        "calibration_error_by_chance": {name: each and each.chance for name, each in held.from_verdicts.items()},
+        "probability_moved": dict(held.moved),
         "answer_threshold": held.threshold,
         "answered": held.answered,
         "answered_without": dict(held.answered_without),

@@ -29,6 +29,7 @@ from jobs._probing import probed
 from jobs._study_report import CONVEX, Studied, calibrated, described, table
 from jobs._users import connected, tell, with_asked
 from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.recalibrate import curves_of
 from pipelines.domain.ids import QueryId, SessionId
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Channel, Query, Scope, Signal
@@ -44,7 +45,7 @@ from pipelines.feedback.producer import FeedbackProducer
 from pipelines.ingestion.corpus import corpus_name
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.matching import answering_from, match_bins
+from pipelines.learning.matching import MatchCalibration, answering_from, match_bins
 from pipelines.learning.matching_fit import calibrate_matches
 from pipelines.retrieval.live import CatalogSource
 from pipelines.retrieval.searcher import Searcher
@@ -71,6 +72,15 @@ _BASELINES: Mapping[str, Mapping[str, Any]] = {
     "dense": {"channels": (Channel.DENSE,), "fusion": FusionMode.RRF},
     "RRF": {"channels": (Channel.DENSE, Channel.LEXICAL), "fusion": FusionMode.RRF},
 }
+_WAYS: Mapping[str, Mapping[str, Any]] = {
+    "both channels": {},
+    "by reciprocal ranks": {"fusion": FusionMode.RRF},
+    "by relative scores": {"fusion": FusionMode.RSF},
+    "by distributions of scores": {"fusion": FusionMode.DBSF},
+    "dense alone": {"channels": (Channel.DENSE,)},
+    "lexical alone": {"channels": (Channel.LEXICAL,)},
+}
+"""Ways to search over which a probability should mean the same."""
 
 
 def study(
@@ -240,27 +250,19 @@ class _Bench:
 def _held(bench: _Bench, lessons: Dataset, evidence: Evidence, strangers: Sequence[Dataset]) -> Held:
     """What the judgements of the queries learned from make of held-out queries, and of those of other data sets."""
     rules, bins = bench.settings.consolidation.calibration, bench.settings.learning.relevance_bins
-    prior = bench.settings.priors.verdicts
     verdicts = match_bins(evidence, bench.settings.priors.recency, now=system_clock())
     taught = bench.answers(_some(lessons, bench.settings))
     judged = judged_bins(taught, lessons.qrels, bench.names(taught))
-    fit, from_verdicts = (
-        calibrate_matches(each, taken, folds=rules.folds, seed=rules.seed, least_gain=rules.least_gain).calibration
-        for each, taken in ((judged, None), (verdicts, prior))
-    )
+    tuned = {"folds": rules.folds, "seed": rules.seed}
+    fit = calibrate_matches(judged, None, **tuned, least_gain=rules.least_gain).calibration
+    from_verdicts = curves_of(verdicts, bench.settings.priors.verdicts, rules) or MatchCalibration(None, None, None)
     answering = answering_from(bench.probed(), bound=rules.answering_bound)
     without = {each.name: bench.answers(_strange(each)) for each in strangers}
-    answers, learned = bench.answers(bench.dataset.queries), bench.learned(evidence, hidden=_HIDDEN)
-    return held(
-        replace(fit, answering=answering),
-        from_verdicts,
-        answers,
-        bench.dataset.qrels,
-        without,
-        bins=bins,
-        names=bench.names([*answers, *learned]),
-        learned=learned,
-    )
+    answers = {name: bench.answers(bench.dataset.queries, **changes) for name, changes in _WAYS.items()}
+    answers["as learned"] = bench.learned(evidence, hidden=_HIDDEN)
+    names = bench.names([answer for some in answers.values() for answer in some])
+    calibration = replace(fit, answering=answering)
+    return held(calibration, from_verdicts, answers, bench.dataset.qrels, without, bins=bins, names=names)
 
 
 def _some(lessons: Dataset, settings: Settings) -> list[JudgedQuery]:

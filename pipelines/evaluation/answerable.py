@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,13 +14,6 @@ from pipelines.evaluation.beir import Qrels
 from pipelines.learning.matching import MEASURED, MEASURES, Answering, MatchBins, MatchCalibration
 from pipelines.learning.reliability import Predictions, Reliability, error_by_chance, reliability
 
-VIEWS: Mapping[str, Collection[str]] = {
-    "both channels": ("meaning", "words", "near"),
-    "dense alone": ("meaning", "near"),
-    "lexical alone": ("words",),
-    "both, tokens not compared": ("meaning", "words"),
-}
-"""What is known of a match over each set of channels."""
 _DRAWS = 400  # of signs: the error by chance is known to within a hundredth of itself
 
 
@@ -46,16 +39,19 @@ class Held:
     """What a calibration is worth on held-out queries.
 
     Attributes:
-        reliability: By view, over the results shown; None where good and bad do not separate.
-        from_verdicts: The same of probabilities that verdicts of readers gave, over the results as shown then.
+        from_judgements: By way to search, over the results shown; None where good and bad do not separate.
+        from_verdicts: The same of probabilities that verdicts of readers gave.
+        moved: By way to search, by how much at most the probability of a result is another than in the first way, where
+            that shows it, too.
         answered: Share of the held-out queries that count as answered.
         answered_without: The same of queries that have no answer, by where they come from.
         threshold: Nearness from which on an answer counts as one, or cosine where tokens are not kept; None without
             enough probes.
     """
 
-    reliability: Mapping[str, Worth | None]
+    from_judgements: Mapping[str, Worth | None]
     from_verdicts: Mapping[str, Worth | None]
+    moved: Mapping[str, float]
     answered: float
     answered_without: Mapping[str, float]
     threshold: float | None
@@ -64,28 +60,28 @@ class Held:
 def held(
     calibration: MatchCalibration,
     from_verdicts: MatchCalibration,
-    answers: Sequence[Answer],
+    answers: Mapping[str, Sequence[Answer]],
     qrels: Qrels,
     without: Mapping[str, Sequence[Answer]],
     *,
     bins: int,
     names: Mapping[str, Sequence[str]],
-    learned: Sequence[Answer] | None = None,
 ) -> Held:
     """Measure a calibration on answers to queries it has not seen.
 
     Args:
+        answers: To the same queries, by way to search; the first is as it should be.
         without: Answers to queries that have none, by where they come from.
         bins: Of equal width, for the calibration error.
         names: Ids that judgements name each content by, by its hash.
-        learned: Answers to the same queries under what the readers' feedback changed; None where it changed nothing.
     """
-    shown, shown_then = (_shown(some, qrels, names) for some in (answers, answers if learned is None else learned))
-    answering = calibration.answering
+    shown = {name: _shown(some, qrels, names) for name, some in answers.items()}
+    first, answering = next(iter(answers)), calibration.answering
     return Held(
-        {name: _worth(calibration, shown, known, bins) for name, known in VIEWS.items()},
-        {name: _worth(from_verdicts, shown_then, known, bins) for name, known in VIEWS.items()},
-        _answered(answering, answers),
+        {name: _worth(calibration, some, bins) for name, some in shown.items()},
+        {name: _worth(from_verdicts, some, bins) for name, some in shown.items()},
+        {name: _moved(from_verdicts, shown[first], some) for name, some in shown.items()},
+        _answered(answering, answers[first]),
         {name: _answered(answering, found) for name, found in without.items()},
         None if answering is None else answering.meaning if answering.near is None else answering.near,
     )
@@ -105,23 +101,30 @@ def _is_good(result: RankedResult, grades: Mapping[str, int], names: Mapping[str
 
 
 class _Shown(NamedTuple):
-    """One result: the place of its query, how well it matches, and whether it is good."""
+    """One result: the place of its query, what it is, how well it matches, and whether it is good."""
 
     query: int
+    content: str
     match: Match | None
     good: bool
 
 
 def _shown(answers: Sequence[Answer], qrels: Qrels, names: Mapping[str, Sequence[str]]) -> list[_Shown]:
     return [
-        _Shown(place, result.match, _is_good(result, qrels[answer.query.query_id], names))
+        _Shown(place, str(result.content_hash), result.match, _is_good(result, qrels[answer.query.query_id], names))
         for place, answer in enumerate(answers)
         for result in answer.results
     ]
 
 
-def _worth(calibration: MatchCalibration, shown: Sequence[_Shown], known: Collection[str], bins: int) -> Worth | None:
-    chances = [calibration.probability(_seen(each.match, known)) for each in shown]
+def _moved(calibration: MatchCalibration, first: Sequence[_Shown], other: Sequence[_Shown]) -> float:
+    known = {(each.query, each.content): calibration.probability(each.match) for each in first}
+    both = [(known.get((each.query, each.content)), calibration.probability(each.match)) for each in other]
+    return max((abs(was - now) for was, now in both if was is not None and now is not None), default=0.0)
+
+
+def _worth(calibration: MatchCalibration, shown: Sequence[_Shown], bins: int) -> Worth | None:
+    chances = [calibration.probability(each.match) for each in shown]
     if any(chance is None for chance in chances):
         return None
     good = np.array([each.good for each in shown], dtype=np.float64)
@@ -129,12 +132,6 @@ def _worth(calibration: MatchCalibration, shown: Sequence[_Shown], known: Collec
     queries = np.array([each.query for each in shown], dtype=np.int64)
     by_chance = error_by_chance(predictions, queries, bins=bins, draws=_DRAWS, rng=np.random.default_rng(0))
     return Worth(reliability(predictions, bins=bins), by_chance)
-
-
-def _seen(match: Match | None, known: Collection[str]) -> Match | None:
-    if match is None:
-        return None
-    return Match(**{name: getattr(match, name) for name in known})
 
 
 def _answered(answering: Answering | None, answers: Sequence[Answer]) -> float:
