@@ -17,12 +17,13 @@ from msgspec import structs
 from pipelines.domain.ranking import Channel
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.understanding import Complexity, Variant
-from pipelines.retrieval.candidates import Candidate, Floats, Ints
+from pipelines.retrieval.candidates import Floats, Ints
 from pipelines.retrieval.channels.run import Asked, Found, Ranked
 from pipelines.retrieval.hits import Hits, ScoreRows
 from pipelines.retrieval.plan import Plan
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.signals import DENSE
+from pipelines.retrieval.spelled import Candidate
 from pipelines.retrieval.understanding.expansion import combined_scores, feedback_variant, neighbour_variant
 from pipelines.retrieval.understanding.settings import ExpansionSettings
 from pipelines.retrieval.understanding.shift import centroid, shift_of

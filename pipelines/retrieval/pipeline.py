@@ -16,8 +16,8 @@ from pipelines.domain.questions import question_of
 from pipelines.domain.ranking import Answer, Channel, Query, RankedResult, Signal
 from pipelines.domain.sessions import SessionMemory
 from pipelines.retrieval.again import Hints, nearness_to_session, query_vector, search_again, with_own_scores
-from pipelines.retrieval.assembly import Verdict, results, score_and_cut, spelled_out
-from pipelines.retrieval.candidates import Candidate, Candidates, Head, heads, merge
+from pipelines.retrieval.assembly import Verdict, results, score_and_cut
+from pipelines.retrieval.candidates import Candidates
 from pipelines.retrieval.channels.graph import GraphChannel
 from pipelines.retrieval.channels.run import (
     Asked,
@@ -35,6 +35,7 @@ from pipelines.retrieval.fusion import FUSIONS
 from pipelines.retrieval.hits import Ints, ScoreRows
 from pipelines.retrieval.learned_triggers import with_learned_triggers
 from pipelines.retrieval.matching import asking, chance, doubtful, gap_in, match_of, uncalibrated
+from pipelines.retrieval.merging import Head, heads, merge
 from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.order import WeightDraws, certainties, propensities, scored
 from pipelines.retrieval.plan import Plan, make_plan
@@ -46,6 +47,7 @@ from pipelines.retrieval.rerank.late_interaction import matcher
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.signals import active_signals, answering, with_similarity
 from pipelines.retrieval.snapshot import Reading, Snapshot
+from pipelines.retrieval.spelled import Candidate, spelled_out
 from pipelines.retrieval.stopwatch import Stopwatch
 from pipelines.retrieval.understanding.shift import remembered, usage_kept
 from pipelines.retrieval.weights import Shared, SignalWeights, Weighing, believed_in_common
