@@ -1,24 +1,21 @@
 """What learning is worth: simulated users ask queries of one split, retrieval is measured on another that nobody asked.
 
     python -m jobs.study --dataset DIR --learn-from train --split test [--sessions 100,500,2000,all] [--random 0.2]
-        [--adversarial 0.1] [--bare] [--set retrieval.rerank.late_interaction=false] [--json]
+        [--adversarial 0.1] [--hold-out 0.5] [--bare] [--set retrieval.rerank.late_interaction=false] [--json]
 
 Every session is a user who asks one query, reads, opens and judges what is shown; what they do travels through Kafka to
 the updaters, and what the updaters learned ranks what later users are shown. The table sets beside it each channel
 alone, reciprocal rank fusion, and the best fixed convex combination tuned on the queries that were learned from. What
 is known of single contents (usage) is left out of every row but the last one: held-out queries may ask for the same.
-A study takes minutes and stands for days, of `simulation.sessions_a_day` each: caps on what a day brings count for those.
+A study takes minutes and stands for days, of `simulation.sessions_a_day` each: what a day brings is capped for those.
 Exit codes: 0 measured, 1 with a reason (unreadable data set, no such split), 2 usage.
 """
 
 from __future__ import annotations
 
 import random
-import shutil
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,10 +24,11 @@ import numpy as np
 import typer
 
 from jobs import _job, evaluate
+from jobs._background import apart
 from jobs._probing import probed
 from jobs._study_report import CONVEX, Studied, calibrated, described, table
 from jobs._teaching import AGENT, PAGE, source_of, taught
-from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.recalibrate import curves_of
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Channel, Scope, Signal
 from pipelines.embedding.encoder import load_encoder
@@ -39,11 +37,11 @@ from pipelines.evaluation.beir import Dataset, JudgedQuery, Qrels, read_dataset
 from pipelines.evaluation.measuring import asked
 from pipelines.evaluation.replay import RememberingEncoder, Replay
 from pipelines.evaluation.runs import Run, as_ranked
-from pipelines.evaluation.study import Values, best_weight, convex, headline, row
+from pipelines.evaluation.study import Values, best_weight, convex, dealt_apart, headline, row
 from pipelines.ingestion.corpus import corpus_name
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.matching import answering_from, match_bins
+from pipelines.learning.matching import MatchCalibration, answering_from, match_bins
 from pipelines.learning.matching_fit import calibrate_matches
 from pipelines.learning.priors import Priors
 from pipelines.retrieval.settings import FusionMode
@@ -66,6 +64,15 @@ _BASELINES: Mapping[str, Mapping[str, Any]] = {
     "dense": {"channels": (Channel.DENSE,), "fusion": FusionMode.RRF},
     "RRF": {"channels": (Channel.DENSE, Channel.LEXICAL), "fusion": FusionMode.RRF},
 }
+_WAYS: Mapping[str, Mapping[str, Any]] = {
+    "both channels": {},
+    "by reciprocal ranks": {"fusion": FusionMode.RRF},
+    "by relative scores": {"fusion": FusionMode.RSF},
+    "by distributions of scores": {"fusion": FusionMode.DBSF},
+    "dense alone": {"channels": (Channel.DENSE,)},
+    "lexical alone": {"channels": (Channel.LEXICAL,)},
+}
+"""Ways to search over which a probability should mean the same."""
 
 
 def study(
@@ -78,6 +85,9 @@ def study(
     foreign: Annotated[
         list[str], typer.Option("--foreign", help="DIR:SPLIT, whose queries have no answer here; repeatable.")
     ] = [],
+    hold_out: Annotated[
+        float, typer.Option("--hold-out", help="Share of the queries to learn from that is measured as well, unasked.")
+    ] = 0.0,
     bare: Annotated[
         bool, typer.Option("--bare", help="Learning alone: no other ways to rank beside it, no probabilities.")
     ] = False,
@@ -92,6 +102,7 @@ def study(
     settings = evaluate.measuring(_job.settings_of(conf, [*assignments, *chosen], store))
     marks = marks_of(sessions, settings)
     lessons, held_out = read_dataset(dataset, learn_from), read_dataset(dataset, split)
+    lessons, held_out = dealt_apart(lessons, held_out, hold_out, random.Random(settings.evaluation.seed))  # noqa: S311
     strangers = [read_dataset(Path(folder), part) for folder, _, part in (each.rpartition(":") for each in foreign)]
     found = run(lessons, held_out, settings, marks, strangers, bare=bare)
     _job.stdout.print(table(f"{held_out.name} {split}, learned from {learn_from}", found))
@@ -127,7 +138,7 @@ def run(
         bare: Leave out what does not depend on learning, and what its probabilities are worth: less than half the time.
     """
     stored = evaluate.indexed(held_out, settings, before=lambda: connect(settings.cluster))
-    with _apart(stored) as own, EmbeddedBroker() as broker:
+    with apart(stored) as own, EmbeddedBroker() as broker:
         streamed = own.model_copy(
             update={
                 "kafka": own.kafka.model_copy(update={"bootstrap": broker.bootstrap}),
@@ -238,27 +249,19 @@ class _Bench:
 def _held(bench: _Bench, lessons: Dataset, evidence: Evidence, strangers: Sequence[Dataset]) -> Held:
     """What the judgements of the queries learned from make of held-out queries, and of those of other data sets."""
     rules, bins = bench.settings.consolidation.calibration, bench.settings.learning.relevance_bins
-    prior = bench.settings.priors.verdicts
     verdicts = match_bins(evidence, bench.settings.priors.recency, now=system_clock())
     taught = bench.answers(_some(lessons, bench.settings))
     judged = judged_bins(taught, lessons.qrels, bench.names(taught))
-    fit, from_verdicts = (
-        calibrate_matches(each, taken, folds=rules.folds, seed=rules.seed, least_gain=rules.least_gain).calibration
-        for each, taken in ((judged, None), (verdicts, prior))
-    )
+    tuned = {"folds": rules.folds, "seed": rules.seed}
+    fit = calibrate_matches(judged, None, **tuned, least_gain=rules.least_gain).calibration
+    from_verdicts = curves_of(verdicts, bench.settings.priors.verdicts, rules) or MatchCalibration(None, None, None)
     answering = answering_from(bench.probed(), bound=rules.answering_bound)
     without = {each.name: bench.answers(_strange(each)) for each in strangers}
-    answers, learned = bench.answers(bench.dataset.queries), bench.learned(evidence, hidden=_HIDDEN)
-    return held(
-        replace(fit, answering=answering),
-        from_verdicts,
-        answers,
-        bench.dataset.qrels,
-        without,
-        bins=bins,
-        names=bench.names([*answers, *learned]),
-        learned=learned,
-    )
+    answers = {name: bench.answers(bench.dataset.queries, **changes) for name, changes in _WAYS.items()}
+    answers["as learned"] = bench.learned(evidence, hidden=_HIDDEN)
+    names = bench.names([answer for some in answers.values() for answer in some])
+    calibration = replace(fit, answering=answering)
+    return held(calibration, from_verdicts, answers, bench.dataset.qrels, without, bins=bins, names=names)
 
 
 def _some(lessons: Dataset, settings: Settings) -> list[JudgedQuery]:
@@ -296,24 +299,6 @@ def _combined(bench: _Bench, answers: Sequence[Answer], qrels: Qrels, weight: fl
         for answer, results in convex(answers, weight)
     }
     return headline(run, qrels)
-
-
-@contextmanager
-def _apart(settings: Settings) -> Iterator[Settings]:
-    """The settings with a store that shares the generation and nothing else, and is removed in the end."""
-    root = Path(settings.storage.root)
-    with tempfile.TemporaryDirectory(prefix=f"{root.name}-study-", dir=root.parent) as folder:
-        generation = Catalog(root).pointer().generation
-        own = Path(folder)
-        shutil.copytree(
-            root / "generations" / str(generation), own / "generations" / str(generation), copy_function=_linked
-        )
-        shutil.copy(root / "current.json", own / "current.json")
-        yield settings.model_copy(update={"storage": settings.storage.model_copy(update={"root": str(own)})})
-
-
-def _linked(source: str, target: str) -> None:
-    Path(target).hardlink_to(source)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
