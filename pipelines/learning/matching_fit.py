@@ -21,7 +21,7 @@ import scipy
 from numpy.typing import NDArray
 from scipy.special import expit, xlog1py, xlogy
 
-from pipelines.learning.matching import CURVES, MatchBins, MatchCalibration, MatchCurve
+from pipelines.learning.matching import CURVES, MEASURES, MatchBins, MatchCalibration, MatchCurve
 from pipelines.learning.priors import VerdictPrior
 from pipelines.learning.reliability import Predictions, log_loss
 
@@ -61,14 +61,13 @@ class VerdictModel:
         bounds = [*[(0.0, None)] * slopes, (None, None), (0.0, 0.0) if prior is None else (None, None)]
         found = scipy.optimize.minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x
         by_column = dict(zip(columns, found[:slopes].tolist(), strict=True))
-        curve = MatchCurve(by_column.get(0, 0.0), by_column.get(1, 0.0), float(found[slopes]))
+        meaning, words, near = (by_column.get(column, 0.0) for column in range(MEASURES))
+        curve = MatchCurve(meaning, words, float(found[slopes]), near)
         return cls(curve, float(found[-1]), loss.mistaken)
 
     def said_to_be_good(self, bins: MatchBins) -> Floats:
         """Probability that a verdict of each bin says so, (n,)."""
-        known = np.nan_to_num(bins.match)
-        z = known @ np.array([self.curve.meaning, self.curve.words]) + self.curve.intercept
-        good = expit(z + self.selection * bins.unasked)
+        good = expit(self.curve.log_odds(bins.match) + self.selection * bins.unasked)
         return np.asarray(self.mistaken + (1.0 - 2.0 * self.mistaken) * good)
 
 
@@ -147,7 +146,10 @@ def calibrate_matches(
             if gains[name] >= least_gain:
                 models[name] = VerdictModel.fit(known, columns, prior)
     curves = {name: models[name].curve if name in models else None for name in CURVES}
-    return MatchFit(MatchCalibration(curves["both"], curves["meaning"], curves["words"]), models, held_out, gains)
+    calibration = MatchCalibration(
+        curves["both"], curves["meaning"], curves["words"], near_words=curves["near_words"], near=curves["near"]
+    )
+    return MatchFit(calibration, models, held_out, gains)
 
 
 def _held_out(

@@ -19,7 +19,7 @@ from pipelines.domain.matching import Match
 from pipelines.domain.ranking import ANY, Signal
 from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import MICRO, EvidenceKey, UsageKey
-from pipelines.learning.matching import draw_places, match_key_at
+from pipelines.learning.matching import MEASURED, MEASURES, draw_places, match_key_at
 from pipelines.learning.pages import Pages
 from pipelines.learning.parameters import (
     AGAINST,
@@ -208,11 +208,11 @@ class OutcomeColumns:
         if not told.any():
             return
         some, first = np.flatnonzero(told), int(self.day.min())
-        meaning, words = (self._match_places(some, name) for name in ("meaning", "words"))
-        asked, most = self._asked_places(some), int(self.bins.max())
-        sizes = (*self._spans(), len(_DOMAINS), _KINDS, most + 1, most + 2, most + 2, int(asked.max()) + 2)
+        measured = [self._match_places(some, name) + 1 for name in MEASURED]
+        asked, most = self._asked_places(some) + 1, int(self.bins.max())
+        sizes = (*self._spans(), len(_DOMAINS), _KINDS, most + 1, *[most + 2] * MEASURES, int(asked.max()) + 1)
         told_by = (self.of, self.day - first, self.domain, self.kind, self.bins)
-        codes = np.ravel_multi_index((*(column[some] for column in told_by), meaning + 1, words + 1, asked + 1), sizes)
+        codes = np.ravel_multi_index((*(column[some] for column in told_by), *measured, asked), sizes)
         cells, row = np.unique(codes, return_inverse=True)
         masses = np.zeros(len(cells), dtype=np.int64)
         np.add.at(masses, row, self.mass[some])
