@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import typer
 
-from jobs.study import marks_of
+from jobs.study import marks_of, of_days
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Signal
 from pipelines.evaluation.answerable import held
@@ -28,6 +28,13 @@ def test_sessions_are_counted_or_all() -> None:
     for wrong in ("0", "many", "100,,200"):
         with pytest.raises(typer.BadParameter):
             marks_of(wrong, SETTINGS)
+
+
+def test_what_takes_minutes_and_stands_for_days_counts_as_of_so_many() -> None:
+    """EVA-6, LRN-3: four thousand users within minutes are no flood, and half of a day's are a day's."""
+    cap = SETTINGS.priors.robustness.daily_cap
+    assert of_days(SETTINGS.priors, 40.0).robustness.daily_cap == 40.0 * cap
+    assert of_days(SETTINGS.priors, 0.5) == SETTINGS.priors
 
 
 def test_the_fixed_combination_ranks_by_two_signals_alone() -> None:
