@@ -62,7 +62,10 @@ def reconsidered(plan: Plan, found: Mapping[Channel, Ranked], hints: Hints, sett
     # To a text so long other words add nothing but time.
     if tuned.expansion.enabled and wanted and len(plan.text.split()) <= tuned.expansion.most_words:
         understanding = replace(understanding, variants=_variants(plan.text, first_rows(found), hints, tuned.expansion))
-    return replace(plan, understanding=understanding, depth=round(plan.depth * widening), channels=channels)
+    words = plan.text if few else plan.words
+    return replace(
+        plan, understanding=understanding, depth=round(plan.depth * widening), channels=channels, words=words
+    )
 
 
 def needs_another_pass(before: Plan, after: Plan) -> bool:
@@ -192,7 +195,8 @@ def search_again(
     for at in again:
         first = second.of(next(places)) if at in own else found.of(at)
         variants = [second.of(next(places)) for _ in later[at].understanding.variants]
-        for channel, ranked in combined(first, variants, settings.understanding.expansion).items():
+        joined = combined(first, variants, settings.understanding.expansion) if variants else first
+        for channel, ranked in joined.items():
             rankings.setdefault(channel, {})[at] = ranked
     elapsed_ms = found.elapsed_ms + second.elapsed_ms * len(asked) / len(plans)
     return later, Found(rankings, {**found.failed, **second.failed}, elapsed_ms)

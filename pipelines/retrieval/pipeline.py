@@ -78,7 +78,7 @@ class Ground:
         rows = np.array([candidate.row for candidate in own], dtype=np.int64)
         met = [None] * len(own) if compare is None else compare(rows).tolist()
         return [
-            match_of(candidate, self.answered, self.plan.text, tokens)
+            match_of(candidate, self.answered, self.plan.words, tokens)
             for candidate, tokens in zip(own, met, strict=True)
         ]
 
@@ -117,7 +117,7 @@ class Pipeline:
         return answers
 
     def _start(self, plans: Sequence[Plan]) -> Finish:
-        asked, depth = [Asked(plan.text, plan.channels, plan.among) for plan in plans], self.settings.depth
+        asked, depth = [Asked(plan.words, plan.channels, plan.among) for plan in plans], self.settings.depth
         return start_channels(self.channels, asked, depth, budget_ms=self.settings.budget_ms, pool=self.pool)
 
     def _run(self, asked: Sequence[Asked], depth: int) -> Found:

@@ -11,7 +11,7 @@ import numpy as np
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import Channel, ChannelHit, Contribution, Signal
+from pipelines.domain.ranking import Channel, ChannelHit, Contribution, Signal, WeightBelief
 from pipelines.retrieval.candidates import CHANNELS, SIGNALS, Candidates, Floats, Part
 from pipelines.retrieval.ports import Standing, StoredContent
 from pipelines.retrieval.sums import exact_sums
@@ -70,6 +70,8 @@ def spelled_out(candidates: Candidates, weights: Sequence[SignalWeights]) -> lis
     """
     merged, numbers = candidates.merged, candidates.number
     believed = [weights[query](domain) for query, domain in merged.scopes]
+    named = [[_named(part, of_scope) for part in candidates.parts] for of_scope in believed]
+    values, shares = candidates.values[numbers], candidates.weights[numbers]
     columns = zip(
         numbers.tolist(),
         candidates.contents,
@@ -78,8 +80,9 @@ def spelled_out(candidates: Candidates, weights: Sequence[SignalWeights]) -> lis
         merged.ranks[numbers].tolist(),
         merged.scores[numbers].tolist(),
         candidates.signals[numbers].tolist(),
-        candidates.values[numbers].tolist(),
-        candidates.weights[numbers].tolist(),
+        values.tolist(),
+        shares.tolist(),
+        (values * shares).tolist(),
         _relevances(candidates, believed).tolist(),
         strict=True,
     )
@@ -96,12 +99,12 @@ def spelled_out(candidates: Candidates, weights: Sequence[SignalWeights]) -> lis
             },
             scores=_told(CHANNELS, scores),
             signals=_told(SIGNALS, signals),
-            contributions=_contributions(candidates.parts, values, shares, believed[scope]),
+            contributions=_contributions(named[scope], values, shares, amounts),
             uris=candidates.uris(number),
             alike=candidates.alike.get(number, ()),
             relevance=relevance,
         )
-        for number, content, scope, place, ranks, scores, signals, values, shares, relevance in columns
+        for number, content, scope, place, ranks, scores, signals, values, shares, amounts, relevance in columns
     ]
 
 
@@ -117,15 +120,26 @@ def _standing(content: StoredContent, place: int) -> Standing:
     return next(standing for standing in content.occurrences if standing.place == place)
 
 
+def _named(part: Part, weights: Mapping[Signal, SignalWeight]) -> tuple[str, WeightBelief | None]:
+    """An addend's name, and what is believed of its weight; None also where the signal does not count."""
+    weight = None if part.signal is None else weights.get(part.signal)
+    return part.name, None if weight is None else weight.belief
+
+
 def _contributions(
-    parts: Sequence[Part], values: Sequence[float], shares: Sequence[float], weights: Mapping[Signal, SignalWeight]
+    named: Sequence[tuple[str, WeightBelief | None]],
+    values: Sequence[float],
+    shares: Sequence[float],
+    amounts: Sequence[float],
 ) -> tuple[Contribution, ...]:
+    """What a score is made of; what adds nothing, whose amount is NaN, is left out."""
+    addends = zip(named, values, shares, amounts, strict=True)
     return tuple(
-        Contribution(
-            part.name, value, share, value * share, None if part.signal is None else weights[part.signal].belief
-        )
-        for part, value, share in zip(parts, values, shares, strict=True)
-        if not math.isnan(value * share)
+        [
+            Contribution(name, value, share, amount, belief)
+            for (name, belief), value, share, amount in addends
+            if amount == amount  # noqa: PLR0124
+        ]
     )
 
 
