@@ -25,7 +25,7 @@ import typer
 
 from jobs import _job, evaluate
 from jobs._background import apart
-from jobs._probing import probed
+from jobs._probing import probed, shown_alone
 from jobs._study_report import CONVEX, Studied, calibrated, described, table
 from jobs._teaching import AGENT, PAGE, source_of, taught
 from pipelines.consolidation.recalibrate import curves_of
@@ -42,7 +42,7 @@ from pipelines.ingestion.corpus import corpus_name
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.matching import MatchCalibration, answering_from, match_bins
-from pipelines.learning.matching_fit import calibrate_matches
+from pipelines.learning.matching_fit import calibrate_matches, carried_over
 from pipelines.learning.priors import Priors
 from pipelines.retrieval.settings import FusionMode
 from pipelines.retrieval.snapshot import Snapshot
@@ -204,6 +204,11 @@ class _Bench:
             k=self.settings.retrieval.rerank.depth,
         )
 
+    def alone(self, queries: Sequence[JudgedQuery]) -> dict[Channel, list[Match]]:
+        """What each channel shows alone, as a night asks for it."""
+        asking = [replace(asked(query, self.settings.evaluation), k=PAGE, agent=AGENT) for query in queries]
+        return shown_alone(self._replay, self.settings, asking)
+
     def names(self, answers: Sequence[Answer]) -> dict[str, list[str]]:
         """Ids that judgements name each content by."""
         return {
@@ -250,11 +255,14 @@ def _held(bench: _Bench, lessons: Dataset, evidence: Evidence, strangers: Sequen
     """What the judgements of the queries learned from make of held-out queries, and of those of other data sets."""
     rules, bins = bench.settings.consolidation.calibration, bench.settings.learning.relevance_bins
     verdicts = match_bins(evidence, bench.settings.priors.recency, now=system_clock())
-    taught = bench.answers(_some(lessons, bench.settings))
+    known = _some(lessons, bench.settings)
+    taught, alone = bench.answers(known), bench.alone(known)
     judged = judged_bins(taught, lessons.qrels, bench.names(taught))
     tuned = {"folds": rules.folds, "seed": rules.seed}
     fit = calibrate_matches(judged, None, **tuned, least_gain=rules.least_gain).calibration
-    from_verdicts = curves_of(verdicts, bench.settings.priors.verdicts, rules) or MatchCalibration(None, None, None)
+    fit = carried_over(fit, alone, least=rules.minimum_observations)
+    told = curves_of(verdicts, bench.settings.priors.verdicts, rules, lambda: alone)
+    from_verdicts = told or MatchCalibration(None, None, None)
     answering = answering_from(bench.probed(), bound=rules.answering_bound)
     without = {each.name: bench.answers(_strange(each)) for each in strangers}
     answers = {name: bench.answers(bench.dataset.queries, **changes) for name, changes in _WAYS.items()}
