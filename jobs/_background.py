@@ -1,13 +1,18 @@
-"""Updaters that run beside something else in one process."""
+"""Updaters that run beside something else in one process, and a store that is theirs alone."""
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 
 from jobs import update
+from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import BrokerUnavailableError
 from pipelines.feedback.updater import Progress
 from pipelines.settings import Settings
@@ -83,3 +88,21 @@ class BackgroundUpdaters:
             self._told.wait_for(lambda: self._round >= wanted or self._failure is not None)
         if self._failure is not None:
             raise self._failure
+
+
+@contextmanager
+def apart(settings: Settings) -> Iterator[Settings]:
+    """The settings with a store that shares the generation and nothing else, and is removed in the end."""
+    root = Path(settings.storage.root)
+    with tempfile.TemporaryDirectory(prefix=f"{root.name}-study-", dir=root.parent) as folder:
+        generation = Catalog(root).pointer().generation
+        own = Path(folder)
+        shutil.copytree(
+            root / "generations" / str(generation), own / "generations" / str(generation), copy_function=_linked
+        )
+        shutil.copy(root / "current.json", own / "current.json")
+        yield settings.model_copy(update={"storage": settings.storage.model_copy(update={"root": str(own)})})
+
+
+def _linked(source: str, target: str) -> None:
+    Path(target).hardlink_to(source)

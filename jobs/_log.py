@@ -13,6 +13,7 @@ from rich.table import Table
 
 from jobs import _job
 from jobs._compare import LABELS
+from jobs._probing import shown_alone
 from jobs._replay import remembering, replayed
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.gate import Ranking, Shadow, Verdict, judge_rankings
@@ -43,6 +44,7 @@ from pipelines.evaluation.significance import strength_of, unjudged
 from pipelines.indexes.generation import Generation
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
+from pipelines.learning.matching_fit import Alone
 from pipelines.retrieval.ports import QueryEncoder
 from pipelines.runtime.clock import SECONDS_PER_DAY, system_clock
 from pipelines.settings import Settings
@@ -249,12 +251,8 @@ def show_comparison(names: tuple[str, str], found: LogComparison) -> None:
 
 def shadow_of(settings: Settings) -> Shadow | None:
     """What the night replays to judge a candidate: the newest logged queries; None where nothing was logged."""
-    root = Path(settings.storage.root)
-    logged = read_queries(root, settings.query_log, limit=settings.evaluation.alarms.queries)
-    queries = to_replay(logged, settings.evaluation.shadow_queries)
-    if not queries or Catalog(root).pointer().generation is None:
+    if not (queries := _newest(settings)):
         return None
-
     encoders = remembering(settings)
 
     def rankings(evidence: Evidence) -> list[Ranking]:
@@ -262,6 +260,22 @@ def shadow_of(settings: Settings) -> Shadow | None:
         return [[result.content_hash for result in answers[query.query_id].results] for query in queries]
 
     return rankings
+
+
+def alone_of(settings: Settings) -> Alone | None:
+    """What the night asks of each channel alone: the same queries; None where nothing was logged."""
+    if not (queries := _newest(settings)):
+        return None
+    return lambda: shown_alone(replayed(settings), settings, queries)
+
+
+def _newest(settings: Settings) -> list[Query]:
+    """The newest logged queries, as many as a night replays; none without anything to ask them of."""
+    root = Path(settings.storage.root)
+    if Catalog(root).pointer().generation is None:
+        return []
+    logged = read_queries(root, settings.query_log, limit=settings.evaluation.alarms.queries)
+    return to_replay(logged, settings.evaluation.shadow_queries)
 
 
 def _replayed(

@@ -1,16 +1,21 @@
-"""Queries that a store has no answer to, and how well what it finds for them matches all the same (RET-15)."""
+"""What a night asks of a store: queries without an answer, and what one channel shows alone (RET-15)."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from msgspec import structs
 
 from pipelines.consolidation.probes import probes, scrambled
 from pipelines.consolidation.settings import CalibrationSettings
 from pipelines.domain.ids import QueryId
 from pipelines.domain.matching import Match, best_match
-from pipelines.domain.ranking import Answer, Query
+from pipelines.domain.ranking import Answer, Channel, Query
+from pipelines.evaluation.replay import Replay
 from pipelines.retrieval.ports import OpenGeneration
+from pipelines.settings import Settings
 
 Ask = Callable[[Sequence[Query]], Sequence[Answer]]
 
@@ -28,6 +33,39 @@ def probed(ask: Ask, generation: OpenGeneration, rules: CalibrationSettings, *, 
     texts = [content.text for content in generation.chunks.contents(sorted(rows))]
     kinds = [named, scrambled(texts, len(named), rules.scrambled, rng)]
     return [_best(ask, kind, k) for kind in kinds if kind]
+
+
+def shown_alone(replay: Replay, settings: Settings, queries: Sequence[Query]) -> dict[Channel, list[Match]]:
+    """What each channel shows alone, and how well that matches over both of them.
+
+    What both do not find among the first `evaluation.depth` is left out.
+    """
+    wide = [replace(query, k=settings.evaluation.depth) for query in queries]
+    known = {
+        (answer.query.query_id, result.content_hash): result.match
+        for answer in replay(wide)
+        for result in answer.results
+    }
+    found: dict[Channel, list[Match]] = {}
+    for channel in (Channel.DENSE, Channel.LEXICAL):
+        narrow = settings.retrieval.model_copy(update={"channels": (channel,)})
+        told = [
+            (known.get((answer.query.query_id, result.content_hash)), result.match)
+            for answer in replay(queries, settings=narrow)
+            for result in answer.results
+        ]
+        found[channel] = [over_both(both, one) for both, one in told if both is not None and one is not None]
+    return {name: [each for each in some if None not in (each.meaning, each.words)] for name, some in found.items()}
+
+
+def over_both(both: Match, one: Match) -> Match:
+    """A match as both channels know it; how near it is, as the one that shows it does, where that compared tokens.
+
+    Examples:
+        >>> over_both(Match(meaning=0.5, words=0.2), Match(meaning=0.5, near=0.4))
+        Match(meaning=0.5, words=0.2, near=0.4)
+    """
+    return both if one.near is None else structs.replace(both, near=one.near)
 
 
 def _best(ask: Ask, texts: Sequence[str], k: int) -> list[Match]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
-from pipelines.evaluation.answerable import Held
+from pipelines.evaluation.answerable import Held, Worth
 from pipelines.evaluation.beir import Dataset
 from pipelines.evaluation.study import Row, Values
 from pipelines.learning.evidence import Evidence
@@ -54,17 +54,19 @@ def table(title: str, found: Studied) -> Table:
 
 def calibrated(found: Held) -> Table:
     """What the probabilities are worth, for people."""
-    shown = Table("probabilities", "calibration error", "log loss", box=None)
-    for name, measured in found.reliability.items():
-        told = ("do not separate", "") if measured is None else (f"{measured.ece:.3f}", f"{measured.log_loss:.3f}")
-        shown.add_row(name, *told)
-    for name, measured in found.from_verdicts.items():
-        shown.add_row(f"{name}, from verdicts", "do not separate" if measured is None else f"{measured.ece:.3f}")
+    shown = Table("calibration error", "from judgements", "from verdicts", "were they right", "moved", box=None)
+    for name, worth in found.from_verdicts.items():
+        chance = "" if worth is None else f"{worth.chance:.3f}"
+        shown.add_row(name, _ece(found.from_judgements[name]), _ece(worth), chance, f"{found.moved[name]:.3f}")
     shown.add_row("an answer begins above", "unknown" if found.threshold is None else f"{found.threshold:.3f}")
     shown.add_row("held-out queries answered", f"{found.answered:.1%}")
     for name, share in found.answered_without.items():
         shown.add_row(f"queries of {name} answered", f"{share:.1%}")
     return shown
+
+
+def _ece(worth: Worth | None) -> str:
+    return "do not separate" if worth is None else f"{worth.ece:.3f}"
 
 
 def _weights(weights: Mapping[str, float]) -> str:
@@ -95,7 +97,10 @@ def described(dataset: Dataset, learn_from: str, found: Studied) -> dict[str, An
 
 def _probabilities(held: Held) -> dict[str, Any]:
     return {
-        "calibration_error": {name: each and each.ece for name, each in held.reliability.items()},
+        "calibration_error": {name: each and each.ece for name, each in held.from_judgements.items()},
+        "calibration_error_from_verdicts": {name: each and each.ece for name, each in held.from_verdicts.items()},
+        "calibration_error_by_chance": {name: each and each.chance for name, each in held.from_verdicts.items()},
+        "probability_moved": dict(held.moved),
         "answer_threshold": held.threshold,
         "answered": held.answered,
         "answered_without": dict(held.answered_without),

@@ -1,56 +1,49 @@
 """What learning is worth: simulated users ask queries of one split, retrieval is measured on another that nobody asked.
 
     python -m jobs.study --dataset DIR --learn-from train --split test [--sessions 100,500,2000,all] [--random 0.2]
-        [--adversarial 0.1] [--bare] [--set retrieval.rerank.late_interaction=false] [--json]
+        [--adversarial 0.1] [--hold-out 0.5] [--bare] [--set retrieval.rerank.late_interaction=false] [--json]
 
 Every session is a user who asks one query, reads, opens and judges what is shown; what they do travels through Kafka to
 the updaters, and what the updaters learned ranks what later users are shown. The table sets beside it each channel
 alone, reciprocal rank fusion, and the best fixed convex combination tuned on the queries that were learned from. What
 is known of single contents (usage) is left out of every row but the last one: held-out queries may ask for the same.
+A study takes minutes and stands for days, of `simulation.sessions_a_day` each: what a day brings is capped for those.
 Exit codes: 0 measured, 1 with a reason (unreadable data set, no such split), 2 usage.
 """
 
 from __future__ import annotations
 
 import random
-import shutil
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.progress import track
 
 from jobs import _job, evaluate
-from jobs._background import BackgroundUpdaters
-from jobs._probing import probed
+from jobs._background import apart
+from jobs._probing import probed, shown_alone
 from jobs._study_report import CONVEX, Studied, calibrated, described, table
-from jobs._users import connected, tell, with_asked
-from pipelines.catalog.catalog import Catalog
-from pipelines.domain.ids import QueryId, SessionId
+from jobs._teaching import AGENT, PAGE, source_of, taught
+from pipelines.consolidation.recalibrate import curves_of
 from pipelines.domain.matching import Match
-from pipelines.domain.ranking import Answer, Channel, Query, Scope, Signal
+from pipelines.domain.ranking import Answer, Channel, Scope, Signal
 from pipelines.embedding.encoder import load_encoder
 from pipelines.evaluation.answerable import Held, held, judged_bins
 from pipelines.evaluation.beir import Dataset, JudgedQuery, Qrels, read_dataset
 from pipelines.evaluation.measuring import asked
 from pipelines.evaluation.replay import RememberingEncoder, Replay
 from pipelines.evaluation.runs import Run, as_ranked
-from pipelines.evaluation.simulation import dealt, kind_of_user, looks, react
-from pipelines.evaluation.study import Values, best_weight, convex, headline, row
-from pipelines.feedback.producer import FeedbackProducer
+from pipelines.evaluation.study import Values, best_weight, convex, dealt_apart, headline, row
 from pipelines.ingestion.corpus import corpus_name
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.matching import answering_from, match_bins
-from pipelines.learning.matching_fit import calibrate_matches
-from pipelines.retrieval.live import CatalogSource
-from pipelines.retrieval.searcher import Searcher
+from pipelines.learning.matching import MatchCalibration, answering_from, match_bins
+from pipelines.learning.matching_fit import calibrate_matches, carried_over
+from pipelines.learning.priors import Priors
 from pipelines.retrieval.settings import FusionMode
 from pipelines.retrieval.snapshot import Snapshot
 from pipelines.runtime.broker import EmbeddedBroker
@@ -58,9 +51,6 @@ from pipelines.runtime.clock import system_clock
 from pipelines.runtime.cluster import connect
 from pipelines.settings import Settings
 
-AGENT = "study"
-PAGE = 10
-"""Results that a simulated user is shown."""
 PRIOR = "weft at its priors"
 WITH_USAGE = ", with usage"
 """What the row is named by, behind its sessions, in which what is known of single contents counts."""
@@ -74,6 +64,15 @@ _BASELINES: Mapping[str, Mapping[str, Any]] = {
     "dense": {"channels": (Channel.DENSE,), "fusion": FusionMode.RRF},
     "RRF": {"channels": (Channel.DENSE, Channel.LEXICAL), "fusion": FusionMode.RRF},
 }
+_WAYS: Mapping[str, Mapping[str, Any]] = {
+    "both channels": {},
+    "by reciprocal ranks": {"fusion": FusionMode.RRF},
+    "by relative scores": {"fusion": FusionMode.RSF},
+    "by distributions of scores": {"fusion": FusionMode.DBSF},
+    "dense alone": {"channels": (Channel.DENSE,)},
+    "lexical alone": {"channels": (Channel.LEXICAL,)},
+}
+"""Ways to search over which a probability should mean the same."""
 
 
 def study(
@@ -86,6 +85,9 @@ def study(
     foreign: Annotated[
         list[str], typer.Option("--foreign", help="DIR:SPLIT, whose queries have no answer here; repeatable.")
     ] = [],
+    hold_out: Annotated[
+        float, typer.Option("--hold-out", help="Share of the queries to learn from that is measured as well, unasked.")
+    ] = 0.0,
     bare: Annotated[
         bool, typer.Option("--bare", help="Learning alone: no other ways to rank beside it, no probabilities.")
     ] = False,
@@ -100,6 +102,7 @@ def study(
     settings = evaluate.measuring(_job.settings_of(conf, [*assignments, *chosen], store))
     marks = marks_of(sessions, settings)
     lessons, held_out = read_dataset(dataset, learn_from), read_dataset(dataset, split)
+    lessons, held_out = dealt_apart(lessons, held_out, hold_out, random.Random(settings.evaluation.seed))  # noqa: S311
     strangers = [read_dataset(Path(folder), part) for folder, _, part in (each.rpartition(":") for each in foreign)]
     found = run(lessons, held_out, settings, marks, strangers, bare=bare)
     _job.stdout.print(table(f"{held_out.name} {split}, learned from {learn_from}", found))
@@ -135,12 +138,13 @@ def run(
         bare: Leave out what does not depend on learning, and what its probabilities are worth: less than half the time.
     """
     stored = evaluate.indexed(held_out, settings, before=lambda: connect(settings.cluster))
-    with _apart(stored) as own, EmbeddedBroker() as broker:
+    with apart(stored) as own, EmbeddedBroker() as broker:
         streamed = own.model_copy(
             update={
                 "kafka": own.kafka.model_copy(update={"bootstrap": broker.bootstrap}),
                 # Beliefs change when a batch of sessions has been learned from, and not in between: repeatable.
                 "retrieval": own.retrieval.model_copy(update={"refresh_s": 1e9}),
+                "priors": of_days(own.priors, marks[-1] / own.simulation.sessions_a_day),
             }
         )
         bench = _Bench(streamed, held_out)
@@ -166,6 +170,12 @@ def run(
     return Studied(rows, values, weight, evidence, worth)
 
 
+def of_days(priors: Priors, days: float) -> Priors:
+    """The priors for what happens within minutes and stands for days: as much counts as of so many days (LRN-3)."""
+    cap = priors.robustness.daily_cap * max(1.0, days)
+    return priors.model_copy(update={"robustness": priors.robustness.model_copy(update={"daily_cap": cap})})
+
+
 class _Bench:
     """Answers the held-out queries under any evidence, encoding each of them once."""
 
@@ -174,7 +184,7 @@ class _Bench:
         self.dataset = dataset
         self.encoders = [RememberingEncoder(load_encoder(each)) for each in settings.embedding.encoders]
         self._now = system_clock()
-        self._snapshot = _source(settings).take(None)
+        self._snapshot = source_of(settings).take(None)
         self._replay = Replay(
             self._snapshot, self.encoders, settings.retrieval, now=self._now, batch=settings.evaluation.batch
         )
@@ -193,6 +203,11 @@ class _Bench:
             rules,
             k=self.settings.retrieval.rerank.depth,
         )
+
+    def alone(self, queries: Sequence[JudgedQuery]) -> dict[Channel, list[Match]]:
+        """What each channel shows alone, as a night asks for it."""
+        asking = [replace(asked(query, self.settings.evaluation), k=PAGE, agent=AGENT) for query in queries]
+        return shown_alone(self._replay, self.settings, asking)
 
     def names(self, answers: Sequence[Answer]) -> dict[str, list[str]]:
         """Ids that judgements name each content by."""
@@ -239,27 +254,22 @@ class _Bench:
 def _held(bench: _Bench, lessons: Dataset, evidence: Evidence, strangers: Sequence[Dataset]) -> Held:
     """What the judgements of the queries learned from make of held-out queries, and of those of other data sets."""
     rules, bins = bench.settings.consolidation.calibration, bench.settings.learning.relevance_bins
-    prior = bench.settings.priors.verdicts
     verdicts = match_bins(evidence, bench.settings.priors.recency, now=system_clock())
-    taught = bench.answers(_some(lessons, bench.settings))
+    known = _some(lessons, bench.settings)
+    taught, alone = bench.answers(known), bench.alone(known)
     judged = judged_bins(taught, lessons.qrels, bench.names(taught))
-    fit, from_verdicts = (
-        calibrate_matches(each, taken, folds=rules.folds, seed=rules.seed, least_gain=rules.least_gain).calibration
-        for each, taken in ((judged, None), (verdicts, prior))
-    )
+    tuned = {"folds": rules.folds, "seed": rules.seed}
+    fit = calibrate_matches(judged, None, **tuned, least_gain=rules.least_gain).calibration
+    fit = carried_over(fit, alone, least=rules.minimum_observations)
+    told = curves_of(verdicts, bench.settings.priors.verdicts, rules, lambda: alone)
+    from_verdicts = told or MatchCalibration(None, None, None)
     answering = answering_from(bench.probed(), bound=rules.answering_bound)
     without = {each.name: bench.answers(_strange(each)) for each in strangers}
-    answers, learned = bench.answers(bench.dataset.queries), bench.learned(evidence, hidden=_HIDDEN)
-    return held(
-        replace(fit, answering=answering),
-        from_verdicts,
-        answers,
-        bench.dataset.qrels,
-        without,
-        bins=bins,
-        names=bench.names([*answers, *learned]),
-        learned=learned,
-    )
+    answers = {name: bench.answers(bench.dataset.queries, **changes) for name, changes in _WAYS.items()}
+    answers["as learned"] = bench.learned(evidence, hidden=_HIDDEN)
+    names = bench.names([answer for some in answers.values() for answer in some])
+    calibration = replace(fit, answering=answering)
+    return held(calibration, from_verdicts, answers, bench.dataset.qrels, without, bins=bins, names=names)
 
 
 def _some(lessons: Dataset, settings: Settings) -> list[JudgedQuery]:
@@ -297,96 +307,6 @@ def _combined(bench: _Bench, answers: Sequence[Answer], qrels: Qrels, weight: fl
         for answer, results in convex(answers, weight)
     }
     return headline(run, qrels)
-
-
-def taught(
-    settings: Settings, lessons: Dataset, encoders: Sequence[RememberingEncoder], marks: Sequence[int]
-) -> dict[int, Evidence]:
-    """Let users ask what they know the answer of, through Kafka and the updaters; the evidence at every mark."""
-    catalog, rules = Catalog(Path(settings.storage.root)), settings.simulation
-    corpus = f"{corpus_name(lessons.corpus)}:"
-    rng = random.Random(settings.evaluation.seed)  # noqa: S311  a simulation, repeatable by its seed
-    questions = dealt(lessons.queries, marks[-1], rng)
-    evidence, done, (first, *further) = {}, 0, encoders
-    with (
-        BackgroundUpdaters(settings, local=True) as updaters,
-        Searcher(_source(settings), first, settings.retrieval, clock=system_clock, further=further) as searcher,
-        connected(settings) as producer,
-    ):
-        for upto in track(looks(marks, rules), "teaching", console=_job.stderr, transient=True):
-            batch = list(enumerate(questions[done:upto], start=done))
-            for number, answer in _shown(searcher, batch, settings):
-                grades = lessons.qrels[questions[number].query_id]
-                right = [
-                    result.content_hash
-                    for result in answer.results
-                    if any(grades.get(uri.removeprefix(corpus), 0) > 0 for uri in result.uris)
-                ]
-                _told(producer, answer, right, settings, rng)
-            producer.flush()
-            updaters.caught_up()
-            searcher.refresh()
-            done = upto
-            if upto in marks:
-                evidence[upto] = catalog.live_evidence()
-    return evidence
-
-
-def _shown(
-    searcher: Searcher, batch: Sequence[tuple[int, JudgedQuery]], settings: Settings
-) -> Iterator[tuple[int, Answer]]:
-    """What each session of a batch is shown."""
-    size = settings.evaluation.batch
-    for start in range(0, len(batch), size):
-        part = batch[start : start + size]
-        queries = [_question(number, query, settings) for number, query in part]
-        yield from zip((number for number, _ in part), searcher.search_many(queries), strict=True)
-
-
-def _question(number: int, query: JudgedQuery, settings: Settings) -> Query:
-    return replace(
-        asked(query, settings.evaluation),
-        query_id=QueryId(f"{number}-{query.query_id}"),
-        k=PAGE,
-        agent=AGENT,
-        session_id=SessionId(f"study-{number}"),
-        principal=f"user-{number}",
-    )
-
-
-def _told(
-    producer: FeedbackProducer, answer: Answer, right: Sequence[Any], settings: Settings, rng: random.Random
-) -> None:
-    """One user's session: what was shown, and what was done about it."""
-    query, rules = answer.query, settings.simulation
-    producer.impression(answer)
-    shown = [result.content_hash for result in answer.results]
-    kind = kind_of_user(rules, rng)
-    reactions = react(shown, right, rules, rng, kind=kind)
-    tell(producer, query, with_asked(answer, reactions, right, rules, kind=kind))
-
-
-def _source(settings: Settings) -> CatalogSource:
-    catalog = Catalog(Path(settings.storage.root))
-    return CatalogSource(catalog, settings.priors, clock=system_clock, sessions_held=settings.retrieval.sessions_held)
-
-
-@contextmanager
-def _apart(settings: Settings) -> Iterator[Settings]:
-    """The settings with a store that shares the generation and nothing else, and is removed in the end."""
-    root = Path(settings.storage.root)
-    with tempfile.TemporaryDirectory(prefix=f"{root.name}-study-", dir=root.parent) as folder:
-        generation = Catalog(root).pointer().generation
-        own = Path(folder)
-        shutil.copytree(
-            root / "generations" / str(generation), own / "generations" / str(generation), copy_function=_linked
-        )
-        shutil.copy(root / "current.json", own / "current.json")
-        yield settings.model_copy(update={"storage": settings.storage.model_copy(update={"root": str(own)})})
-
-
-def _linked(source: str, target: str) -> None:
-    Path(target).hardlink_to(source)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pipelines.consolidation.settings import CalibrationSettings
 from pipelines.learning.calibration import Calibration, ScoreBins, calibrate
 from pipelines.learning.matching import MatchBins, MatchCalibration, Probe, answering_from
-from pipelines.learning.matching_fit import calibrate_matches
+from pipelines.learning.matching_fit import Alone, calibrate_matches, carried_over
 from pipelines.learning.priors import VerdictPrior
 from pipelines.learning.reliability import Band, Predictions, Reliability, bands, reliability
 from pipelines.learning.settings import LearningSettings
@@ -70,13 +70,20 @@ def recalibrate(
     return Recalibration(fit.calibration, refitted=True, reason=reason, before=before, after=after)
 
 
-def curves_of(verdicts: MatchBins, prior: VerdictPrior, settings: CalibrationSettings) -> MatchCalibration | None:
-    """The curves that verdicts make of matches; None where they are too few."""
+def curves_of(
+    verdicts: MatchBins, prior: VerdictPrior, settings: CalibrationSettings, alone: Alone | None = None
+) -> MatchCalibration | None:
+    """The curves that verdicts make of matches; None where they are too few.
+
+    Args:
+        alone: What each channel shows alone for queries of the store, where there are any.
+    """
     good, bad = float(verdicts.good.sum()), float(verdicts.bad.sum())
     if good + bad < settings.minimum_observations or min(good, bad) < settings.minimum_per_outcome:
         return None
     tuned = {"folds": settings.folds, "seed": settings.seed}
-    return calibrate_matches(verdicts, prior, **tuned, least_gain=settings.least_gain).calibration
+    curves = calibrate_matches(verdicts, prior, **tuned, least_gain=settings.least_gain).calibration
+    return curves if alone is None else carried_over(curves, alone(), least=settings.minimum_observations)
 
 
 def with_matches(

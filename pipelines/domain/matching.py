@@ -35,7 +35,8 @@ class EvidenceGap:
         match: Of the best result: how near it is; its cosine where tokens are not compared, or its share of words where
             the dense channel is silent.
         threshold: What that would have had to exceed.
-        bound: How often at most a query without an answer passes all the same.
+        bound: How often at most a query passes that is like the probes, which have no answer. Of queries about what the
+            store is about, and yet not in it, more do (docs/evaluation.md).
     """
 
     match: float

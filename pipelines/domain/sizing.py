@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from enum import StrEnum
 from functools import lru_cache
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from pipelines.domain.chunks import Chunk, ChunkLabel
 
@@ -52,23 +52,24 @@ def made_by(chunk: Chunk | ChunkLabel) -> MadeBy | None:
     (the learned version that put these sizes in force); and of this chunk alone, "leading" and "trailing" (tokens of
     its context) and "split" (the strategy that made it, absent for a unit that was not above the limit).
     """
-    pairs = _kept_pairs(tuple(chunk.sizing))
-    if chunk.tokens < 1 or pairs.get("learned", AS_STATED) == AS_STATED:
+    made = _sizes_of(tuple(chunk.sizing))
+    return None if made is None or chunk.tokens < 1 else structs.replace(made, tokens=chunk.tokens)
+
+
+@lru_cache(maxsize=256)
+def _sizes_of(snapshot: tuple[str, ...]) -> MadeBy | None:
+    """The learned sizes of a snapshot, of a chunk of one token; the same ones are in force for many chunks."""
+    pairs = pairs_of(snapshot)
+    if pairs.get("learned", AS_STATED) == AS_STATED:
         return None
     return MadeBy(
-        tokens=chunk.tokens,
+        tokens=1,
         target=_tokens(pairs.get("target")),
         minimum=_tokens(pairs.get("min")),
         before=_tokens(pairs.get("before")) if _tokens(pairs.get("leading")) else None,
         after=_tokens(pairs.get("after")) if _tokens(pairs.get("trailing")) else None,
         overflow=Overflow(pairs["split"]) if "split" in pairs else None,
     )
-
-
-@lru_cache(maxsize=256)
-def _kept_pairs(snapshot: tuple[str, ...]) -> Mapping[str, str]:
-    """The same sizes are in force for many chunks."""
-    return pairs_of(snapshot)
 
 
 def pairs_of(snapshot: Iterable[str]) -> dict[str, str]:

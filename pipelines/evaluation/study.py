@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import random
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from pipelines.domain.ranking import Answer, RankedResult, Signal
-from pipelines.evaluation.beir import Qrels
+from pipelines.evaluation.beir import Dataset, Qrels
 from pipelines.evaluation.compare import HEADLINE, Difference, compare
 from pipelines.evaluation.metrics import Estimate, estimate, measure
 from pipelines.evaluation.runs import Run
@@ -14,6 +15,35 @@ from pipelines.evaluation.settings import EvaluationSettings
 
 Values = Mapping[str, float]
 """The headline measure by held-out query."""
+
+
+def dealt_apart(lessons: Dataset, held_out: Dataset, share: float, rng: random.Random) -> tuple[Dataset, Dataset]:
+    """The queries to learn from without a share of them, drawn at random, which is measured, too.
+
+    Where both are one split, the share alone is measured.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from pipelines.evaluation.beir import JudgedQuery
+        >>> judged = {name: {"d": 1} for name in "abcd"}
+        >>> some = Dataset("letters", "all", Path("."), tuple(JudgedQuery(each, each, {}) for each in judged), judged)
+        >>> left, held = dealt_apart(some, some, 0.25, random.Random(1))
+        >>> [query.query_id for query in left.queries], list(held.qrels)
+        (['a', 'c', 'd'], ['b'])
+    """
+    drawn = {each.query_id for each in rng.sample(lessons.queries, round(share * len(lessons.queries)))}
+    if not drawn:
+        return lessons, held_out
+    left, held = (_only(lessons, {each for each in lessons.qrels if (each in drawn) == is_held}) for is_held in (0, 1))
+    if held_out.split == lessons.split:
+        return left, held
+    both = replace(held_out, queries=held_out.queries + held.queries, qrels={**held_out.qrels, **held.qrels})
+    return left, both
+
+
+def _only(dataset: Dataset, kept: Collection[str]) -> Dataset:
+    queries = tuple(each for each in dataset.queries if each.query_id in kept)
+    return replace(dataset, queries=queries, qrels={each.query_id: dataset.qrels[each.query_id] for each in queries})
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,8 @@ class CreditSettings(BaseModel):
         inverse_clip: Implicit feedback is weighed by 1 / P(its rank is looked at), at most so much (FBK-10).
         ranks: Down to which shown and clicked results are counted, to learn that probability.
         score_bins: Of equal width, by which they are counted; each knows the mean of its scores.
-        compared: Whether signals of a result are measured against what was shown beside it (LRN-4).
+        compared: Whether signals of a result are measured against what was shown beside it, and count as far as
+            precedent left the order of that open (LRN-4).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,8 +1,9 @@
 """From how well a content matches a query to the probability that it is good, and when to say that nothing is (RET-15).
 
-A verdict on a result is counted by the result's match: cosine and share of words, which do not depend on weights,
-fusion or what else was found. So the curve keeps its meaning while all of these change, and where one channel is silent
-the same counts, summed over what is not known, give the curve of the other one. How curves are fitted: `matching_fit`.
+A verdict on a result is counted by the result's match: cosine, share of words and nearness, which do not depend on
+weights, fusion or what else was found. So the curve keeps its meaning while all of these change, and where one channel
+is silent, or tokens are not compared, the same counts, summed over what is not known, give the curve of the rest. How
+curves are fitted: `matching_fit`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ MATCH = "match"
 """The parameter that verdicts are kept under by how well their results matched."""
 ASKED = "match.asked"
 """The same for verdicts that were asked for, about a result drawn at random."""
+MEASURED = ("meaning", "words", "near")
+"""What verdicts are counted by, in the order of the columns of a match."""
+MEASURES = len(MEASURED)
 _UNKNOWN = "-"
 _PER_HALVING = 4  # classes of chances between one and its half: weights are within a tenth of what they should be
 
@@ -49,6 +53,8 @@ def match_key(
         >>> key = match_key(3, Domain.CODE, Match(meaning=0.62), good=True, bins=20, asked=0.125)
         >>> key.parameter, key.bin
         ('match.asked', '12.-/20.good/12')
+        >>> match_key(3, Domain.CODE, Match(meaning=0.62, words=0.4, near=0.58), good=True, bins=20).bin
+        '12.08.11/20.good'
     """
     places = [None if value is None else min(int(value * bins), bins - 1) for value in _values(match)]
     draw = None if asked is None else int(draw_places(np.array([asked]))[0])
@@ -59,7 +65,9 @@ def match_key_at(
     day: int, domain: Domain, places: Sequence[int | None], *, good: bool, bins: int, draw: int | None = None
 ) -> EvidenceKey:
     """The same, for who knows in which bin each measure of the match lies, and in which class the chance; or None."""
-    told = (_UNKNOWN if place is None else f"{place:02d}" for place in places)
+    # Nearness, the last, is not written where it is not known: so keys are what they were before there was one.
+    known = places[:-1] if places[-1] is None else places
+    told = (_UNKNOWN if place is None else f"{place:02d}" for place in known)
     bin_ = f"{'.'.join(told)}/{bins}.{'good' if good else 'bad'}"
     if draw is None:
         return EvidenceKey(day, domain.value, ANY, ANY, ANY, MATCH, bin_)
@@ -81,7 +89,7 @@ class MatchBins:
     """Verdicts by match.
 
     Attributes:
-        match: float64 (n, 2), meaning and words in the middle of their bins; NaN where not known.
+        match: float64 (n, 3), meaning, words and nearness in the middle of their bins; NaN where not known.
         good, bad: float64 (n,) >= 0, observations.
         stands_for: float64 (n,), how many of the results that were shown one verdict stands for, which was asked for
             by chance; 0 where nobody asked.
@@ -127,41 +135,48 @@ class MatchBins:
 def match_bins(evidence: Evidence, recency: RecencyPrior, *, now: float) -> MatchBins:
     """The verdicts by match in the evidence as they count at `now`, of all domains together."""
     discount = Discount(day_of(now), recency.project_half_life_days)
-    masses: dict[tuple[float, float, float], list[int]] = {}
+    masses: dict[tuple[float, ...], list[int]] = {}
     for key, micro in evidence.counts.items():
         if key.parameter in (MATCH, ASKED):
             cell, bad = _cell(key.bin)
             masses.setdefault(cell, [0, 0])[bad] += discount(micro, key.day)
     rows = [(*cell, *(max(each, 0) for each in sides)) for cell, sides in masses.items()]
-    table = np.array(sorted(row for row in rows if row[3] + row[4] > 0), dtype=np.float64).reshape(-1, 5)
-    match = np.where(table[:, :2] < 0.0, np.nan, table[:, :2])
-    return MatchBins(match, table[:, 3] / MICRO, table[:, 4] / MICRO, table[:, 2])
+    table = np.array(sorted(row for row in rows if row[-2] + row[-1] > 0), dtype=np.float64).reshape(-1, MEASURES + 3)
+    match = np.where(table[:, :MEASURES] < 0.0, np.nan, table[:, :MEASURES])
+    stands_for, good, bad = table[:, MEASURES:].T
+    return MatchBins(match, good / MICRO, bad / MICRO, stands_for)
 
 
-def _cell(bin_: str) -> tuple[tuple[float, float, float], bool]:
-    """Middle of both bins, −1 where not known; what a verdict stands for; and whether it was bad."""
+def _cell(bin_: str) -> tuple[tuple[float, ...], bool]:
+    """Middle of all bins, −1 where not known; what a verdict stands for; and whether it was bad."""
     places, rest, *draw = bin_.split("/")
     bins, outcome = rest.split(".")
-    meaning, words = (-1.0 if place == _UNKNOWN else (int(place) + 0.5) / int(bins) for place in places.split("."))
-    return (meaning, words, 2.0 ** (int(draw[0]) / _PER_HALVING) if draw else 0.0), outcome == "bad"
+    middles = [-1.0 if place == _UNKNOWN else (int(place) + 0.5) / int(bins) for place in places.split(".")]
+    middles += [-1.0] * (MEASURES - len(middles))
+    return (*middles, 2.0 ** (int(draw[0]) / _PER_HALVING) if draw else 0.0), outcome == "bad"
 
 
 @dataclass(frozen=True, slots=True)
 class MatchCurve:
-    """logit P(good) = meaning · m + words · w + intercept, which never falls with either.
+    """logit P(good) = meaning · m + words · w + near · n + intercept, which never falls with any.
 
     Attributes:
-        meaning, words: >= 0; 0 for what the curve does without.
+        meaning, words, near: >= 0; 0 for what the curve does without.
     """
 
     meaning: float
     words: float
     intercept: float
+    near: float = 0.0
+
+    def log_odds(self, match: Floats) -> Floats:
+        """Log-odds of a good result, of matches (n, 3); columns that the curve does without may be NaN."""
+        slopes = np.array([self.meaning, self.words, self.near])
+        return np.asarray(np.nan_to_num(match) @ slopes + self.intercept)
 
     def probabilities(self, match: Floats) -> Floats:
-        """P(good) of matches (n, 2); columns that the curve does without may be NaN."""
-        known = np.nan_to_num(match)
-        return np.asarray(expit(known[:, 0] * self.meaning + known[:, 1] * self.words + self.intercept))
+        """P(good) of matches (n, 3); columns that the curve does without may be NaN."""
+        return np.asarray(expit(self.log_odds(match)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,13 +219,24 @@ class Answering:
         return None if known[0] is None or known[1] is None else (known[0], known[1])
 
 
-CURVES: Mapping[str, tuple[int, ...]] = {"both": (0, 1), "meaning": (0,), "words": (1,)}
-"""The columns of a match that each curve rests on."""
+CURVES: Mapping[str, tuple[int, ...]] = {
+    "near_words": (1, 2),
+    "near": (2,),
+    "both": (0, 1),
+    "meaning": (0,),
+    "words": (1,),
+}
+"""The columns of a match that each curve rests on. Nearness is half the cosine, and stands in for it where known."""
+_NEARER = ("near_words", "near")
 
 
 @dataclass(frozen=True, slots=True)
 class MatchCalibration:
     """The curves of every set of channels, each None where good and bad do not separate.
+
+    Attributes:
+        both, meaning, words: Over cosine and words, the cosine alone, words alone.
+        near_words, near: Over nearness and words, and nearness alone; where there are none, those over the cosine tell.
 
     Examples:
         >>> known = MatchCalibration(None, MatchCurve(8.0, 0.0, -4.0), None)
@@ -224,6 +250,8 @@ class MatchCalibration:
     meaning: MatchCurve | None
     words: MatchCurve | None
     answering: Answering | None = None
+    near_words: MatchCurve | None = None
+    near: MatchCurve | None = None
 
     def probability(self, match: Match | None) -> float | None:
         """P(good) of a result that matches like this; None where that cannot be told."""
@@ -233,11 +261,10 @@ class MatchCalibration:
         return float(curve.probabilities(values)[0])
 
     def _curve(self, match: Match) -> MatchCurve | None:
-        if match.meaning is not None and match.words is not None:
-            return self.both
-        if match.meaning is not None:
-            return self.meaning
-        return self.words if match.words is not None else None
+        if match.meaning is None:
+            return None if match.words is None else self.words
+        nearer, plain = (self.near, self.meaning) if match.words is None else (self.near_words, self.both)
+        return plain if match.near is None or nearer is None else nearer
 
     def to_json_value(self) -> dict[str, Any]:
         """In JSON's own types."""
@@ -251,7 +278,8 @@ class MatchCalibration:
             StoreError: The value is not one of its kind.
         """
         try:
-            curves = {name: value[name] and MatchCurve(**value[name]) for name in CURVES}
+            told_of = {**dict.fromkeys(_NEARER), **value}  # nearness was not counted once
+            curves = {name: told_of[name] and MatchCurve(**told_of[name]) for name in CURVES}
             # Thresholds of P(good) were written once: they compare something else.
             told = value["answering"] if value["answering"] and "meaning" in value["answering"] else None
             return cls(**curves, answering=told and Answering(**told))
@@ -304,5 +332,5 @@ Probe = Callable[[], Sequence[Sequence[Match]]]
 """Asks queries that have no answer; by kind, the best match of each on each scale."""
 
 
-def _values(match: Match) -> tuple[float | None, float | None]:
-    return match.meaning, match.words
+def _values(match: Match) -> tuple[float | None, ...]:
+    return tuple(getattr(match, name) for name in MEASURED)

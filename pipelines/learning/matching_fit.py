@@ -8,20 +8,27 @@ unasked verdicts tell how steep a curve is, few asked ones how high it lies, and
 
 A stated share of all verdicts says the opposite of what is so: P(called good) = mistaken + (1 − 2 · mistaken)·P(good).
 The curve itself could not tell that share: where the worst matches are good now and then, that would pass for it.
+
+What one channel shows alone are other results than those that both show, and verdicts on these say too much of them. So
+the curves of one channel are carried over from those of both, by results that the channel shows alone and that both
+know: what they come to there, on average, is P(good) where half of it is not known. That takes queries, no verdicts.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 from scipy.special import expit, xlog1py, xlogy
 
-from pipelines.learning.matching import CURVES, MatchBins, MatchCalibration, MatchCurve
+from pipelines.domain.matching import Match
+from pipelines.domain.ranking import Channel
+from pipelines.learning.matching import CURVES, MEASURES, MatchBins, MatchCalibration, MatchCurve
 from pipelines.learning.priors import VerdictPrior
 from pipelines.learning.reliability import Predictions, log_loss
 
@@ -61,14 +68,13 @@ class VerdictModel:
         bounds = [*[(0.0, None)] * slopes, (None, None), (0.0, 0.0) if prior is None else (None, None)]
         found = scipy.optimize.minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x
         by_column = dict(zip(columns, found[:slopes].tolist(), strict=True))
-        curve = MatchCurve(by_column.get(0, 0.0), by_column.get(1, 0.0), float(found[slopes]))
+        meaning, words, near = (by_column.get(column, 0.0) for column in range(MEASURES))
+        curve = MatchCurve(meaning, words, float(found[slopes]), near)
         return cls(curve, float(found[-1]), loss.mistaken)
 
     def said_to_be_good(self, bins: MatchBins) -> Floats:
         """Probability that a verdict of each bin says so, (n,)."""
-        known = np.nan_to_num(bins.match)
-        z = known @ np.array([self.curve.meaning, self.curve.words]) + self.curve.intercept
-        good = expit(z + self.selection * bins.unasked)
+        good = expit(self.curve.log_odds(bins.match) + self.selection * bins.unasked)
         return np.asarray(self.mistaken + (1.0 - 2.0 * self.mistaken) * good)
 
 
@@ -147,7 +153,39 @@ def calibrate_matches(
             if gains[name] >= least_gain:
                 models[name] = VerdictModel.fit(known, columns, prior)
     curves = {name: models[name].curve if name in models else None for name in CURVES}
-    return MatchFit(MatchCalibration(curves["both"], curves["meaning"], curves["words"]), models, held_out, gains)
+    calibration = MatchCalibration(
+        curves["both"], curves["meaning"], curves["words"], near_words=curves["near_words"], near=curves["near"]
+    )
+    return MatchFit(calibration, models, held_out, gains)
+
+
+Alone = Callable[[], Mapping[Channel, Sequence[Match]]]
+"""What each channel shows alone for some queries, with how well it matches over both."""
+_SHOWN_BY = {"near": Channel.DENSE, "meaning": Channel.DENSE, "words": Channel.LEXICAL}
+
+
+def carried_over(
+    calibration: MatchCalibration, alone: Mapping[Channel, Sequence[Match]], *, least: float
+) -> MatchCalibration:
+    """The same with curves of one channel that rest on what it shows alone.
+
+    Args:
+        alone: Matches of those results over both channels.
+        least: Results below which a curve stays what it is, as one does that tells nothing.
+    """
+    carried: dict[str, Any] = {}
+    for name, channel in _SHOWN_BY.items():
+        matches = [match for match in alone.get(channel, ()) if getattr(match, name) is not None]
+        if getattr(calibration, name) is None or len(matches) < least:
+            continue
+        chances = np.array([calibration.probability(match) for match in matches], dtype=np.float64)
+        measured = np.full((len(matches), MEASURES), np.nan)
+        (column,) = CURVES[name]
+        measured[:, column] = [getattr(match, name) for match in matches]
+        told = ~np.isnan(chances)
+        bins = MatchBins(measured[told], chances[told], 1.0 - chances[told], np.ones(int(told.sum())))
+        carried[name] = VerdictModel.fit(bins, (column,), None).curve
+    return replace(calibration, **carried)
 
 
 def _held_out(

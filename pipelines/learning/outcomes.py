@@ -19,7 +19,8 @@ from pipelines.domain.matching import Match
 from pipelines.domain.ranking import ANY, Signal
 from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import MICRO, EvidenceKey, UsageKey
-from pipelines.learning.matching import draw_places, match_key_at
+from pipelines.learning.matching import MEASURED, MEASURES, draw_places, match_key_at
+from pipelines.learning.pages import Pages
 from pipelines.learning.parameters import (
     AGAINST,
     ALONE,
@@ -47,6 +48,7 @@ _PAIR_PLACES: Mapping[tuple[int, int], int] = {pair: 2 * place for place, pair i
 """The same for the products of signals."""
 _DOMAINS = tuple(Domain)
 _NUMBERS = {domain: number for number, domain in enumerate(_DOMAINS)}
+_PRECEDENT = _PLACES[Signal.PRECEDENT.value]
 _GOOD, _SURPLUS = 1, 2
 _KINDS = 4  # of an outcome: good or bad, within its principal's allowance or surplus
 
@@ -111,6 +113,10 @@ measured against it.
 """
 
 
+_Shape = tuple[_Ints, _Ints, _Floats, _Floats]
+"""Places of the signals among masses, outcomes, values (n_outcomes, n_signals), weights (n_outcomes,)."""
+
+
 class OutcomeColumns:
     """Outcomes as arrays, one element for all that are alike, and the results that they are about, each once."""
 
@@ -131,7 +137,8 @@ class OutcomeColumns:
         self.unders = list(unders)
         self.bins = np.array([each.bins for each in self.unders], dtype=np.int64)[self.under]
         self.results, self.result = _distinct(result)
-        self._pages, of_page = _distinct(page)
+        pages, of_page = _distinct(page)
+        self._pages = Pages(pages)
         self._page = np.empty(len(self.results), dtype=np.int64)
         self._page[self.result] = of_page
         self.domain = np.array([_NUMBERS[each.domain] for each in self.results], dtype=np.int64)[self.result]
@@ -162,12 +169,12 @@ class OutcomeColumns:
         codes = np.ravel_multi_index((self.of, self.day - first, self.domain, self.kind), sizes)
         leaves, row = np.unique(codes, return_inverse=True)
         masses = np.zeros((len(leaves), 2 * len(PAIRS)), dtype=np.int64)
-        for columns, some, values in self._by_shape:
+        for columns, some, values, weight in self._by_shape:
             left, right, at = _pairs_of(columns // 2)
             padded = np.hstack([values, np.ones((len(values), 1))])
-            speaks_for = np.rint(self.weight[some, None] * MICRO * (padded[:, left] * padded[:, right]))
+            speaks_for = np.rint(weight[:, None] * MICRO * (padded[:, left] * padded[:, right]))
             told = speaks_for.astype(np.int64) * self.times[some, None]
-            _add_rows(masses, row[some], at, told, self.mass[some])
+            _add_rows(masses, row[some], at, told, self._mass(some, weight))
         filled, places = np.nonzero(masses)
         leaf = [each.tolist() for each in np.unravel_index(leaves[filled], sizes)]
         for of, day, where, what, at, mass in zip(*leaf, places.tolist(), masses[filled, places].tolist(), strict=True):
@@ -198,11 +205,11 @@ class OutcomeColumns:
         if not told.any():
             return
         some, first = np.flatnonzero(told), int(self.day.min())
-        meaning, words = (self._match_places(some, name) for name in ("meaning", "words"))
-        asked, most = self._asked_places(some), int(self.bins.max())
-        sizes = (*self._spans(), len(_DOMAINS), _KINDS, most + 1, most + 2, most + 2, int(asked.max()) + 2)
+        measured = [self._match_places(some, name) + 1 for name in MEASURED]
+        asked, most = self._asked_places(some) + 1, int(self.bins.max())
+        sizes = (*self._spans(), len(_DOMAINS), _KINDS, most + 1, *[most + 2] * MEASURES, int(asked.max()) + 1)
         told_by = (self.of, self.day - first, self.domain, self.kind, self.bins)
-        codes = np.ravel_multi_index((*(column[some] for column in told_by), meaning + 1, words + 1, asked + 1), sizes)
+        codes = np.ravel_multi_index((*(column[some] for column in told_by), *measured, asked), sizes)
         cells, row = np.unique(codes, return_inverse=True)
         masses = np.zeros(len(cells), dtype=np.int64)
         np.add.at(masses, row, self.mass[some])
@@ -269,15 +276,19 @@ class OutcomeColumns:
         told = np.flatnonzero(~np.isnan(scores))
         places = np.minimum((scores[told] * bins[told]).astype(np.int64), bins[told] - 1)
         np.add.at(masses, (row[told], _FIRST_BIN + places), self.mass[told])
-        for columns, some, values in self._by_shape:
-            agreed = self.weight[some, None] * np.where(self.good[some, None], values, 1.0 - values) * MICRO
+        for columns, some, values, weight in self._by_shape:
+            agreed = weight[:, None] * np.where(self.good[some, None], values, 1.0 - values) * MICRO
             speaks_for = np.rint(agreed).astype(np.int64) * self.times[some, None]
-            _add_rows(masses, row[some], columns, speaks_for, self.mass[some])
+            _add_rows(masses, row[some], columns, speaks_for, self._mass(some, weight))
         return masses
 
+    def _mass(self, some: _Ints, weight: _Floats) -> _Ints:
+        """Micro-units of some outcomes at that weight, (n,)."""
+        return np.rint(weight * MICRO).astype(np.int64) * self.times[some]
+
     @cached_property
-    def _by_shape(self) -> list[tuple[_Ints, _Ints, _Floats]]:
-        """Outcomes with the same signals together: places of the signals, outcomes, values (n_outcomes, n_signals)."""
+    def _by_shape(self) -> list[_Shape]:
+        """Outcomes with the same signals together."""
         shapes: dict[tuple[str, ...], list[int]] = {}
         for number, each in enumerate(self.results):
             shapes.setdefault(tuple(each.signals), []).append(number)
@@ -292,44 +303,29 @@ class OutcomeColumns:
             told = told.reshape(len(some), len(names))[:, known]
             outcomes = np.flatnonzero(shape[self.result] == place)
             columns = np.array([_PLACES[names[column]] for column in known], dtype=np.int64)
-            relative = self._relative(told, self._page[some], columns // 2)
-            found.append((columns, outcomes, relative[within[self.result[outcomes]]]))
+            relative = self._pages.relative(told, self._page[some], columns // 2)
+            found.extend(self._weighed(columns, outcomes, relative[within[self.result[outcomes]]]))
         return found
 
-    def _relative(self, told: _Floats, page: _Ints, signals: _Ints) -> _Floats:
-        """Values of results (n, signals) by how far they are from their page's mean: ½ + s − mean, cut to [0, 1].
+    def _weighed(self, columns: _Ints, outcomes: _Ints, values: _Floats) -> list[_Shape]:
+        """The same with their weights: precedent counts in full, other signals as far as it left their page open.
 
-        What all results of a page share ranks none of them above another, and says nothing about weights: that a
-        question's results all match its words well is no reason why users like them. Where nothing was shown beside a
-        result there is nothing to measure it against, and its values stay as they are.
+        A result that stands first because it was found good when the same was asked was not shown for how it matches,
+        and that it is good again says nothing new about who matches better. What stands below it was: both compared,
+        signals would be learned to count less that put it there.
         """
-        mean, several = self._means
-        compared = np.clip(0.5 + told - mean[page[:, None], signals], 0.0, 1.0)
-        return np.where(several[page][:, None], compared, told)
-
-    @cached_property
-    def _means(self) -> tuple[_Floats, NDArray[np.bool_]]:
-        """Of every page and signal, over the results that tell it; and which pages hold more than one result.
-
-        Sums are of whole micro-units, the same in any order.
-        """
-        several = np.array([len(page) > 1 for page in self._pages], dtype=bool)
-        shapes: dict[tuple[str, ...], tuple[list[int], list[float]]] = {}
-        for number in np.flatnonzero(several).tolist():
-            for each in self._pages[number]:
-                signals = each.signals
-                of, values = shapes.setdefault(tuple(signals), ([], []))
-                of.append(number)
-                values.extend(signals.values())
-        sums, counts = np.zeros((2, len(self._pages), len(SIGNALS)), dtype=np.int64)
-        for names, (of, values) in shapes.items():
-            known = [column for column, name in enumerate(names) if name in _PLACES]
-            told = np.array(values, dtype=np.float64).reshape(len(of), len(names))[:, known]
-            pages, begin, results = np.unique(np.array(of), return_index=True, return_counts=True)
-            where = pages[:, None], np.array([_PLACES[names[column]] // 2 for column in known], dtype=np.int64)
-            sums[where] += np.add.reduceat(np.rint(told * MICRO).astype(np.int64), begin, axis=0)
-            counts[where] += results[:, None]
-        return sums / np.maximum(counts, 1) / MICRO, several
+        weight = self.weight[outcomes]
+        left = self._pages.left_open[self._page[self.result[outcomes]]]
+        ordered = np.flatnonzero(left < 1.0)
+        if not len(ordered):
+            return [(columns, outcomes, values, weight)]
+        rest, own = np.flatnonzero(left >= 1.0), columns == _PRECEDENT
+        told = [
+            (columns, rest, values[rest], weight[rest]),
+            (columns[own], ordered, values[ordered][:, own], weight[ordered]),
+            (columns[~own], ordered, values[ordered][:, ~own], weight[ordered] * left[ordered]),
+        ]
+        return [(of, outcomes[some], found, by) for of, some, found, by in told if len(of) and len(some)]
 
 
 def _matched_alone(result: Observed) -> bool:

@@ -103,6 +103,33 @@ def reliability(predictions: Predictions, *, bins: int) -> Reliability:
     )
 
 
+def error_by_chance(
+    predictions: Predictions, groups: NDArray[np.int64], *, bins: int, draws: int, rng: np.random.Generator
+) -> float:
+    """The calibration error to be expected of a curve that is right, on as few observations that hang together.
+
+    An error is never negative, so that chance alone makes one; more so where outcomes of one query come together. What
+    each group deviates by keeps its size and gets a sign at random (Liu, Annals of Statistics 1988), and the error is
+    measured again, on average.
+
+    Args:
+        groups: (n,), from 0, of the query that each entry belongs to.
+        draws: Of all signs.
+
+    Examples:
+        >>> even = Predictions(np.full(4, 0.5), good=np.array([1.0, 1.0, 0.0, 0.0]), bad=np.array([0.0, 0.0, 1.0, 1.0]))
+        >>> together, apart = np.array([0, 0, 1, 1]), np.array([0, 1, 1, 0])
+        >>> tuned = {"bins": 10, "draws": 400, "rng": np.random.default_rng(0)}
+        >>> round(error_by_chance(even, together, **tuned), 1), error_by_chance(even, apart, **tuned)
+        (0.2, 0.0)
+    """
+    place = np.minimum((predictions.probability * bins).astype(np.int64), bins - 1)
+    surplus = np.zeros((int(groups.max()) + 1, bins))
+    np.add.at(surplus, (groups, place), predictions.good - predictions.mass * predictions.probability)
+    signs = rng.integers(0, 2, (draws, len(surplus))) * 2.0 - 1.0
+    return float(np.abs(signs @ surplus).sum(axis=1).mean()) / float(predictions.mass.sum())
+
+
 def log_loss(predictions: Predictions) -> float:
     """Mean −ln of the probability given to the outcome; probabilities of 0 and 1 count as the nearest float inside."""
     edge = np.finfo(np.float64).epsneg

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,7 +111,9 @@ class Usage:
         return ContentSignals(*(getattr(self._table, name)[places] for name in ContentSignals.__slots__))
 
     def _places(self, hashes: Sequence[ContentHash]) -> Ints:
-        return np.fromiter((self._rows.get(each, 0) for each in hashes), np.int64, len(hashes))
+        if not self._rows:
+            return np.zeros(len(hashes), dtype=np.int64)
+        return np.fromiter(map(self._rows.get, hashes, repeat(0)), np.int64, len(hashes))
 
 
 def read_usage(prior: UsagePrior, evidence: Evidence, today: int) -> Usage:

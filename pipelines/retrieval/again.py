@@ -17,12 +17,13 @@ from msgspec import structs
 from pipelines.domain.ranking import Channel
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.understanding import Complexity, Variant
-from pipelines.retrieval.candidates import Candidate, Floats, Ints
+from pipelines.retrieval.candidates import Floats, Ints
 from pipelines.retrieval.channels.run import Asked, Found, Ranked
 from pipelines.retrieval.hits import Hits, ScoreRows
 from pipelines.retrieval.plan import Plan
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.signals import DENSE
+from pipelines.retrieval.spelled import Candidate
 from pipelines.retrieval.understanding.expansion import combined_scores, feedback_variant, neighbour_variant
 from pipelines.retrieval.understanding.settings import ExpansionSettings
 from pipelines.retrieval.understanding.shift import centroid, shift_of
@@ -58,10 +59,15 @@ def reconsidered(plan: Plan, found: Mapping[Channel, Ranked], hints: Hints, sett
     few = most < least and len(first_rows(found)) < least
     channels = settings.channels if few else plan.channels
     wanted = (few and not routed) or understanding.complexity is Complexity.COMPLEX
+    if shift is None and not (few or wanted):
+        return plan
     # To a text so long other words add nothing but time.
     if tuned.expansion.enabled and wanted and len(plan.text.split()) <= tuned.expansion.most_words:
         understanding = replace(understanding, variants=_variants(plan.text, first_rows(found), hints, tuned.expansion))
-    return replace(plan, understanding=understanding, depth=round(plan.depth * widening), channels=channels)
+    words = plan.text if few else plan.words
+    return replace(
+        plan, understanding=understanding, depth=round(plan.depth * widening), channels=channels, words=words
+    )
 
 
 def needs_another_pass(before: Plan, after: Plan) -> bool:
@@ -191,7 +197,8 @@ def search_again(
     for at in again:
         first = second.of(next(places)) if at in own else found.of(at)
         variants = [second.of(next(places)) for _ in later[at].understanding.variants]
-        for channel, ranked in combined(first, variants, settings.understanding.expansion).items():
+        joined = combined(first, variants, settings.understanding.expansion) if variants else first
+        for channel, ranked in joined.items():
             rankings.setdefault(channel, {})[at] = ranked
     elapsed_ms = found.elapsed_ms + second.elapsed_ms * len(asked) / len(plans)
     return later, Found(rankings, {**found.failed, **second.failed}, elapsed_ms)

@@ -10,8 +10,8 @@ from pipelines.domain.ids import QueryId
 from pipelines.domain.matching import EvidenceGap, Match, best_match
 from pipelines.domain.ranking import Channel, RankedResult, Signal
 from pipelines.learning.matching import Answering
-from pipelines.retrieval.candidates import Candidate
 from pipelines.retrieval.ports import Calibration
+from pipelines.retrieval.spelled import Candidate
 
 UNLEARNED = "no calibration has been learned yet: there were too few verdicts on results"
 INSEPARABLE = "good and bad results do not separate by how well they match the query over these channels"

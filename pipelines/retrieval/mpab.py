@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pipelines.quality.groups import Groups
 from pipelines.retrieval.candidates import Candidates, Floats, Ints, best_first
 from pipelines.retrieval.documents import Documents
 from pipelines.retrieval.settings import ResultUnit, RetrievalSettings
@@ -99,14 +100,16 @@ def _one_of_each(best: _Best, documents: Documents) -> tuple[_Best, dict[int, tu
 
     Documents stand by what they add, and then by URI.
     """
-    numbers, counts = np.unique(best.number, return_counts=True)
+    counts = np.unique(best.number, return_counts=True)[1]
     speaks_for: dict[int, tuple[int, ...]] = {}
     if (counts == 1).all():
         return best, speaks_for
     kept = np.ones(len(best.number), dtype=bool)
-    for number in numbers[counts > 1].tolist():
-        same = np.flatnonzero(best.number == number).tolist()
-        added = np.nan_to_num(best.support, nan=0.0)
+    added = np.where(np.isnan(best.support), 0.0, best.support)
+    order = np.lexsort((-added, best.number))
+    several = order[np.repeat(counts, counts) > 1]
+    for number, lines in Groups.of(best.number[several]):
+        same = several[lines].tolist()
         same.sort(key=lambda at: (-added[at], documents.uri(int(best.document[at]))))
         speaks_for[number] = tuple(best.document[same].tolist())
         kept[same[1:]] = False

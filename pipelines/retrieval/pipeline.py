@@ -16,8 +16,8 @@ from pipelines.domain.questions import question_of
 from pipelines.domain.ranking import Answer, Channel, Query, RankedResult, Signal
 from pipelines.domain.sessions import SessionMemory
 from pipelines.retrieval.again import Hints, nearness_to_session, query_vector, search_again, with_own_scores
-from pipelines.retrieval.assembly import Verdict, results, score_and_cut, spelled_out
-from pipelines.retrieval.candidates import Candidate, Candidates, Head, heads, merge
+from pipelines.retrieval.assembly import Verdict, results, score_and_cut
+from pipelines.retrieval.candidates import Candidates
 from pipelines.retrieval.channels.graph import GraphChannel
 from pipelines.retrieval.channels.run import (
     Asked,
@@ -35,6 +35,7 @@ from pipelines.retrieval.fusion import FUSIONS
 from pipelines.retrieval.hits import Ints, ScoreRows
 from pipelines.retrieval.learned_triggers import with_learned_triggers
 from pipelines.retrieval.matching import asking, chance, doubtful, gap_in, match_of, uncalibrated
+from pipelines.retrieval.merging import Head, heads, merge
 from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.order import WeightDraws, certainties, propensities, scored
 from pipelines.retrieval.plan import Plan, make_plan
@@ -46,6 +47,7 @@ from pipelines.retrieval.rerank.late_interaction import matcher
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.signals import active_signals, answering, with_similarity
 from pipelines.retrieval.snapshot import Reading, Snapshot
+from pipelines.retrieval.spelled import Candidate, spelled_out
 from pipelines.retrieval.stopwatch import Stopwatch
 from pipelines.retrieval.understanding.shift import remembered, usage_kept
 from pipelines.retrieval.weights import Shared, SignalWeights, Weighing, believed_in_common
@@ -76,7 +78,7 @@ class Ground:
         rows = np.array([candidate.row for candidate in own], dtype=np.int64)
         met = [None] * len(own) if compare is None else compare(rows).tolist()
         return [
-            match_of(candidate, self.answered, self.plan.text, tokens)
+            match_of(candidate, self.answered, self.plan.words, tokens)
             for candidate, tokens in zip(own, met, strict=True)
         ]
 
@@ -115,7 +117,7 @@ class Pipeline:
         return answers
 
     def _start(self, plans: Sequence[Plan]) -> Finish:
-        asked, depth = [Asked(plan.text, plan.channels, plan.among) for plan in plans], self.settings.depth
+        asked, depth = [Asked(plan.words, plan.channels, plan.among) for plan in plans], self.settings.depth
         return start_channels(self.channels, asked, depth, budget_ms=self.settings.budget_ms, pool=self.pool)
 
     def _run(self, asked: Sequence[Asked], depth: int) -> Found:
@@ -191,17 +193,23 @@ class Pipeline:
     ) -> list[tuple[RankedResult, ...]]:
         """The chosen candidates of each query as results, with all that is told of them."""
         spelled = spelled_out(chosen, [ground.weights for ground in grounds])
-        lines_of, shown = dict(chosen.queries), []
+        lines_of, shown, made_of = dict(chosen.queries), [], scored(chosen)
         for at, ground in enumerate(grounds):
             lines = lines_of.get(at, slice(0))
-            verdicts = self._verdicts(ground, spelled[lines], chosen.take(lines), contenders)
+            above_next = certainties(made_of.of(lines), ground.draws)
+            verdicts = self._verdicts(ground, spelled[lines], above_next, chosen.take(lines), contenders)
             told = results(spelled[lines], ground.reading.beliefs, verdicts)
             found = asking(told, ground.plan.query.query_id, self.settings.ask)
             shown.append(self._with_contexts(ground, found) if ground.plan.query.context else found)
         return shown
 
     def _verdicts(
-        self, ground: Ground, spelled: Sequence[Candidate], chosen: Candidates, contenders: Candidates
+        self,
+        ground: Ground,
+        spelled: Sequence[Candidate],
+        above_next: Sequence[float | None],
+        chosen: Candidates,
+        contenders: Candidates,
     ) -> list[Verdict]:
         """What is told of each candidate of one query that is shown."""
         calibration, shares = ground.reading.calibration, [1.0] * len(chosen)
@@ -209,10 +217,9 @@ class Pipeline:
             others = after(chosen, contenders.take(contenders.query == chosen.query[0]), self.settings.explored_depth)
             might = replace(chosen, number=np.concatenate([chosen.number, others.number]))
             shares = propensities(scored(might), len(chosen), ground.draws)
-        told = zip(ground.matches(spelled), certainties(scored(chosen), ground.draws), shares, strict=True)
         return [
-            Verdict(match, chance(match, calibration), doubtful(match, calibration), above_next, share)
-            for match, above_next, share in told
+            Verdict(match, chance(match, calibration), doubtful(match, calibration), above, share)
+            for match, above, share in zip(ground.matches(spelled), above_next, shares, strict=True)
         ]
 
     def _passing(self, ground: Ground) -> Passes:

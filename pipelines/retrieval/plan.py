@@ -12,6 +12,7 @@ from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.facts import GenerationFacts
 from pipelines.retrieval.filters import RowFilter
 from pipelines.retrieval.settings import RetrievalSettings
+from pipelines.retrieval.understanding.kinds import taken_apart
 from pipelines.retrieval.understanding.understand import understood
 
 
@@ -21,7 +22,8 @@ class Plan:
 
     Attributes:
         query: With what was inferred from its text filled in: its intent where it states none, and filters.
-        text: The normalised query text: what every channel sees.
+        text: The normalised query text.
+        words: What channels are asked: the text, and where words alone are to answer also the parts of its names.
         truncated: `text` lost something to the limits of RET-21.
         understanding: What the text was taken to ask for.
         channels: Those that search for it.
@@ -32,6 +34,7 @@ class Plan:
 
     query: Query
     text: str
+    words: str
     truncated: bool
     understanding: Understanding
     channels: tuple[Channel, ...]
@@ -46,7 +49,18 @@ def make_plan(query: Query, facts: GenerationFacts, filters: RowFilter, settings
     read, sought, understanding = understood(query, text, facts.known, settings.understanding)
     k = min(query.k, understanding.limit) if query.adaptive else query.k
     channels = routed(query, understanding, settings)
-    return Plan(read, sought, truncated, understanding, channels, settings.depth, k, filters.rows(read.filters))
+    apart = channels != settings.channels and settings.understanding.router.parts
+    return Plan(
+        query=read,
+        text=sought,
+        words=taken_apart(sought) if apart else sought,
+        truncated=truncated,
+        understanding=understanding,
+        channels=channels,
+        depth=settings.depth,
+        k=k,
+        among=filters.rows(read.filters),
+    )
 
 
 def routed(query: Query, understanding: Understanding, settings: RetrievalSettings) -> tuple[Channel, ...]:

@@ -87,11 +87,11 @@ def gap_line(gap: EvidenceGap) -> str:
 
     Examples:
         >>> gap_line(EvidenceGap(0.04, 0.1, 0.05))
-        'evidence gap: the best match is 0.04, answers begin above 0.10 (5 % of queries without one pass at most)'
+        'evidence gap: the best match is 0.04, answers begin above 0.10 (of queries on other matters 5 % pass)'
     """
     return (
         f"evidence gap: the best match is {gap.match:.2f}, answers begin above {gap.threshold:.2f} "
-        f"({100.0 * gap.bound:g} % of queries without one pass at most)"
+        f"(of queries on other matters {100.0 * gap.bound:g} % pass)"
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from jobs import _log, consolidate, evaluate, search
 from pipelines.domain.ids import QueryId
-from pipelines.domain.ranking import Query
+from pipelines.domain.ranking import Channel, Query
 from pipelines.evaluation.beir import read_dataset
 from pipelines.evaluation.ground_truth import kept
 from pipelines.evaluation.queries.days import OUTCOME_LOG, day_folder
@@ -145,6 +145,19 @@ def test_a_night_judges_its_candidate_by_the_logged_queries(
     assert consolidate.run_visibly(store, dry_run=True, shadow=shadow)["reason"].startswith("10 replayed queries")
     empty = store.model_copy(update={"storage": store.storage.model_copy(update={"root": str(tmp_path)})})
     assert _log.shadow_of(empty) is None
+    assert _log.alone_of(empty) is None
+
+
+def test_a_night_asks_logged_queries_of_each_channel_alone(store: Settings) -> None:
+    """RET-15: and knows of what each of them shows how well it matches over both."""
+    alone = _log.alone_of(store)
+    assert alone is not None
+    found = alone()
+    assert set(found) == {Channel.DENSE, Channel.LEXICAL}
+    for matches in found.values():
+        assert matches
+        assert all(match.meaning is not None and match.words is not None for match in matches)
+    assert all(match.words for match in found[Channel.LEXICAL])
 
 
 def test_figures_are_recorded_with_the_hash_of_the_configuration(

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.domain.ranking import Channel, ChannelHit
-from pipelines.retrieval.candidates import Candidate, Candidates
+from pipelines.retrieval.candidates import Candidates
 from pipelines.retrieval.rerank.diversity import diverse
 from pipelines.retrieval.settings import DiversitySettings, RetrievalSettings
+from pipelines.retrieval.spelled import Candidate
 from tests.support.candidate_tables import a_hit, a_table, told
 from tests.support.retrieval_fakes import settings
 

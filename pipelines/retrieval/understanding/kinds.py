@@ -19,6 +19,8 @@ _EXACT = re.compile(
 )
 """Names that stand for one thing: quoted, dotted, with underscores or a capital inside."""
 
+_JOINT = re.compile(r"(?<=\w)(?:\.|::|->|/)(?=\w)")
+
 _FAILURE = re.compile(r"(?<!\w)(?:\w+(?:Error|Exception)\b|Traceback\b|line \d+\b|exit code \d+\b|0x[0-9a-f]{4,}\b)")
 """What machines say when something went wrong."""
 
@@ -52,6 +54,17 @@ def exact_names(text: str) -> list[str]:
         ['Store.get_page', '"late events"']
     """
     return [match.group() for match in _EXACT.finditer(text)]
+
+
+def taken_apart(text: str) -> str:
+    """A text of names, and behind it the parts of those that are made of several: texts hold these apart, too.
+
+    Examples:
+        >>> taken_apart("Store.get_page"), taken_apart("get_page")
+        ('Store.get_page Store get_page', 'get_page')
+    """
+    apart = _JOINT.sub(" ", text)
+    return text if apart == text else f"{text} {apart}"
 
 
 def _cues(text: str, kind: QueryType, settings: TypeSettings) -> tuple[str, ...]:

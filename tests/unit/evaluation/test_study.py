@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import typer
 
-from jobs.study import marks_of
+from jobs.study import marks_of, of_days
 from pipelines.domain.matching import Match
-from pipelines.domain.ranking import Signal
+from pipelines.domain.ranking import Answer, Signal
 from pipelines.evaluation.answerable import held
 from pipelines.evaluation.metrics import Estimate
 from pipelines.evaluation.study import Row, best_weight, convex, row, share_of_gain
@@ -27,6 +28,13 @@ def test_sessions_are_counted_or_all() -> None:
     for wrong in ("0", "many", "100,,200"):
         with pytest.raises(typer.BadParameter):
             marks_of(wrong, SETTINGS)
+
+
+def test_what_takes_minutes_and_stands_for_days_counts_as_of_so_many() -> None:
+    """EVA-6, LRN-3: four thousand users within minutes are no flood, and half of a day's are a day's."""
+    cap = SETTINGS.priors.robustness.daily_cap
+    assert of_days(SETTINGS.priors, 40.0).robustness.daily_cap == 40.0 * cap
+    assert of_days(SETTINGS.priors, 0.5) == SETTINGS.priors
 
 
 def test_the_fixed_combination_ranks_by_two_signals_alone() -> None:
@@ -52,6 +60,13 @@ def test_a_row_is_compared_query_by_query() -> None:
     assert math.isnan(share_of_gain(*[Row("", Estimate(0.5, 0.4, 0.6))] * 3))
 
 
+def seen_by(answer: Answer, measure: str) -> Answer:
+    """The answer of one channel alone."""
+    known = (Match(**{measure: getattr(result.match, measure)}) for result in answer.results)
+    results = [replace(result, match=match) for result, match in zip(answer.results, known, strict=True)]
+    return replace(answer, results=tuple(results))
+
+
 def test_a_calibration_is_measured_over_any_channels_and_against_queries_without_answers() -> None:
     """RET-15: error by view, the share answered, and the share answered that should not be."""
     curve = MatchCurve(6.0, 3.0, -4.0)
@@ -59,13 +74,21 @@ def test_a_calibration_is_measured_over_any_channels_and_against_queries_without
     searcher = a_searcher(FRUIT)
     own, strange = searcher.search(a_query("red apple")), searcher.search(a_query("violin concerto"))
     names = {result.content_hash: [result.uris[0]] for result in own.results}
-    found = held(
-        calibration, calibration, [own], {own.query.query_id: {"a": 1}}, {"music": [strange]}, bins=20, names=names
-    )
+    ways = {"both": [own], "dense": [seen_by(own, "meaning")], "lexical": [seen_by(own, "words")]}
+    qrels = {own.query.query_id: {"a": 1}}
+    found = held(calibration, calibration, ways, qrels, {"music": [strange]}, bins=20, names=names)
     assert (found.answered, found.answered_without, found.threshold) == (1.0, {"music": 0.0}, 0.5)
-    assert found.reliability["dense alone"] is None
+    assert found.from_judgements["dense"] is None
     told = [calibration.probability(Match(words=result.match and result.match.words)) for result in own.results]
+    both = [calibration.probability(result.match) for result in own.results]
+    assert found.moved["both"] == 0.0
+    assert found.moved["lexical"] == max(
+        abs((one or 0.0) - (other or 0.0)) for one, other in zip(told, both, strict=True)
+    )
     good = [result.uris[0] == "a" for result in own.results]
-    words = found.reliability["lexical alone"]
+    words = found.from_judgements["lexical"]
     assert words is not None
-    assert words.brier == pytest.approx(sum((g - (p or 0.0)) ** 2 for g, p in zip(good, told, strict=True)) / len(good))
+    assert words.chance > 0.0
+    assert words.reliability.brier == pytest.approx(
+        sum((g - (p or 0.0)) ** 2 for g, p in zip(good, told, strict=True)) / len(good)
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.matching import Match
@@ -26,12 +27,18 @@ TRUTH = MatchCurve(8.0, 4.0, -7.0)
 UNDER = Under(ANY, ANY, ANY, "", 20)
 
 
+def flat(matches: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Cosine and words of results on pages as rows (n, 3), nearness not known."""
+    rows = matches.reshape(-1, 2)
+    return np.column_stack([rows, np.full(len(rows), np.nan)])
+
+
 def pages(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Matches of results on pages of ten, the best first, (count, 10, 2), and which are good."""
     matches = rng.beta(3.0, 4.0, (count, 10, 2))
     order = np.argsort(-matches.sum(axis=2), axis=1)
     matches = np.take_along_axis(matches, order[:, :, None], axis=1)
-    return matches, rng.random((count, 10)) < TRUTH.probabilities(matches.reshape(-1, 2)).reshape(count, 10)
+    return matches, rng.random((count, 10)) < TRUTH.probabilities(flat(matches)).reshape(count, 10)
 
 
 def said(
@@ -60,13 +67,13 @@ def said(
 def error(curve: MatchCurve) -> float:
     """Calibration error on pages of others, every result counted."""
     matches, good = pages(np.random.default_rng(99), 3000)
-    chances, is_good = curve.probabilities(matches.reshape(-1, 2)), good.ravel().astype(np.float64)
+    chances, is_good = curve.probabilities(flat(matches)), good.ravel().astype(np.float64)
     return reliability(Predictions(chances, is_good, 1.0 - is_good), bins=20).ece
 
 
 def test_an_answer_to_a_request_is_counted_by_the_chance_it_was_made_with() -> None:
     """RET-15, FBK-1: only where the service asked about this very result, and the verdict answers that."""
-    tally, match = Tally(), Match(meaning=0.62, words=0.33)
+    tally, match = Tally(), Match(meaning=0.62, words=0.33, near=0.51)
     asked_about, others = shown(3, match=match, asked=0.02), shown(4, match=match)
     tally.note(asked_about, UNDER, day=DAY, good=True, weight=1.0, judged=ASKED_FOR)
     tally.note(asked_about, UNDER, day=DAY, good=False, weight=0.5, judged=VOLUNTEERED)
@@ -107,6 +114,7 @@ def test_evidence_of_unasked_verdicts_reads_as_before() -> None:
     """LRN-1: keys that name no chance are of verdicts that nobody asked for."""
     key = EvidenceKey(DAY, "code", ANY, ANY, ANY, MATCH, "12.-/20.good")
     bins = match_bins(Evidence({key: MICRO}), SETTINGS.priors.recency, now=NOW)
+    assert np.array_equal(bins.match, [[0.625, np.nan, np.nan]], equal_nan=True)
     assert (bins.stands_for.tolist(), bins.weight.tolist(), bins.unasked.tolist()) == ([0.0], [1.0], [1.0])
 
 
@@ -141,7 +149,7 @@ def test_few_verdicts_stay_near_what_is_known_beforehand() -> None:
 def test_a_curve_that_predicts_no_better_than_the_rates_is_none() -> None:
     """RET-15: that more unasked verdicts are good than asked ones is no separation by match."""
     rng = np.random.default_rng(4)
-    match = np.full((2, 2), 0.5)
+    match = np.array([[0.5, 0.5, np.nan]] * 2)
     bins = MatchBins(match, np.array([100.0, 900.0]), np.array([900.0, 100.0]), np.array([20.0, 0.0]))
     fit = calibrate_matches(bins, PRIOR, folds=RULES.folds, seed=RULES.seed, least_gain=RULES.least_gain)
     assert fit.calibration.both is None

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from pipelines.domain.documents import Domain
@@ -32,11 +33,16 @@ NOW = DAY * 86_400.0
 TRUTH = MatchCurve(6.0, 3.0, -5.0)
 
 
+def rows_of(meaning: NDArray[np.float64], words: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Matches (n, 3) of which the nearness is not known."""
+    return np.stack([meaning, words, np.full(len(words), np.nan)], axis=1)
+
+
 def seen(rng: np.random.Generator, verdicts: int, truth: MatchCurve = TRUTH) -> MatchBins:
     """Verdicts of users who were asked and say what is so, as they come back from evidence."""
     meaning = rng.uniform(0.1, 0.9, verdicts)
     words = np.clip(meaning + rng.normal(0.0, 0.2, verdicts), 0.0, 0.95)
-    good = rng.random(verdicts) < truth.probabilities(np.stack([meaning, words], axis=1))
+    good = rng.random(verdicts) < truth.probabilities(rows_of(meaning, words))
     matches = (Match(meaning=float(m), words=float(w)) for m, w in zip(meaning, words, strict=True))
     told = (
         Evidence({match_key(DAY, Domain.GENERAL, match, good=bool(is_good), bins=20, asked=0.02): MICRO})
@@ -67,7 +73,7 @@ def test_the_probability_means_the_same_over_any_channels(told: tuple[str, ...])
     curves, rng = fitted(seen(np.random.default_rng(2), 3000)), np.random.default_rng(3)
     meaning = rng.uniform(0.1, 0.9, 5000)
     words = np.clip(meaning + rng.normal(0.0, 0.2, 5000), 0.0, 0.95)
-    good = rng.random(5000) < TRUTH.probabilities(np.stack([meaning, words], axis=1))
+    good = rng.random(5000) < TRUTH.probabilities(rows_of(meaning, words))
     known = [
         {name: value for name, value in (("meaning", float(m)), ("words", float(w))) if name in told}
         for m, w in zip(meaning, words, strict=True)
@@ -75,6 +81,29 @@ def test_the_probability_means_the_same_over_any_channels(told: tuple[str, ...])
     chances = np.array([curves.probability(Match(**each)) for each in known], dtype=np.float64)
     measured = reliability(Predictions(chances, good.astype(np.float64), 1.0 - good), bins=20)
     assert measured.ece < 0.03
+
+
+def test_nearness_tells_where_it_was_learned_and_the_cosine_where_not() -> None:
+    """RET-15: good is what is near, whatever its cosine; where tokens are not compared the probability still holds."""
+    rng = np.random.default_rng(6)
+    meaning = rng.uniform(0.1, 0.9, 4000)
+    near = np.clip(meaning + rng.normal(0.0, 0.2, 4000), 0.0, 1.0)
+    good = rng.random(4000) < expit(10.0 * near - 5.0)
+    matches = [Match(meaning=float(m), words=0.5, near=float(n)) for m, n in zip(meaning, near, strict=True)]
+    told = (
+        Evidence({match_key(DAY, Domain.GENERAL, match, good=bool(is_good), bins=20, asked=0.02): MICRO})
+        for match, is_good in zip(matches[:2000], good, strict=False)
+    )
+    curves = fitted(match_bins(Evidence.sum(told), SETTINGS.priors.recency, now=NOW))
+    is_good, losses = good[2000:].astype(np.float64), []
+    for seen_as in (matches[2000:], [Match(meaning=match.meaning, words=0.5) for match in matches[2000:]]):
+        chances = np.array([curves.probability(match) for match in seen_as], dtype=np.float64)
+        measured = reliability(Predictions(chances, is_good, 1.0 - is_good), bins=20)
+        assert measured.ece < 0.04
+        losses.append(measured.log_loss)
+    assert losses[0] < losses[1] - 0.02
+    never = replace(curves, near_words=None)
+    assert never.probability(matches[0]) == curves.probability(Match(meaning=matches[0].meaning, words=0.5))
 
 
 def test_nothing_is_told_where_good_and_bad_do_not_separate() -> None:
@@ -126,6 +155,8 @@ def test_a_calibration_keeps_its_curves() -> None:
     for match in (curves, None):
         calibration = Calibration(Isotonic((0.0, 1.0), (0.0, 1.0)), match)
         assert Calibration.from_json(calibration.to_json()) == calibration
+    before_nearness = {name: value for name, value in curves.to_json_value().items() if not name.startswith("near")}
+    assert MatchCalibration.from_json_value(before_nearness) == curves
     older = {**curves.to_json_value(), "answering": {"threshold": 0.4, "bound": 0.05, "probes": 100}}
     assert MatchCalibration.from_json_value(older) == replace(curves, answering=None)
     with pytest.raises(StoreError):

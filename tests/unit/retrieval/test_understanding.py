@@ -111,6 +111,21 @@ def test_a_simple_query_that_one_channel_cannot_answer_searches_all() -> None:
     assert {channel for result in answer.results for channel in result.channels} == {Channel.DENSE}
 
 
+def test_where_words_alone_answer_a_name_is_found_by_its_parts() -> None:
+    """RET-2, ARC-8: where it is defined, few texts hold it whole; switched off, all channels have to look for it."""
+    generation = MemoryGeneration({"store": ["class Store has get_page"], "other": ["something else"]})
+    asked = a_query("Store::get_page", adaptive=True)
+    (found,) = a_searcher(generation).search(asked).results
+    assert (found.uris, set(found.channels)) == (("store",), {Channel.LEXICAL})
+    whole = a_searcher(generation, **understanding(router={"parts": False})).search(asked)
+    assert all(Channel.DENSE in result.channels for result in whole.results)
+    wordy = a_searcher(generation).search(a_query("Store::get_page", k=2))
+    assert wordy == replace(
+        a_searcher(generation, **understanding(router={"parts": False})).search(a_query("Store::get_page", k=2)),
+        timings_ms=wordy.timings_ms,
+    )
+
+
 def test_the_router_can_be_switched_off() -> None:
     """ARC-8."""
     answer = a_searcher(FRUIT, **understanding(router={"enabled": False})).search(a_query("get_page", adaptive=True))

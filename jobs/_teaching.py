@@ -1,0 +1,106 @@
+"""Simulated users of a study: what they are shown, what they do about it, and what the updaters make of it (EVA-6)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rich.progress import track
+
+from jobs import _job
+from jobs._background import BackgroundUpdaters
+from jobs._users import connected, tell, with_asked
+from pipelines.catalog.catalog import Catalog
+from pipelines.domain.ids import QueryId, SessionId
+from pipelines.domain.ranking import Answer, Query
+from pipelines.evaluation.beir import Dataset, JudgedQuery
+from pipelines.evaluation.measuring import asked
+from pipelines.evaluation.replay import RememberingEncoder
+from pipelines.evaluation.simulation import dealt, kind_of_user, looks, react
+from pipelines.feedback.producer import FeedbackProducer
+from pipelines.ingestion.corpus import corpus_name
+from pipelines.learning.evidence import Evidence
+from pipelines.retrieval.live import CatalogSource
+from pipelines.retrieval.searcher import Searcher
+from pipelines.runtime.clock import system_clock
+from pipelines.settings import Settings
+
+AGENT = "study"
+PAGE = 10
+"""Results that a simulated user is shown."""
+
+
+def taught(
+    settings: Settings, lessons: Dataset, encoders: Sequence[RememberingEncoder], marks: Sequence[int]
+) -> dict[int, Evidence]:
+    """Let users ask what they know the answer of, through Kafka and the updaters; the evidence at every mark."""
+    catalog, rules = Catalog(Path(settings.storage.root)), settings.simulation
+    corpus = f"{corpus_name(lessons.corpus)}:"
+    rng = random.Random(settings.evaluation.seed)  # noqa: S311  a simulation, repeatable by its seed
+    questions = dealt(lessons.queries, marks[-1], rng)
+    evidence, done, (first, *further) = {}, 0, encoders
+    with (
+        BackgroundUpdaters(settings, local=True) as updaters,
+        Searcher(source_of(settings), first, settings.retrieval, clock=system_clock, further=further) as searcher,
+        connected(settings) as producer,
+    ):
+        for upto in track(looks(marks, rules), "teaching", console=_job.stderr, transient=True):
+            batch = list(enumerate(questions[done:upto], start=done))
+            for number, answer in _shown(searcher, batch, settings):
+                grades = lessons.qrels[questions[number].query_id]
+                right = [
+                    result.content_hash
+                    for result in answer.results
+                    if any(grades.get(uri.removeprefix(corpus), 0) > 0 for uri in result.uris)
+                ]
+                _told(producer, answer, right, settings, rng)
+            producer.flush()
+            updaters.caught_up()
+            searcher.refresh()
+            done = upto
+            if upto in marks:
+                evidence[upto] = catalog.live_evidence()
+    return evidence
+
+
+def _shown(
+    searcher: Searcher, batch: Sequence[tuple[int, JudgedQuery]], settings: Settings
+) -> Iterator[tuple[int, Answer]]:
+    """What each session of a batch is shown."""
+    size = settings.evaluation.batch
+    for start in range(0, len(batch), size):
+        part = batch[start : start + size]
+        queries = [_question(number, query, settings) for number, query in part]
+        yield from zip((number for number, _ in part), searcher.search_many(queries), strict=True)
+
+
+def _question(number: int, query: JudgedQuery, settings: Settings) -> Query:
+    return replace(
+        asked(query, settings.evaluation),
+        query_id=QueryId(f"{number}-{query.query_id}"),
+        k=PAGE,
+        agent=AGENT,
+        session_id=SessionId(f"study-{number}"),
+        principal=f"user-{number}",
+    )
+
+
+def _told(
+    producer: FeedbackProducer, answer: Answer, right: Sequence[Any], settings: Settings, rng: random.Random
+) -> None:
+    """One user's session: what was shown, and what was done about it."""
+    query, rules = answer.query, settings.simulation
+    producer.impression(answer)
+    shown = [result.content_hash for result in answer.results]
+    kind = kind_of_user(rules, rng)
+    reactions = react(shown, right, rules, rng, kind=kind)
+    tell(producer, query, with_asked(answer, reactions, right, rules, kind=kind))
+
+
+def source_of(settings: Settings) -> CatalogSource:
+    """What searches of a store look at."""
+    catalog = Catalog(Path(settings.storage.root))
+    return CatalogSource(catalog, settings.priors, clock=system_clock, sessions_held=settings.retrieval.sessions_held)
