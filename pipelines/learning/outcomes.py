@@ -48,10 +48,7 @@ _PAIR_PLACES: Mapping[tuple[int, int], int] = {pair: 2 * place for place, pair i
 """The same for the products of signals."""
 _DOMAINS = tuple(Domain)
 _NUMBERS = {domain: number for number, domain in enumerate(_DOMAINS)}
-_OF_CONTENTS = (
-    _PLACES[Signal.USAGE.value],
-    _PLACES[Signal.PRECEDENT.value],
-)  # told by what came of a content, and not by how it matches
+_PRECEDENT = _PLACES[Signal.PRECEDENT.value]
 _GOOD, _SURPLUS = 1, 2
 _KINDS = 4  # of an outcome: good or bad, within its principal's allowance or surplus
 
@@ -311,7 +308,7 @@ class OutcomeColumns:
         return found
 
     def _weighed(self, columns: _Ints, outcomes: _Ints, values: _Floats) -> list[_Shape]:
-        """The same with their weights: signals of contents count in full, others as far as their page is left open.
+        """The same with their weights: precedent counts in full, other signals as far as it left their page open.
 
         A result that stands first because it was found good when the same was asked was not shown for how it matches,
         and that it is good again says nothing new about who matches better. What stands below it was: both compared,
@@ -322,7 +319,7 @@ class OutcomeColumns:
         ordered = np.flatnonzero(left < 1.0)
         if not len(ordered):
             return [(columns, outcomes, values, weight)]
-        rest, own = np.flatnonzero(left >= 1.0), np.isin(columns, _OF_CONTENTS)
+        rest, own = np.flatnonzero(left >= 1.0), columns == _PRECEDENT
         told = [
             (columns, rest, values[rest], weight[rest]),
             (columns[own], ordered, values[ordered][:, own], weight[ordered]),

@@ -59,6 +59,8 @@ def reconsidered(plan: Plan, found: Mapping[Channel, Ranked], hints: Hints, sett
     few = most < least and len(first_rows(found)) < least
     channels = settings.channels if few else plan.channels
     wanted = (few and not routed) or understanding.complexity is Complexity.COMPLEX
+    if shift is None and not (few or wanted):
+        return plan
     # To a text so long other words add nothing but time.
     if tuned.expansion.enabled and wanted and len(plan.text.split()) <= tuned.expansion.most_words:
         understanding = replace(understanding, variants=_variants(plan.text, first_rows(found), hints, tuned.expansion))

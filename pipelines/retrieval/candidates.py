@@ -222,7 +222,7 @@ class Candidates:
         Args:
             values, weights: Of each line, (n, parts); NaN where a part adds nothing.
         """
-        some = np.flatnonzero(~np.isnan(values * weights).all(axis=1))
+        some = np.logical_or.reduce(~np.isnan(values * weights), axis=1).nonzero()[0]
         numbers = self.number[some]
         known, shares = (
             _widened(old, numbers, new[some]) for old, new in ((self.values, values), (self.weights, weights))

@@ -38,21 +38,31 @@ class Scored:
     learned: NDArray[np.bool_]
     domains: Sequence[Domain]
 
+    def of(self, lines: slice) -> Scored:
+        """Some of the results."""
+        return Scored(self.values[lines], self.fixed[lines], self.learned[lines], self.domains[lines])
+
 
 def scored(candidates: Candidates) -> Scored:
     """The scores of candidates, a line each."""
     numbers = candidates.number
-    amounts = candidates.values[numbers] * candidates.weights[numbers]
+    told = candidates.values[numbers]
+    amounts = told * candidates.weights[numbers]
     adds = ~np.isnan(amounts)
+    weighed = [(at, SIGNALS.index(part.signal)) for at, part in enumerate(candidates.parts) if part.signal is not None]
+    at, signals = (
+        (np.array(places, dtype=np.int64) for places in zip(*weighed, strict=True)) if weighed else (_NONE, _NONE)
+    )
     values, fixed = np.zeros((len(candidates), len(SIGNALS))), np.zeros(len(candidates))
-    learned = np.zeros(len(candidates), dtype=bool)
-    for at, part in enumerate(candidates.parts):
+    values[:, signals] = np.where(adds[:, at], told[:, at], 0.0)
+    for place, part in enumerate(candidates.parts):
         if part.signal is None:
-            fixed += np.where(adds[:, at], amounts[:, at], 0.0)
-        else:
-            values[adds[:, at], SIGNALS.index(part.signal)] = candidates.values[numbers[adds[:, at]], at]
-            learned |= adds[:, at]
-    return Scored(values, fixed, learned, [DOMAINS[at] for at in candidates.domain.tolist()])
+            fixed += np.where(adds[:, place], amounts[:, place], 0.0)
+    learned = np.logical_or.reduce(adds[:, at], axis=1)
+    return Scored(values, fixed, learned, [DOMAINS[domain] for domain in candidates.domain.tolist()])
+
+
+_NONE = np.zeros(0, dtype=np.int64)
 
 
 def certainties(results: Scored, draws: WeightDraws) -> list[float | None]:

@@ -193,17 +193,23 @@ class Pipeline:
     ) -> list[tuple[RankedResult, ...]]:
         """The chosen candidates of each query as results, with all that is told of them."""
         spelled = spelled_out(chosen, [ground.weights for ground in grounds])
-        lines_of, shown = dict(chosen.queries), []
+        lines_of, shown, made_of = dict(chosen.queries), [], scored(chosen)
         for at, ground in enumerate(grounds):
             lines = lines_of.get(at, slice(0))
-            verdicts = self._verdicts(ground, spelled[lines], chosen.take(lines), contenders)
+            above_next = certainties(made_of.of(lines), ground.draws)
+            verdicts = self._verdicts(ground, spelled[lines], above_next, chosen.take(lines), contenders)
             told = results(spelled[lines], ground.reading.beliefs, verdicts)
             found = asking(told, ground.plan.query.query_id, self.settings.ask)
             shown.append(self._with_contexts(ground, found) if ground.plan.query.context else found)
         return shown
 
     def _verdicts(
-        self, ground: Ground, spelled: Sequence[Candidate], chosen: Candidates, contenders: Candidates
+        self,
+        ground: Ground,
+        spelled: Sequence[Candidate],
+        above_next: Sequence[float | None],
+        chosen: Candidates,
+        contenders: Candidates,
     ) -> list[Verdict]:
         """What is told of each candidate of one query that is shown."""
         calibration, shares = ground.reading.calibration, [1.0] * len(chosen)
@@ -211,10 +217,9 @@ class Pipeline:
             others = after(chosen, contenders.take(contenders.query == chosen.query[0]), self.settings.explored_depth)
             might = replace(chosen, number=np.concatenate([chosen.number, others.number]))
             shares = propensities(scored(might), len(chosen), ground.draws)
-        told = zip(ground.matches(spelled), certainties(scored(chosen), ground.draws), shares, strict=True)
         return [
-            Verdict(match, chance(match, calibration), doubtful(match, calibration), above_next, share)
-            for match, above_next, share in told
+            Verdict(match, chance(match, calibration), doubtful(match, calibration), above, share)
+            for match, above, share in zip(ground.matches(spelled), above_next, shares, strict=True)
         ]
 
     def _passing(self, ground: Ground) -> Passes:

@@ -24,12 +24,12 @@ def exact_sums(amounts: Floats) -> Floats:
         [1.0, 0.30000000000000004]
     """
     told = np.where(np.isnan(amounts), 0.0, amounts)
-    wide = told.astype(_WIDE).sum(axis=1)
+    wide = np.add.reduce(told, axis=1, dtype=_WIDE)
     rounded: Floats = wide.astype(np.float64)
     away = np.abs((wide - rounded).astype(np.float64))
     size = np.abs(rounded)
     half = (size - np.nextafter(size, 0.0)) / 2.0  # to where the next lower number begins
-    slack = told.shape[1] * _ERROR * np.abs(told).sum(axis=1)
-    for line in np.flatnonzero(~(away + slack < half)).tolist():
+    slack = told.shape[1] * _ERROR * np.add.reduce(np.abs(told), axis=1)
+    for line in (~(away + slack < half)).nonzero()[0].tolist():
         rounded[line] = math.fsum(told[line].tolist())
     return rounded

@@ -143,7 +143,7 @@ def test_what_a_whole_page_has_in_common_moves_no_signal_for_or_against() -> Non
 
 @pytest.mark.parametrize(("precedents", "left"), [((0.5, 0.5), 1.0), ((0.75, 0.5), 0.5), ((0.625, 0.125), 0.25)])
 def test_what_precedent_put_in_order_tells_less_of_other_signals(precedents: tuple[float, float], left: float) -> None:
-    """LRN-4: as far as the page was left open; usage and precedent themselves count in full."""
+    """LRN-4: as far as the page was left open; precedent itself counts in full."""
     page = [
         Seen({"vector": value, "usage": 0.5, "precedent": told})
         for value, told in zip((0.75, 0.25), precedents, strict=True)
@@ -151,6 +151,6 @@ def test_what_precedent_put_in_order_tells_less_of_other_signals(precedents: tup
     found = noted(page[0], page)
     assert found["signal.vector.good"] == pytest.approx(0.75 * left, abs=1e-6)
     assert found["product.vector.vector.good"] == pytest.approx(0.75**2 * left, abs=1e-6)
-    assert found["signal.usage.good"] == 0.5
+    assert found["signal.usage.good"] == pytest.approx(0.5 * left, abs=1e-6)
     assert found["signal.precedent.good"] == pytest.approx(0.5 + precedents[0] - sum(precedents) / 2, abs=1e-6)
     assert noted(page[0], ())["signal.vector.good"] == 0.75  # not compared: as it is
