@@ -1,8 +1,8 @@
 """EVA-6, RET-14: what learning from simulated users is worth on queries nobody asked; run by `make eval`.
 
 Twelve studies, each once for all tests that ask for it: a minute or two of processor time each, where the collections
-are indexed; WEFT__STORAGE__ROOT names a store that has them, else each is indexed for it once. `-k scifact` runs those of
-one collection. Every table is printed as `python -m jobs.study` prints it.
+are indexed; WEFT__STORAGE__ROOT names a store that has them, else each is indexed for it once. `-k scifact` runs one
+collection's. Every table is printed as `python -m jobs.study` prints it.
 """
 
 from __future__ import annotations
