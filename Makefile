@@ -44,7 +44,7 @@ check_static:
 
 .PHONY: check_unit
 check_unit:
-	$(BIN)/python -m pytest tests/unit tests/laws pipelines jobs
+	$(BIN)/python -m pytest -m "not slow" tests/unit tests/laws pipelines jobs
 
 .PHONY: format
 format: setup ## format and mend what can be mended
@@ -54,6 +54,11 @@ format: setup ## format and mend what can be mended
 .PHONY: eval
 eval: setup ## measure retrieval on every collection under WEFT_DATA
 	$(BIN)/python -m pytest -m "slow and data" -s tests/evaluation
+
+.PHONY: long
+long: setup ## laws, references, hostile trees and swaps at full length, in half an hour
+	$(BIN)/python -m pytest -m slow -s tests/laws tests/reference tests/integration tests/bench/test_event_to_effect.py \
+	  tests/bench/test_ivfpq_recall.py
 
 .PHONY: bench-ingest
 bench-ingest: $(BENCH)/.installed ## measure ingestion beside its own models, Haystack and LlamaIndex, in 40 minutes

@@ -183,6 +183,7 @@ def read_snapshot(path: Path) -> tuple[Evidence, Mapping[bytes, bytes]]:
         table = pq.read_table(io.BytesIO(written), page_checksum_verification=True)
         return Evidence.from_table(table.replace_schema_metadata(None)), table.schema.metadata or {}
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, StoreError) as error:
+        # The bytes are in memory: an OSError is what Arrow says of a page whose checksum is wrong.
         raise CorruptionError(f"{path}: expected evidence, found: {error}; rebuild or roll back") from error
 
 

@@ -94,7 +94,8 @@ class _Weigher:
     def __init__(self, posterior: AgreementPosterior, active: Collection[Signal]) -> None:
         self.columns = _columns(active)
         self._a, self._b = posterior.a[self.columns], posterior.b[self.columns]
-        self._stated = _stated(posterior.prior_log_odds[self.columns])
+        self._stated_odds = posterior.prior_log_odds[self.columns]
+        self._stated = _stated(self._stated_odds)
         self._spread = None if posterior.spread is None else _among(posterior.spread, self.columns)
         self._observed = posterior.n_effective[self.columns]
 
@@ -125,11 +126,16 @@ class _Weigher:
         return _log_odds((self._a / (self._a + self._b)).mean(axis=-1)[None])
 
     def _shares(self, odds: Floats) -> Floats:
-        """Shares by the discriminant, as far as signals are known to vary, and for the rest by log-odds alone."""
-        alone = _shares(np.maximum(odds, 0.0), self._stated)
+        """Shares by the discriminant, as far as signals are known to vary, and for the rest by log-odds alone.
+
+        All that vary share what is stated of them all: distances from a page's mean are on another scale than stated
+        odds, and what is learned of some signals must not raise others of which nothing was told.
+        """
         if self._spread is None:
-            return alone
+            return _shares(np.maximum(odds, 0.0), self._stated)
         known = self._spread.known
+        scaled = odds + known * (self._stated_odds - self._mean_log_odds())
+        alone = _shares(np.maximum(scaled, 0.0), self._stated)
         together = _shares(known * discriminant(odds, self._spread.covariance), alone)
         return (alone @ known)[:, None] * together + (1.0 - known) * alone
 

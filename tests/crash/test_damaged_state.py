@@ -16,10 +16,11 @@ from pipelines.feedback.checkpoints import checkpoints_in, write_checkpoint
 from pipelines.feedback.updater import Updater, partition_folder
 from pipelines.runtime.log import Record
 from tests.support.feedback_events import BINS, NOON, WEIGHTS, rules
-from tests.support.feedback_fold import digest_of_stores, fold_log
+from tests.support.feedback_fold import fold_log
 from tests.support.feedback_simulation import MEMORY
 from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.feedback_traffic import traffic
+from tests.support.folded_evidence import digest_of_stores
 
 SIZE = 240
 RECORDS = [

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.feedback.settings import FeedbackSettings
-from tests.support.session_logs import SESSIONS, Log, logs, require_unlearned, tight
+from tests.support.session_logs import Log, logs, require_unlearned, tight, unlearnings
 
 pytestmark = [pytest.mark.slow, pytest.mark.crash, pytest.mark.timeout(1_800)]
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.crash, pytest.mark.timeout(1_800)]
 @given(
     log=logs,
     limits=tight,
-    unlearned=st.dictionaries(st.sampled_from(SESSIONS), st.integers(4, 30), min_size=1),
+    unlearned=unlearnings,
     cuts=st.sets(st.integers(1, 50), max_size=6),
 )
 def test_unlearning_equals_never_having_seen_it_at_length(

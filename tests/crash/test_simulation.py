@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.feedback_fold import digest_of_stores
 from tests.support.feedback_simulation import MEMORY, PARTITIONS, Simulation, folders_of
+from tests.support.folded_evidence import digest_of_stores
 
 SHORT = 20
 

@@ -13,9 +13,10 @@ from pipelines.feedback.updater import Updater, partition_folder
 from pipelines.feedback.updates import fold
 from pipelines.runtime.log import LogFacts, Record
 from tests.support.feedback_events import BINS, NOON, RULES, WEIGHTS, rules
-from tests.support.feedback_fold import digest_of_stores, fold_log
+from tests.support.feedback_fold import fold_log
 from tests.support.feedback_source import FakeLog, FakeSource, Killed
 from tests.support.feedback_traffic import traffic
+from tests.support.folded_evidence import digest_of_stores
 
 RECORDS = [
     Record(0, offset, NOON + offset, key, value)

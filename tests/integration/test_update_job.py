@@ -24,8 +24,9 @@ from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.runtime.kafka import KafkaPublisher, create_topic
 from pipelines.settings import Settings, load_settings
 from tests.support.feedback_events import WEIGHTS, explicit, impression
-from tests.support.feedback_fold import digest_of_stores, fold_log
+from tests.support.feedback_fold import fold_log
 from tests.support.feedback_traffic import traffic
+from tests.support.folded_evidence import digest_of_stores
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -17,8 +17,9 @@ from pipelines.feedback.standing import PartitionReport
 from pipelines.feedback.state import PartitionState
 from pipelines.runtime.log import LogFacts, Record
 from tests.support.feedback_events import BINS, NOON, RULES, WEIGHTS, rules
-from tests.support.feedback_fold import digest_of_stores, fold_log
+from tests.support.feedback_fold import fold_log
 from tests.support.feedback_traffic import traffic
+from tests.support.folded_evidence import digest_of_stores
 from tests.support.many_sessions import events_of
 
 FACTS = LogFacts("weft.feedback", "one", 1)

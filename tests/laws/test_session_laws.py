@@ -16,7 +16,19 @@ from pipelines.feedback.overlays import PENDING, SETTLED
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.parameters import SURPLUS
-from tests.support.session_logs import SESSIONS, Deed, Log, fed, found_in, limited, logs, require_unlearned, tight, told
+from tests.support.session_logs import (
+    SESSIONS,
+    Deed,
+    Log,
+    fed,
+    found_in,
+    limited,
+    logs,
+    require_unlearned,
+    tight,
+    told,
+    unlearnings,
+)
 from tests.support.session_projects import read_at_random
 from tests.support.session_store import Partition, alone, judged, phase
 
@@ -26,16 +38,16 @@ histories = st.fixed_dictionaries(dict.fromkeys(NAMES, signals))
 
 
 def said(name: str, values: Sequence[float]) -> Iterator[AnyEvent]:
-    """What a session says between start and completion."""
+    """What a session says between start and completion, less than its principal may."""
     for number, value in enumerate(values):
-        yield from judged(name, value, rank=1 + number, query=f"{name}-{number}")
+        yield from judged(name, value, rank=1 + number, query=f"{name}-{number}", principal=name)
 
 
 def merged(folder: Path, said_by: dict[str, list[float]], order: Sequence[str]) -> Evidence:
     """All sessions side by side, completed in some order."""
-    started = [phase("start", name) for name in NAMES]
+    started = [phase("start", name, principal=name) for name in NAMES]
     spoken = [event for name, values in said_by.items() for event in said(name, values)]
-    ended = [phase("complete", name) for name in order]
+    ended = [phase("complete", name, principal=name) for name in order]
     return alone(folder, [*started, *spoken, *ended])
 
 
@@ -48,7 +60,7 @@ def test_the_order_of_independent_merges_is_irrelevant(
     with tempfile.TemporaryDirectory() as folder:
         once = merged(Path(folder, "a"), said_by, order)
         assert merged(Path(folder, "b"), said_by, again) == once
-        twice = [phase("complete", name, event_id=f"{name} once more") for name in order]
+        twice = [phase("complete", name, event_id=f"{name} once more", principal=name) for name in order]
         partition = Partition(Path(folder, "a"))
         partition.feed(twice)
         assert partition.shared == once
@@ -61,7 +73,7 @@ def test_the_order_of_independent_merges_is_irrelevant(
 @given(
     log=logs,
     limits=tight,
-    unlearned=st.dictionaries(st.sampled_from(SESSIONS), st.integers(4, 30), min_size=1),
+    unlearned=unlearnings,
     cuts=st.sets(st.integers(1, 50), max_size=3),
 )
 def test_unlearning_equals_never_having_seen_it_beyond_allowances_too(

@@ -211,16 +211,17 @@ def _leaves(signals: list[str], agents: int) -> Evidence:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("signals", "agents", "leaves"),
+    "signals",
     [
-        pytest.param(["usage.good", "trust.bad"], 125_000, 1_000_000, id="many agents of two signals"),
-        pytest.param([f"{signal.value}.good" for signal in Signal], 11_905, 1_000_020, id="every signal"),
+        pytest.param(["usage.good", "trust.bad"], id="many agents of two signals"),
+        pytest.param([f"{signal.value}.good" for signal in Signal], id="every signal"),
     ],
 )
-def test_a_million_leaves_are_read_in_ten_seconds(signals: list[str], agents: int, leaves: int) -> None:
+def test_a_million_leaves_are_read_in_ten_seconds(signals: list[str]) -> None:
     """LRN-13: from two million masses to the pooled beliefs of a million leaves, domain × model × agent × signal."""
-    evidence = _leaves(signals, agents)
-    assert len(evidence.counts) == 2 * leaves
+    evidence = _leaves(signals, math.ceil(1_000_000 / len(Domain) / len(signals)))
+    leaves = len(evidence.counts) // 2
+    assert leaves >= 1_000_000
     start = time.process_time()  # one thread works; other processes on the machine do not count
     beliefs = read_beliefs(PRIORS, evidence, now=100 * 86_400.0)
     seconds = time.process_time() - start
@@ -231,13 +232,14 @@ def test_a_million_leaves_are_read_in_ten_seconds(signals: list[str], agents: in
 
 @pytest.mark.slow
 def test_all_beliefs_of_420_leaves_are_read_in_20_ms() -> None:
-    """LRN-5, LRN-13: 4 domains × 5 agents × 21 signals, from evidence to beliefs, best of 20."""
+    """LRN-5, LRN-13: 4 domains × 5 agents × every signal, from evidence to beliefs, best of 20."""
     evidence = _leaves([f"{signal.value}.good" for signal in Signal], 5)
-    assert len(evidence.counts) == 2 * 420
+    leaves = len(evidence.counts) // 2
+    assert leaves >= 420
     spans = []
     for _ in range(20):
         start = time.process_time()
         read_beliefs(PRIORS, evidence, now=100 * 86_400.0)
         spans.append(1e3 * (time.process_time() - start))
-    sys.stderr.write(f"420 leaves: {min(spans):.1f} ms\n")
+    sys.stderr.write(f"{leaves} leaves: {min(spans):.1f} ms\n")
     assert min(spans) < 20.0

@@ -29,14 +29,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import sqlite3
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from tests.support.feedback_clock import Clock, Timeless
+from tests.support.folded_evidence import Folded, Life, Overlay, Piece
 
 MICRO = 1_000_000
 USES = {"retrieval": ("retrieved", False), "inclusion": ("included", True), "reference": ("referenced", True)}
@@ -68,77 +66,6 @@ REPORTS: dict[str, Callable[[dict[str, Any]], list[tuple[str, str, int]]]] = {
 }
 
 
-@dataclass
-class Overlay:
-    """What an isolated session learned: integer masses by key."""
-
-    counts: dict[tuple[Any, ...], int] = field(default_factory=lambda: defaultdict(int))
-    usage: dict[tuple[Any, ...], int] = field(default_factory=lambda: defaultdict(int))
-
-    def add_to(self, other: Overlay) -> None:
-        for into, masses in ((other.counts, self.counts), (other.usage, self.usage)):
-            for key, mass in masses.items():
-                into[key] += mass
-
-
-@dataclass
-class Piece:
-    """What a session drew on one allowance within a while, as it counts and as it is surplus."""
-
-    of: tuple[str, int]
-    first: int
-    micro: int = 0
-    counted: Overlay = field(default_factory=Overlay)
-    beside: Overlay = field(default_factory=Overlay)
-
-
-@dataclass
-class Life:
-    """One session that said that it starts: what it alone has learned, and what all have learned from it."""
-
-    heard: int
-    principal: str
-    phase: str = "active"
-    overlay: Overlay = field(default_factory=Overlay)
-    pieces: list[Piece] = field(default_factory=list)
-    settled: Overlay = field(default_factory=Overlay)
-    settled_pieces: list[Piece] = field(default_factory=list)
-
-    @property
-    def isolated(self) -> bool:
-        return self.phase in {"active", "suspended"}
-
-    @property
-    def patience(self) -> str:
-        return "session_suspended_s" if self.phase == "suspended" else "session_idle_s"
-
-    def settle(self) -> None:
-        self.overlay.add_to(self.settled)
-        self.settled_pieces += self.pieces
-
-    def end(self, phase: str) -> None:
-        self.phase, self.overlay, self.pieces = phase, Overlay(), []
-
-    def unlearn(self) -> None:
-        self.settled, self.settled_pieces = Overlay(), []
-
-
-@dataclass
-class Folded(Overlay):
-    """What a log comes to, and how many records met which fate."""
-
-    fates: Counter[str] = field(default_factory=Counter)
-
-    def digest(self) -> str:
-        """SHA-256 over all masses that are not zero."""
-        return digest_of(self.counts, self.usage)
-
-
-def digest_of(counts: dict[tuple[Any, ...], int], usage: dict[tuple[Any, ...], int]) -> str:
-    rows = sorted([*map(str, key), str(mass)] for key, mass in [*counts.items(), *usage.items()] if mass)
-    return hashlib.sha256("\n".join("\t".join(row) for row in rows).encode()).hexdigest()
-
-
 def fold_log(
     partitions: Iterable[Sequence[bytes | None]],
     *,
@@ -158,22 +85,6 @@ def fold_log(
         clock = None if times is None else Clock(times, timestamps[number])
         _Reader(folded, bins, weights, clock).read(values)
     return folded
-
-
-def digest_of_stores(folders: Iterable[Path]) -> str:
-    """The same digest over what the updaters left, read with SQL; keys of several partitions add up."""
-    counts: dict[tuple[Any, ...], int] = defaultdict(int)
-    usage: dict[tuple[Any, ...], int] = defaultdict(int)
-    for folder in folders:
-        connection = sqlite3.connect(folder / "state.sqlite")
-        for *key, mass in connection.execute(
-            "select day, domain, model, agent, intent, parameter, bin, micro from evidence"
-        ):
-            counts[tuple(key)] += mass
-        for *key, mass in connection.execute("select day, content_hash, bin, principal, question, micro from usage"):
-            usage[tuple(key)] += mass
-        connection.close()
-    return digest_of(counts, usage)
 
 
 class _Reader:

@@ -26,9 +26,10 @@ from pipelines.domain.errors import BrokerUnavailableError, FencedError
 from pipelines.feedback.updater import UPDATERS, Updater
 from pipelines.runtime.log import Batches, LogFacts, Record
 from tests.support.feedback_events import BINS, NOON, rules
-from tests.support.feedback_fold import Folded, fold_log
+from tests.support.feedback_fold import fold_log
 from tests.support.feedback_source import Killed
 from tests.support.feedback_traffic import traffic
+from tests.support.folded_evidence import Folded
 
 PARTITIONS = 2
 POLLS = (1, 2, 3, 7, 50, 5_000)

@@ -75,6 +75,8 @@ def limited(daily: float, part: float, **changes: object) -> FeedbackSettings:
     return rules(**{f"time__{name}": value for name, value in times.items()}, **limits, **changes)
 
 
+unlearnings = st.dictionaries(st.sampled_from(SESSIONS), st.integers(4, 30), min_size=1)
+"""Which sessions are unlearned, and at which place of a log."""
 tight = st.builds(limited, st.sampled_from([0.5, 1.0, 2.0, 3.5, 100.0]), st.sampled_from([0.1, 1.0, 3.0]))
 """Allowances that are used up all the time, and one that never is."""
 

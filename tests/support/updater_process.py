@@ -20,7 +20,8 @@ from kafka import KafkaConsumer, TopicPartition
 
 from pipelines.catalog.overlays import OFFSET_KEY, metadata_of
 from pipelines.settings import Settings
-from tests.support.feedback_fold import Folded, digest_of_stores, fold_log
+from tests.support.feedback_fold import fold_log
+from tests.support.folded_evidence import Folded, digest_of_stores
 from tests.support.preloaded import Server, Split
 
 ROOT = Path(__file__).resolve().parents[2]

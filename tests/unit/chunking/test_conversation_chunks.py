@@ -155,8 +155,8 @@ def test_distances_are_of_the_turns_around() -> None:
     assert distances(texts, 1, by_word) == pytest.approx([0, 0, 1, 0, 0, 0])
 
 
-@pytest.mark.parametrize("together", [2, 3, 7])
-def test_distances_do_not_depend_on_how_many_are_read_at_once(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("block", [2, 3, 7])
+def test_distances_do_not_depend_on_how_many_are_read_at_once(block: int) -> None:
     """ING-8: a very long session is read block by block."""
     rng = np.random.default_rng(3)
     table = {str(number): rng.normal(size=4) for number in range(17)}
@@ -165,9 +165,7 @@ def test_distances_do_not_depend_on_how_many_are_read_at_once(together: int, mon
     def vectors(some: list[str]) -> np.ndarray:
         return np.array([table[text] for text in some])
 
-    whole = distances(texts, 2, vectors)
-    monkeypatch.setattr("pipelines.chunking.topics._TOGETHER", together)
-    assert distances(texts, 2, vectors) == pytest.approx(whole)
+    assert distances(texts, 2, vectors, block=block) == pytest.approx(distances(texts, 2, vectors))
 
 
 @pytest.mark.parametrize(

@@ -16,18 +16,20 @@ from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.priors import Weighing
 from pipelines.retrieval.ports import Calibration
 from pipelines.retrieval.sessions import ListedSessions, ReadingCache
-from tests.support.feedback_events import NOON, SETTINGS, explicit, impression, shown
+from tests.support.feedback_events import NOON, SETTINGS, explicit, impression, rules, shown
 from tests.support.session_store import Partition, phase
 
 _SIGNALS = SETTINGS.priors.signals.model_copy(update={"weighing": Weighing.LOG_ODDS})
 PRIORS = SETTINGS.priors.model_copy(update={"signals": _SIGNALS})
 """Weights that say of each signal what is believed of it, whatever the others do."""
 SCOPE = Scope(Domain.CODE, "m", "a")
+ROOM = rules(limits__principal_daily=20.0)
+"""Everybody may say all that they say here."""
 
 
 @pytest.fixture
 def partition(tmp_path: Path) -> Partition:
-    return Partition(tmp_path / "store")
+    return Partition(tmp_path / "store", ROOM)
 
 
 def described(version: LearnedVersion | None) -> tuple[LearnedVersion, Calibration | None]:
@@ -98,7 +100,7 @@ def test_sessions_that_differed_much_let_the_next_one_hear_itself(tmp_path: Path
     """
 
     def own(name: str, rates: tuple[float, ...], *, unlearned: bool = False) -> Mapping[Signal, WeightBelief]:
-        partition = Partition(tmp_path / name)
+        partition = Partition(tmp_path / name, ROOM)
         names = [f"past{number}" for number in range(len(rates))]
         partition.feed([phase("start", each, principal=each) for each in names])
         for each, rate in zip(names, rates, strict=True):
