@@ -131,11 +131,13 @@ def run(
     strangers: Sequence[Dataset] = (),
     *,
     bare: bool = False,
+    probabilities: bool = True,
 ) -> Studied:
     """Measure, teach and measure again, in a store of its own that is gone afterwards.
 
     Args:
         bare: Leave out what does not depend on learning, and what its probabilities are worth: less than half the time.
+        probabilities: Whether to look at what they are worth; not where it is bare.
     """
     stored = evaluate.indexed(held_out, settings, before=lambda: connect(settings.cluster))
     with apart(stored) as own, EmbeddedBroker() as broker:
@@ -153,7 +155,7 @@ def run(
         evidence = taught(streamed, lessons, bench.encoders, marks)
         values |= {f"{count:,} sessions": bench.values(evidence[count], hidden=_HIDDEN) for count in marks}
         values[f"{marks[-1]:,} sessions{WITH_USAGE}"] = bench.values(evidence[marks[-1]])
-        worth = None if bare else _held(bench, lessons, evidence[marks[-1]], strangers)
+        worth = _held(bench, lessons, evidence[marks[-1]], strangers) if probabilities and not bare else None
         weights = {PRIOR: bench.weights(Evidence())}
         weights |= {f"{count:,} sessions": bench.weights(evidence[count]) for count in marks}
     after = list(values)[list(values).index(PRIOR) + 1 :]

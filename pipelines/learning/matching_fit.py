@@ -175,15 +175,15 @@ def carried_over(
     """
     carried: dict[str, Any] = {}
     for name, channel in _SHOWN_BY.items():
-        matches = [match for match in alone.get(channel, ()) if getattr(match, name) is not None]
+        known = [match for match in alone.get(channel, ()) if getattr(match, name) is not None]
+        matches = [match for match in known if calibration.probability(match) is not None]
         if getattr(calibration, name) is None or len(matches) < least:
             continue
         chances = np.array([calibration.probability(match) for match in matches], dtype=np.float64)
         measured = np.full((len(matches), MEASURES), np.nan)
         (column,) = CURVES[name]
         measured[:, column] = [getattr(match, name) for match in matches]
-        told = ~np.isnan(chances)
-        bins = MatchBins(measured[told], chances[told], 1.0 - chances[told], np.ones(int(told.sum())))
+        bins = MatchBins(measured, chances, 1.0 - chances, np.ones(len(matches)))
         carried[name] = VerdictModel.fit(bins, (column,), None).curve
     return replace(calibration, **carried)
 

@@ -1,8 +1,8 @@
 """EVA-6, RET-14: what learning from simulated users is worth on queries nobody asked; run by `make eval`.
 
-Twelve bare studies, each once for all tests that ask for it: a minute or two of processor time each, where the
-collections are indexed; WEFT__STORAGE__ROOT names a store that has them, else each is indexed for it once.
-`-k scifact` and the like run those of one collection.
+Twelve studies, each once for all tests that ask for it: a minute or two of processor time each, where the collections
+are indexed; WEFT__STORAGE__ROOT names a store that has them, else each is indexed for it once. `-k scifact` runs one
+collection's. Every table is printed as `python -m jobs.study` prints it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,12 @@ SPLITS = {
     "cosqa": ("dev", "test"),
 }
 GOALS = {"scifact": 0.740, "nfcorpus": 0.340, "locomo": 0.505, "cosqa": 0.635}
-MARKS = (100, 500, 2000)
+MARKS = (100, 500, 2000, 4000)
+ALL = MARKS[-1]
+BOUND = 0.005
+"""How far below its priors it may be measured, of nDCG@10."""
+GAIN = 0.01
+"""What counts as a gain: half of less is less than what chance does to a hundred sessions."""
 LATE, PLAIN = "with late interaction", "without late interaction"
 NOISE = {"random": 0.2, "adversarial": 0.1}
 
@@ -55,7 +60,7 @@ class Studies:
         settings = evaluate.measuring(load_settings([], chosen))
         teach, test = SPLITS[name]
         lessons, held_out = (read_dataset(self._root / name, split) for split in (teach, test))
-        return study.run(lessons, held_out, settings, MARKS, bare=True)
+        return study.run(lessons, held_out, settings, MARKS, bare=noisy or not late, probabilities=False)
 
 
 @pytest.fixture(scope="module")
@@ -71,31 +76,38 @@ def at_priors(found: Studied) -> float:
     return next(each.mean.mean for each in found.rows if each.name == study.PRIOR)
 
 
+@pytest.mark.parametrize("sessions", [2000, ALL])
 @pytest.mark.parametrize("name", SPLITS)
-def test_learning_reaches_its_goal_on_queries_that_nobody_asked(studies: Studies, name: str) -> None:
-    """EVA-6, RET-14: and without late interaction it is nowhere below the weights it started from."""
-    assert after(studies(name), MARKS[-1]) >= GOALS[name]
+def test_learning_reaches_its_goal_on_queries_that_nobody_asked(studies: Studies, name: str, sessions: int) -> None:
+    """EVA-6, RET-14: with late interaction; more sessions do not lose it again."""
+    assert after(studies(name), sessions) >= GOALS[name]
+
+
+@pytest.mark.parametrize("name", SPLITS)
+def test_learning_without_late_interaction_stays_above_its_priors(studies: Studies, name: str) -> None:
+    """EVA-6, RET-14: from the first hundred sessions on."""
     plain = studies(name, late=False)
-    assert after(plain, MARKS[-1]) >= at_priors(plain) - 0.005
+    assert min(after(plain, sessions) for sessions in MARKS) >= at_priors(plain) - BOUND
 
 
 @pytest.mark.parametrize("name", SPLITS)
 def test_what_is_known_of_single_contents_costs_new_questions_nothing(studies: Studies, name: str) -> None:
     """EVA-6, FBK-6: at most .005, although the questions learned from were asked many times each."""
     found = studies(name)
-    (used,) = (each.mean.mean for each in found.rows if each.name == f"{MARKS[-1]:,} sessions{study.WITH_USAGE}")
-    assert used >= after(found, MARKS[-1]) - 0.005
+    (used,) = (each.mean.mean for each in found.rows if each.name == f"{ALL:,} sessions{study.WITH_USAGE}")
+    assert used >= after(found, ALL) - BOUND
 
 
-@pytest.mark.parametrize("name", ["locomo", "cosqa"])
+@pytest.mark.parametrize("name", SPLITS)
 def test_a_hundred_sessions_give_half_of_the_gain(studies: Studies, name: str) -> None:
-    """EVA-6: where the stated weights are wrong, which is where there is something to gain."""
+    """EVA-6: of what all sessions gain, where that is anything."""
     found = studies(name)
-    assert after(found, 100) - at_priors(found) >= 0.5 * (after(found, MARKS[-1]) - at_priors(found))
+    gained = after(found, ALL) - at_priors(found)
+    assert gained < GAIN or after(found, 100) - at_priors(found) >= 0.5 * gained
 
 
 @pytest.mark.parametrize("name", SPLITS)
 def test_noise_and_adversaries_never_take_it_below_its_priors(studies: Studies, name: str) -> None:
     """EVA-6: a fifth of the users random, a tenth adversarial; bound .005."""
     found = studies(name, noisy=True)
-    assert min(after(found, sessions) for sessions in MARKS) >= at_priors(found) - 0.005
+    assert min(after(found, sessions) for sessions in MARKS) >= at_priors(found) - BOUND

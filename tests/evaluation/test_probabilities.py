@@ -34,6 +34,8 @@ STUDIED = {
 FEW = {"cacm", "vaswani"}
 """Half of their queries, 26 and 47, measure nothing to .03, and teach nothing."""
 GOAL = 0.03
+ROUNDING = 1e-6
+"""What single precision leaves of a cosine that is computed beside others."""
 FUSIONS = ("both channels", "by reciprocal ranks", "by relative scores", "by distributions of scores")
 
 
@@ -77,17 +79,23 @@ def test_probabilities_from_verdicts_hold_on_held_out_queries(studies: Studies, 
         assert worth.ece <= GOAL
 
 
-@pytest.mark.parametrize("name", sorted(FEW))
-def test_of_too_few_verdicts_no_probability_is_made(studies: Studies, name: str) -> None:
-    """RET-15: rather none than a guess."""
-    assert set(studies(name).from_verdicts.values()) == {None}
+def test_of_too_few_verdicts_no_probability_is_made(studies: Studies) -> None:
+    """RET-15: rather none than a guess: 26 questions of CACM, each once before it is known."""
+    assert set(studies("cacm").from_verdicts.values()) == {None}
+
+
+def test_on_few_queries_a_probability_is_off_by_little_more_than_chance(studies: Studies) -> None:
+    """RET-15: Vaswani's, from judged pages of half of its queries, over the other half."""
+    worth = studies("vaswani").from_judgements["both channels"]
+    assert worth is not None
+    assert worth.ece <= GOAL + worth.chance
 
 
 @pytest.mark.parametrize("name", [name for name in STUDIED if name not in FEW])
 def test_a_result_is_as_likely_however_it_was_ranked(studies: Studies, name: str) -> None:
-    """RET-15: to the bit in every mode of fusion, and calibrated over the pages that each of them shows."""
+    """RET-15: the same in every mode of fusion, and calibrated over the pages that each of them shows."""
     held = studies(name)
-    assert {way: held.moved[way] for way in FUSIONS} == dict.fromkeys(FUSIONS, 0.0)
+    assert max(held.moved[way] for way in FUSIONS) <= ROUNDING
     for worth in (found[way] for found in (held.from_judgements, held.from_verdicts) for way in FUSIONS):
         assert worth is not None
         assert worth.ece <= GOAL + worth.chance

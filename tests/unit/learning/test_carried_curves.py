@@ -77,3 +77,5 @@ def test_nothing_is_carried_over_from_too_little_or_to_what_tells_nothing() -> N
     assert carried_over(curves, {}, least=50.0) == curves
     silent = MatchCalibration(curves.both, curves.meaning, None, near_words=curves.near_words, near=curves.near)
     assert carried_over(silent, {Channel.LEXICAL: some}, least=50.0) == silent
+    apart = MatchCalibration(None, None, curves.words)
+    assert carried_over(apart, {Channel.LEXICAL: some}, least=50.0) == apart
