@@ -50,19 +50,14 @@ def scored(candidates: Candidates) -> Scored:
     amounts = told * candidates.weights[numbers]
     adds = ~np.isnan(amounts)
     weighed = [(at, SIGNALS.index(part.signal)) for at, part in enumerate(candidates.parts) if part.signal is not None]
-    at, signals = (
-        (np.array(places, dtype=np.int64) for places in zip(*weighed, strict=True)) if weighed else (_NONE, _NONE)
-    )
+    places, signals = [at for at, _ in weighed], [signal for _, signal in weighed]
     values, fixed = np.zeros((len(candidates), len(SIGNALS))), np.zeros(len(candidates))
-    values[:, signals] = np.where(adds[:, at], told[:, at], 0.0)
-    for place, part in enumerate(candidates.parts):
+    values[:, signals] = np.where(adds[:, places], told[:, places], 0.0)
+    for at, part in enumerate(candidates.parts):
         if part.signal is None:
-            fixed += np.where(adds[:, place], amounts[:, place], 0.0)
-    learned = np.logical_or.reduce(adds[:, at], axis=1)
+            fixed += np.where(adds[:, at], amounts[:, at], 0.0)
+    learned = np.logical_or.reduce(adds[:, places], axis=1)
     return Scored(values, fixed, learned, [DOMAINS[domain] for domain in candidates.domain.tolist()])
-
-
-_NONE = np.zeros(0, dtype=np.int64)
 
 
 def certainties(results: Scored, draws: WeightDraws) -> list[float | None]:
