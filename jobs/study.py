@@ -28,6 +28,7 @@ from jobs._background import apart
 from jobs._probing import probed, shown_alone
 from jobs._study_report import CONVEX, Studied, calibrated, described, table
 from jobs._teaching import AGENT, PAGE, source_of, taught
+from jobs._users import standing_for_days
 from pipelines.consolidation.recalibrate import curves_of
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Channel, Scope, Signal
@@ -43,7 +44,6 @@ from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.matching import MatchCalibration, answering_from, match_bins
 from pipelines.learning.matching_fit import calibrate_matches, carried_over
-from pipelines.learning.priors import Priors
 from pipelines.retrieval.settings import FusionMode
 from pipelines.retrieval.snapshot import Snapshot
 from pipelines.runtime.broker import EmbeddedBroker
@@ -141,14 +141,8 @@ def run(
     """
     stored = evaluate.indexed(held_out, settings, before=lambda: connect(settings.cluster))
     with apart(stored) as own, EmbeddedBroker() as broker:
-        streamed = own.model_copy(
-            update={
-                "kafka": own.kafka.model_copy(update={"bootstrap": broker.bootstrap}),
-                # Beliefs change when a batch of sessions has been learned from, and not in between: repeatable.
-                "retrieval": own.retrieval.model_copy(update={"refresh_s": 1e9}),
-                "priors": of_days(own.priors, marks[-1] / own.simulation.sessions_a_day),
-            }
-        )
+        kafka = own.kafka.model_copy(update={"bootstrap": broker.bootstrap})
+        streamed = standing_for_days(own.model_copy(update={"kafka": kafka}), marks[-1])
         bench = _Bench(streamed, held_out)
         values, weight = ({}, None) if bare else _baselines(bench, lessons)
         values[PRIOR] = bench.values(Evidence(), hidden=_HIDDEN)
@@ -170,12 +164,6 @@ def run(
         for name, found in values.items()
     ]
     return Studied(rows, values, weight, evidence, worth)
-
-
-def of_days(priors: Priors, days: float) -> Priors:
-    """The priors for what happens within minutes and stands for days: as much counts as of so many days (LRN-3)."""
-    cap = priors.robustness.daily_cap * max(1.0, days)
-    return priors.model_copy(update={"robustness": priors.robustness.model_copy(update={"daily_cap": cap})})
 
 
 class _Bench:
