@@ -68,7 +68,7 @@ def test_an_independent_reading_comes_to_the_same(seed: int) -> None:
 
 def test_verdicts_that_are_alike_count_one_by_one() -> None:
     """FBK-5: what is summed once for many of them is what each adds, with an allowance that is used up in between."""
-    values = [value for _, value in events_of(120, sessions=2)]
+    values = [value for _, value in events_of(120, sessions=2, asked_again=0.5)]
     records = [Record(0, offset, NOON, b"", value) for offset, value in enumerate(values)]
     together, digest = consumed([records])
     assert together.applied == len(records)

@@ -11,6 +11,10 @@ one shown alone, and ½ + v less the mean of v over what was shown, cut to [0, 1
     signal.<name>.<good|bad>: "for" += agreed, "against" += mass − agreed
     product.<name>[.<other>].<good|bad>, of the domain alone, for every pair in the order that weft tells signals in,
         a signal with itself, and one alone: "for" += round(w · s · t · 10⁶), "against" += the rest of the mass
+    where several were shown and precedent, a number p in [0, 1], was told of one or more of them, its order was left
+        open by the least of their 2·min(p, 1 − p), a half telling nothing. Short of 1, that multiplies w in all lines
+        above, before anything is rounded, but for precedent, which keeps w; and of the pairs, precedent enters those
+        with itself and alone. In the lines below, w stays as it is
     where a result at a rank that is looked at with probability p weighs min(1/p, clip) times a click's or skip's weight
     examination of a shown result: "<rank>/<bin>/<bins>.shown" += 10⁶, ".score" += round(score · 10⁶); of a click
         that is not surplus ".clicked" += 10⁶
@@ -39,7 +43,7 @@ from tests.support.folded_evidence import Folded, Life, Overlay, Piece
 MICRO = 1_000_000
 USES = {"retrieval": ("retrieved", False), "inclusion": ("included", True), "reference": ("referenced", True)}
 DAY_MS = 86_400_000
-SIGNALS = ("vector", "lexical", "cross_validation", "freshness", "usage", "trust")
+SIGNALS = ("vector", "lexical", "cross_validation", "freshness", "usage", "precedent", "trust")
 
 
 def _review(event: dict[str, Any]) -> list[tuple[str, str, int]]:
@@ -300,17 +304,23 @@ class _Reader:
         leaf = (day, result["domain"], impression["model"], impression["agent"], "*")
         mass, counts = round(weight * MICRO), place.counts
         values = {name: against_page(name, value, impression) for name, value in result["signals"].items()}
+        left = left_open(impression)
         for name, value in values.items():
-            agreed = round(weight * (value if good else 1.0 - value) * MICRO)
+            by = weight if name == "precedent" else weight * left
+            agreed = round(by * (value if good else 1.0 - value) * MICRO)
             counts[*leaf, f"{beside}signal.{name}.{kind}", "for"] += agreed
-            counts[*leaf, f"{beside}signal.{name}.{kind}", "against"] += mass - agreed
+            counts[*leaf, f"{beside}signal.{name}.{kind}", "against"] += round(by * MICRO) - agreed
         domain, told = (day, result["domain"], "*", "*", "*"), [name for name in SIGNALS if name in values]
         for at, name in enumerate(told):
             for other in (*told[at:], ""):
+                sides = {name, other or name}
+                if left < 1.0 and "precedent" in sides and len(sides) == 2:
+                    continue
+                by = weight if "precedent" in sides else weight * left
                 of_pair = values[name] * values.get(other, 1.0)
                 parameter = f"{beside}product.{name}{other and '.'}{other}.{kind}"
-                counts[*domain, parameter, "for"] += round(weight * MICRO * of_pair)
-                counts[*domain, parameter, "against"] += mass - round(weight * MICRO * of_pair)
+                counts[*domain, parameter, "for"] += round(by * MICRO * of_pair)
+                counts[*domain, parameter, "against"] += round(by * MICRO) - round(by * MICRO * of_pair)
         counts[*leaf, f"{beside}relevance", f"{min(int(result['score'] * bins), bins - 1):02d}/{bins}.{kind}"] += mass
         who = fingerprint(impression["principal"])
         asked = impression["query_hash"][:16]
@@ -323,6 +333,12 @@ def against_page(name: str, value: float, impression: dict[str, Any]) -> float:
         return value
     told = [round(each["signals"][name] * MICRO) for each in impression["results"] if name in each["signals"]]
     return float(min(max(0.5 + value - sum(told) / len(told) / MICRO, 0.0), 1.0))
+
+
+def left_open(impression: dict[str, Any]) -> float:
+    """How far what came of the same question before left the order of a page open; 1 where nothing did."""
+    told = [each["signals"]["precedent"] for each in impression["results"] if "precedent" in each["signals"]]
+    return min([1.0, *(2.0 * min(each, 1.0 - each) for each in told)]) if len(impression["results"]) > 1 else 1.0
 
 
 def fingerprint(principal: str) -> str:

@@ -66,6 +66,7 @@ def _answered_query(rng: random.Random, session: str, ts: int, users: int) -> li
     facts = {"session_id": session, "principal": f"user-{rng.randrange(users)}", "query_id": query}
     scope = {"model": rng.choice(("*", "small", "large")), "agent": rng.choice(("*", "coder"))}
     results = [_result(rng, rank) for rank in range(1, rng.randint(2, 8))]
+    _tell_precedent(rng, results)
     events = [{"type": "impression", "query_hash": content_hash(query), "results": results, **scope}]
     for _ in range(rng.randrange(4)):
         result = rng.choice(results)
@@ -117,6 +118,14 @@ def _result(rng: random.Random, rank: int) -> dict[str, Any]:
         "included": rng.random() < 0.9 or rank == 1,
         "examination": rng.choice((0.0, 0.3, rank**-0.5)),
     }
+
+
+def _tell_precedent(rng: random.Random, results: list[dict[str, Any]]) -> None:
+    """Say of some results of some pages what came of the same question; a half says nothing, 0 and 1 say all."""
+    values = rng.choice(((), (0.5,), (0.0, 0.5, 1.0), (0.5, rng.random(), rng.random())))
+    for result in results:
+        if values and rng.random() < 0.7:
+            result["signals"]["precedent"] = rng.choice(values)
 
 
 def _garbage(rng: random.Random) -> bytes:

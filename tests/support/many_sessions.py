@@ -23,8 +23,13 @@ CONTENTS = 5_000
 SIGNALS = ("vector", "lexical", "cross_validation", "freshness", "usage", "trust")
 
 
-def events_of(size: int, *, sessions: int = SESSIONS) -> Iterator[tuple[bytes, bytes]]:
-    """Keys and values of `size` records; `sessions` divides the whole into equally many, whose events interleave."""
+def events_of(size: int, *, sessions: int = SESSIONS, asked_again: float = 0.0) -> Iterator[tuple[bytes, bytes]]:
+    """Keys and values of `size` records.
+
+    Args:
+        sessions: Divides the whole into equally many, whose events interleave.
+        asked_again: The share of queries that were asked before, so that precedent is told of what they are shown.
+    """
     rng = random.Random(7)
     contents = [content_hash(f"content {number}") for number in range(CONTENTS)]
     shown: dict[int, list[str]] = {}
@@ -35,7 +40,8 @@ def events_of(size: int, *, sessions: int = SESSIONS) -> Iterator[tuple[bytes, b
         if turn % PER_QUERY == 0:
             shown[session] = [contents[int(CONTENTS * rng.random() ** 2)] for _ in range(2 * PAGE)]
             shown[session] = list(dict.fromkeys(shown[session]))[:PAGE]
-            value = encode(_impression(rng, query, shown[session], event_id=f"{number:032x}", **place))
+            again = asked_again > 0.0 and rng.random() < asked_again
+            value = encode(_impression(rng, query, shown[session], again=again, event_id=f"{number:032x}", **place))
         else:
             facts = {"event_id": f"{number:032x}", "ts": NOON, **place}
             hash_ = shown[session][turn % len(shown[session])]
@@ -45,15 +51,16 @@ def events_of(size: int, *, sessions: int = SESSIONS) -> Iterator[tuple[bytes, b
 
 
 def _impression(
-    rng: random.Random, query: str, hashes: list[str], *, event_id: str, session_id: str, principal: str
+    rng: random.Random, query: str, hashes: list[str], *, again: bool, event_id: str, session_id: str, principal: str
 ) -> Impression:
+    told = (*SIGNALS, "precedent") if again else SIGNALS
     results = [
         ShownResult(
             content_hash=each,
             rank=rank,
             domain=Domain.CODE,
             score=0.9 / rank,
-            signals={name: round(rng.random(), 3) for name in SIGNALS},
+            signals={name: round(rng.random(), 3) for name in told},
             match=Match(meaning=round(rng.random(), 3), words=round(rng.random(), 3)),
         )
         for rank, each in enumerate(hashes, start=1)
