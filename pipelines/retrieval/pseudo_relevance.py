@@ -66,7 +66,7 @@ def likeness_to_first(vectors: np.ndarray, scores: Floats, settings: PseudoRelev
     shares[first, np.arange(len(first))] = 0.0
     total = shares.sum(axis=1)
     met = (cosines**settings.sharpness * shares).sum(axis=1)
-    return np.divide(met, total, out=np.full(len(scores), np.nan), where=total > 0.0)
+    return np.where(total > 0.0, met / np.where(total > 0.0, total, 1.0), np.nan)
 
 
 def _agreed(candidates: Candidates) -> Floats:
