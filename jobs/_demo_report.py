@@ -101,4 +101,7 @@ def farewell(root: Path, night: Mapping[str, Any], seconds: float) -> None:
     _job.stdout.print(
         f'  search   .venv/bin/python -m jobs.search "how is a checkpoint written" --store {root} --explain'
     )
+    _job.stdout.print(
+        f"  page     weft learned page --store {root}    writes learned.html: what it learned, for a browser"
+    )
     _job.stdout.print(f"  review   make mlflow STORE={root}    then open http://127.0.0.1:5000, experiment calibration")

@@ -37,19 +37,24 @@ class Studied:
 
 def table(title: str, found: Studied) -> Table:
     """The study, for people."""
-    shown = Table(
-        "", "nDCG@10", "interval", "against the priors", "weights", box=None, title=title, title_justify="left"
-    )
+    dealt = any(each.deals for each in found.rows)
+    columns = ["", "nDCG@10", "interval", *(["deals"] if dealt else []), "against the priors", "weights"]
+    shown = Table(*columns, box=None, title=title, title_justify="left")
     for each in found.rows:
         change = each.change.change if each.change else None
         shown.add_row(
             each.name if each.name != CONVEX else f"{CONVEX}, {found.convex_weight:.2f} lexical",
             f"{each.mean.mean:.4f}",
             f"{each.mean.low:.3f} – {each.mean.high:.3f}",
+            *([_deals(each.deals)] if dealt else []),
             "" if change is None else f"{change.mean:+.4f} ({change.low:+.3f} … {change.high:+.3f})",
             "" if each.weights is None else _weights(each.weights),
         )
     return shown
+
+
+def _deals(means: Sequence[float]) -> str:
+    return f"{min(means):.4f} – {max(means):.4f} of {len(means)}" if means else ""
 
 
 def calibrated(found: Held) -> Table:
@@ -89,6 +94,7 @@ def described(dataset: Dataset, learn_from: str, found: Studied) -> dict[str, An
                 "interval": [each.mean.low, each.mean.high],
                 "against_priors": None if each.change is None else each.change.as_json(),
                 "weights": None if each.weights is None else dict(each.weights),
+                **({"deals": list(each.deals)} if each.deals else {}),
             }
             for each in found.rows
         },

@@ -34,12 +34,21 @@ PAGE = 10
 
 
 def taught(
-    settings: Settings, lessons: Dataset, encoders: Sequence[RememberingEncoder], marks: Sequence[int]
+    settings: Settings,
+    lessons: Dataset,
+    encoders: Sequence[RememberingEncoder],
+    marks: Sequence[int],
+    *,
+    deal: int = 0,
 ) -> dict[int, Evidence]:
-    """Let users ask what they know the answer of, through Kafka and the updaters; the evidence at every mark."""
+    """Let users ask what they know the answer of, through Kafka and the updaters; the evidence at every mark.
+
+    Args:
+        deal: Which draw of users: who asks what, and does what about it.
+    """
     catalog, rules = Catalog(Path(settings.storage.root)), settings.simulation
     corpus = f"{corpus_name(lessons.corpus)}:"
-    rng = random.Random(settings.evaluation.seed)  # noqa: S311  a simulation, repeatable by its seed
+    rng = random.Random(settings.evaluation.seed + deal)  # noqa: S311  a simulation, repeatable by its seed
     questions = dealt(lessons.queries, marks[-1], rng)
     evidence, done, (first, *further) = {}, 0, encoders
     with (

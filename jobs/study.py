@@ -1,12 +1,14 @@
 """What learning is worth: simulated users ask queries of one split, retrieval is measured on another that nobody asked.
 
     python -m jobs.study --dataset DIR --learn-from train --split test [--sessions 100,500,2000,all] [--random 0.2]
-        [--adversarial 0.1] [--hold-out 0.5] [--bare] [--set retrieval.rerank.late_interaction=false] [--json]
+        [--adversarial 0.1] [--deals 5] [--hold-out 0.5] [--bare] [--set retrieval.rerank.late_interaction=false]
+        [--json]
 
 Every session is a user who asks one query, reads, opens and judges what is shown; what they do travels through Kafka to
 the updaters, and what the updaters learned ranks what later users are shown. The table sets beside it each channel
 alone, reciprocal rank fusion, and the best fixed convex combination tuned on the queries that were learned from. What
 is known of single contents (usage) is left out of every row but the last one: held-out queries may ask for the same.
+Who asks what, and does what about it, is drawn: with `--deals` as often, each time from nothing, and means are told.
 A study takes minutes and stands for days, of `simulation.sessions_a_day` each: what a day brings is capped for those.
 Exit codes: 0 measured, 1 with a reason (unreadable data set, no such split), 2 usage.
 """
@@ -15,7 +17,8 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -38,7 +41,7 @@ from pipelines.evaluation.beir import Dataset, JudgedQuery, Qrels, read_dataset
 from pipelines.evaluation.measuring import asked
 from pipelines.evaluation.replay import RememberingEncoder, Replay
 from pipelines.evaluation.runs import Run, as_ranked
-from pipelines.evaluation.study import Values, best_weight, convex, dealt_apart, headline, row
+from pipelines.evaluation.study import Values, averaged, best_weight, convex, dealt_apart, headline, row
 from pipelines.ingestion.corpus import corpus_name
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
@@ -82,6 +85,7 @@ def study(
     sessions: Annotated[str, typer.Option("--sessions", help="Measured after so many.")] = "100,500,2000,all",
     random_users: Annotated[float | None, typer.Option("--random", help="Share; default simulation.random.")] = None,
     adversarial: Annotated[float | None, typer.Option("--adversarial", help="Share; simulation.adversarial.")] = None,
+    deals: Annotated[int | None, typer.Option("--deals", help="Draws of users; simulation.deals.", min=1)] = None,
     foreign: Annotated[
         list[str], typer.Option("--foreign", help="DIR:SPLIT, whose queries have no answer here; repeatable.")
     ] = [],
@@ -97,7 +101,7 @@ def study(
     as_json: _job.AsJson = False,
 ) -> None:
     """Measure what learning from simulated users is worth on queries that were never shown."""
-    named = {"random": random_users, "adversarial": adversarial}
+    named = {"random": random_users, "adversarial": adversarial, "deals": deals}
     chosen = [f"simulation.{name}={value}" for name, value in named.items() if value is not None]
     settings = evaluate.measuring(_job.settings_of(conf, [*assignments, *chosen], store))
     marks = marks_of(sessions, settings)
@@ -136,22 +140,28 @@ def run(
     """Measure, teach and measure again, in a store of its own that is gone afterwards.
 
     Args:
+        settings: With `simulation.deals`, of whose measures by query means are taken; evidence is that of the first.
         bare: Leave out what does not depend on learning, and what its probabilities are worth: less than half the time.
         probabilities: Whether to look at what they are worth; not where it is bare.
     """
     stored = evaluate.indexed(held_out, settings, before=lambda: connect(settings.cluster))
-    with apart(stored) as own, EmbeddedBroker() as broker:
-        kafka = own.kafka.model_copy(update={"bootstrap": broker.bootstrap})
-        streamed = standing_for_days(own.model_copy(update={"kafka": kafka}), marks[-1])
+    with _streamed(stored, marks) as streamed:
         bench = _Bench(streamed, held_out)
         values, weight = ({}, None) if bare else _baselines(bench, lessons)
         values[PRIOR] = bench.values(Evidence(), hidden=_HIDDEN)
-        evidence = taught(streamed, lessons, bench.encoders, marks)
-        values |= {f"{count:,} sessions": bench.values(evidence[count], hidden=_HIDDEN) for count in marks}
-        values[f"{marks[-1]:,} sessions{WITH_USAGE}"] = bench.values(evidence[marks[-1]])
+        taught_by = [taught(streamed, lessons, bench.encoders, marks)]
+        taught_by += (_taught_anew(stored, lessons, bench, marks, deal) for deal in range(1, settings.simulation.deals))
+        dealt = {
+            f"{count:,} sessions": [bench.values(each[count], hidden=_HIDDEN) for each in taught_by] for count in marks
+        }
+        dealt[f"{marks[-1]:,} sessions{WITH_USAGE}"] = [bench.values(each[marks[-1]]) for each in taught_by]
+        values |= {name: averaged(of_deals) for name, of_deals in dealt.items()}
+        evidence = taught_by[0]
         worth = _held(bench, lessons, evidence[marks[-1]], strangers) if probabilities and not bare else None
         weights = {PRIOR: bench.weights(Evidence())}
-        weights |= {f"{count:,} sessions": bench.weights(evidence[count]) for count in marks}
+        weights |= {
+            f"{count:,} sessions": averaged([bench.weights(each[count]) for each in taught_by]) for count in marks
+        }
     after = list(values)[list(values).index(PRIOR) + 1 :]
     rows = [
         row(
@@ -160,10 +170,27 @@ def run(
             settings.evaluation,
             against=values[PRIOR] if name in after else None,
             weights=weights.get(name),
+            deals=dealt.get(name, ()),
         )
         for name, found in values.items()
     ]
     return Studied(rows, values, weight, evidence, worth)
+
+
+@contextmanager
+def _streamed(stored: Settings, marks: Sequence[int]) -> Iterator[Settings]:
+    """A store and a broker of its own for one deal of users, which are gone afterwards."""
+    with apart(stored) as own, EmbeddedBroker() as broker:
+        kafka = own.kafka.model_copy(update={"bootstrap": broker.bootstrap})
+        yield standing_for_days(own.model_copy(update={"kafka": kafka}), marks[-1])
+
+
+def _taught_anew(
+    stored: Settings, lessons: Dataset, bench: _Bench, marks: Sequence[int], deal: int
+) -> dict[int, Evidence]:
+    """The evidence at every mark after other users, who begin with nothing learned."""
+    with _streamed(stored, marks) as streamed:
+        return taught(streamed, lessons, bench.encoders, marks, deal=deal)
 
 
 class _Bench:

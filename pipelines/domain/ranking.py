@@ -58,6 +58,7 @@ class Signal(StrEnum):
     SESSION = "session"
     LATE_INTERACTION = "late_interaction"
     CROSS_ENCODER = "cross_encoder"
+    PSEUDO_RELEVANCE = "pseudo_relevance"
 
 
 @dataclass(frozen=True, slots=True)

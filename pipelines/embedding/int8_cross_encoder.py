@@ -39,13 +39,17 @@ class Int8CrossEncoder:
         except KeyError as error:
             raise ModelUnavailableError(f"{folder}: expected the weights of a classifier, found no {error}") from error
         self._bert = PackedBert(weights, model)
-        self._read = PairReader(folder, min(settings.max_tokens, model.longest))
+        self._read = PairReader(folder, min(settings.max_tokens, model.longest), settings.most_tokens)
         self._batch = settings.batch
         threads = settings.threads or torch.get_num_threads()
         self._threads = ThreadPoolExecutor(threads, "cross-encoder", torch.set_num_threads, (1,))
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        """How well each text answers the query, in [0, 1]; longer ones are cut to the model's window."""
+        """How well each text answers the query, in [0, 1].
+
+        Longer ones are cut to the model's window, and the longest further where all together have too many tokens: so
+        that no query waits much longer than others.
+        """
         pairs = self._read(query, texts)
         order = sorted(range(len(pairs)), key=lambda at: -len(pairs[at].ids))
         count = -(-len(order) // self._batch)

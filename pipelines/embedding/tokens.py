@@ -86,18 +86,51 @@ class PairIds:
     ids: list[int]
     types: list[int]
 
+    def cut(self, longest: int) -> PairIds:
+        """At most so many tokens, at least two: its last one, which ends a pair, stays the last."""
+        if len(self.ids) <= longest:
+            return self
+        return PairIds([*self.ids[: longest - 1], self.ids[-1]], [*self.types[: longest - 1], self.types[-1]])
+
 
 class PairReader:
     """Pairs of texts to token ids, special tokens included, the longer text cut first to fit the window."""
 
-    def __init__(self, folder: Path, max_tokens: int) -> None:
+    def __init__(self, folder: Path, max_tokens: int, most_tokens: int) -> None:
+        """Read the tokenizer of a folder.
+
+        Args:
+            max_tokens: Of one pair.
+            most_tokens: Of all pairs together: where they have more, the longest are cut to one length.
+        """
         self._tokenizer = read_tokenizer(folder)
         self._tokenizer.enable_truncation(max_tokens, strategy="longest_first")
+        self._most = most_tokens
 
     def __call__(self, query: str, texts: Sequence[str]) -> list[PairIds]:
         """Token ids of each text behind the query, in their order."""
-        pairs = [(encodable(query), encodable(text)) for text in texts]
-        return [PairIds(found.ids, found.type_ids) for found in self._tokenizer.encode_batch(pairs)]
+        both = [(encodable(query), encodable(text)) for text in texts]
+        pairs = [PairIds(found.ids, found.type_ids) for found in self._tokenizer.encode_batch(both)]
+        longest = level([len(pair.ids) for pair in pairs], self._most)
+        return [pair.cut(max(longest, 2)) for pair in pairs]
+
+
+def level(lengths: Sequence[int], most: int) -> int:
+    """The greatest length to which the longest of some texts can be cut so that all together have at most `most`.
+
+    Where they have no more anyway, it is that of the longest.
+
+    Examples:
+        >>> level([3, 9, 5], 20), level([3, 9, 5], 15), level([3, 9, 5], 8)
+        (9, 7, 2)
+    """
+    left = most
+    for shorter, length in enumerate(sorted(lengths)):
+        share = left // (len(lengths) - shorter)
+        if length > share:
+            return share
+        left -= length
+    return max(lengths, default=0)
 
 
 def load_token_counter(settings: EmbeddingSettings) -> TokenCounter:

@@ -30,6 +30,7 @@ class SimulationSettings(BaseModel):
     adversarial: Probability
     sessions: Annotated[int, Field(ge=1)]
     sessions_a_day: Annotated[int, Field(ge=1)]
+    deals: Annotated[int, Field(ge=1)]
     first_look: Annotated[int, Field(ge=1)]
     look_growth: Annotated[float, Field(gt=1.0)]
 
@@ -89,7 +90,7 @@ def react(
 
     Examples:
         >>> certain = SimulationSettings(persistence=1.0, verdict_rate=0.0, answers=0.0, noise=0.0, verdict_noise=0.0,
-        ...     random=0.0, adversarial=0.0, sessions=1, sessions_a_day=1, first_look=1, look_growth=2.0)
+        ...     random=0.0, adversarial=0.0, sessions=1, sessions_a_day=1, deals=1, first_look=1, look_growth=2.0)
         >>> [r.rank for r in react(["a", "b", "c"], {"b"}, certain, random.Random(0))]
         [2]
         >>> [r.rank for r in react(["a", "b", "c"], {"b"}, certain, random.Random(0), kind=Kind.ADVERSARIAL)]
@@ -121,7 +122,7 @@ def answered(
 
     Examples:
         >>> willing = SimulationSettings(persistence=1.0, verdict_rate=0.0, answers=1.0, noise=0.0, verdict_noise=0.0,
-        ...     random=0.0, adversarial=0.0, sessions=1, sessions_a_day=1, first_look=1, look_growth=2.0)
+        ...     random=0.0, adversarial=0.0, sessions=1, sessions_a_day=1, deals=1, first_look=1, look_growth=2.0)
         >>> answered("b", 7, {"b"}, willing, random.Random(0))
         [Reaction(content_hash='b', rank=7, satisfaction=1.0, asked=True)]
     """
@@ -162,7 +163,7 @@ def looks(marks: Sequence[int], settings: SimulationSettings) -> list[int]:
 
     Examples:
         >>> tuned = SimulationSettings(persistence=1.0, verdict_rate=0.0, answers=0.0, noise=0.0, verdict_noise=0.0,
-        ...     random=0.0, adversarial=0.0, sessions=1, sessions_a_day=1, first_look=20, look_growth=2.0)
+        ...     random=0.0, adversarial=0.0, sessions=1, sessions_a_day=1, deals=1, first_look=20, look_growth=2.0)
         >>> looks([100, 150], tuned)
         [20, 40, 80, 100, 150]
     """

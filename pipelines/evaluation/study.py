@@ -55,12 +55,14 @@ class Row:
         mean: Of the headline measure, with its interval.
         change: Against the row that it is compared with, paired by query; None for that one, and for those before it.
         weights: Share of the score by signal, where weights were believed.
+        deals: The mean after each deal of users, where there were several.
     """
 
     name: str
     mean: Estimate
     change: Difference | None = None
     weights: Mapping[str, float] | None = None
+    deals: tuple[float, ...] = ()
 
 
 def row(
@@ -70,10 +72,28 @@ def row(
     *,
     against: Values | None = None,
     weights: Mapping[str, float] | None = None,
+    deals: Sequence[Values] = (),
 ) -> Row:
-    """The row of one way to rank."""
+    """The row of one way to rank.
+
+    Args:
+        values: Means over deals of users where there are several, so that the interval is that of other queries.
+        deals: The values after each of them.
+    """
     change = None if against is None else compare(against, values, settings)
-    return Row(name, estimate([values[query] for query in sorted(values)], settings), change, weights)
+    of_deals = tuple(_mean(list(each.values())) for each in deals) if len(deals) > 1 else ()
+    return Row(name, estimate([values[query] for query in sorted(values)], settings), change, weights, of_deals)
+
+
+def averaged(deals: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean of each number over deals; 0 counts where one has none.
+
+    Examples:
+        >>> averaged([{"a": 1.0, "b": 0.5}, {"a": 0.0}])
+        {'a': 0.5, 'b': 0.25}
+    """
+    names = dict.fromkeys(name for each in deals for name in each)
+    return {name: _mean([each.get(name, 0.0) for each in deals]) for name in names}
 
 
 def headline(run: Run, qrels: Qrels) -> Values:
@@ -94,18 +114,6 @@ def convex(answers: Iterable[Answer], lexical: float) -> list[tuple[Answer, tupl
 def _key(result: RankedResult, lexical: float) -> tuple[float, str]:
     vector, words = result.signals.get(Signal.VECTOR, 0.0), result.signals.get(Signal.LEXICAL, 0.0)
     return -((1.0 - lexical) * vector + lexical * words), result.content_hash
-
-
-def share_of_gain(prior: Row, early: Row, late: Row) -> float:
-    """How much of what learning gained in the end it had gained early; NaN where it gained nothing.
-
-    Examples:
-        >>> plain = Estimate(0.5, 0.4, 0.6), Estimate(0.58, 0.4, 0.6), Estimate(0.6, 0.4, 0.6)
-        >>> round(share_of_gain(*(Row("", mean) for mean in plain)), 3)
-        0.8
-    """
-    gain = late.mean.mean - prior.mean.mean
-    return (early.mean.mean - prior.mean.mean) / gain if gain else float("nan")
 
 
 def best_weight(measured: Mapping[float, Values]) -> float:

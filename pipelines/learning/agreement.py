@@ -76,7 +76,8 @@ class Agreement:
         _, models, agents = self._tree.nodes.by_path
         observed = [Scope(Domain(path[0]), *path[1:]) for path in sorted([*models, *agents])]
         intents = [Scope(domain, intent=intent) for domain, intent in self.intents()]
-        return [*domains, *observed, *intents]
+        # What was seen of no model in particular is the domain's own.
+        return list(dict.fromkeys([*domains, *observed, *intents]))
 
     def intents(self) -> list[tuple[Domain, str]]:
         """Every intent with the domain that it was observed in."""

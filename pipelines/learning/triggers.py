@@ -47,6 +47,10 @@ class LearnedTriggers:
         """The triggers among some terms, in the order of term and content."""
         return [trigger for term in sorted(set(terms)) for trigger in self._by_term.get(term, ())]
 
+    def every(self) -> list[LearnedTrigger]:
+        """All of them, in the same order."""
+        return self.of(self._by_term)
+
 
 def read_triggers(prior: TriggerPrior, evidence: Evidence, today: int) -> LearnedTriggers:
     """The triggers in force on the day `today`: at most so many per content, the strongest, each until it goes stale.

@@ -101,6 +101,16 @@ def late_interaction(matches: ArrayLike, span: float) -> Floats:
     return _shares(1.0 - (values.max(initial=0.0) - values) / span)
 
 
+def pseudo_relevance(likeness: ArrayLike, queries: Groups | None = None) -> Floats:
+    """How like the first of its query each candidate is, among all of them: scaled as `vector` is; 0 without company.
+
+    Examples:
+        >>> pseudo_relevance([0.5, 0.25, 0.0, float("nan")]).tolist()
+        [1.0, 0.5, 0.0, 0.0]
+    """
+    return vector(likeness, queries)
+
+
 def cross_encoder(scores: ArrayLike) -> Floats:
     """How well each text answers the query, as a model says that reads both together."""
     return _shares(scores)

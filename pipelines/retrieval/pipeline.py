@@ -40,6 +40,7 @@ from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.order import WeightDraws, certainties, propensities, scored
 from pipelines.retrieval.plan import Plan, make_plan
 from pipelines.retrieval.ports import PairScorer, ReadableBeliefs
+from pipelines.retrieval.pseudo_relevance import told_by_first, with_pseudo_relevance
 from pipelines.retrieval.quality import Moment, telling, with_propagated
 from pipelines.retrieval.rerank.best import Rerankers, reranked, rerankers
 from pipelines.retrieval.rerank.diversity import Passes, after, diverse, vectors_of
@@ -143,6 +144,8 @@ class Pipeline:
             candidates = self._candidates(grounds)
         with watch.stage("fusion"):
             similar = with_similarity(candidates, [each.answered for each in grounds])
+            vectors = [vectors_of(each.found) for each in grounds]
+            similar = with_pseudo_relevance(similar, vectors, tuned.pseudo_relevance)
             fused = FUSIONS[tuned.fusion](similar, Weighing(tuned.channel_weights, weights), tuned)
         with watch.stage("rerank"):
             looked_at, left_out = reranked(fused, [each.looks for each in grounds], weights, tuned)
@@ -154,7 +157,7 @@ class Pipeline:
                 [each.moment for each in grounds],
             )
             contenders = score_and_cut(united, depths, beliefs, weights, moments=moments, settings=tuned)
-            vectors, passes = [vectors_of(each.found) for each in grounds], [self._passing(each) for each in grounds]
+            passes = [self._passing(each) for each in grounds]
             chosen = diverse(contenders, ks, vectors, tuned, passes=passes)
             shown = self._shown(grounds, chosen, contenders)
         headed = heads(candidates, tuned.heads_kept, len(grounds))
@@ -249,6 +252,7 @@ class Pipeline:
         nearness = nearness_to_session(found, plan.query.memory)
         asked_before = reading.beliefs.asked_before(question_of(plan.query.text))
         told = telling(plan.query, self.facts, nearness=nearness, asked_before=asked_before) | looks.signals
+        told |= told_by_first(vectors_of(found), self.settings.pseudo_relevance)
         active = active_signals(answered, tuned.without_signals, telling=told)
         weights, draws = believed_in_common(plan.query, reading.beliefs, active, tuned.order_draws, believed)
         return Ground(

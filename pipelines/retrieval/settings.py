@@ -99,6 +99,16 @@ class RerankSettings(BaseModel):
     cross_encoder: CrossEncoderSettings
 
 
+class PseudoRelevanceSettings(BaseModel):
+    """What the first candidates say for those that are like them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    first: Annotated[int, Field(ge=0), OffAt(0)]
+    temperature: Positive
+    sharpness: Positive
+
+
 class QualitySettings(BaseModel):
     """Values of what documents declare, and how quickly novelty fades (RET-13)."""
 
@@ -138,6 +148,7 @@ class RetrievalSettings(BaseModel):
     rrf_k: Positive
     dbsf_sigmas: Positive
     convergence_bonus: Weight
+    pseudo_relevance: PseudoRelevanceSettings
     rerank: RerankSettings
     diversity: DiversitySettings
     mpab_factor: Annotated[Weight, OffAt(0.0)]

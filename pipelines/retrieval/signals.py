@@ -37,6 +37,7 @@ SOMETIMES = frozenset(
     {
         Signal.LATE_INTERACTION,
         Signal.CROSS_ENCODER,
+        Signal.PSEUDO_RELEVANCE,
         Signal.AUTHORITY,
         Signal.STRUCTURE,
         Signal.PROPAGATED,

@@ -6,7 +6,9 @@ import json
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,12 +18,15 @@ from rich.table import Column, Table
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import StoreError
-from pipelines.domain.ids import LearnedVersion
-from pipelines.learning.beliefs import read_beliefs
+from pipelines.domain.ids import ContentHash, LearnedVersion
+from pipelines.indexes.chunk_store import Content
+from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.priors import Priors
 from pipelines.learning.reading import Move, Reading, moves, read_all
+from pipelines.retrieval.snippet import snippet
 from pipelines.runtime.clock import system_clock
+from pipelines.serving.learned_page import page_of
 from pipelines.settings import Settings, load_settings
 
 Store = Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything; default storage.root.")]
@@ -35,6 +40,7 @@ learned = typer.Typer(no_args_is_help=True, help="What was learned: versions, be
 
 LIVE, PRIORS = "live", "priors"
 _PIPED_WIDTH = 200
+_SHOWN = 100  # characters of a content
 _FEW, _MANY = 100.0, 1e6  # from where on decimals, and digits at all, say nothing
 
 
@@ -104,6 +110,27 @@ def diff(
 
 
 @learned.command()
+def page(
+    version: Version = LIVE,
+    *,
+    since: Annotated[
+        str, typer.Option("--since", help="A learned version, or `priors`: what it is set beside.")
+    ] = PRIORS,
+    out: Annotated[Path, typer.Option("--out", help="The file that is written.")] = Path("learned.html"),
+    store: Store = None,
+    conf: Conf = [],  # noqa: B006
+) -> None:
+    """One page for a browser: what feedback changed, how sure that is, and which contents it speaks for."""
+    catalog, settings = _opened(store, conf)
+    (new, evidence), (old, _) = (_beliefs(catalog, settings.priors, each) for each in (version, since))
+    hashes = sorted({ContentHash(key.content_hash) for key in evidence.usage})
+    title = f"{version}, beside {since} · {catalog.root} · {_stamp(system_clock())}"
+    shown = page_of(title, old, new, settings.priors, hashes=hashes, names=partial(_names, catalog))
+    out.write_text(shown.html(), encoding="utf-8")
+    sys.stdout.write(f"{out}\n")
+
+
+@learned.command()
 def history(
     parameter: Annotated[str, typer.Argument(help="Such as `vector`, or `half-life in hours`.")],
     *,
@@ -139,14 +166,35 @@ def _opened(store: Path | None, conf: Sequence[Path]) -> tuple[Catalog, Settings
 
 
 def _readings(catalog: Catalog, priors: Priors, version: str) -> list[Reading]:
-    """Beliefs of a version as they were read when it was made; of what is live, and of priors alone, now."""
+    beliefs = _beliefs(catalog, priors, version)[0]
+    return read_all(beliefs, priors, beliefs.scopes())
+
+
+def _beliefs(catalog: Catalog, priors: Priors, version: str) -> tuple[Beliefs, Evidence]:
+    """Beliefs of a version as they were read when it was made, of what is live, and of priors alone, now; from what."""
     if version in (LIVE, PRIORS):
         evidence, now = catalog.live_evidence() if version == LIVE else Evidence(), system_clock()
     else:
         state = catalog.read_learned(LearnedVersion(version))
         evidence, now = state.evidence, state.created_at
-    beliefs = read_beliefs(priors, evidence, now=now)
-    return read_all(beliefs, priors, beliefs.scopes())
+    return read_beliefs(priors, evidence, now=now), evidence
+
+
+def _names(catalog: Catalog, hashes: Sequence[ContentHash]) -> list[str]:
+    """Where contents stand and how they begin; of those that the live generation does not hold, the hash."""
+    if not hashes or catalog.pointer().generation is None:
+        return [content_hash[:12] for content_hash in hashes]
+    with closing(catalog.open_live()) as generation:
+        rows = [generation.chunks.row_of(content_hash) for content_hash in hashes]
+        held = [row for row in rows if row is not None]
+        found = dict(zip(held, generation.chunks.contents(held), strict=True))
+        named = ((row, content_hash) for row, content_hash in zip(rows, hashes, strict=True))
+        return [content_hash[:12] if row is None else _name(found[row]) for row, content_hash in named]
+
+
+def _name(content: Content) -> str:
+    place = content.occurrences[0]
+    return f"{place.uri}:{place.label.start_line}  {snippet(content.text, '', _SHOWN)}"
 
 
 def _selected(readings: Iterable[Reading], family: str | None, scope: str | None) -> list[Reading]:

@@ -34,9 +34,9 @@ def saved(folder: Path, labels: int = 1) -> Path:
     return folder
 
 
-def named(model: str, precision: str = "auto", max_tokens: int = 64) -> CrossEncoderSettings:
+def named(model: str, precision: str = "auto", max_tokens: int = 64, most_tokens: int = 4400) -> CrossEncoderSettings:
     facts = {"model": model, "max_tokens": max_tokens, "batch": 3, "threads": 0, "device": "cpu"}
-    return CrossEncoderSettings.model_validate(facts | {"precision": precision})
+    return CrossEncoderSettings.model_validate(facts | {"precision": precision, "most_tokens": most_tokens})
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +82,21 @@ def test_eight_bits_score_as_single_precision_does(trained: Path) -> None:
     assert np.abs(found - expected).max() <= 0.05
     assert np.corrcoef(found, expected)[0, 1] > 0.97
     assert quick.score(query, texts) == found.tolist()
+
+
+def test_a_search_reads_no_more_than_it_may(trained: Path) -> None:
+    """RET-10, RET-20: where all texts together are too long the longest lose their ends, and the others nothing."""
+    query, texts = "how is a checkpoint written", ["it is written to disk", "bananas " * 20, "checkpoint " * 60]
+    query_tokens = 7  # its five words, and what stands around them
+    ends = [query_tokens + 5 + 1, query_tokens + 20 + 1, query_tokens + 60 + 1]
+    whole = load_pair_encoder(named(str(trained), "int8", 128, sum(ends)))
+    tight = load_pair_encoder(named(str(trained), "int8", 128, ends[0] + ends[1] + query_tokens + 30 + 1))
+    assert whole is not None
+    assert tight is not None
+    shortened = [*texts[:2], "checkpoint " * 30]
+    assert tight.score(query, texts) == whole.score(query, shortened)
+    assert tight.score(query, texts)[:2] == whole.score(query, texts)[:2]
+    assert tight.score(query, texts)[2] != whole.score(query, texts)[2]
 
 
 def test_eight_bits_are_refused_for_a_model_they_cannot_compute(tmp_path: Path) -> None:

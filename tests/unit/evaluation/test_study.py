@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import pytest
@@ -13,8 +12,7 @@ from jobs.study import marks_of
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Signal
 from pipelines.evaluation.answerable import held
-from pipelines.evaluation.metrics import Estimate
-from pipelines.evaluation.study import Row, best_weight, convex, row, share_of_gain
+from pipelines.evaluation.study import averaged, best_weight, convex, row
 from pipelines.learning.matching import Answering, MatchCalibration, MatchCurve
 from pipelines.settings import load_settings
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
@@ -53,12 +51,21 @@ def test_the_best_weight_is_the_one_of_the_highest_mean() -> None:
     assert best_weight({0.5: {"q": 0.4, "r": 0.6}, 0.1: {"q": 0.5, "r": 0.5}, 0.9: {"q": 0.1, "r": 0.2}}) == 0.1
 
 
+def test_several_deals_of_users_are_told_by_their_mean_and_one_by_one() -> None:
+    """EVA-6: the interval is that of other queries, and what chance did to users is told beside it."""
+    deals = [{"q": 0.6, "r": 0.8}, {"q": 0.4, "r": 0.4}]
+    found = row("after", averaged(deals), SETTINGS.evaluation, against={"q": 0.5, "r": 0.5}, deals=deals)
+    assert found.mean.mean == pytest.approx(0.55)
+    assert found.deals == (pytest.approx(0.7), pytest.approx(0.4))
+    assert row("after", deals[0], SETTINGS.evaluation, deals=deals[:1]).deals == ()
+
+
 def test_a_row_is_compared_query_by_query() -> None:
     """EVA-6, EVA-1."""
     found = row("after", {"q": 0.6, "r": 0.8}, SETTINGS.evaluation, against={"q": 0.5, "r": 0.5})
     assert found.change is not None
     assert (found.mean.mean, found.change.change.mean) == (pytest.approx(0.7), pytest.approx(0.2))
-    assert math.isnan(share_of_gain(*[Row("", Estimate(0.5, 0.4, 0.6))] * 3))
+    assert found.deals == ()
 
 
 def seen_by(answer: Answer, measure: str) -> Answer:
