@@ -10,6 +10,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.simulation import Kind, Reaction, SimulationSettings, answered
 from pipelines.feedback.producer import FeedbackProducer
+from pipelines.learning.priors import Priors
 from pipelines.settings import Settings
 
 
@@ -21,6 +22,22 @@ def connected(settings: Settings) -> Iterator[FeedbackProducer]:
         yield producer
     finally:
         producer.close()
+
+
+def standing_for_days(settings: Settings, sessions: int) -> Settings:
+    """The settings for sessions that take minutes and stand for days, of `simulation.sessions_a_day` each.
+
+    As much counts as of so many days. Beliefs change when searches are told to look, and not in between: repeatable.
+    """
+    days = sessions / settings.simulation.sessions_a_day
+    retrieval = settings.retrieval.model_copy(update={"refresh_s": 1e9})
+    return settings.model_copy(update={"retrieval": retrieval, "priors": of_days(settings.priors, days)})
+
+
+def of_days(priors: Priors, days: float) -> Priors:
+    """The priors for what happens within minutes and stands for days: as much counts as of so many days (LRN-3)."""
+    cap = priors.robustness.daily_cap * max(1.0, days)
+    return priors.model_copy(update={"robustness": priors.robustness.model_copy(update={"daily_cap": cap})})
 
 
 def tell(producer: FeedbackProducer, query: Query, reactions: Iterable[Reaction]) -> None:

@@ -3,7 +3,8 @@
     python -m jobs.demo --store DIR [--bootstrap HOST:PORT] [--modules N] [--json]
 
 Indexes weft's own files and modules of the standard library, with the texts that are asked masked; simulated users ask
-half of the questions and react to what they are shown; quality is measured on the other half, before and after.
+half of the questions, one each, and react to what they are shown; quality is measured on the other half, before and
+after. As in a study, what takes minutes stands for days of `simulation.sessions_a_day` users each.
 Exit codes: 0 done, 1 with a reason, 2 usage.
 """
 
@@ -12,9 +13,10 @@ from __future__ import annotations
 import random
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any
@@ -26,7 +28,7 @@ from jobs import _demo_report as report
 from jobs import _job, consolidate, reindex
 from jobs._background import BackgroundUpdaters
 from jobs._demo_corpus import make_room, prepare, split
-from jobs._users import connected, tell, with_asked
+from jobs._users import connected, standing_for_days, tell, with_asked
 from jobs.search import opened
 from pipelines.chunking.ground_truth import SyntheticQuestion
 from pipelines.consolidation.gate import Improve, Improvement, Shadow
@@ -38,15 +40,17 @@ from pipelines.evaluation.compare import compare
 from pipelines.evaluation.metrics import PerQuery, measure
 from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.evaluation.runs import Run
-from pipelines.evaluation.simulation import react
+from pipelines.evaluation.simulation import looks, react
 from pipelines.feedback.producer import FeedbackProducer
+from pipelines.feedback.updater import Progress
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.runtime.clock import system_clock
 from pipelines.settings import Settings
 
-_BATCH = 25  # questions that simulated users ask between two looks at what was learned
+_PAGE = 10
+"""Results that a simulated user is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,7 @@ def demo(
     report.say(f"{indexed.documents} documents, {indexed.chunks:,} chunks, {indexed.entities:,} entities")
     with _broker(bootstrap) as address:
         streamed = settings.model_copy(update={"kafka": settings.kafka.model_copy(update={"bootstrap": address})})
-        asked, learned = _learn(streamed, lessons, held_out)
+        asked, learned = _learn(standing_for_days(streamed, len(lessons)), lessons, held_out)
     known = ground_truth.from_questions([*lessons, *held_out], settings.evaluation.ground_truth, now=system_clock())
     ground_truth.keep(root, known, now=system_clock())
     report.step("Consolidating: calibrate, gate, publish, report in MLflow")
@@ -131,9 +135,7 @@ def _learn(
         asked[report.BEFORE] = _ask(searcher, held_out, settings, report.BEFORE)
         before = report.weights_of(searcher)
         report.step("Simulated users ask, read, open and judge; feedback travels through Kafka to the updaters")
-        _teach(settings, searcher, producer, log, lessons)
-        standings = updaters.caught_up()
-        searcher.refresh()
+        standings = teach(settings, searcher, producer, log, lessons, caught_up=updaters.caught_up)
         report.weights(before, report.weights_of(searcher))
         asked[report.AFTER] = _ask(searcher, held_out, settings, report.AFTER)
     return asked, report.fates(standings)
@@ -143,24 +145,38 @@ def _retrieving(settings: Settings, changes: Mapping[str, Any]) -> Settings:
     return settings.model_copy(update={"retrieval": settings.retrieval.model_copy(update=dict(changes))})
 
 
-def _teach(
+def teach(
     settings: Settings,
     searcher: Searcher,
     producer: FeedbackProducer,
     log: QueryLog,
     lessons: Sequence[SyntheticQuestion],
-) -> None:
-    batches = [lessons[start : start + _BATCH] for start in range(0, len(lessons), _BATCH)]
-    for number, batch in enumerate(track(batches, "  asking", console=_job.stderr, transient=True)):
-        session = SessionId(f"demo-{number}")
-        producer.session(session, "start", principal=f"user-{number}")
-        asked = [_query(question, 10, session, f"user-{number}") for question in batch]
-        for question, answer in zip(batch, searcher.search_many(asked), strict=True):
+    *,
+    caught_up: Callable[[], Sequence[Progress]],
+) -> Sequence[Progress]:
+    """Let every question be asked by a user of its own, in a session of its own; where the updaters are in the end.
+
+    One user who asks them all within minutes says in a day what weft believes of nobody: beyond the allowance of a
+    principal (LRN-3), nothing would be learned.
+
+    Args:
+        caught_up: Waits until the updaters have learned from all that was said: searches then see it, soon at first.
+    """
+    standings: Sequence[Progress] = ()
+    edges = [0, *looks([len(lessons)], settings.simulation)]
+    for first, last in track(list(pairwise(edges)), "  asking", console=_job.stderr, transient=True):
+        asked = [_asked_by(number, lessons[number]) for number in range(first, last)]
+        for question, answer in zip(lessons[first:last], searcher.search_many(asked), strict=True):
+            session, user = str(answer.query.session_id), answer.query.principal
+            producer.session(session, "start", principal=user)
             producer.impression(answer)
             log.emit(answer)
             _react(settings, producer, answer, question)
-        producer.session(session, "complete", principal=f"user-{number}")
+            producer.session(session, "complete", principal=user)
         producer.flush()
+        standings = caught_up()
+        searcher.refresh()
+    return standings
 
 
 def _react(settings: Settings, producer: FeedbackProducer, answer: Answer, question: SyntheticQuestion) -> None:
@@ -181,9 +197,13 @@ def _ask(searcher: Searcher, questions: Sequence[SyntheticQuestion], settings: S
     return Held(run, measure(run, qrels))
 
 
-def _query(question: SyntheticQuestion, k: int, session: SessionId | None = None, principal: str = "") -> Query:
-    query_id = QueryId(content_hash(question.text)[:32])
-    return Query(text=question.text, query_id=query_id, k=k, session_id=session, principal=principal, agent="demo")
+def _asked_by(number: int, question: SyntheticQuestion) -> Query:
+    """What one user asks."""
+    return replace(_query(question, _PAGE), session_id=SessionId(f"demo-{number}"), principal=f"user-{number}")
+
+
+def _query(question: SyntheticQuestion, k: int) -> Query:
+    return Query(text=question.text, query_id=QueryId(content_hash(question.text)[:32]), k=k, agent="demo")
 
 
 def _replayed(asked: Mapping[str, Held]) -> Shadow:

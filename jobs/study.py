@@ -31,6 +31,7 @@ from jobs._background import apart
 from jobs._probing import probed, shown_alone
 from jobs._study_report import CONVEX, Studied, calibrated, described, table
 from jobs._teaching import AGENT, PAGE, source_of, taught
+from jobs._users import standing_for_days
 from pipelines.consolidation.recalibrate import curves_of
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Channel, Scope, Signal
@@ -46,7 +47,6 @@ from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.matching import MatchCalibration, answering_from, match_bins
 from pipelines.learning.matching_fit import calibrate_matches, carried_over
-from pipelines.learning.priors import Priors
 from pipelines.retrieval.settings import FusionMode
 from pipelines.retrieval.snapshot import Snapshot
 from pipelines.runtime.broker import EmbeddedBroker
@@ -181,14 +181,8 @@ def run(
 def _streamed(stored: Settings, marks: Sequence[int]) -> Iterator[Settings]:
     """A store and a broker of its own for one deal of users, which are gone afterwards."""
     with apart(stored) as own, EmbeddedBroker() as broker:
-        yield own.model_copy(
-            update={
-                "kafka": own.kafka.model_copy(update={"bootstrap": broker.bootstrap}),
-                # Beliefs change when a batch of sessions has been learned from, and not in between: repeatable.
-                "retrieval": own.retrieval.model_copy(update={"refresh_s": 1e9}),
-                "priors": of_days(own.priors, marks[-1] / own.simulation.sessions_a_day),
-            }
-        )
+        kafka = own.kafka.model_copy(update={"bootstrap": broker.bootstrap})
+        yield standing_for_days(own.model_copy(update={"kafka": kafka}), marks[-1])
 
 
 def _taught_anew(
@@ -197,12 +191,6 @@ def _taught_anew(
     """The evidence at every mark after other users, who begin with nothing learned."""
     with _streamed(stored, marks) as streamed:
         return taught(streamed, lessons, bench.encoders, marks, deal=deal)
-
-
-def of_days(priors: Priors, days: float) -> Priors:
-    """The priors for what happens within minutes and stands for days: as much counts as of so many days (LRN-3)."""
-    cap = priors.robustness.daily_cap * max(1.0, days)
-    return priors.model_copy(update={"robustness": priors.robustness.model_copy(update={"daily_cap": cap})})
 
 
 class _Bench:

@@ -39,7 +39,7 @@ class Learner:
         return replace(self._live.take(previous), beliefs=self.beliefs)
 
 
-def learned(store: Path, events: Iterable[AnyEvent], settings: FeedbackSettings = RULES) -> Evidence:
+def learned(store: Path, events: Iterable[AnyEvent | bytes], settings: FeedbackSettings = RULES) -> Evidence:
     """What an updater makes of a log of these events."""
     updater = Updater.open(FakeSource(FakeLog.of(records(events))), store, [0], settings, BINS)
     while updater.step(0.0):

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 import typer
 
-from jobs.study import marks_of, of_days
+from jobs._users import of_days
+from jobs.study import marks_of
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Signal
 from pipelines.evaluation.answerable import held

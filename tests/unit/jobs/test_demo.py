@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from jobs._demo_corpus import make_room, prepare, split
+from jobs.demo import teach
 from pipelines.chunking.ground_truth import SyntheticQuestion
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import ChunkId, content_hash
+from pipelines.evaluation.queries.writer import QueryLog
+from pipelines.evaluation.simulation import looks
+from pipelines.feedback.producer import FeedbackProducer
+from pipelines.learning.evidence import MICRO
+from pipelines.learning.parameters import SURPLUS
 from pipelines.settings import load_settings
+from tests.support.feedback_events import NOON
+from tests.support.learner import learned
+from tests.support.retrieval_fakes import MemoryGeneration, a_searcher
+
+SETTINGS = load_settings(environment={})
+FRUIT = MemoryGeneration({"a": ["red apple"], "b": ["red pear"], "c": ["green apple pie"], "d": ["plum"]})
+
+
+class Said:
+    """What was sent, in memory."""
+
+    def __init__(self) -> None:
+        self.values: list[bytes] = []
+
+    def send(self, _key: bytes, value: bytes) -> None:
+        self.values.append(value)
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
 
 
 def a_question(text: str) -> SyntheticQuestion:
@@ -50,3 +77,20 @@ def test_nothing_that_is_asked_stands_in_what_is_indexed(tmp_path: Path) -> None
     texts = [path.read_text(encoding="utf-8") for source in corpus.sources for path in source.rglob("*.py")]
     assert corpus.questions
     assert not [question.text for question in corpus.questions if any(question.text in text for text in texts)]
+
+
+def test_all_that_users_say_moves_parameters(tmp_path: Path) -> None:
+    """EVA-6, LRN-3: each question is asked by a user of its own, so that no allowance is used up within minutes."""
+    lessons = [
+        replace(a_question(f"red apple {number}"), content_hash=content_hash("red apple")) for number in range(60)
+    ]
+    said, heard_at = Said(), []
+    with QueryLog(tmp_path, SETTINGS.query_log) as log:
+        producer = FeedbackProducer(said, clock=lambda: NOON / 1000)
+        teach(SETTINGS, a_searcher(FRUIT), producer, log, lessons, caught_up=lambda: heard_at.append(len(said.values)))
+    assert len(heard_at) == len(looks([len(lessons)], SETTINGS.simulation)) > 1
+    assert heard_at[-1] == len(said.values)
+    counts = learned(tmp_path / "store", said.values).counts
+    told = sum(mass for key, mass in counts.items() if key.parameter == "relevance")
+    assert told > SETTINGS.feedback.limits.principal_daily * MICRO
+    assert not [key for key in counts if key.parameter.startswith(SURPLUS)]
