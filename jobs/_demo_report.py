@@ -93,15 +93,17 @@ def quality(measured: Mapping[str, PerQuery], settings: EvaluationSettings) -> N
         )
 
 
-def farewell(root: Path, night: Mapping[str, Any], seconds: float) -> None:
-    """Say what to do next."""
+def farewell(root: Path, page: Path, night: Mapping[str, Any], seconds: float) -> None:
+    """Say what to do next.
+
+    Args:
+        page: Where the page of what was learned lies.
+    """
     _job.stdout.print(
         f"\n[bold]Done in {seconds:.0f} s.[/bold] Learned version {night['learned']}: {night['decision']}."
     )
     _job.stdout.print(
         f'  search   .venv/bin/python -m jobs.search "how is a checkpoint written" --store {root} --explain'
     )
-    _job.stdout.print(
-        f"  page     weft learned page --store {root}    writes learned.html: what it learned, for a browser"
-    )
+    _job.stdout.print(f"  look     {page} in a browser: what it learned; `weft learned page` writes it anew")
     _job.stdout.print(f"  review   make mlflow STORE={root}    then open http://127.0.0.1:5000, experiment calibration")

@@ -30,6 +30,7 @@ from jobs._background import BackgroundUpdaters
 from jobs._demo_corpus import make_room, prepare, split
 from jobs._users import connected, standing_for_days, tell, with_asked
 from jobs.search import opened
+from pipelines.catalog.catalog import Catalog
 from pipelines.chunking.ground_truth import SyntheticQuestion
 from pipelines.consolidation.gate import Improve, Improvement, Shadow
 from pipelines.consolidation.night import Evaluate
@@ -47,6 +48,7 @@ from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.runtime.clock import system_clock
+from pipelines.serving.learned import write_page
 from pipelines.settings import Settings
 
 _PAGE = 10
@@ -101,7 +103,8 @@ def demo(
     )
     report.quality({name: held.measured for name, held in asked.items()}, settings.evaluation)
     seconds = time.perf_counter() - begun
-    report.farewell(root, night, seconds)
+    write_page(Catalog(root), settings.priors, page := root / "learned.html")
+    report.farewell(root, page, night, seconds)
     summary = {"indexed": asdict(indexed), "feedback": learned, "night": dict(night), "seconds": seconds}
     _job.emit(
         {**summary, "metrics": {name: held.means for name, held in asked.items()}, "held_out": len(held_out)},

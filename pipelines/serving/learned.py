@@ -122,12 +122,17 @@ def page(
 ) -> None:
     """One page for a browser: what feedback changed, how sure that is, and which contents it speaks for."""
     catalog, settings = _opened(store, conf)
-    (new, evidence), (old, _) = (_beliefs(catalog, settings.priors, each) for each in (version, since))
+    write_page(catalog, settings.priors, out, version=version, since=since)
+    sys.stdout.write(f"{out}\n")
+
+
+def write_page(catalog: Catalog, priors: Priors, out: Path, *, version: str = LIVE, since: str = PRIORS) -> None:
+    """Write the page of one learned version, or of what is live, beside another, or the priors."""
+    (new, evidence), (old, _) = (_beliefs(catalog, priors, each) for each in (version, since))
     hashes = sorted({ContentHash(key.content_hash) for key in evidence.usage})
     title = f"{version}, beside {since} · {catalog.root} · {_stamp(system_clock())}"
-    shown = page_of(title, old, new, settings.priors, hashes=hashes, names=partial(_names, catalog))
+    shown = page_of(title, old, new, priors, hashes=hashes, names=partial(_names, catalog))
     out.write_text(shown.html(), encoding="utf-8")
-    sys.stdout.write(f"{out}\n")
 
 
 @learned.command()

@@ -11,7 +11,7 @@ from itertools import groupby
 from jinja2 import Environment, StrictUndefined
 
 from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import Scope, Signal
+from pipelines.domain.ranking import ANY, Scope, Signal
 from pipelines.learning.beliefs import Beliefs
 from pipelines.learning.priors import Priors
 from pipelines.learning.reading import Reading, moves, path_of, read_all
@@ -19,6 +19,7 @@ from pipelines.learning.reading import Reading, moves, path_of, read_all
 _TEMPLATE = "learned_page.html"
 _FULL = 100.0  # width of a bar in its own units
 _SENTENCES, _LISTED = 8, 12  # shown at most
+_SEEN = 2.0  # of a bar, below which nobody would see a dot leave its tick
 _OBSERVED = 1.0  # below it there is nothing to tell in a sentence
 _OF_SEVERAL_UNITS = frozenset({"size", "quality", "trust", "threshold"})
 _FOR_FEW = frozenset({"intent"})
@@ -131,8 +132,8 @@ def page_of(
 def in_short(before: Iterable[Reading], after: Iterable[Reading], *, most: int) -> list[str]:
     """What feedback moved, a sentence each, the most surprising first."""
     return [
-        f"{_named(move.after)}: {number(move.before.mean)} → {number(move.after.mean)}"
-        f" after {number(move.after.observations)} observations."
+        f"{_title(move.after.family, move.after.scope)}: {move.after.parameter} {number(move.before.mean)} → "
+        f"{number(move.after.mean)}, after {number(move.after.observations)} observations."
         for move in moves(before, after)
         if move.before is not None and move.after is not None and move.change and move.after.observations >= _OBSERVED
     ][:most]
@@ -225,7 +226,7 @@ def _words(signal: Signal) -> str:
 
 
 def _group(family: str, scope: str, readings: Sequence[Reading], old: Mapping[tuple[str, str, str], Reading]) -> Group:
-    title, what = _ABOUT.get(family, (f"{family.capitalize()} of {{scope}}", "belief"))
+    _, what = _ABOUT.get(family, ("", "belief"))
     former = [old.get(reading.key) for reading in readings]
     ends = [_end(*pair) for pair in zip(readings, former, strict=True)]
     if family in _OF_SEVERAL_UNITS:
@@ -235,8 +236,15 @@ def _group(family: str, scope: str, readings: Sequence[Reading], old: Mapping[tu
     rows = [_row(*each) for each in zip(readings, former, ends, strict=True)]
     if family == "weight":
         rows.sort(key=lambda row: -(row.at or 0.0))
-    as_before = all(row.was == row.now for row in rows)
-    return Group(title.format(scope=scope), what, scale, rows, as_before or family in _FOR_FEW)
+    as_before = all(_stayed(row) for row in rows)
+    return Group(_title(family, scope), what, scale, rows, as_before or family in _FOR_FEW)
+
+
+def _stayed(row: Row) -> bool:
+    """Whether nobody would see it move."""
+    if row.at is None or row.was_at is None:
+        return row.was == row.now
+    return abs(row.at - row.was_at) < _SEEN
 
 
 def _end(reading: Reading, before: Reading | None) -> float:
@@ -263,5 +271,19 @@ def _row(reading: Reading, before: Reading | None, most: float) -> Row:
     )
 
 
-def _named(reading: Reading) -> str:
-    return f"{reading.scope}: {reading.family}, {reading.parameter}"
+def _title(family: str, scope: str) -> str:
+    title, _ = _ABOUT.get(family, (f"{family.capitalize()} of {{scope}}", ""))
+    return title.format(scope=scope_in_words(scope))
+
+
+def scope_in_words(scope: str) -> str:
+    """Whose belief it is, for people.
+
+    Examples:
+        >>> [scope_in_words(scope) for scope in ("code", "code/m", "code/*/a", "code/m/a?debug")]
+        ['code', 'code, model m', 'code, agent a', 'code, model m, agent a, asked to debug']
+    """
+    path, _, intent = scope.partition("?")
+    first, *rest = path.split("/")
+    named = [f"{name} {value}" for name, value in zip(("model", "agent"), rest, strict=False) if value != ANY]
+    return ", ".join([first, *named, *([f"asked to {intent}"] if intent else [])])

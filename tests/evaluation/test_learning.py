@@ -1,8 +1,8 @@
 """EVA-6, RET-14: what learning from simulated users is worth on queries nobody asked; run by `make eval`.
 
-Twelve studies, each once for all tests that ask for it: a minute or two of processor time each, where the collections
-are indexed; WEFT__STORAGE__ROOT names a store that has them, else each is indexed for it once. `-k scifact` runs one
-collection's. Every table is printed as `python -m jobs.study` prints it.
+Twelve studies, each once for all tests that ask for it, three deals of users each: some five minutes where the
+collections are indexed; WEFT__STORAGE__ROOT names a store that has them, else each is indexed for it once. `-k scifact`
+runs one collection's. Every table is printed as `python -m jobs.study` prints it.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ MARKS = (100, 500, 2000, 4000)
 ALL = MARKS[-1]
 BOUND = 0.005
 """How far below its priors it may be measured, of nDCG@10."""
+DEALS = 3
+"""Draws of users of which each study tells the means: what one draw comes to is chance by some .005."""
 GAIN = 0.01
 """What counts as a gain: half of less is less than what chance does to a hundred sessions."""
 LATE, PLAIN = "with late interaction", "without late interaction"
@@ -57,6 +59,7 @@ class Studies:
     def _made(self, name: str, late: bool, noisy: bool) -> Studied:
         chosen = [f"retrieval.rerank.late_interaction={str(late).lower()}"]
         chosen += [f"simulation.{what}={share}" for what, share in NOISE.items()] if noisy else []
+        chosen += [f"simulation.deals={DEALS}"]
         settings = evaluate.measuring(load_settings([], chosen))
         teach, test = SPLITS[name]
         lessons, held_out = (read_dataset(self._root / name, split) for split in (teach, test))

@@ -56,7 +56,7 @@ def shown(evidence: Evidence) -> Page:
 def test_weights_are_those_that_searches_apply() -> None:
     """LRN-4, RET-18: of the signals that feedback spoke of, and of no others; so they sum to 1, before and now."""
     page = shown(heard())
-    (group,) = [group for group in page.groups if group.name.endswith(" code/m/a")]
+    (group,) = [group for group in page.groups if group.name.endswith(" code, model m, agent a")]
     assert {row.name for row in group.rows} == {"lexical", "vector"}
     beliefs = read_beliefs(PRIORS, heard(), now=NOW)
     weights = beliefs.weights(Scope(Domain.CODE, "m", "a"), [Signal.LEXICAL, Signal.VECTOR])
