@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from rich.table import Table
@@ -25,14 +26,14 @@ class Studied:
         values: The headline measure by held-out query, by row.
         convex_weight: Share of the lexical signal that was best on the queries learned from; None where not looked for.
         evidence: By number of sessions.
-        held: What the probabilities are worth that the last of it gives; None where not looked at.
+        held: What the probabilities are worth that the last of it gives, by deal of users; empty where not looked at.
     """
 
     rows: Sequence[Row]
     values: Mapping[str, Values]
     convex_weight: float | None
     evidence: Mapping[int, Evidence]
-    held: Held | None
+    held: Sequence[Held]
 
 
 def table(title: str, found: Studied) -> Table:
@@ -57,12 +58,14 @@ def _deals(means: Sequence[float]) -> str:
     return f"{min(means):.4f} – {max(means):.4f} of {len(means)}" if means else ""
 
 
-def calibrated(found: Held) -> Table:
-    """What the probabilities are worth, for people."""
+def calibrated(deals: Sequence[Held]) -> Table:
+    """What the probabilities are worth, for people; means over deals, and all else as after the first of them."""
     shown = Table("calibration error", "from judgements", "from verdicts", "were they right", "moved", box=None)
+    found = deals[0]
     for name, worth in found.from_verdicts.items():
         chance = "" if worth is None else f"{worth.chance:.3f}"
-        shown.add_row(name, _ece(found.from_judgements[name]), _ece(worth), chance, f"{found.moved[name]:.3f}")
+        both = (_ece([getattr(each, kind)[name] for each in deals]) for kind in ("from_judgements", "from_verdicts"))
+        shown.add_row(name, *both, chance, f"{found.moved[name]:.3f}")
     shown.add_row("an answer begins above", "unknown" if found.threshold is None else f"{found.threshold:.3f}")
     shown.add_row("held-out queries answered", f"{found.answered:.1%}")
     for name, share in found.answered_without.items():
@@ -70,8 +73,17 @@ def calibrated(found: Held) -> Table:
     return shown
 
 
-def _ece(worth: Worth | None) -> str:
-    return "do not separate" if worth is None else f"{worth.ece:.3f}"
+def _ece(deals: Sequence[Worth | None]) -> str:
+    mean, told = mean_error(deals), [each.ece for each in deals if each is not None]
+    if mean is None:
+        return "do not separate"
+    return f"{mean:.3f}" if min(told) == max(told) else f"{mean:.3f} ({min(told):.3f} – {max(told):.3f} of {len(told)})"
+
+
+def mean_error(deals: Sequence[Worth | None]) -> float | None:
+    """The mean calibration error over deals of users, of those that gave probabilities; None where none did."""
+    told = [each.ece for each in deals if each is not None]
+    return fmean(told) if told else None
 
 
 def _weights(weights: Mapping[str, float]) -> str:
@@ -87,7 +99,7 @@ def described(dataset: Dataset, learn_from: str, found: Studied) -> dict[str, An
         "learned_from": learn_from,
         "queries": len(dataset.queries),
         "convex_lexical_weight": found.convex_weight,
-        **({} if found.held is None else _probabilities(found.held)),
+        **(_probabilities(found.held) if found.held else {}),
         "rows": {
             each.name: {
                 "ndcg_at_10": each.mean.mean,
@@ -101,10 +113,15 @@ def described(dataset: Dataset, learn_from: str, found: Studied) -> dict[str, An
     }
 
 
-def _probabilities(held: Held) -> dict[str, Any]:
+def _probabilities(deals: Sequence[Held]) -> dict[str, Any]:
+    held = deals[0]
+    from_judgements, from_verdicts = (
+        {name: mean_error([getattr(each, kind)[name] for each in deals]) for name in held.from_verdicts}
+        for kind in ("from_judgements", "from_verdicts")
+    )
     return {
-        "calibration_error": {name: each and each.ece for name, each in held.from_judgements.items()},
-        "calibration_error_from_verdicts": {name: each and each.ece for name, each in held.from_verdicts.items()},
+        "calibration_error": from_judgements,
+        "calibration_error_from_verdicts": from_verdicts,
         "calibration_error_by_chance": {name: each and each.chance for name, each in held.from_verdicts.items()},
         "probability_moved": dict(held.moved),
         "answer_threshold": held.threshold,

@@ -110,7 +110,7 @@ def study(
     strangers = [read_dataset(Path(folder), part) for folder, _, part in (each.rpartition(":") for each in foreign)]
     found = run(lessons, held_out, settings, marks, strangers, bare=bare)
     _job.stdout.print(table(f"{held_out.name} {split}, learned from {learn_from}", found))
-    if found.held is not None:
+    if found.held:
         _job.stdout.print(calibrated(found.held))
     _job.emit(described(held_out, learn_from, found), as_json=as_json)
 
@@ -156,8 +156,8 @@ def run(
         }
         dealt[f"{marks[-1]:,} sessions{WITH_USAGE}"] = [bench.values(each[marks[-1]]) for each in taught_by]
         values |= {name: averaged(of_deals) for name, of_deals in dealt.items()}
-        evidence = taught_by[0]
-        worth = _held(bench, lessons, evidence[marks[-1]], strangers) if probabilities and not bare else None
+        looked_at = taught_by if probabilities and not bare else []
+        worth = [_held(bench, lessons, each[marks[-1]], strangers) for each in looked_at]
         weights = {PRIOR: bench.weights(Evidence())}
         weights |= {
             f"{count:,} sessions": averaged([bench.weights(each[count]) for each in taught_by]) for count in marks
@@ -174,7 +174,7 @@ def run(
         )
         for name, found in values.items()
     ]
-    return Studied(rows, values, weight, evidence, worth)
+    return Studied(rows, values, weight, taught_by[0], worth)
 
 
 @contextmanager
