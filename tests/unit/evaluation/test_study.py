@@ -7,13 +7,15 @@ from dataclasses import replace
 import pytest
 import typer
 
+from jobs._study_report import mean_error
 from jobs._users import of_days
 from jobs.study import marks_of
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Signal
-from pipelines.evaluation.answerable import held
+from pipelines.evaluation.answerable import Worth, held
 from pipelines.evaluation.study import averaged, best_weight, convex, row
 from pipelines.learning.matching import Answering, MatchCalibration, MatchCurve
+from pipelines.learning.reliability import Reliability
 from pipelines.settings import load_settings
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 
@@ -58,6 +60,13 @@ def test_several_deals_of_users_are_told_by_their_mean_and_one_by_one() -> None:
     assert found.mean.mean == pytest.approx(0.55)
     assert found.deals == (pytest.approx(0.7), pytest.approx(0.4))
     assert row("after", deals[0], SETTINGS.evaluation, deals=deals[:1]).deals == ()
+
+
+def test_an_error_of_probabilities_is_the_mean_over_the_deals_that_gave_some() -> None:
+    """RET-15, EVA-6."""
+    one, other = (Worth(Reliability(ece, 0.1, 0.3, 100.0), chance=0.01) for ece in (0.02, 0.04))
+    assert mean_error([one, None, other]) == pytest.approx(0.03)
+    assert mean_error([None]) is None
 
 
 def test_a_row_is_compared_query_by_query() -> None:
