@@ -12,7 +12,7 @@ from rich.progress import track
 
 from jobs import _job
 from jobs._background import BackgroundUpdaters
-from jobs._users import connected, tell, with_asked
+from jobs._users import PAGE, connected, tell, with_asked
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.ids import QueryId, SessionId
 from pipelines.domain.ranking import Answer, Query
@@ -29,8 +29,6 @@ from pipelines.runtime.clock import system_clock
 from pipelines.settings import Settings
 
 AGENT = "study"
-PAGE = 10
-"""Results that a simulated user is shown."""
 
 
 def taught(

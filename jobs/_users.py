@@ -13,6 +13,9 @@ from pipelines.feedback.producer import FeedbackProducer
 from pipelines.learning.priors import Priors
 from pipelines.settings import Settings
 
+PAGE = 10
+"""Results that a simulated user is shown."""
+
 
 @contextmanager
 def connected(settings: Settings) -> Iterator[FeedbackProducer]:

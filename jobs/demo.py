@@ -28,7 +28,7 @@ from jobs import _demo_report as report
 from jobs import _job, consolidate, reindex
 from jobs._background import BackgroundUpdaters
 from jobs._demo_corpus import make_room, prepare, split
-from jobs._users import connected, standing_for_days, tell, with_asked
+from jobs._users import PAGE, connected, standing_for_days, tell, with_asked
 from jobs.search import opened
 from pipelines.catalog.catalog import Catalog
 from pipelines.chunking.ground_truth import SyntheticQuestion
@@ -50,9 +50,6 @@ from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.learned import write_page
 from pipelines.settings import Settings
-
-_PAGE = 10
-"""Results that a simulated user is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +199,7 @@ def _ask(searcher: Searcher, questions: Sequence[SyntheticQuestion], settings: S
 
 def _asked_by(number: int, question: SyntheticQuestion) -> Query:
     """What one user asks."""
-    return replace(_query(question, _PAGE), session_id=SessionId(f"demo-{number}"), principal=f"user-{number}")
+    return replace(_query(question, PAGE), session_id=SessionId(f"demo-{number}"), principal=f"user-{number}")
 
 
 def _query(question: SyntheticQuestion, k: int) -> Query:

@@ -30,8 +30,8 @@ from jobs import _job, evaluate
 from jobs._background import apart
 from jobs._probing import probed, shown_alone
 from jobs._study_report import CONVEX, Studied, calibrated, described, table
-from jobs._teaching import AGENT, PAGE, source_of, taught
-from jobs._users import standing_for_days
+from jobs._teaching import AGENT, source_of, taught
+from jobs._users import PAGE, standing_for_days
 from pipelines.consolidation.recalibrate import curves_of
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Channel, Scope, Signal

@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -20,13 +20,14 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import ContentHash, LearnedVersion
 from pipelines.indexes.chunk_store import Content
+from pipelines.indexes.generation import Generation
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.priors import Priors
 from pipelines.learning.reading import Move, Reading, moves, read_all
 from pipelines.retrieval.snippet import snippet
 from pipelines.runtime.clock import system_clock
-from pipelines.serving.learned_page import page_of
+from pipelines.serving.learned_page import number, page_of
 from pipelines.settings import Settings, load_settings
 
 Store = Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything; default storage.root.")]
@@ -41,7 +42,6 @@ learned = typer.Typer(no_args_is_help=True, help="What was learned: versions, be
 LIVE, PRIORS = "live", "priors"
 _PIPED_WIDTH = 200
 _SHOWN = 100  # characters of a content
-_FEW, _MANY = 100.0, 1e6  # from where on decimals, and digits at all, say nothing
 
 
 @learned.command("list")
@@ -80,7 +80,7 @@ def show(
     table = _table("family", "scope", "parameter", "mean", "interval", "observations", "confidence", "level")
     for reading in found:
         known = f"{reading.observations:,.1f}", f"{reading.confidence:.2f}", reading.level
-        table.add_row(*reading.key, _number(reading.mean), _interval(reading), *known)
+        table.add_row(*reading.key, number(reading.mean), _interval(reading), *known)
     _tell(table)
 
 
@@ -104,8 +104,8 @@ def diff(
         return
     table = _table("family", "scope", "parameter", before, after, "change", "surprise")
     for move in found:
-        means = [_number(None if each is None else each.mean) for each in (move.before, move.after)]
-        table.add_row(*move.key, *means, _number(move.change, sign=True), f"{move.surprise:.2f}")
+        means = [number(None if each is None else each.mean) for each in (move.before, move.after)]
+        table.add_row(*move.key, *means, number(move.change, sign=True), f"{move.surprise:.2f}")
     _tell(table)
 
 
@@ -131,7 +131,8 @@ def write_page(catalog: Catalog, priors: Priors, out: Path, *, version: str = LI
     (new, evidence), (old, _) = (_beliefs(catalog, priors, each) for each in (version, since))
     hashes = sorted({ContentHash(key.content_hash) for key in evidence.usage})
     title = f"{version}, beside {since} · {catalog.root} · {_stamp(system_clock())}"
-    shown = page_of(title, old, new, priors, hashes=hashes, names=partial(_names, catalog))
+    with _live(catalog) as generation:
+        shown = page_of(title, old, new, priors, hashes=hashes, names=partial(_names, generation))
     out.write_text(shown.html(), encoding="utf-8")
 
 
@@ -161,7 +162,7 @@ def history(
     table = _table("family", "scope", "version", "mean", "interval", "observations", "confidence")
     for version, reading in sorted(rows, key=lambda row: row[1].key):
         known = f"{reading.observations:,.1f}", f"{reading.confidence:.2f}"
-        table.add_row(reading.family, reading.scope, version, _number(reading.mean), _interval(reading), *known)
+        table.add_row(reading.family, reading.scope, version, number(reading.mean), _interval(reading), *known)
     _tell(table)
 
 
@@ -185,16 +186,17 @@ def _beliefs(catalog: Catalog, priors: Priors, version: str) -> tuple[Beliefs, E
     return read_beliefs(priors, evidence, now=now), evidence
 
 
-def _names(catalog: Catalog, hashes: Sequence[ContentHash]) -> list[str]:
+def _live(catalog: Catalog) -> AbstractContextManager[Generation | None]:
+    return nullcontext() if catalog.pointer().generation is None else closing(catalog.open_live())
+
+
+def _names(generation: Generation | None, hashes: Sequence[ContentHash]) -> list[str]:
     """Where contents stand and how they begin; of those that the live generation does not hold, the hash."""
-    if not hashes or catalog.pointer().generation is None:
-        return [content_hash[:12] for content_hash in hashes]
-    with closing(catalog.open_live()) as generation:
-        rows = [generation.chunks.row_of(content_hash) for content_hash in hashes]
-        held = [row for row in rows if row is not None]
-        found = dict(zip(held, generation.chunks.contents(held), strict=True))
-        named = ((row, content_hash) for row, content_hash in zip(rows, hashes, strict=True))
-        return [content_hash[:12] if row is None else _name(found[row]) for row, content_hash in named]
+    rows = [None if generation is None else generation.chunks.row_of(content_hash) for content_hash in hashes]
+    held = [row for row in rows if row is not None]
+    found = dict(zip(held, [] if generation is None else generation.chunks.contents(held), strict=True))
+    named = zip(rows, hashes, strict=True)
+    return [content_hash[:12] if row is None else _name(found[row]) for row, content_hash in named]
 
 
 def _name(content: Content) -> str:
@@ -236,22 +238,8 @@ def _tell(table: Table) -> None:
     Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH).print(table)
 
 
-def _number(value: float | None, *, sign: bool = False) -> str:
-    """A number in as many characters as are worth reading.
-
-    Examples:
-        >>> [_number(value) for value in (0.25, 1234.5, 5.9e70, None)]
-        ['0.250', '1,234', '6e+70', '–']
-    """
-    if value is None:
-        return "–"
-    size = abs(value)
-    form = ",.3f" if size < _FEW else ",.0f" if size < _MANY else ".0e"
-    return f"{value:{'+' if sign else ''}{form}}"
-
-
 def _interval(reading: Reading) -> str:
-    return "" if reading.low is None else f"{_number(reading.low)} … {_number(reading.high)}"
+    return "" if reading.low is None else f"{number(reading.low)} … {number(reading.high)}"
 
 
 def _stamp(seconds: float) -> str:

@@ -22,6 +22,7 @@ _SENTENCES, _LISTED = 8, 12  # shown at most
 _SEEN = 2.0  # of a bar, below which nobody would see a dot leave its tick
 _OBSERVED = 1.0  # below it there is nothing to tell in a sentence
 _OF_SEVERAL_UNITS = frozenset({"size", "quality", "trust", "threshold"})
+_FEW, _MANY = 100.0, 1e6  # from where on decimals, and digits at all, say nothing
 _FOR_FEW = frozenset({"intent"})
 
 NameOf = Callable[[Sequence[ContentHash]], Sequence[str]]
@@ -195,18 +196,18 @@ def readings_of(beliefs: Beliefs, priors: Priors, now: Beliefs) -> list[Reading]
     return weights + read_all(beliefs, priors, ())
 
 
-def number(value: float | None) -> str:
-    """A number in as many digits as are worth reading.
+def number(value: float | None, *, sign: bool = False) -> str:
+    """A number in as many characters as are worth reading.
 
     Examples:
-        >>> [number(value) for value in (0.1234, 4.25, 1234.5, 5.9e70, None)]
-        ['0.123', '4.2', '1,234', '6e+70', '–']
+        >>> [number(value) for value in (0.25, 1234.5, 5.9e70, None)]
+        ['0.250', '1,234', '6e+70', '–']
     """
     if value is None:
         return "–"
     size = abs(value)
-    form = ".3f" if size < 1.0 else ".1f" if size < 10.0 else ",.0f" if size < 1e6 else ".0e"
-    return f"{value:{form}}"
+    form = ",.3f" if size < _FEW else ",.0f" if size < _MANY else ".0e"
+    return f"{value:{'+' if sign else ''}{form}}"
 
 
 def _weights(beliefs: Beliefs, scope: Scope, now: Beliefs) -> list[Reading]:

@@ -31,7 +31,7 @@ ALL = MARKS[-1]
 BOUND = 0.005
 """How far below its priors it may be measured, of nDCG@10."""
 DEALS = 3
-"""Draws of users of which each study tells the means: what one draw comes to is chance by some .005."""
+"""Draws of users: goals are for the means, since what one draw comes to is chance by some .005; bounds for each."""
 GAIN = 0.01
 """What counts as a gain: half of less is less than what chance does to a hundred sessions."""
 LATE, PLAIN = "with late interaction", "without late interaction"
@@ -75,6 +75,12 @@ def after(found: Studied, sessions: int) -> float:
     return next(each.mean.mean for each in found.rows if each.name == f"{sessions:,} sessions")
 
 
+def worst(found: Studied) -> float:
+    """The least that any deal of users came to, at any mark."""
+    rows = {each.name: each for each in found.rows}
+    return min(least for sessions in MARKS for least in rows[f"{sessions:,} sessions"].deals)
+
+
 def at_priors(found: Studied) -> float:
     return next(each.mean.mean for each in found.rows if each.name == study.PRIOR)
 
@@ -88,9 +94,9 @@ def test_learning_reaches_its_goal_on_queries_that_nobody_asked(studies: Studies
 
 @pytest.mark.parametrize("name", SPLITS)
 def test_learning_without_late_interaction_stays_above_its_priors(studies: Studies, name: str) -> None:
-    """EVA-6, RET-14: from the first hundred sessions on."""
+    """EVA-6, RET-14: from the first hundred sessions on, whoever the users are."""
     plain = studies(name, late=False)
-    assert min(after(plain, sessions) for sessions in MARKS) >= at_priors(plain) - BOUND
+    assert worst(plain) >= at_priors(plain) - BOUND
 
 
 @pytest.mark.parametrize("name", SPLITS)
@@ -111,6 +117,6 @@ def test_a_hundred_sessions_give_half_of_the_gain(studies: Studies, name: str) -
 
 @pytest.mark.parametrize("name", SPLITS)
 def test_noise_and_adversaries_never_take_it_below_its_priors(studies: Studies, name: str) -> None:
-    """EVA-6: a fifth of the users random, a tenth adversarial; bound .005."""
+    """EVA-6: a fifth of the users random, a tenth adversarial; bound .005, which no deal of users may pass."""
     found = studies(name, noisy=True)
-    assert min(after(found, sessions) for sessions in MARKS) >= at_priors(found) - BOUND
+    assert worst(found) >= at_priors(found) - BOUND
