@@ -13,7 +13,7 @@ from rich.table import Table
 
 from jobs import _job
 from jobs._compare import LABELS
-from jobs._probing import shown_alone
+from jobs._probing import shown
 from jobs._replay import remembering, replayed
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.gate import Ranking, Shadow, Verdict, judge_rankings
@@ -44,7 +44,7 @@ from pipelines.evaluation.significance import strength_of, unjudged
 from pipelines.indexes.generation import Generation
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.matching_fit import Alone
+from pipelines.learning.matching_fit import Look
 from pipelines.retrieval.ports import QueryEncoder
 from pipelines.runtime.clock import SECONDS_PER_DAY, system_clock
 from pipelines.settings import Settings
@@ -262,11 +262,11 @@ def shadow_of(settings: Settings) -> Shadow | None:
     return rankings
 
 
-def alone_of(settings: Settings) -> Alone | None:
-    """What the night asks of each channel alone: the same queries; None where nothing was logged."""
+def look_of(settings: Settings) -> Look | None:
+    """Asks the same queries of all channels and of each alone; None where nothing was logged."""
     if not (queries := _newest(settings)):
         return None
-    return lambda: shown_alone(replayed(settings), settings, queries)
+    return lambda: shown(replayed(settings), settings, queries)
 
 
 def _newest(settings: Settings) -> list[Query]:

@@ -1,4 +1,4 @@
-"""What a night asks of a store: queries without an answer, and what one channel shows alone (RET-15)."""
+"""What a night asks of a store: queries without an answer, and what is shown for others (RET-15)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from pipelines.consolidation.probes import probes, scrambled
 from pipelines.consolidation.settings import CalibrationSettings
 from pipelines.domain.ids import QueryId
 from pipelines.domain.matching import Match, best_match
-from pipelines.domain.ranking import Answer, Channel, Query
+from pipelines.domain.ranking import Answer, Channel, Query, Signal
 from pipelines.evaluation.replay import Replay
+from pipelines.learning.matching_fit import Shown
 from pipelines.retrieval.ports import OpenGeneration
 from pipelines.settings import Settings
 
@@ -35,11 +36,18 @@ def probed(ask: Ask, generation: OpenGeneration, rules: CalibrationSettings, *, 
     return [_best(ask, kind, k) for kind in kinds if kind]
 
 
-def shown_alone(replay: Replay, settings: Settings, queries: Sequence[Query]) -> dict[Channel, list[Match]]:
-    """What each channel shows alone, and how well that matches over both of them.
+def shown(replay: Replay, settings: Settings, queries: Sequence[Query]) -> Shown:
+    """What all channels together show, whatever is known of a question, and what each channel shows alone.
 
-    What both do not find among the first `evaluation.depth` is left out.
+    Of the latter, what both do not find among the first `evaluation.depth` is left out.
     """
+    unknowing = (*settings.retrieval.without_signals, Signal.PRECEDENT)
+    told = replay(queries, settings=settings.retrieval.model_copy(update={"without_signals": unknowing}))
+    pages = [(result.rank, result.match) for answer in told for result in answer.results if result.match is not None]
+    return Shown(pages, _alone(replay, settings, queries))
+
+
+def _alone(replay: Replay, settings: Settings, queries: Sequence[Query]) -> dict[Channel, list[Match]]:
     wide = [replace(query, k=settings.evaluation.depth) for query in queries]
     known = {
         (answer.query.query_id, result.content_hash): result.match

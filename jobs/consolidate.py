@@ -29,7 +29,7 @@ from pipelines.domain.matching import Match
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.state import PartitionState
 from pipelines.learning.matching import Probe
-from pipelines.learning.matching_fit import Alone
+from pipelines.learning.matching_fit import Look
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.tracking import Tracking
 from pipelines.settings import Settings
@@ -53,8 +53,8 @@ def consolidate(
 ) -> None:
     """Fold the day's evidence into a learned version, calibrate, judge, publish and report it."""
     settings = _job.settings_of(conf, assignments, store)
-    shadow, alone = _log.shadow_of(settings), _log.alone_of(settings)
-    summary = run_visibly(settings, dry_run=dry_run, shadow=shadow, alone=alone)
+    shadow, look = _log.shadow_of(settings), _log.look_of(settings)
+    summary = run_visibly(settings, dry_run=dry_run, shadow=shadow, look=look)
     ringing = _log.ringing(settings)
     for alarm in ringing:
         _job.stderr.print(f"[yellow]⚠ {alarm.name}: {alarm.says}[/]")
@@ -68,12 +68,12 @@ def run_visibly(
     shadow: Shadow | None = None,
     improve: Improve | None = None,
     evaluate: Evaluate | None = None,
-    alone: Alone | None = None,
+    look: Look | None = None,
 ) -> Mapping[str, Any]:
     """The same, and say on stderr what it does and what came of it."""
     announce = lambda step: _job.stderr.print(_line(step))  # noqa: E731
     summary = run(
-        settings, dry_run=dry_run, announce=announce, shadow=shadow, improve=improve, evaluate=evaluate, alone=alone
+        settings, dry_run=dry_run, announce=announce, shadow=shadow, improve=improve, evaluate=evaluate, look=look
     )
     _job.stderr.print(_told(summary))
     return summary
@@ -87,7 +87,7 @@ def run(
     shadow: Shadow | None = None,
     improve: Improve | None = None,
     evaluate: Evaluate | None = None,
-    alone: Alone | None = None,
+    look: Look | None = None,
     clock: Clock = system_clock,
 ) -> Mapping[str, Any]:
     """The night that the settings describe; see `pipelines.consolidation.pipeline.consolidate`.
@@ -96,7 +96,7 @@ def run(
         shadow: Replays queries for the gate; without it the gate judges the weights.
         improve: Compares the live version and the candidate on judged queries, for the gate.
         evaluate: Measures retrieval for the report.
-        alone: Asks queries of each channel alone, so that probabilities hold where one is silent.
+        look: Asks queries of all channels and of each alone: what is shown is what probabilities are about.
     """
     root = Path(settings.storage.root)
     night = Night(
@@ -111,7 +111,7 @@ def run(
         improve=improve,
         evaluate=evaluate,
         probe=_probe(settings),
-        alone=alone,
+        look=look,
         counters=_counters(root, settings.feedback),
     )
     return through_the_night(night, announce, dry_run=dry_run)

@@ -28,7 +28,7 @@ import typer
 
 from jobs import _job, evaluate
 from jobs._background import apart
-from jobs._probing import probed, shown_alone
+from jobs._probing import probed, shown
 from jobs._study_report import CONVEX, Studied, calibrated, described, table
 from jobs._teaching import AGENT, source_of, taught
 from jobs._users import PAGE, standing_for_days
@@ -46,7 +46,7 @@ from pipelines.ingestion.corpus import corpus_name
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.matching import MatchCalibration, answering_from, match_bins
-from pipelines.learning.matching_fit import calibrate_matches, carried_over
+from pipelines.learning.matching_fit import Shown, calibrate_matches, carried_over
 from pipelines.retrieval.settings import FusionMode
 from pipelines.retrieval.snapshot import Snapshot
 from pipelines.runtime.broker import EmbeddedBroker
@@ -221,10 +221,15 @@ class _Bench:
             k=self.settings.retrieval.rerank.depth,
         )
 
-    def alone(self, queries: Sequence[JudgedQuery]) -> dict[Channel, list[Match]]:
-        """What each channel shows alone, as a night asks for it."""
+    def shown(self, queries: Sequence[JudgedQuery], evidence: Evidence) -> Shown:
+        """What is shown under what the evidence says, as a night asks for it."""
         asking = [replace(asked(query, self.settings.evaluation), k=PAGE, agent=AGENT) for query in queries]
-        return shown_alone(self._replay, self.settings, asking)
+        hidden = (*self.settings.retrieval.without_signals, *_HIDDEN)
+        retrieval = self.settings.retrieval.model_copy(update={"without_signals": hidden})
+        snapshot = replace(self._snapshot, beliefs=self._beliefs(evidence))
+        settings = self.settings.model_copy(update={"retrieval": retrieval})
+        replay = Replay(snapshot, self.encoders, retrieval, now=self._now, batch=settings.evaluation.batch)
+        return shown(replay, settings, asking)
 
     def names(self, answers: Sequence[Answer]) -> dict[str, list[str]]:
         """Ids that judgements name each content by."""
@@ -273,12 +278,11 @@ def _held(bench: _Bench, lessons: Dataset, evidence: Evidence, strangers: Sequen
     rules, bins = bench.settings.consolidation.calibration, bench.settings.learning.relevance_bins
     verdicts = match_bins(evidence, bench.settings.priors.recency, now=system_clock())
     known = _some(lessons, bench.settings)
-    taught, alone = bench.answers(known), bench.alone(known)
+    taught, looked = bench.answers(known), bench.shown(known, evidence)
     judged = judged_bins(taught, lessons.qrels, bench.names(taught))
-    tuned = {"folds": rules.folds, "seed": rules.seed}
-    fit = calibrate_matches(judged, None, **tuned, least_gain=rules.least_gain).calibration
-    fit = carried_over(fit, alone, least=rules.minimum_observations)
-    told = curves_of(verdicts, bench.settings.priors.verdicts, rules, lambda: alone)
+    fit = calibrate_matches(judged, None, folds=rules.folds, seed=rules.seed, least_gain=rules.least_gain).calibration
+    fit = carried_over(fit, looked.alone, least=rules.minimum_observations)
+    told = curves_of(verdicts, bench.settings.priors.verdicts, rules, lambda: looked)
     from_verdicts = told or MatchCalibration(None, None, None)
     answering = answering_from(bench.probed(), bound=rules.answering_bound)
     without = {each.name: bench.answers(_strange(each)) for each in strangers}

@@ -16,7 +16,7 @@ from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.calibration import ScoreBins, score_bins
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.matching import MatchBins, Probe, match_bins
-from pipelines.learning.matching_fit import Alone
+from pipelines.learning.matching_fit import Look
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
 from pipelines.runtime.tracking import Tracking
@@ -39,7 +39,7 @@ class Night:
         improve: Compares two states of evidence on judged queries, where there are any.
         evaluate: Measures retrieval for the report, where there is something to measure it on.
         probe: Asks queries that have no answer, where there are any.
-        alone: Asks queries of each channel alone, where any were logged.
+        look: Tells what is shown, by all channels together and by each alone, where queries were logged.
         counters: What the updaters did with their records, by partition.
     """
 
@@ -54,7 +54,7 @@ class Night:
     improve: Improve | None = None
     evaluate: Evaluate | None = None
     probe: Probe | None = None
-    alone: Alone | None = None
+    look: Look | None = None
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def as_of(self, version: LearnedVersion) -> Night:

@@ -60,7 +60,7 @@ def _steps(
         outcomes = night.outcomes(candidate.base)
         calibration = recalibrate(outcomes, candidate.former_calibration, night.learning, night.rules.calibration)
         rules = night.rules.calibration
-        curves = curves_of(night.verdicts(candidate.base), night.priors.verdicts, rules, night.alone)
+        curves = curves_of(night.verdicts(candidate.base), night.priors.verdicts, rules, night.look)
         calibration = with_matches(calibration, curves, candidate.former_calibration, night.probe, rules)
         note.parameters({"outcome": calibration.reason})
     with step("gate") as note:

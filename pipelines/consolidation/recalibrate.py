@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pipelines.consolidation.settings import CalibrationSettings
 from pipelines.learning.calibration import Calibration, ScoreBins, calibrate
 from pipelines.learning.matching import MatchBins, MatchCalibration, Probe, answering_from
-from pipelines.learning.matching_fit import Alone, calibrate_matches, carried_over
+from pipelines.learning.matching_fit import Look, Shown, calibrate_matches, carried_over
 from pipelines.learning.priors import VerdictPrior
 from pipelines.learning.reliability import Band, Predictions, Reliability, bands, reliability
 from pipelines.learning.settings import LearningSettings
@@ -71,19 +71,26 @@ def recalibrate(
 
 
 def curves_of(
-    verdicts: MatchBins, prior: VerdictPrior, settings: CalibrationSettings, alone: Alone | None = None
+    verdicts: MatchBins, prior: VerdictPrior, settings: CalibrationSettings, look: Look | None = None
 ) -> MatchCalibration | None:
     """The curves that verdicts make of matches; None where they are too few.
 
     Args:
-        alone: What each channel shows alone for queries of the store, where there are any.
+        look: What is shown for queries of the store, where there are any.
     """
     good, bad = float(verdicts.good.sum()), float(verdicts.bad.sum())
     if good + bad < settings.minimum_observations or min(good, bad) < settings.minimum_per_outcome:
         return None
-    tuned = {"folds": settings.folds, "seed": settings.seed}
-    curves = calibrate_matches(verdicts, prior, **tuned, least_gain=settings.least_gain).calibration
-    return curves if alone is None else carried_over(curves, alone(), least=settings.minimum_observations)
+    shown = Shown() if look is None else look()
+    fit = calibrate_matches(
+        verdicts,
+        prior,
+        folds=settings.folds,
+        seed=settings.seed,
+        least_gain=settings.least_gain,
+        shown=shown.pages,
+    )
+    return carried_over(fit.calibration, shown.alone, least=settings.minimum_observations)
 
 
 def with_matches(

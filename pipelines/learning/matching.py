@@ -1,9 +1,10 @@
 """From how well a content matches a query to the probability that it is good, and when to say that nothing is (RET-15).
 
 A verdict on a result is counted by the result's match: cosine, share of words and nearness, which do not depend on
-weights, fusion or what else was found. So the curve keeps its meaning while all of these change, and where one channel
-is silent, or tokens are not compared, the same counts, summed over what is not known, give the curve of the rest. How
-curves are fitted: `matching_fit`.
+weights, fusion or what else was found; and by where it stood, which says who came to judge it, and is no part of what
+a probability rests on. So the curve keeps its meaning while all of these change, and where one channel is silent, or
+tokens are not compared, the same counts, summed over what is not known, give the curve of the rest. How curves are
+fitted: `matching_fit`.
 """
 
 from __future__ import annotations
@@ -36,39 +37,49 @@ MEASURED = ("meaning", "words", "near")
 MEASURES = len(MEASURED)
 _UNKNOWN = "-"
 _PER_HALVING = 4  # classes of chances between one and its half: weights are within a tenth of what they should be
+_PER_DOUBLING = 2  # classes of ranks between one and its double: the first four apart, deeper ones within a fifth
 
 
 def match_key(
-    day: int, domain: Domain, match: Match, *, good: bool, bins: int, asked: float | None = None
+    day: int, domain: Domain, match: Match, *, rank: int, good: bool, bins: int, asked: float | None = None
 ) -> EvidenceKey:
     """Where a verdict about one result is kept, whoever gave it.
 
     Args:
+        rank: Where the result stood, from 1.
         asked: Probability with which it was asked for; None where nobody asked.
 
     Examples:
-        >>> key = match_key(3, Domain.CODE, Match(meaning=0.62), good=True, bins=20)
+        >>> key = match_key(3, Domain.CODE, Match(meaning=0.62), rank=1, good=True, bins=20)
         >>> key.parameter, key.bin
-        ('match', '12.-/20.good')
-        >>> key = match_key(3, Domain.CODE, Match(meaning=0.62), good=True, bins=20, asked=0.125)
+        ('match', '12.-/20.good.00')
+        >>> key = match_key(3, Domain.CODE, Match(meaning=0.62), rank=4, good=True, bins=20, asked=0.125)
         >>> key.parameter, key.bin
-        ('match.asked', '12.-/20.good/12')
-        >>> match_key(3, Domain.CODE, Match(meaning=0.62, words=0.4, near=0.58), good=True, bins=20).bin
-        '12.08.11/20.good'
+        ('match.asked', '12.-/20.good.04/12')
+        >>> match_key(3, Domain.CODE, Match(meaning=0.62, words=0.4, near=0.58), rank=9, good=True, bins=20).bin
+        '12.08.11/20.good.06'
     """
-    places = [None if value is None else min(int(value * bins), bins - 1) for value in _values(match)]
+    places = [None if value is None else min(int(value * bins), bins - 1) for value in values_of(match)]
+    depth = int(rank_places(np.array([rank]))[0])
     draw = None if asked is None else int(draw_places(np.array([asked]))[0])
-    return match_key_at(day, domain, places, good=good, bins=bins, draw=draw)
+    return match_key_at(day, domain, places, depth=depth, good=good, bins=bins, draw=draw)
 
 
 def match_key_at(
-    day: int, domain: Domain, places: Sequence[int | None], *, good: bool, bins: int, draw: int | None = None
+    day: int,
+    domain: Domain,
+    places: Sequence[int | None],
+    *,
+    depth: int,
+    good: bool,
+    bins: int,
+    draw: int | None = None,
 ) -> EvidenceKey:
-    """The same, for who knows in which bin each measure of the match lies, and in which class the chance; or None."""
+    """The same, for who knows the bin of each measure of the match and the classes of rank and chance; or None."""
     # Nearness, the last, is not written where it is not known: so keys are what they were before there was one.
     known = places[:-1] if places[-1] is None else places
     told = (_UNKNOWN if place is None else f"{place:02d}" for place in known)
-    bin_ = f"{'.'.join(told)}/{bins}.{'good' if good else 'bad'}"
+    bin_ = f"{'.'.join(told)}/{bins}.{'good' if good else 'bad'}.{depth:02d}"
     if draw is None:
         return EvidenceKey(day, domain.value, ANY, ANY, ANY, MATCH, bin_)
     return EvidenceKey(day, domain.value, ANY, ANY, ANY, ASKED, f"{bin_}/{draw:02d}")
@@ -84,30 +95,52 @@ def draw_places(chances: Floats) -> NDArray[np.int64]:
     return np.asarray(np.rint(-_PER_HALVING * np.log2(chances)), dtype=np.int64)
 
 
+def rank_places(ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The class that each rank from 1 on is counted under.
+
+    Examples:
+        >>> rank_places(np.array([1, 2, 3, 4, 5, 9, 10])).tolist()
+        [0, 2, 3, 4, 5, 6, 7]
+    """
+    return np.asarray(np.rint(_PER_DOUBLING * np.log2(ranks)), dtype=np.int64)
+
+
 @dataclass(frozen=True, slots=True)
 class MatchBins:
-    """Verdicts by match.
+    """Verdicts by match and rank.
 
     Attributes:
         match: float64 (n, 3), meaning, words and nearness in the middle of their bins; NaN where not known.
+        rank: float64 (n,) >= 1, where the results stood, in the middle of their class.
         good, bad: float64 (n,) >= 0, observations.
         stands_for: float64 (n,), how many of the results that were shown one verdict stands for, which was asked for
             by chance; 0 where nobody asked.
     """
 
     match: Floats
+    rank: Floats
     good: Floats
     bad: Floats
     stands_for: Floats
 
+    @classmethod
+    def of_all(cls, match: Floats, good: Floats, bad: Floats) -> Self:
+        """What is known of everything that was shown, wherever it stood."""
+        one = np.ones(len(match))
+        return cls(match, one, good, bad, one)
+
     def knowing(self, columns: Sequence[int]) -> MatchBins:
         """Those of which these columns are known."""
         rows = ~np.isnan(self.match[:, columns]).any(axis=1)
-        return MatchBins(self.match[rows], self.good[rows], self.bad[rows], self.stands_for[rows])
+        return MatchBins(self.match[rows], self.rank[rows], self.good[rows], self.bad[rows], self.stands_for[rows])
 
     def with_counts(self, good: Floats, bad: Floats) -> MatchBins:
         """The same bins with other verdicts in them."""
         return replace(self, good=good, bad=bad)
+
+    def wherever(self) -> MatchBins:
+        """The same with nothing told of where results stood."""
+        return replace(self, rank=np.ones_like(self.rank))
 
     @property
     def unasked(self) -> Floats:
@@ -133,27 +166,33 @@ class MatchBins:
 
 
 def match_bins(evidence: Evidence, recency: RecencyPrior, *, now: float) -> MatchBins:
-    """The verdicts by match in the evidence as they count at `now`, of all domains together."""
+    """The verdicts by match in the evidence as they count at `now`, of all domains together.
+
+    Those that were counted before ranks were are left out: how far down people had read is not known of them.
+    """
     discount = Discount(day_of(now), recency.project_half_life_days)
     masses: dict[tuple[float, ...], list[int]] = {}
     for key, micro in evidence.counts.items():
-        if key.parameter in (MATCH, ASKED):
-            cell, bad = _cell(key.bin)
+        if key.parameter in (MATCH, ASKED) and (told := _cell(key.bin)) is not None:
+            cell, bad = told
             masses.setdefault(cell, [0, 0])[bad] += discount(micro, key.day)
     rows = [(*cell, *(max(each, 0) for each in sides)) for cell, sides in masses.items()]
-    table = np.array(sorted(row for row in rows if row[-2] + row[-1] > 0), dtype=np.float64).reshape(-1, MEASURES + 3)
+    table = np.array(sorted(row for row in rows if row[-2] + row[-1] > 0), dtype=np.float64).reshape(-1, MEASURES + 4)
     match = np.where(table[:, :MEASURES] < 0.0, np.nan, table[:, :MEASURES])
-    stands_for, good, bad = table[:, MEASURES:].T
-    return MatchBins(match, good / MICRO, bad / MICRO, stands_for)
+    rank, stands_for, good, bad = table[:, MEASURES:].T
+    return MatchBins(match, rank, good / MICRO, bad / MICRO, stands_for)
 
 
-def _cell(bin_: str) -> tuple[tuple[float, ...], bool]:
-    """Middle of all bins, −1 where not known; what a verdict stands for; and whether it was bad."""
+def _cell(bin_: str) -> tuple[tuple[float, ...], bool] | None:
+    """Middle of all bins, −1 where not known; rank; what a verdict stands for; and whether it was bad."""
     places, rest, *draw = bin_.split("/")
-    bins, outcome = rest.split(".")
+    bins, outcome, *depth = rest.split(".")
+    if not depth:
+        return None
     middles = [-1.0 if place == _UNKNOWN else (int(place) + 0.5) / int(bins) for place in places.split(".")]
     middles += [-1.0] * (MEASURES - len(middles))
-    return (*middles, 2.0 ** (int(draw[0]) / _PER_HALVING) if draw else 0.0), outcome == "bad"
+    stands_for = 2.0 ** (int(draw[0]) / _PER_HALVING) if draw else 0.0
+    return (*middles, 2.0 ** (int(depth[0]) / _PER_DOUBLING), stands_for), outcome == "bad"
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +296,7 @@ class MatchCalibration:
         """P(good) of a result that matches like this; None where that cannot be told."""
         if match is None or (curve := self._curve(match)) is None:
             return None
-        values = np.array([[np.nan if value is None else value for value in _values(match)]])
+        values = np.array([[np.nan if value is None else value for value in values_of(match)]])
         return float(curve.probabilities(values)[0])
 
     def _curve(self, match: Match) -> MatchCurve | None:
@@ -332,5 +371,6 @@ Probe = Callable[[], Sequence[Sequence[Match]]]
 """Asks queries that have no answer; by kind, the best match of each on each scale."""
 
 
-def _values(match: Match) -> tuple[float | None, ...]:
+def values_of(match: Match) -> tuple[float | None, ...]:
+    """Meaning, words and nearness, each None where not known."""
     return tuple(getattr(match, name) for name in MEASURED)

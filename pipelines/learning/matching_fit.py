@@ -2,9 +2,16 @@
 
 A verdict that was asked for, about a result
 drawn at random, speaks for all that was shown; each stands for as many results as the chance to be asked about was
-small (Horvitz and Thompson, JASA 1952). Unasked verdicts are about what people came to: P(good) of those is another, by
-an offset `selection` on its log-odds, which has a prior and is found with the curve. Both share the slopes: so many
-unasked verdicts tell how steep a curve is, few asked ones how high it lies, and none leaves that to the prior.
+small (Horvitz and Thompson, JASA 1952). Unasked verdicts are about what people came to. Whoever searches looks at the
+first result; who has come to the fifth found nothing above, so that of what people judge there more is good than of
+what is shown there. P(good) of unasked verdicts is another, by an offset on its log-odds that grows with the logarithm
+of the rank, which has a prior and is found with the curve.
+
+What stands further up is better than its match alone says: within a page better matches stand above worse ones, and so
+does what else is known. A curve over verdicts from the tops of pages would be too flat for that. So verdicts are fitted
+given match and rank, which both kinds share; and P(good) by match alone is the average of that over all that is shown,
+at whatever rank it stands there. So many unasked verdicts tell how steep a curve is, few asked ones how high it lies,
+and none leaves that to the prior.
 
 A stated share of all verdicts says the opposite of what is so: P(called good) = mistaken + (1 − 2 · mistaken)·P(good).
 The curve itself could not tell that share: where the worst matches are good now and then, that would pass for it.
@@ -18,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +35,7 @@ from scipy.special import expit, xlog1py, xlogy
 
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Channel
-from pipelines.learning.matching import CURVES, MEASURES, MatchBins, MatchCalibration, MatchCurve
+from pipelines.learning.matching import CURVES, MEASURED, MEASURES, MatchBins, MatchCalibration, MatchCurve, values_of
 from pipelines.learning.priors import VerdictPrior
 from pipelines.learning.reliability import Predictions, log_loss
 
@@ -38,44 +45,124 @@ _EDGE = 1e-9  # how near to 0 and 1 a logarithm is asked for
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """What searches show for some queries, whatever becomes of it.
+
+    Attributes:
+        pages: Rank and match of every result of all channels together.
+        alone: What each channel shows alone, with how well it matches over both.
+    """
+
+    pages: Sequence[tuple[int, Match]] = ()
+    alone: Mapping[Channel, Sequence[Match]] = field(default_factory=dict)
+
+
+Look = Callable[[], Shown]
+"""Asks queries of a store, and tells what is shown."""
+
+
+@dataclass(frozen=True, slots=True)
 class VerdictModel:
     """How verdicts come about.
 
+    The log-odds that a result at rank r is good are those of `at_first`, less `position` · ln r; of one that is judged
+    though nobody asked, `selection` + `reading` · ln r more.
+
     Attributes:
-        curve: P(good) of what is shown.
-        selection: What is added to its log-odds where nobody asked.
+        curve: P(good) of what is shown, by match alone.
+        at_first: P(good) of what is shown first.
+        position: >= 0, by how much what stands further down is worse than its match says.
+        selection: By how much those results at the first rank are better that people judge unasked.
+        reading: How much more so further down.
         mistaken: Share of verdicts that say the opposite, as it was stated.
     """
 
     curve: MatchCurve
+    at_first: MatchCurve
+    position: float
     selection: float
+    reading: float
     mistaken: float
 
     @classmethod
-    def fit(cls, bins: MatchBins, columns: Sequence[int], prior: VerdictPrior | None) -> VerdictModel:
+    def fit(
+        cls,
+        bins: MatchBins,
+        columns: Sequence[int],
+        prior: VerdictPrior | None,
+        shown: Sequence[tuple[int, Match]] = (),
+    ) -> VerdictModel:
         """Maximum a posteriori, with one more good and one more bad verdict at the middle: finite whatever was seen.
 
         Args:
             columns: Of the match that may matter.
             prior: None takes every verdict for what is so, of whatever was shown.
+            shown: Ranks and matches that P(good) is averaged over; those of verdicts that were asked for without it.
         """
-        middle = np.concatenate([np.full(len(columns), 0.5), [1.0, 0.0]])
-        design = np.vstack([_design(bins, columns), middle])
-        counts = bins.weight[:, None] * np.stack([bins.good, bins.bad], axis=1)
-        loss = _Loss(design, np.vstack([counts, [1.0, 1.0]]), prior)
         slopes = len(columns)
-        start = np.array([*[0.0] * slopes, 0.0, 0.0 if prior is None else prior.selection])
-        bounds = [*[(0.0, None)] * slopes, (None, None), (0.0, 0.0) if prior is None else (None, None)]
-        found = scipy.optimize.minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x
-        by_column = dict(zip(columns, found[:slopes].tolist(), strict=True))
-        meaning, words, near = (by_column.get(column, 0.0) for column in range(MEASURES))
-        curve = MatchCurve(meaning, words, float(found[slopes]), near)
-        return cls(curve, float(found[-1]), loss.mistaken)
+        middle = np.concatenate([np.full(slopes, 0.5), [1.0, 0.0, 0.0, 0.0]])
+        design = np.vstack([_design(bins, columns), middle])
+        counts = np.vstack([bins.weight[:, None] * np.stack([bins.good, bins.bad], axis=1), [1.0, 1.0]])
+        known = np.array([0.0, 0.0] if prior is None else [prior.selection, prior.reading])
+        spread = np.array([1.0, 1.0] if prior is None else [prior.selection_spread, prior.reading_spread])
+        mistaken = 0.0 if prior is None else prior.mistaken
+        # Taken for what is so, verdicts tell nothing of who gave them.
+        free = [(None, None)] * 2 if prior is not None else [(0.0, 0.0)] * 2
+        further = (None, 0.0) if prior is not None else (0.0, 0.0)
+        found = _minimised(
+            _Loss(design, counts, mistaken, known, spread),
+            start=np.concatenate([np.zeros(slopes + 2), known]),
+            bounds=[*[(0.0, None)] * slopes, (None, None), further, *free],
+        )
+        at_first, (position, selection, reading) = _curve(found[: slopes + 1], columns), found[slopes + 1 :].tolist()
+        model = cls(at_first, at_first, -position, selection, reading, mistaken)
+        return replace(model, curve=model._averaged(bins, columns, shown)) if position else model
 
     def said_to_be_good(self, bins: MatchBins) -> Floats:
         """Probability that a verdict of each bin says so, (n,)."""
-        good = expit(self.curve.log_odds(bins.match) + self.selection * bins.unasked)
+        depth = np.log(bins.rank)
+        selected = bins.unasked * (self.selection + self.reading * depth)
+        good = expit(self.at_first.log_odds(bins.match) - self.position * depth + selected)
         return np.asarray(self.mistaken + (1.0 - 2.0 * self.mistaken) * good)
+
+    def _averaged(self, bins: MatchBins, columns: Sequence[int], shown: Sequence[tuple[int, Match]]) -> MatchCurve:
+        """The curve by match alone that is nearest to P(good) given rank, over all that is shown (least divergence)."""
+        match, rank, mass = _all_shown(bins, columns, shown)
+        chances = expit(self.at_first.log_odds(match) - self.position * np.log(rank))
+        design = np.column_stack([match[:, columns], np.ones(len(match))])
+        counts = mass[:, None] * np.stack([chances, 1.0 - chances], axis=1)
+        slopes = len(columns)
+        start = np.zeros(slopes + 1)
+        bounds = [*[(0.0, None)] * slopes, (None, None)]
+        return _curve(_minimised(_Loss(design, counts, 0.0, np.zeros(0), np.ones(0)), start, bounds), columns)
+
+
+def _all_shown(
+    bins: MatchBins, columns: Sequence[int], shown: Sequence[tuple[int, Match]]
+) -> tuple[Floats, Floats, Floats]:
+    """Matches (n, 3), ranks and masses (n,) of what is shown: as was looked up, else as draws of those asked about say.
+
+    Where nobody was asked, what was judged has to stand for it.
+    """
+    known = [(rank, match) for rank, match in shown if None not in [getattr(match, MEASURED[each]) for each in columns]]
+    if known:
+        match = np.array([[math.nan if each is None else each for each in values_of(match)] for _, match in known])
+        return match, np.array([rank for rank, _ in known], dtype=np.float64), np.ones(len(known))
+    mass = bins.good + bins.bad
+    drawn = mass * bins.stands_for
+    return bins.match, bins.rank, drawn if drawn.any() else mass
+
+
+def _curve(found: Floats, columns: Sequence[int]) -> MatchCurve:
+    """Slopes of some columns and an intercept."""
+    *slopes, intercept = found.tolist()
+    by_column = dict(zip(columns, slopes, strict=True))
+    meaning, words, near = (by_column.get(column, 0.0) for column in range(MEASURES))
+    return MatchCurve(meaning, words, intercept, near)
+
+
+def _minimised(loss: _Loss, start: Floats, bounds: Sequence[tuple[float | None, float | None]]) -> Floats:
+    return np.asarray(scipy.optimize.minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +170,17 @@ class _Loss:
     """Minus the logarithm of the posterior, per verdict, and its gradient.
 
     Attributes:
-        design: (n, slopes + 2), the match, 1, and 1 for unasked verdicts.
+        design: (n, parameters), the match, 1, and where verdicts are fitted what `_design` adds.
         counts: (n, 2), good and bad verdicts.
+        mistaken: Share of verdicts that say the opposite.
+        known, spread: Mean and standard deviation of the last parameters, as many as are known of beforehand.
     """
 
     design: Floats
     counts: Floats
-    prior: VerdictPrior | None
-
-    @property
-    def mistaken(self) -> float:
-        """Share of verdicts that say the opposite."""
-        return 0.0 if self.prior is None else self.prior.mistaken
+    mistaken: float
+    known: Floats
+    spread: Floats
 
     def __call__(self, parameters: Floats) -> tuple[float, Floats]:
         (good, bad), total = self.counts.T, float(self.counts.sum())
@@ -103,15 +189,17 @@ class _Loss:
         value = -float(np.sum(xlogy(good, chance) + xlog1py(bad, -chance)))
         by_chance = bad / (1.0 - chance) - good / chance
         gradient = self.design.T @ (by_chance * turned * share * (1.0 - share))
-        if self.prior is not None:
-            surprise = (parameters[-1] - self.prior.selection) / self.prior.selection_spread
-            value += 0.5 * surprise**2
-            gradient[-1] += surprise / self.prior.selection_spread
+        if len(self.known):
+            surprise = (parameters[-len(self.known) :] - self.known) / self.spread
+            value += 0.5 * float(surprise @ surprise)
+            gradient[-len(self.known) :] += surprise / self.spread
         return value / total, gradient / total
 
 
 def _design(bins: MatchBins, columns: Sequence[int]) -> Floats:
-    return np.column_stack([bins.match[:, columns], np.ones(len(bins.match)), bins.unasked])
+    """The match, 1, the logarithm of the rank, and for unasked verdicts 1 and that logarithm, (n, columns + 4)."""
+    depth = np.log(bins.rank)
+    return np.column_stack([bins.match[:, columns], np.ones(len(depth)), depth, bins.unasked, bins.unasked * depth])
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +208,7 @@ class MatchFit:
 
     Attributes:
         models: By curve.
-        held_out: By curve, every verdict as predicted by a curve fitted without it.
+        held_out: By curve, every verdict as predicted by match alone, by a curve fitted without it.
         gains: By curve, by how much that predicts better than the overall rates of asked and of unasked verdicts, in
             nats per verdict.
     """
@@ -132,7 +220,13 @@ class MatchFit:
 
 
 def calibrate_matches(
-    bins: MatchBins, prior: VerdictPrior | None, *, folds: int, seed: int, least_gain: float
+    bins: MatchBins,
+    prior: VerdictPrior | None,
+    *,
+    folds: int,
+    seed: int,
+    least_gain: float,
+    shown: Sequence[tuple[int, Match]] = (),
 ) -> MatchFit:
     """Fit the curve of every set of channels, and keep those that tell good from bad.
 
@@ -141,6 +235,7 @@ def calibrate_matches(
         folds: Parts >= 2 that verdicts are dealt to at random; each is predicted from the others.
         seed: Of the deal, so that a fit can be repeated.
         least_gain: Nats per verdict, against the overall rate on held-out ones: below, good and bad do not separate.
+        shown: Ranks and matches that P(good) is averaged over; those of verdicts that were asked for without it.
     """
     models: dict[str, VerdictModel] = {}
     held_out: dict[str, Predictions] = {}
@@ -148,10 +243,11 @@ def calibrate_matches(
     for name, columns in CURVES.items():
         known = bins.knowing(columns)
         if known.observations >= folds:
-            held_out[name] = _held_out(known, columns, prior, folds, np.random.default_rng(seed))
+            # Not by rank: where matches tell nothing, what ranks tell is no probability by match.
+            held_out[name] = _held_out(known.wherever(), columns, prior, folds, np.random.default_rng(seed))
             gains[name] = _entropy(known) - log_loss(held_out[name])
             if gains[name] >= least_gain:
-                models[name] = VerdictModel.fit(known, columns, prior)
+                models[name] = VerdictModel.fit(known, columns, prior, shown)
     curves = {name: models[name].curve if name in models else None for name in CURVES}
     calibration = MatchCalibration(
         curves["both"], curves["meaning"], curves["words"], near_words=curves["near_words"], near=curves["near"]
@@ -159,8 +255,6 @@ def calibrate_matches(
     return MatchFit(calibration, models, held_out, gains)
 
 
-Alone = Callable[[], Mapping[Channel, Sequence[Match]]]
-"""What each channel shows alone for some queries, with how well it matches over both."""
 _SHOWN_BY = {"near": Channel.DENSE, "meaning": Channel.DENSE, "words": Channel.LEXICAL}
 
 
@@ -183,7 +277,7 @@ def carried_over(
         measured = np.full((len(matches), MEASURES), np.nan)
         (column,) = CURVES[name]
         measured[:, column] = [getattr(match, name) for match in matches]
-        bins = MatchBins(measured, chances, 1.0 - chances, np.ones(len(matches)))
+        bins = MatchBins.of_all(measured, chances, 1.0 - chances)
         carried[name] = VerdictModel.fit(bins, (column,), None).curve
     return replace(calibration, **carried)
 

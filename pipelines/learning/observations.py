@@ -61,6 +61,7 @@ class _Seen(Struct, frozen=True, gc=False):
     score: float | None
     signals: Mapping[str, float]
     made: MadeBy | None
+    rank: int = 1
     match: Match | None = None
     asked: float = 0.0
 

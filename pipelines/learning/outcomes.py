@@ -19,7 +19,7 @@ from pipelines.domain.matching import Match
 from pipelines.domain.ranking import ANY, Signal
 from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import MICRO, EvidenceKey, UsageKey
-from pipelines.learning.matching import MEASURED, MEASURES, draw_places, match_key_at
+from pipelines.learning.matching import MEASURED, MEASURES, draw_places, match_key_at, rank_places
 from pipelines.learning.pages import Pages
 from pipelines.learning.parameters import (
     AGAINST,
@@ -80,6 +80,10 @@ class Observed(Protocol):
     @property
     def content_hash(self) -> str:
         """What its use is kept under."""
+
+    @property
+    def rank(self) -> int:
+        """Where it stood, from 1."""
 
     @property
     def score(self) -> float | None:
@@ -199,7 +203,7 @@ class OutcomeColumns:
             yield of, UsageKey(first + day, names[number], bin_, where_kept.principal, where_kept.question), mass
 
     def matches(self) -> Iterator[tuple[int, EvidenceKey, int]]:
-        """Masses of verdicts by tally and how well their results match, where nothing was known of the question."""
+        """Masses of verdicts by tally, how well their results match and where they stood; none on known questions."""
         known = np.array([_matched_alone(each) for each in self.results], dtype=bool)[self.result]
         told = known & (self.judged != UNJUDGED)
         if not told.any():
@@ -207,16 +211,19 @@ class OutcomeColumns:
         some, first = np.flatnonzero(told), int(self.day.min())
         measured = [self._match_places(some, name) + 1 for name in MEASURED]
         asked, most = self._asked_places(some) + 1, int(self.bins.max())
-        sizes = (*self._spans(), len(_DOMAINS), _KINDS, most + 1, *[most + 2] * MEASURES, int(asked.max()) + 1)
+        depth = rank_places(np.array([each.rank for each in self.results], dtype=np.int64))[self.result[some]]
+        classes = int(depth.max()) + 1, int(asked.max()) + 1
+        sizes = (*self._spans(), len(_DOMAINS), _KINDS, most + 1, *[most + 2] * MEASURES, *classes)
         told_by = (self.of, self.day - first, self.domain, self.kind, self.bins)
-        codes = np.ravel_multi_index((*(column[some] for column in told_by), *measured, asked), sizes)
+        codes = np.ravel_multi_index((*(column[some] for column in told_by), *measured, depth, asked), sizes)
         cells, row = np.unique(codes, return_inverse=True)
         masses = np.zeros(len(cells), dtype=np.int64)
         np.add.at(masses, row, self.mass[some])
         cell = [each.tolist() for each in np.unravel_index(cells, sizes)]
-        for of, day, where, what, bins, *told_places, mass in zip(*cell, masses.tolist(), strict=True):
-            *places, draw = (place - 1 if place else None for place in told_places)
-            key = match_key_at(first + day, _DOMAINS[where], places, good=bool(what & _GOOD), bins=bins, draw=draw)
+        for of, day, where, what, bins, *told_places, at, draw, mass in zip(*cell, masses.tolist(), strict=True):
+            places = [place - 1 if place else None for place in told_places]
+            drawn, good = draw - 1 if draw else None, bool(what & _GOOD)
+            key = match_key_at(first + day, _DOMAINS[where], places, depth=at, good=good, bins=bins, draw=drawn)
             yield of, key._replace(parameter=SURPLUS + key.parameter) if what & _SURPLUS else key, mass
 
     def sizes(self) -> Iterator[tuple[int, EvidenceKey, int]]:

@@ -282,13 +282,18 @@ class VerdictPrior(_Section):
 
     Attributes:
         mistaken: Share of verdicts that say the opposite of what is so; it stands.
-        selection: What is added to the log-odds of a good result where nobody asked, until enough were asked.
+        selection: What is added to the log-odds of a good result at the first rank where nobody asked, until enough
+            were asked.
         selection_spread: Standard deviation of that, over collections.
+        reading: What is added further down, times the logarithm of the rank.
+        reading_spread: Standard deviation of that.
     """
 
     mistaken: Annotated[float, Field(ge=0.0, lt=0.5)]
     selection: Annotated[float, Field(allow_inf_nan=False)]
     selection_spread: Positive
+    reading: Annotated[float, Field(allow_inf_nan=False)]
+    reading_spread: Positive
 
 
 class LessonPrior(_Section):

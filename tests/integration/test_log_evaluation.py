@@ -145,19 +145,21 @@ def test_a_night_judges_its_candidate_by_the_logged_queries(
     assert consolidate.run_visibly(store, dry_run=True, shadow=shadow)["reason"].startswith("10 replayed queries")
     empty = store.model_copy(update={"storage": store.storage.model_copy(update={"root": str(tmp_path)})})
     assert _log.shadow_of(empty) is None
-    assert _log.alone_of(empty) is None
+    assert _log.look_of(empty) is None
 
 
-def test_a_night_asks_logged_queries_of_each_channel_alone(store: Settings) -> None:
-    """RET-15: and knows of what each of them shows how well it matches over both."""
-    alone = _log.alone_of(store)
-    assert alone is not None
-    found = alone()
-    assert set(found) == {Channel.DENSE, Channel.LEXICAL}
-    for matches in found.values():
+def test_a_night_looks_what_is_shown_for_logged_queries(store: Settings) -> None:
+    """RET-15: on pages of all channels, and by each alone, of which it knows how well it matches over both."""
+    look = _log.look_of(store)
+    assert look is not None
+    found = look()
+    assert sum(rank == 1 for rank, _ in found.pages) == 10
+    assert all(match.meaning is not None and match.words is not None for _, match in found.pages)
+    assert set(found.alone) == {Channel.DENSE, Channel.LEXICAL}
+    for matches in found.alone.values():
         assert matches
         assert all(match.meaning is not None and match.words is not None for match in matches)
-    assert all(match.words for match in found[Channel.LEXICAL])
+    assert all(match.words for match in found.alone[Channel.LEXICAL])
 
 
 def test_figures_are_recorded_with_the_hash_of_the_configuration(

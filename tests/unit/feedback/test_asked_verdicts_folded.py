@@ -35,6 +35,7 @@ def test_it_is_counted_apart_whichever_way_it_comes(tmp_path: Path, *, early: bo
     day = answer.ts // 86_400_000
     facts = {"day": day, "domain": Domain.CODE, "match": MATCHED, "bins": BINS.relevance}
     assert told(partition) == {
-        match_key(**facts, good=True, asked=0.02): MICRO,
-        match_key(**facts, good=False): 2 * MICRO,
+        match_key(**facts, rank=1, good=True, asked=0.02): MICRO,
+        match_key(**facts, rank=1, good=False): MICRO,
+        match_key(**facts, rank=2, good=False): MICRO,
     }

@@ -51,7 +51,7 @@ def said(
     def note(page: int, place: int, chance: float | None) -> None:
         match = Match(meaning=float(matches[page, place, 0]), words=float(matches[page, place, 1]))
         is_good = bool(good[page, place]) != bool(rng.random() < mistaken)
-        key = match_key(DAY, Domain.GENERAL, match, good=is_good, bins=20, asked=chance)
+        key = match_key(DAY, Domain.GENERAL, match, rank=place + 1, good=is_good, bins=20, asked=chance)
         found.append(Evidence({key: MICRO}))
 
     for page in range(sessions):
@@ -62,6 +62,35 @@ def said(
         if place < 10:
             note(page, place, asked)
     return match_bins(Evidence.sum(found), SETTINGS.priors.recency, now=NOW)
+
+
+def read_down(rng: np.random.Generator, sessions: int, *, chance: float = 0.05) -> MatchBins:
+    """Verdicts of readers who stop at what is good, on pages that are ranked by more than the match."""
+    found: list[Evidence] = []
+    for _ in range(sessions):
+        match, good = a_page(rng)
+
+        def note(place: int, asked: float | None, match: np.ndarray = match, good: np.ndarray = good) -> None:
+            where = {"rank": place + 1, "bins": 20, "asked": asked}
+            key = match_key(DAY, Domain.GENERAL, Match(words=float(match[place])), good=bool(good[place]), **where)
+            found.append(Evidence({key: MICRO}))
+
+        for place in range(10):
+            if rng.random() < 0.5:
+                note(place, None)
+            if good[place]:
+                break
+        if (place := int(rng.random() / chance)) < 10:
+            note(place, chance)
+    return match_bins(Evidence.sum(found), SETTINGS.priors.recency, now=NOW)
+
+
+def a_page(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Matches of ten results, those further up better ones on average, and at most one of them that is good."""
+    match = np.clip(np.linspace(0.7, 0.3, 10) + rng.normal(0.0, 0.12, 10), 0.01, 0.99)
+    chance = 0.5 * np.arange(1, 11) ** -1.3 * np.exp(2.0 * (match - 0.5))
+    place = int(np.searchsorted(np.cumsum(chance / max(1.0, chance.sum())), rng.random()))
+    return match, np.arange(10) == place
 
 
 def error(curve: MatchCurve) -> float:
@@ -81,9 +110,9 @@ def test_an_answer_to_a_request_is_counted_by_the_chance_it_was_made_with() -> N
     counts = tally.freeze().counts
     told = {key: mass for key, mass in counts.items() if key.parameter in (MATCH, ASKED)}
     assert told == {
-        match_key(DAY, Domain.CODE, match, good=True, bins=20, asked=0.02): MICRO,
-        match_key(DAY, Domain.CODE, match, good=False, bins=20): MICRO // 2,
-        match_key(DAY, Domain.CODE, match, good=True, bins=20): MICRO // 4,
+        match_key(DAY, Domain.CODE, match, rank=3, good=True, bins=20, asked=0.02): MICRO,
+        match_key(DAY, Domain.CODE, match, rank=3, good=False, bins=20): MICRO // 2,
+        match_key(DAY, Domain.CODE, match, rank=4, good=True, bins=20): MICRO // 4,
     }
 
 
@@ -100,7 +129,7 @@ def test_what_was_asked_seldom_stands_for_more() -> None:
     """RET-15: each verdict for 1 / chance results; together they count what equal ones would that tell as much."""
     found = []
     for chance, good in ((0.5, True), (0.125, False)):
-        key = match_key(DAY, Domain.CODE, Match(meaning=0.5, words=0.5), good=good, bins=20, asked=chance)
+        key = match_key(DAY, Domain.CODE, Match(meaning=0.5, words=0.5), rank=2, good=good, bins=20, asked=chance)
         found.append(Evidence({key: 10 * MICRO}))
     bins = match_bins(Evidence.sum(found), SETTINGS.priors.recency, now=NOW)
     assert dict(zip(bins.good.tolist(), bins.stands_for.tolist(), strict=True)) == {10.0: 2.0, 0.0: 8.0}
@@ -110,12 +139,22 @@ def test_what_was_asked_seldom_stands_for_more() -> None:
     assert bins.unasked.tolist() == [0.0, 0.0]
 
 
-def test_evidence_of_unasked_verdicts_reads_as_before() -> None:
+def test_evidence_of_unasked_verdicts_is_told_apart() -> None:
     """LRN-1: keys that name no chance are of verdicts that nobody asked for."""
-    key = EvidenceKey(DAY, "code", ANY, ANY, ANY, MATCH, "12.-/20.good")
+    key = EvidenceKey(DAY, "code", ANY, ANY, ANY, MATCH, "12.-/20.good.04")
     bins = match_bins(Evidence({key: MICRO}), SETTINGS.priors.recency, now=NOW)
     assert np.array_equal(bins.match, [[0.625, np.nan, np.nan]], equal_nan=True)
     assert (bins.stands_for.tolist(), bins.weight.tolist(), bins.unasked.tolist()) == ([0.0], [1.0], [1.0])
+    assert bins.rank.tolist() == [4.0]
+
+
+def test_verdicts_that_were_counted_without_their_rank_are_read_and_left_out() -> None:
+    """LRN-1, RET-15: evidence of earlier versions stays readable; how far down people had read is not known of it."""
+    kept = {
+        EvidenceKey(DAY, "code", ANY, ANY, ANY, MATCH, "12.08/20.good"): MICRO,
+        EvidenceKey(DAY, "code", ANY, ANY, ANY, ASKED, "12.08.11/20.bad/17"): MICRO,
+    }
+    assert match_bins(Evidence(kept), SETTINGS.priors.recency, now=NOW).observations == 0.0
 
 
 def test_asked_verdicts_make_probabilities_of_what_is_shown() -> None:
@@ -126,8 +165,35 @@ def test_asked_verdicts_make_probabilities_of_what_is_shown() -> None:
     assert error(model.curve) < 0.03
     assert model.selection == pytest.approx(np.log(0.5 / 0.15), abs=0.4)
     unasked = bins.unasked > 0.0
-    some = MatchBins(bins.match[unasked], bins.good[unasked], bins.bad[unasked], np.ones(int(unasked.sum())))
+    some = MatchBins.of_all(bins.match[unasked], bins.good[unasked], bins.bad[unasked])
     assert error(VerdictModel.fit(some, (0, 1), None).curve) > 0.05
+
+
+def test_a_curve_is_as_steep_as_what_is_shown_and_not_as_what_is_read() -> None:
+    """RET-15: verdicts come from the tops of pages, where results are better than their match says."""
+    prior, rng = PRIOR.model_copy(update={"mistaken": 0.0}), np.random.default_rng(5)
+    bins = read_down(rng, 2000)
+    others = [a_page(rng) for _ in range(3000)]
+    match, good = (np.concatenate([page[which] for page in others]) for which in (0, 1))
+    rows = np.column_stack([np.full(len(match), np.nan), match, np.full(len(match), np.nan)])
+    shown = [(rank, Match(words=float(each))) for page, _ in others[:300] for rank, each in enumerate(page, start=1)]
+    told = {
+        "looked up": VerdictModel.fit(bins, (1,), prior, shown),
+        "as asked about": VerdictModel.fit(bins, (1,), prior),
+        "wherever they stood": VerdictModel.fit(bins.wherever(), (1,), prior),
+    }
+    of_all = VerdictModel.fit(MatchBins.of_all(rows, good.astype(np.float64), 1.0 - good), (1,), None).curve
+    errors = {
+        name: reliability(
+            Predictions(model.curve.probabilities(rows), good.astype(np.float64), 1.0 - good), bins=20
+        ).ece
+        for name, model in told.items()
+    }
+    assert max(errors["looked up"], errors["as asked about"]) < 0.02 < errors["wherever they stood"]
+    assert told["looked up"].curve.words == pytest.approx(of_all.words, rel=0.2)
+    assert told["wherever they stood"].curve.words < 0.8 * of_all.words
+    assert told["looked up"].position > 0.5
+    assert told["looked up"].reading > 0.0
 
 
 def test_mistakes_of_a_stated_share_are_undone() -> None:
@@ -150,7 +216,7 @@ def test_a_curve_that_predicts_no_better_than_the_rates_is_none() -> None:
     """RET-15: that more unasked verdicts are good than asked ones is no separation by match."""
     rng = np.random.default_rng(4)
     match = np.array([[0.5, 0.5, np.nan]] * 2)
-    bins = MatchBins(match, np.array([100.0, 900.0]), np.array([900.0, 100.0]), np.array([20.0, 0.0]))
+    bins = MatchBins(match, np.ones(2), np.array([100.0, 900.0]), np.array([900.0, 100.0]), np.array([20.0, 0.0]))
     fit = calibrate_matches(bins, PRIOR, folds=RULES.folds, seed=RULES.seed, least_gain=RULES.least_gain)
     assert fit.calibration.both is None
     separate = said(rng, 500)

@@ -105,6 +105,7 @@ class Seen(NamedTuple):
     content_hash: str = HASH
     score: float | None = None
     made: MadeBy | None = None
+    rank: int = 1
     match: Match | None = None
 
 
