@@ -125,7 +125,7 @@ def test_without_probes_no_gap_is_claimed() -> None:
 
 def test_a_verdict_is_asked_for_on_any_result_alike() -> None:
     """RET-15, ARC-9: on one of a page at most, with the stated probability; the same query asks the same again."""
-    results = a_searcher(FRUIT).search(a_query("red apple")).results
+    results = asked("red apple", ask=0.0).results
     pages = [asking(results, QueryId(f"q{number}"), 0.1) for number in range(3000)]
     asked_at = [[at for at, one in enumerate(page) if one.asked] for page in pages]
     assert max(map(len, asked_at)) == 1
@@ -172,7 +172,7 @@ def test_nearness_decides_where_tokens_are_compared() -> None:
 
 def test_nobody_is_asked_where_the_same_was_asked_before() -> None:
     """RET-15: precedents brought the right results there, so that how well they match says less."""
-    results = a_searcher(FRUIT).search(a_query("red apple")).results
+    results = asked("red apple", ask=0.0).results
     known = [replace(one, signals={**one.signals, Signal.PRECEDENT: 0.5}) for one in results]
     assert any(one.asked for one in asking(results, QueryId("q"), 1.0))
     assert not any(one.asked for one in asking(known, QueryId("q"), 1.0))
