@@ -160,8 +160,7 @@ class Contribution(msgspec.Struct, frozen=True, gc=False):
     belief: WeightBelief | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankedResult:
+class RankedResult(msgspec.Struct, frozen=True, kw_only=True):
     """One result and why it stands where it does.
 
     Attributes:
