@@ -39,6 +39,7 @@ from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettin
 from pipelines.retrieval.snippet import snippet
 from pipelines.retrieval.trace import answer_as_json, context_lines, explained, gap_line, understanding_line
 from pipelines.runtime.clock import system_clock
+from pipelines.runtime.memory import keep_freed_memory
 from pipelines.runtime.threads import linear_algebra_threads
 from pipelines.settings import Settings
 
@@ -116,6 +117,7 @@ def opened(settings: Settings) -> Iterator[Searcher]:
     threads = {"threads": settings.retrieval.encode_threads}
     encoder, *further = (load_encoder(one.model_copy(update=threads)) for one in settings.embedding.encoders)
     pairs = load_pair_encoder(settings.retrieval.rerank.cross_encoder)
+    keep_freed_memory(settings.retrieval.memory_kept)
     with (
         linear_algebra_threads(settings.retrieval.product_threads),
         Searcher(source, encoder, settings.retrieval, clock=system_clock, further=further, pairs=pairs) as searcher,

@@ -159,6 +159,7 @@ class RetrievalSettings(BaseModel):
     lexical_threads: Count
     channel_threads: Count
     product_threads: Annotated[int, Field(ge=0)]
+    memory_kept: Annotated[int, Field(ge=0, lt=2**31)]
     time_step_s: Positive
     refresh_s: Positive
     beliefs_max_age_s: Positive
