@@ -123,8 +123,7 @@ class ChannelHit(msgspec.Struct, frozen=True, gc=False):
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class WeightBelief:
+class WeightBelief(msgspec.Struct, frozen=True, gc=False):
     """What is believed about one signal's weight.
 
     Attributes:
