@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from rich.table import Table
 from jobs import _job
 from jobs._compare import LABELS
 from jobs._probing import shown
-from jobs._replay import remembering, replayed
+from jobs._replay import Again, replayed
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.gate import Ranking, Shadow, Verdict, judge_rankings
 from pipelines.domain.errors import NothingPublishedError, SourceError
@@ -42,10 +42,8 @@ from pipelines.evaluation.queries.reader import LoggedQuery, read_queries
 from pipelines.evaluation.runs import Run
 from pipelines.evaluation.significance import strength_of, unjudged
 from pipelines.indexes.generation import Generation
-from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.matching_fit import Look
-from pipelines.retrieval.ports import QueryEncoder
 from pipelines.runtime.clock import SECONDS_PER_DAY, system_clock
 from pipelines.settings import Settings
 
@@ -195,9 +193,8 @@ def compared(logged: Logged, control: Settings, treatment: Settings) -> LogCompa
     rules = control.evaluation
     queries = to_replay(logged.queries, rules.alarms.queries)
     asked = [*queries, *exploring(logged.queries)]
-    encoders = remembering(control)
-    shared = encoders if treatment.embedding == control.embedding else None
-    answers = [_replayed(asked, control, encoders), _replayed(asked, treatment, shared)]
+    with closing(Again(control, times=2)) as again:
+        answers = [_by_id(again(asked, one)) for one in (control, treatment)]
     runs: list[Run] = [_as_run(some, queries) for some in answers]
     rankings = [[list(run[query.query_id]) for query in queries] for run in runs]
     replayed = {query.query_id for query in queries}
@@ -249,15 +246,17 @@ def show_comparison(names: tuple[str, str], found: LogComparison) -> None:
         )
 
 
-def shadow_of(settings: Settings) -> Shadow | None:
-    """What the night replays to judge a candidate: the newest logged queries; None where nothing was logged."""
+def shadow_of(settings: Settings, again: Again) -> Shadow | None:
+    """What the night replays to judge a candidate: the newest logged queries; None where nothing was logged.
+
+    Args:
+        again: Asks them, under the evidence of what is live and of the candidate.
+    """
     if not (queries := _newest(settings)):
         return None
-    encoders = remembering(settings)
 
     def rankings(evidence: Evidence) -> list[Ranking]:
-        answers = _replayed(queries, settings, encoders, evidence)
-        return [[result.content_hash for result in answers[query.query_id].results] for query in queries]
+        return [[result.content_hash for result in answer.results] for answer in again(queries, settings, evidence)]
 
     return rankings
 
@@ -278,19 +277,8 @@ def _newest(settings: Settings) -> list[Query]:
     return to_replay(logged, settings.evaluation.shadow_queries)
 
 
-def _replayed(
-    queries: Sequence[Query],
-    settings: Settings,
-    encoders: Sequence[QueryEncoder] | None,
-    evidence: Evidence | None = None,
-) -> dict[QueryId, Answer]:
-    """The answers of what is live, under what is believed now, or under what `evidence` makes be believed."""
-    replay = replayed(settings, encoders)
-    snapshot = replay.snapshot
-    if evidence is not None:
-        beliefs = read_beliefs(settings.priors, evidence, now=system_clock())
-        snapshot = replace(snapshot, beliefs=beliefs, sessions=None)
-    return {answer.query.query_id: answer for answer in replay(queries, snapshot=snapshot)}
+def _by_id(answers: Iterable[Answer]) -> dict[QueryId, Answer]:
+    return {answer.query.query_id: answer for answer in answers}
 
 
 def _as_run(answers: Mapping[QueryId, Answer], queries: Sequence[Query]) -> Run:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.overlays import Listing
+from pipelines.domain.ranking import Answer, Query
 from pipelines.embedding.encoder import load_encoder
+from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.evaluation.replay import RememberingEncoder, Replay
-from pipelines.retrieval.live import CatalogSource
+from pipelines.learning.beliefs import read_beliefs
+from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.ports import QueryEncoder
 from pipelines.runtime.clock import system_clock
+from pipelines.serving.engines import Engines, source_of
 from pipelines.settings import Settings
+
+if TYPE_CHECKING:
+    from pipelines.serving.spread import SearcherPool
 
 
 def replayed(settings: Settings, encoders: Sequence[QueryEncoder] | None = None) -> Replay:
@@ -24,10 +32,66 @@ def replayed(settings: Settings, encoders: Sequence[QueryEncoder] | None = None)
         NothingPublishedError: No generation is live.
     """
     now = system_clock()
-    catalog, held = Catalog(Path(settings.storage.root)), settings.retrieval.sessions_held
-    snapshot = CatalogSource(catalog, settings.priors, clock=lambda: now, sessions_held=held).take(None)
+    snapshot = source_of(settings, lambda: now).take(None)
     batch = settings.evaluation.batch
     return Replay(snapshot, encoders or remembering(settings), settings.retrieval, now=now, batch=batch)
+
+
+class Again:
+    """Asks a store the same queries again and again, now under these settings and beliefs, now under those.
+
+    That is done here; where there are enough queries to pay for them, by processes that are started for it.
+    """
+
+    def __init__(self, settings: Settings, *, times: int) -> None:
+        """Start nothing yet.
+
+        Args:
+            settings: Those that say what processes are started, whatever is asked under which.
+            times: How often so many queries will be asked as the first time.
+        """
+        self._settings = settings
+        self._times = times
+        self._encoders: list[tuple[EmbeddingSettings, Sequence[QueryEncoder]]] = []
+        self._pool: SearcherPool | None = None
+
+    def __call__(self, queries: Sequence[Query], settings: Settings, evidence: Evidence | None = None) -> list[Answer]:
+        """The answers of what is live, in the queries' order.
+
+        Args:
+            evidence: Under the beliefs that follow from it, instead of what is believed now.
+        """
+        processes = self._settings.retrieval.spread.worth(self._times * len(queries))
+        if self._pool is None and processes == 1:
+            return self._here(queries, settings, evidence)
+        from pipelines.serving.spread import SearcherPool, View  # noqa: PLC0415  only who needs Ray waits for it
+
+        self._pool = self._pool or SearcherPool(self._settings, processes=processes, load=_remembering_engines)
+        pin = source_of(settings).pin()
+        if evidence is not None:
+            pin = replace(pin, evidence=evidence, listing=Listing())
+        return self._pool.search_many(queries, View(settings, pin))
+
+    def close(self) -> None:
+        """End what was started."""
+        if self._pool is not None:
+            self._pool.close()
+
+    def _here(self, queries: Sequence[Query], settings: Settings, evidence: Evidence | None) -> list[Answer]:
+        known = [encoders for embedding, encoders in self._encoders if embedding == settings.embedding]
+        if not known:
+            known = [remembering(settings)]
+            self._encoders.append((settings.embedding, known[0]))
+        replay = replayed(settings, known[0])
+        snapshot = replay.snapshot
+        if evidence is not None:
+            beliefs = read_beliefs(settings.priors, evidence, now=system_clock())
+            snapshot = replace(snapshot, beliefs=beliefs, sessions=None)
+        return list(replay(queries, snapshot=snapshot))
+
+
+def _remembering_engines(settings: Settings) -> Engines:
+    return Engines(remembering(settings))
 
 
 def remembering(settings: Settings) -> list[RememberingEncoder]:

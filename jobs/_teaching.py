@@ -23,9 +23,9 @@ from pipelines.evaluation.simulation import dealt, kind_of_user, looks, react
 from pipelines.feedback.producer import FeedbackProducer
 from pipelines.ingestion.corpus import corpus_name
 from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.live import CatalogSource
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import system_clock
+from pipelines.serving.engines import source_of
 from pipelines.settings import Settings
 
 AGENT = "study"
@@ -105,9 +105,3 @@ def _told(
     kind = kind_of_user(rules, rng)
     reactions = react(shown, right, rules, rng, kind=kind)
     tell(producer, query, with_asked(answer, reactions, right, rules, kind=kind))
-
-
-def source_of(settings: Settings) -> CatalogSource:
-    """What searches of a store look at."""
-    catalog = Catalog(Path(settings.storage.root))
-    return CatalogSource(catalog, settings.priors, clock=system_clock, sessions_held=settings.retrieval.sessions_held)

@@ -19,6 +19,7 @@ import typer
 
 from jobs import _job, _log
 from jobs._probing import probed
+from jobs._replay import Again
 from jobs.search import opened
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.gate import Improve, Shadow
@@ -53,8 +54,9 @@ def consolidate(
 ) -> None:
     """Fold the day's evidence into a learned version, calibrate, judge, publish and report it."""
     settings = _job.settings_of(conf, assignments, store)
-    shadow, look = _log.shadow_of(settings), _log.look_of(settings)
-    summary = run_visibly(settings, dry_run=dry_run, shadow=shadow, look=look)
+    with closing(Again(settings, times=2)) as again:
+        shadow, look = _log.shadow_of(settings, again), _log.look_of(settings)
+        summary = run_visibly(settings, dry_run=dry_run, shadow=shadow, look=look)
     ringing = _log.ringing(settings)
     for alarm in ringing:
         _job.stderr.print(f"[yellow]⚠ {alarm.name}: {alarm.says}[/]")

@@ -3,7 +3,8 @@
     python -m jobs.search "how is a checkpoint written" --store DIR [-k N] [--explain] [--json]
     python -m jobs.search --queries FILE --store DIR --json
 
-A file of queries holds one a line: its text, or a JSON object with `_id` and `text`. With `--bootstrap` what was shown
+A file of queries holds one a line: its text, or a JSON object with `_id` and `text`; thousands are spread over
+processes (`retrieval.spread`). With `--bootstrap` what was shown
 goes to the feedback topic, so that feedback can be given on the query id that is printed. Answers are kept in the query
 log (`weft queries list`), unless `--set query_log.enabled=false`.
 Exit codes: 0 answered, 1 with a reason (nothing published, damaged store, no broker), 2 usage.
@@ -18,7 +19,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import typer
 from rich.markup import escape
@@ -30,16 +31,16 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.errors import NothingPublishedError, SourceError
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import ANY, Answer, Channel, Query, RankedResult
-from pipelines.embedding.encoder import load_encoder, load_pair_encoder
 from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.feedback.producer import FeedbackProducer
-from pipelines.retrieval.live import CatalogSource
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
 from pipelines.retrieval.snippet import snippet
 from pipelines.retrieval.trace import answer_as_json, context_lines, explained, gap_line, understanding_line
 from pipelines.runtime.clock import system_clock
+from pipelines.runtime.memory import keep_freed_memory
 from pipelines.runtime.threads import linear_algebra_threads
+from pipelines.serving.engines import load_engines, source_of
 from pipelines.settings import Settings
 
 
@@ -84,7 +85,7 @@ def search(
         )
         for query_id, text in ([(_new_id(), query)] if query is not None else _read(queries))
     ]
-    with opened(settings) as searcher, QueryLog(Path(settings.storage.root), settings.query_log) as log:
+    with answering(settings, len(asked)) as searcher, QueryLog(Path(settings.storage.root), settings.query_log) as log:
         answers = searcher.search_many(asked)
         for answer in answers:
             log.emit(answer)
@@ -99,6 +100,32 @@ def search(
     _job.emit({"answers": told} if queries is not None else told[0], as_json=as_json)
 
 
+class SearchesMany(Protocol):
+    """Answers batches of queries."""
+
+    def search_many(self, queries: Sequence[Query]) -> list[Answer]:
+        """An answer to each, in their order, all from one snapshot."""
+
+
+@contextmanager
+def answering(settings: Settings, queries: int) -> Iterator[SearchesMany]:
+    """Whatever answers so many queries soonest: a searcher in this process, or several processes.
+
+    Raises:
+        NothingPublishedError: No generation is live.
+    """
+    processes = settings.retrieval.spread.worth(queries)
+    if processes == 1:
+        with opened(settings) as searcher:
+            yield searcher
+        return
+    _must_be_published(settings)
+    from pipelines.serving.spread import SearcherPool  # noqa: PLC0415  only who needs Ray waits for it
+
+    with SearcherPool(settings, processes=processes) as pool:
+        yield pool
+
+
 @contextmanager
 def opened(settings: Settings) -> Iterator[Searcher]:
     """A searcher over what is live in the store.
@@ -106,19 +133,20 @@ def opened(settings: Settings) -> Iterator[Searcher]:
     Raises:
         NothingPublishedError: No generation is live.
     """
-    catalog = Catalog(Path(settings.storage.root))
-    if catalog.pointer().generation is None:  # before an encoder is loaded in vain
-        raise NothingPublishedError(
-            f"expected a live generation in {settings.storage.root}, found none: run `python -m jobs.reindex --source "
-            f"PATH --store {settings.storage.root}` first"
-        )
-    source = CatalogSource(catalog, settings.priors, clock=system_clock, sessions_held=settings.retrieval.sessions_held)
-    threads = {"threads": settings.retrieval.encode_threads}
-    encoder, *further = (load_encoder(one.model_copy(update=threads)) for one in settings.embedding.encoders)
-    pairs = load_pair_encoder(settings.retrieval.rerank.cross_encoder)
+    _must_be_published(settings)
+    engines = load_engines(settings)
+    encoder, *further = engines.encoders
+    keep_freed_memory(settings.retrieval.memory_kept)
     with (
         linear_algebra_threads(settings.retrieval.product_threads),
-        Searcher(source, encoder, settings.retrieval, clock=system_clock, further=further, pairs=pairs) as searcher,
+        Searcher(
+            source_of(settings),
+            encoder,
+            settings.retrieval,
+            clock=system_clock,
+            further=further,
+            pairs=engines.pairs,
+        ) as searcher,
     ):
         # What was opened stays: no collection of garbage needs to look through it again.
         gc.freeze()
@@ -126,6 +154,15 @@ def opened(settings: Settings) -> Iterator[Searcher]:
             yield searcher
         finally:
             gc.unfreeze()
+
+
+def _must_be_published(settings: Settings) -> None:
+    """Before an encoder is loaded in vain."""
+    if Catalog(Path(settings.storage.root)).pointer().generation is None:
+        raise NothingPublishedError(
+            f"expected a live generation in {settings.storage.root}, found none: run `python -m jobs.reindex --source "
+            f"PATH --store {settings.storage.root}` first"
+        )
 
 
 def show(answer: Answer, settings: RetrievalSettings, *, explain: bool) -> None:

@@ -30,7 +30,7 @@ from jobs import _job, evaluate
 from jobs._background import apart
 from jobs._probing import probed, shown
 from jobs._study_report import CONVEX, Studied, calibrated, described, table
-from jobs._teaching import AGENT, source_of, taught
+from jobs._teaching import AGENT, taught
 from jobs._users import PAGE, standing_for_days
 from pipelines.consolidation.recalibrate import curves_of
 from pipelines.domain.matching import Match
@@ -52,6 +52,7 @@ from pipelines.retrieval.snapshot import Snapshot
 from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.cluster import connect
+from pipelines.serving.engines import source_of
 from pipelines.settings import Settings
 
 PRIOR = "weft at its priors"

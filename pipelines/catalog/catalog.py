@@ -93,6 +93,23 @@ class Catalog:
         """
         return self._generations.open_live()
 
+    def verified_live(self) -> GenerationId:
+        """The generation that `open_live` would open, verified: other processes may `open` it without doing that again.
+
+        Raises:
+            NothingPublishedError: No generation is live.
+            CorruptionError: It is damaged and so is every other one.
+        """
+        return self._generations.verified_live()
+
+    def open(self, generation: GenerationId) -> Generation:
+        """Open a generation that `verified_live` named.
+
+        Raises:
+            StoreError: There is no such generation any more.
+        """
+        return self._generations.open(generation)
+
     def publish_learned(self, state: LearnedState, *, expected_newest: LearnedVersion | None) -> LearnedVersion:
         """Write a learned version, not yet live.
 

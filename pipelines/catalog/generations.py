@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from pipelines.catalog.pointer import Pointer, PointerFile
 from pipelines.catalog.staging import StagingArea
 from pipelines.domain.errors import CorruptionError, NothingPublishedError, StaleVersionError, StoreError
 from pipelines.domain.ids import GenerationId
-from pipelines.indexes.generation import Generation, open_generation
+from pipelines.indexes.generation import Generation, open_generation, verify_generation
 from pipelines.indexes.manifest import Manifest, read_generation_manifest
 from pipelines.runtime.files import sync_folder, sync_tree
 from pipelines.runtime.sealed import verify_files
 
 log = logging.getLogger(__name__)
+
+Found = TypeVar("Found")
 
 
 class GenerationStore:
@@ -111,16 +114,25 @@ class GenerationStore:
             NothingPublishedError: No generation is live.
             CorruptionError: It is damaged and so is every other one.
         """
-        while True:
-            pointer = self._pointer.read()
-            if pointer.generation is None:
-                raise NothingPublishedError("expected a live generation, found none: run `python -m jobs.reindex`")
-            try:
-                return open_generation(self.folder_of(pointer.generation))
-            except (StoreError, OSError) as error:
-                # Pruned or replaced between reading the pointer and opening: what is live now is another.
-                if self._pointer.read().generation == pointer.generation:
-                    return self._open_fallback(pointer, error)
+        return self._first_whole(open_generation)
+
+    def verified_live(self) -> GenerationId:
+        """Name what `open_live` would open, without opening it: whoever is told may `open` it without comparing again.
+
+        Raises:
+            NothingPublishedError: No generation is live.
+            CorruptionError: It is damaged and so is every other one.
+        """
+        return self._first_whole(verify_generation).id
+
+    def open(self, generation: GenerationId) -> Generation:
+        """Open a generation that `verified_live` named.
+
+        Raises:
+            StoreError: There is no such generation any more.
+            CorruptionError: A file of it is missing.
+        """
+        return open_generation(self.folder_of(generation), verify=False)
 
     def folder_of(self, generation: GenerationId) -> Path:
         """Where a generation lies.
@@ -134,18 +146,31 @@ class GenerationStore:
             )
         return self._folder / generation
 
-    def _open_fallback(self, pointer: Pointer, reason: Exception) -> Generation:
+    def _first_whole(self, opened: Callable[[Path], Found]) -> Found:
+        """What the live generation's folder opens as; where it is damaged, the folder of the one before it."""
+        while True:
+            pointer = self._pointer.read()
+            if pointer.generation is None:
+                raise NothingPublishedError("expected a live generation, found none: run `python -m jobs.reindex`")
+            try:
+                return opened(self.folder_of(pointer.generation))
+            except (StoreError, OSError) as error:
+                # Pruned or replaced between reading the pointer and opening: what is live now is another.
+                if self._pointer.read().generation == pointer.generation:
+                    return self._fallback(pointer, error, opened)
+
+    def _fallback(self, pointer: Pointer, reason: Exception, opened: Callable[[Path], Found]) -> Found:
         others = [manifest.id for manifest in reversed(self.manifests())]
         for name in dict.fromkeys([pointer.previous, *others]):
             if name is None or name == pointer.generation:
                 continue
             try:
-                opened = open_generation(self.folder_of(name))
+                found = opened(self.folder_of(name))
             except (StoreError, OSError) as error:
                 log.warning("%s cannot stand in: %s", name, error)
                 continue
             log.warning("serving %s, for the live generation cannot be opened: %s", name, reason)
-            return opened
+            return found
         raise CorruptionError(f"no generation can be opened, the live one because: {reason}") from reason
 
     def _published(self) -> Iterator[Path]:

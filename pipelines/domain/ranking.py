@@ -123,8 +123,7 @@ class ChannelHit(msgspec.Struct, frozen=True, gc=False):
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class WeightBelief:
+class WeightBelief(msgspec.Struct, frozen=True, gc=False):
     """What is believed about one signal's weight.
 
     Attributes:
@@ -160,8 +159,7 @@ class Contribution(msgspec.Struct, frozen=True, gc=False):
     belief: WeightBelief | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankedResult:
+class RankedResult(msgspec.Struct, frozen=True, kw_only=True):
     """One result and why it stands where it does.
 
     Attributes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +21,8 @@ from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.embedding.tokens import TokenCounter, TokenReader
 
 Kept = TypeVar("Kept")
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Int8Encoder:
@@ -42,7 +45,7 @@ class Int8Encoder:
         self._pack_tokens = settings.pack_tokens
         threads = settings.threads or torch.get_num_threads()
         self._threads = ThreadPoolExecutor(threads, "encoder", torch.set_num_threads, (1,))
-        self._side_by_side = threads
+        self._shares = threads
         self.name = display_name(folder, settings)
         self.max_tokens = self._count.limit
         self.dimension = kept_dimension(settings, self._bert.dimension)
@@ -67,12 +70,30 @@ class Int8Encoder:
         kept: dict[int, Kept] = {}
         lengths = [len(item.ids) for item in found]
         # No thread waits while another has all the texts.
-        share = -(-sum(lengths) // self._side_by_side)
+        share = -(-sum(lengths) // self._shares)
         rows_of = list(packs(lengths, min(self._pack_tokens, share)))
-        for rows, (whole, of_rows) in zip(rows_of, self._threads.map(encoded, rows_of), strict=True):
+        for rows, (whole, of_rows) in zip(rows_of, self._side_by_side(encoded, rows_of), strict=True):
             vectors[rows] = shortened(whole, self.dimension)
             kept |= dict(zip(rows, of_rows, strict=True))
         return vectors, [kept[row] for row in range(len(found))]
+
+    def _side_by_side(self, encoded: Callable[[T], R], packs: Sequence[T]) -> Iterable[R]:
+        """What becomes of each pack; one alone, as a query is, is not worth waking another thread."""
+        if len(packs) != 1:
+            return self._threads.map(encoded, packs)
+        with _one_thread():
+            return [encoded(packs[0])]
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Hold PyTorch's products in this thread to it alone."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def read_weights(folder: Path) -> dict[str, torch.Tensor]:

@@ -98,14 +98,7 @@ def open_generation(folder: Path, *, verify: bool = True) -> Generation:
         StoreError: There is no such folder, or it has an older format.
         CorruptionError: A file differs from the manifest; the message names it, expected and found.
     """
-    manifest = read_generation_manifest(folder)
-    if manifest.format != FORMAT:
-        raise StoreError(
-            f"{folder.name}: expected format {FORMAT}, found {manifest.format}; "
-            "upgrade it from its stored text: run `python -m jobs.reindex` on the store without --source"
-        )
-    if verify:
-        verify_files(folder, manifest.files)
+    manifest = verify_generation(folder) if verify else _readable(folder)
     try:
         chunks = ChunkStore(folder / CHUNKS_FOLDER)
         lexical = LexicalIndex(folder / LUCENE_FOLDER, manifest.lexical, rows=len(chunks))
@@ -120,6 +113,28 @@ def open_generation(folder: Path, *, verify: bool = True) -> Generation:
         if len(index) != len(chunks):
             raise CorruptionError(f"{folder}: expected {len(chunks)} vectors of {name}, found {len(index)}; rebuild")
     return Generation(folder, manifest, chunks, lexical, dense, graph=graph)
+
+
+def verify_generation(folder: Path) -> Manifest:
+    """The manifest of a generation that can be opened, every file of it compared with its hash.
+
+    Raises:
+        StoreError: There is no such folder, or it has an older format.
+        CorruptionError: A file differs from the manifest; the message names it, expected and found.
+    """
+    manifest = _readable(folder)
+    verify_files(folder, manifest.files)
+    return manifest
+
+
+def _readable(folder: Path) -> Manifest:
+    manifest = read_generation_manifest(folder)
+    if manifest.format != FORMAT:
+        raise StoreError(
+            f"{folder.name}: expected format {FORMAT}, found {manifest.format}; "
+            "upgrade it from its stored text: run `python -m jobs.reindex` on the store without --source"
+        )
+    return manifest
 
 
 def encoder_folder(encoder: str) -> str:

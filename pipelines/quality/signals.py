@@ -53,7 +53,7 @@ def lexical(bm25: ArrayLike, queries: Groups | None = None) -> Floats:
         >>> lexical([4.0, 1.0, float("nan")]).tolist()
         [1.0, 0.25, 0.0]
     """
-    scores = np.asarray(bm25, dtype=np.float64)
+    scores = np.maximum(0.0, np.asarray(bm25, dtype=np.float64))  # the least is what shares are measured from
     best = (queries or Groups.one(len(scores))).most(scores)
     some = best > 0.0  # no comparison with NaN holds
     return np.where(some & ~np.isnan(scores), np.clip(scores / np.where(some, best, 1.0), 0.0, 1.0), 0.0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -193,7 +194,7 @@ class Candidates:
 
     def take(self, lines: Ints | Flags | slice) -> Candidates:
         """Some lines, in the order asked for; those of each query stay together."""
-        return self._but(number=self.number[lines])
+        return self.but(number=self.number[lines])
 
     def first(self, depth: Ints | int) -> Ints:
         """The first lines of each query.
@@ -214,7 +215,7 @@ class Candidates:
         known = self.signals.copy()
         for signal, values in signals.items():
             known[self.number, _SIGNAL_AT[signal]] = values
-        return self._but(signals=known)
+        return self.but(signals=known)
 
     def plus(self, parts: Sequence[Part], values: Floats, weights: Floats) -> Candidates:
         """The same candidates with further addends to their scores.
@@ -229,13 +230,17 @@ class Candidates:
         )
         totals = self.totals.copy()
         totals[numbers] = exact_sums(known[numbers] * shares[numbers])
-        return self._but(parts=(*self.parts, *parts), values=known, weights=shares, totals=totals)
+        return self.but(parts=(*self.parts, *parts), values=known, weights=shares, totals=totals)
 
-    def _but(self, **changes: Any) -> Candidates:
+    def but(self, **changes: Any) -> Candidates:
         """The same with other columns; what was derived from columns that stay is kept."""
-        stale = _DERIVED if "number" in changes else {"total"}
+        known = vars(self).copy()
+        for column in changes:
+            for name in _FROM.get(column, ()):
+                known.pop(name, None)
+        known.update(changes)
         made = object.__new__(Candidates)
-        vars(made).update({name: value for name, value in vars(self).items() if name not in stale}, **changes)
+        vars(made).update(known)
         return made
 
     def plus_one(self, name: str, values: Floats, weight: float) -> Candidates:
@@ -243,7 +248,10 @@ class Candidates:
         return self.plus([Part(name)], values[:, None], np.full((len(self), 1), weight))
 
 
-_DERIVED = {"query", "queries", "rows", "domain", "total"}
+_FROM: Mapping[str, Sequence[str]] = MappingProxyType(
+    {"number": ("query", "queries", "rows", "domain", "total"), "totals": ("total",)}
+)
+"""What is derived from a column that may change."""
 
 
 def best_first(candidates: Candidates) -> Candidates:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Hashable
-from dataclasses import replace
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.overlays import Listing
 from pipelines.domain.errors import CorruptionError
 from pipelines.domain.ids import GenerationId, LearnedVersion
 from pipelines.indexes.generation import Generation
 from pipelines.learning.beliefs import read_beliefs
+from pipelines.learning.evidence import Evidence
 from pipelines.learning.priors import Priors
 from pipelines.retrieval.filters import RowFilter
 from pipelines.retrieval.ports import Calibration
@@ -25,12 +27,32 @@ log = logging.getLogger(__name__)
 PRIORS_ALONE = LearnedVersion("priors")
 """What stands for the learned version while none is live."""
 
+_NONE = GenerationId("")  # where no generation is live
+
 
 class Closable(Protocol):
     """Something that holds files open."""
 
     def close(self) -> None:
         """Release them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """What was live at one time, in values alone: whoever is handed it opens the same snapshot, in any process (ARC-2).
+
+    Attributes:
+        learned: None where no version was live.
+        evidence: Everything that was believed then follows from it.
+        listing: The sessions that were open.
+        at: When that was, seconds since the epoch.
+    """
+
+    generation: GenerationId
+    learned: LearnedVersion | None
+    evidence: Evidence
+    listing: Listing
+    at: float
 
 
 class CatalogSource:
@@ -40,7 +62,8 @@ class CatalogSource:
         self._catalog = catalog
         self._priors = priors
         self._clock = clock
-        self._asked_for: GenerationId | None = None
+        self._asked_for = _NONE
+        self._verified: GenerationId | None = None
         self._calibration: tuple[LearnedVersion | None, Calibration | None] = (None, None)
         self._readings = ReadingCache(catalog, priors, self._described, held=sessions_held)
 
@@ -55,23 +78,44 @@ class CatalogSource:
             NothingPublishedError: No generation is live.
             CorruptionError: The live generation is damaged and so is every other one.
         """
+        return self._snapshot(self._now(), previous, self._catalog.open_live)
+
+    def pin(self) -> Pin:
+        """What is live now, its generation verified, for other processes to open.
+
+        Raises:
+            NothingPublishedError: No generation is live.
+            CorruptionError: The live generation is damaged and so is every other one.
+        """
+        pin = self._now()
+        if pin.generation != self._verified:
+            self._verified = self._catalog.verified_live()
+        return replace(pin, generation=self._verified)
+
+    def at(self, pin: Pin, previous: Snapshot | None) -> Snapshot:
+        """What was live when something was pinned; a generation that `previous` has open is not opened again.
+
+        Raises:
+            StoreError: The generation was removed since.
+        """
+        return self._snapshot(pin, previous, lambda: self._catalog.open(pin.generation))
+
+    def _now(self) -> Pin:
         # Sessions first: one that completes in between is seen open by this snapshot, not as if it had never been.
-        sessions = ListedSessions(self._catalog.listing(), self._readings)
-        pointer = self._catalog.pointer()
-        beliefs = read_beliefs(self._priors, self._catalog.live_evidence(), now=self._clock())
-        learned, calibration = self._described(pointer.learned)
-        if previous is not None and pointer.generation == self._asked_for:
+        listing, pointer = self._catalog.listing(), self._catalog.pointer()
+        evidence = self._catalog.live_evidence()
+        return Pin(pointer.generation or _NONE, pointer.learned, evidence, listing, self._clock())
+
+    def _snapshot(self, pin: Pin, previous: Snapshot | None, open_generation: Callable[[], Generation]) -> Snapshot:
+        sessions = ListedSessions(pin.listing, self._readings)
+        beliefs = read_beliefs(self._priors, pin.evidence, now=pin.at)
+        learned, calibration = self._described(pin.learned)
+        if previous is not None and pin.generation == self._asked_for:
             return replace(previous, learned=learned, beliefs=beliefs, calibration=calibration, sessions=sessions)
-        generation = self._opened()
-        self._asked_for = pointer.generation
+        generation = _let_go(open_generation())
+        self._asked_for = pin.generation
         filters = RowFilter(generation.chunks)
         return Snapshot(generation.manifest.id, generation, filters, learned, beliefs, calibration, sessions)
-
-    def _opened(self) -> Generation:
-        generation = self._catalog.open_live()
-        # Closed when the last search that holds it has ended, whichever that is.
-        weakref.finalize(generation, _close, generation.lexical, generation.chunks)
-        return generation
 
     def _described(self, version: LearnedVersion | None) -> tuple[LearnedVersion, Calibration | None]:
         return version or PRIORS_ALONE, self._calibrated(version)
@@ -90,6 +134,12 @@ class CatalogSource:
         except CorruptionError as error:
             log.warning("no probabilities until another learned version is live: %s", error)
             return None
+
+
+def _let_go(generation: Generation) -> Generation:
+    """The generation, closed when the last search that holds it has ended, whichever that is."""
+    weakref.finalize(generation, _close, generation.lexical, generation.chunks)
+    return generation
 
 
 def _close(*parts: Closable) -> None:

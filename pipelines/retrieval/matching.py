@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+
+from msgspec import structs
 
 from pipelines.domain.ids import QueryId
 from pipelines.domain.matching import EvidenceGap, Match, best_match
@@ -63,7 +64,7 @@ def asking(results: Sequence[RankedResult], query_id: QueryId, chance: float) ->
     each = min(chance, 1.0 / len(results))
     digest = hashlib.sha256(f"ask:{query_id}".encode("utf-8", "surrogatepass")).digest()
     asked = int(int.from_bytes(digest[:_DRAWN], "big") / 256**_DRAWN / each)
-    return tuple(replace(result, asked=each) if at == asked else result for at, result in enumerate(results))
+    return tuple(structs.replace(result, asked=each) if at == asked else result for at, result in enumerate(results))
 
 
 def doubtful(match: Match | None, calibration: Calibration | None) -> bool:

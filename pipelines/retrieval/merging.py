@@ -21,7 +21,7 @@ from pipelines.retrieval.candidates import (
 )
 from pipelines.retrieval.documents import DOMAINS, Documents
 from pipelines.retrieval.filters import matches
-from pipelines.retrieval.hits import Hits, ScoreRows
+from pipelines.retrieval.hits import NOTHING, Hits, ScoreRows
 from pipelines.retrieval.ports import ContentStore
 
 
@@ -44,22 +44,30 @@ def merge(
         documents: Of the generation, by number.
         filters: What each query asks of a document's metadata; other documents of a content are left out.
     """
-    keys = {channel: _keys(found, channel, len(contents)) for channel in CHANNELS}
-    key = np.unique(np.concatenate(list(keys.values())))
-    query, row = np.divmod(key, max(1, len(contents)))
+    size = max(1, len(contents))
+    hits = [
+        (query, channel, each)
+        for query, of_query in enumerate(found)
+        for channel, each in of_query.items()
+        if len(each)
+    ]
+    keys = np.concatenate([NOTHING.rows, *(query * size + each.rows for query, _, each in hits)])
+    key, line = np.unique(keys, return_inverse=True)
+    query, row = np.divmod(key, size)
+    columns = np.array([CHANNEL_AT[channel] for _, channel, _ in hits], dtype=np.int64)
+    cells = line * len(CHANNELS) + columns.repeat([len(each) for *_, each in hits])
     ranks = np.zeros((len(key), len(CHANNELS)), dtype=np.int64)
     scores = np.full((len(key), len(CHANNELS)), np.nan)
-    for at, (channel, of_channel) in enumerate(keys.items()):
-        if len(of_channel):
-            lines, hits = np.searchsorted(key, of_channel), [each[channel] for each in found if channel in each]
-            ranks[lines, at] = np.concatenate([np.arange(1, len(each) + 1) for each in hits])
-            scores[lines, at] = np.concatenate([each.scores for each in hits])
+    ranks.ravel()[cells] = np.concatenate([NOTHING.rows, *(np.arange(1, len(each) + 1) for *_, each in hits)])
+    scores.ravel()[cells] = np.concatenate([NOTHING.scores, *(each.scores for *_, each in hits)])
     unknown = np.isnan(scores)
     for owner, own in Groups.of(query):
+        missing = unknown[own]
+        some = missing.any(axis=0).tolist()
         for channel, score in scorers[owner].items():
-            missing = own.start + unknown[own, CHANNEL_AT[channel]].nonzero()[0]
-            if len(missing):
-                scores[missing, CHANNEL_AT[channel]] = score(row[missing])
+            if some[at := CHANNEL_AT[channel]]:
+                # All are scored, though some are known: whoever reads contents for that, reads all of them once.
+                np.copyto(scores[own, at], score(row[own]), where=missing[:, at])
     standings = standings_of(contents, store, documents, store.standings(row), query=query, filters=filters)
     return table_of(standings, query, row, ranks, scores)
 
@@ -89,19 +97,22 @@ def standings_of(
         kept = holds[of_place]
         owner, place, document = owner[kept], place[kept], document[kept]
     # A content's places in one document follow one another.
-    new = (owner[1:] != owner[:-1]) | (document[1:] != document[:-1])
-    first = np.flatnonzero(np.concatenate([np.ones(min(1, len(owner)), dtype=bool), new]))
-    return Standings(contents, store, documents, owner, place, document, first)
+    first = np.ones(len(owner), dtype=bool)
+    first[1:] = (owner[1:] != owner[:-1]) | (document[1:] != document[:-1])
+    return Standings(contents, store, documents, owner, place, document, first.nonzero()[0])
 
 
 def table_of(standings: Standings, query: Ints, row: Ints, ranks: Ints, scores: Floats) -> Candidates:
     """Candidates by number, each at its representative, of which nothing is told yet."""
     count = len(row)
-    at = np.searchsorted(standings.owner, np.arange(count))
+    at = standings.owner.searchsorted(np.arange(count))
     document = standings.document[at]
     domain, nothing = standings.documents.domain[document], np.zeros((count, 0))
-    pairs, scope = np.unique(query * len(DOMAINS) + domain, return_inverse=True)
-    scopes = [(pair // len(DOMAINS), DOMAINS[pair % len(DOMAINS)]) for pair in pairs.tolist()]
+    pair = query * len(DOMAINS) + domain
+    there = np.zeros(pair.max(initial=-1) + 1, dtype=bool)
+    there[pair] = True
+    scopes = [(each // len(DOMAINS), DOMAINS[each % len(DOMAINS)]) for each in there.nonzero()[0].tolist()]
+    scope = (there.cumsum() - 1)[pair]
     return Candidates(
         standings,
         Merged(query, row, domain, scopes, scope, ranks, scores),
@@ -119,27 +130,15 @@ def table_of(standings: Standings, query: Ints, row: Ints, ranks: Ints, scores: 
 Head = dict[Channel, tuple[tuple[ContentHash, float], ...]]
 
 
-def heads(candidates: Candidates, depth: int, queries: int) -> list[Head]:
-    """For each query the contents that each channel ranked first to `depth`, with its scores, best first.
+def head(found: Mapping[Channel, Hits], depth: int, contents: Sequence[ContentHash]) -> Head:
+    """The contents that each channel ranked first to `depth` for one query, with its scores, best first.
 
     Args:
-        queries: How many there are, those for which nothing was found counted.
+        contents: Content hash by row.
     """
-    found: list[Head] = [{} for _ in range(queries)]
-    merged, contents = candidates.merged, candidates.standings.contents
-    numbers, ats = np.nonzero((merged.ranks > 0) & (merged.ranks <= depth))
-    owner = merged.query[numbers] * len(CHANNELS) + ats
-    order = np.lexsort((merged.ranks[numbers, ats], owner))
-    numbers, ats = numbers[order], ats[order]
-    names = [contents[row] for row in merged.row[numbers].tolist()]
-    scores = merged.scores[numbers, ats].tolist()
-    for place, lines in Groups.of(owner[order]):
-        query, at = divmod(place, len(CHANNELS))
-        found[query][CHANNELS[at]] = tuple(zip(names[lines], scores[lines], strict=True))
-    return found
-
-
-def _keys(found: Sequence[Mapping[Channel, Hits]], channel: Channel, size: int) -> Ints:
-    """Queries and contents that a channel found, each pair as one number, in the order of `found`."""
-    keys = [query * size + each[channel].rows for query, each in enumerate(found) if channel in each]
-    return np.concatenate(keys) if keys else np.zeros(0, dtype=np.int64)
+    kept = {channel: found[channel].head(depth) for channel in CHANNELS if channel in found}
+    return {
+        channel: tuple(zip([contents[row] for row in hits.rows.tolist()], hits.scores.tolist(), strict=True))
+        for channel, hits in kept.items()
+        if len(hits)
+    }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -36,8 +35,9 @@ def collapse_documents(candidates: Candidates, *, factor: float) -> Candidates:
     order = np.lexsort((numbers, -candidates.totals[numbers], document, candidates.merged.query[numbers]))
     numbers, document, place = numbers[order], document[order], place[order]
     query = candidates.merged.query[numbers]
-    new = (query[1:] != query[:-1]) | (document[1:] != document[:-1])
-    starts = np.flatnonzero(np.concatenate([np.ones(min(1, len(order)), dtype=bool), new]))
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (query[1:] != query[:-1]) | (document[1:] != document[:-1])
+    starts = new.nonzero()[0]
     support = _support(candidates.totals[numbers], np.append(starts, len(order)))
     best = _Best(numbers[starts], document[starts], place[starts], support)
     one, speaks_for = _one_of_each(best, candidates.standings.documents)
@@ -49,10 +49,7 @@ def separate_chunks(candidates: Candidates) -> Candidates:
     """Every candidate for itself, speaking for each document it stands in."""
     numbers, documents, _ = _in_documents(candidates)
     several = set(numbers[1:][numbers[1:] == numbers[:-1]].tolist())
-    return replace(
-        candidates,
-        speaks_for={number: tuple(documents[numbers == number].tolist()) for number in several},
-    )
+    return candidates.but(speaks_for={number: tuple(documents[numbers == number].tolist()) for number in several})
 
 
 Rerank = Callable[[Candidates, RetrievalSettings], Candidates]
@@ -86,8 +83,8 @@ def _in_documents(candidates: Candidates) -> tuple[Ints, Ints, Ints]:
 def _support(totals: Floats, bounds: Ints) -> Floats:
     """Σ S_rest / √N of each document; NaN of those with one chunk alone."""
     support = np.full(len(bounds) - 1, np.nan)
-    sizes = np.diff(bounds)
-    several = np.flatnonzero(sizes > 1)
+    sizes = bounds[1:] - bounds[:-1]
+    several = (sizes > 1).nonzero()[0]
     known = totals.tolist()
     firsts, ends = (bounds[several] + 1).tolist(), bounds[several + 1].tolist()
     rests = [math.fsum(known[first:end]) for first, end in zip(firsts, ends, strict=True)]
@@ -100,14 +97,14 @@ def _one_of_each(best: _Best, documents: Documents) -> tuple[_Best, dict[int, tu
 
     Documents stand by what they add, and then by URI.
     """
-    counts = np.unique(best.number, return_counts=True)[1]
+    counts = np.bincount(best.number)
     speaks_for: dict[int, tuple[int, ...]] = {}
-    if (counts == 1).all():
+    if counts.max(initial=1) == 1:
         return best, speaks_for
     kept = np.ones(len(best.number), dtype=bool)
     added = np.where(np.isnan(best.support), 0.0, best.support)
     order = np.lexsort((-added, best.number))
-    several = order[np.repeat(counts, counts) > 1]
+    several = order[counts[best.number[order]] > 1]
     for number, lines in Groups.of(best.number[several]):
         same = several[lines].tolist()
         same.sort(key=lambda at: (-added[at], documents.uri(int(best.document[at]))))
@@ -120,4 +117,4 @@ def _placed(candidates: Candidates, best: _Best, speaks_for: Mapping[int, tuple[
     """Some of the candidates, at these places, the lines of each query together."""
     documents, places = candidates.documents.copy(), candidates.places.copy()
     documents[best.number], places[best.number] = best.document, best.place
-    return replace(candidates, number=best.number, documents=documents, places=places, speaks_for=speaks_for)
+    return candidates.but(number=best.number, documents=documents, places=places, speaks_for=speaks_for)

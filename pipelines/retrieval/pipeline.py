@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,10 +32,10 @@ from pipelines.retrieval.context.assemble import with_contexts
 from pipelines.retrieval.context.read import neighbours_in
 from pipelines.retrieval.facts import GenerationFacts
 from pipelines.retrieval.fusion import FUSIONS
-from pipelines.retrieval.hits import Ints, ScoreRows
+from pipelines.retrieval.hits import Hits, Ints, ScoreRows
 from pipelines.retrieval.learned_triggers import with_learned_triggers
 from pipelines.retrieval.matching import asking, chance, doubtful, gap_in, match_of, uncalibrated
-from pipelines.retrieval.merging import Head, heads, merge
+from pipelines.retrieval.merging import Head, head, merge
 from pipelines.retrieval.mpab import UNITS
 from pipelines.retrieval.order import WeightDraws, certainties, propensities, scored
 from pipelines.retrieval.plan import Plan, make_plan
@@ -71,6 +71,11 @@ class Ground:
     weights: SignalWeights
     draws: WeightDraws
     moment: Moment
+
+    @property
+    def hits(self) -> Mapping[Channel, Hits]:
+        """What each channel ranked first, as deep as was planned."""
+        return {channel: ranked.ranking.head(self.plan.depth) for channel, ranked in self.found.items()}
 
     def matches(self, candidates: Sequence[Candidate]) -> list[Match]:
         """How well each candidate matches the query by itself."""
@@ -160,10 +165,9 @@ class Pipeline:
             passes = [self._passing(each) for each in grounds]
             chosen = diverse(contenders, ks, vectors, tuned, passes=passes)
             shown = self._shown(grounds, chosen, contenders)
-        headed = heads(candidates, tuned.heads_kept, len(grounds))
         return [
-            self._answer(ground, results, {**found.failed, **failed}, head, watch)
-            for ground, results, failed, head in zip(grounds, shown, left_out, headed, strict=True)
+            self._answer(ground, results, {**found.failed, **failed}, self._head(ground), watch)
+            for ground, results, failed in zip(grounds, shown, left_out, strict=True)
         ]
 
     def _answer(
@@ -218,7 +222,7 @@ class Pipeline:
         calibration, shares = ground.reading.calibration, [1.0] * len(chosen)
         if ground.plan.query.explore and len(chosen):
             others = after(chosen, contenders.take(contenders.query == chosen.query[0]), self.settings.explored_depth)
-            might = replace(chosen, number=np.concatenate([chosen.number, others.number]))
+            might = chosen.but(number=np.concatenate([chosen.number, others.number]))
             shares = propensities(scored(might), len(chosen), ground.draws)
         return [
             Verdict(match, chance(match, calibration), doubtful(match, calibration), above, share)
@@ -290,13 +294,13 @@ class Pipeline:
         asked = remembered(query_vector(found), plan.query.memory, self.settings.understanding.shift)
         return asked.given((result.content_hash for result in shown), kept=self.settings.session.shown_kept)
 
+    def _head(self, ground: Ground) -> Head:
+        return head(ground.hits, self.settings.heads_kept, self.snapshot.generation.contents)
+
     def _candidates(self, grounds: Sequence[Ground]) -> Candidates:
         generation = self.snapshot.generation
         return merge(
-            [
-                {channel: ranked.ranking.head(each.plan.depth) for channel, ranked in each.found.items()}
-                for each in grounds
-            ],
+            [each.hits for each in grounds],
             [each.scorers(complete=self.settings.complete_scores) for each in grounds],
             contents=generation.contents,
             store=generation.chunks,

@@ -130,6 +130,37 @@ class SessionSettings(BaseModel):
     repeat_penalty: Annotated[Share, OffAt(0.0)]
 
 
+class SpreadSettings(BaseModel):
+    """Batches spread over processes: from how many queries on that pays.
+
+    Attributes:
+        processes: How many there may be, one core each; 0 takes as many as the cluster has CPUs, 1 starts none.
+        least_queries: Queries that each process must have to be worth starting: fewer than twice as many are answered
+            by the process that asks.
+        batch: Queries that a process answers at a time.
+        deaths: Processes that may die over one batch before the search is given up.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    processes: Annotated[int, Field(ge=0)]
+    least_queries: Count
+    batch: Count
+    deaths: Annotated[int, Field(ge=0)]
+
+    def worth(self, queries: int) -> int:
+        """How many processes so many queries are worth; 1 is the one that asks.
+
+        Examples:
+            >>> rules = SpreadSettings(processes=0, least_queries=1000, batch=64, deaths=2)
+            >>> [rules.worth(queries) for queries in (1, 1999, 2000, 9500)]
+            [1, 1, 2, 9]
+            >>> rules.model_copy(update={"processes": 4}).worth(9500)
+            4
+        """
+        return max(1, min(self.processes or queries, queries // self.least_queries))
+
+
 class RetrievalSettings(BaseModel):
     """Depths, weights, limits and time budgets of a search."""
 
@@ -159,6 +190,8 @@ class RetrievalSettings(BaseModel):
     lexical_threads: Count
     channel_threads: Count
     product_threads: Annotated[int, Field(ge=0)]
+    spread: SpreadSettings
+    memory_kept: Annotated[int, Field(ge=0, lt=2**31)]
     time_step_s: Positive
     refresh_s: Positive
     beliefs_max_age_s: Positive

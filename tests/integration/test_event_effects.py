@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from jobs import update
 from pipelines.catalog.catalog import Catalog
@@ -195,7 +196,7 @@ def test_a_selection_from_far_down_teaches_by_which_words_to_find_it(world: Worl
     """RET-17: through the broker and the updater; on trial at first, and in force a day later."""
     query = replace(a_query(), text="where is the checkpoint flushed")
     first = an_answer(query)
-    low = [replace(result, rank=result.rank + 4) for result in first.results]
+    low = [structs.replace(result, rank=result.rank + 4) for result in first.results]
 
     def picked(producer: FeedbackProducer) -> None:
         producer.emit(replace(first, results=tuple(low)))

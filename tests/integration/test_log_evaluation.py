@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jobs import _log, consolidate, evaluate, search
+from jobs._replay import Again
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Channel, Query
 from pipelines.evaluation.beir import read_dataset
@@ -18,6 +20,7 @@ from pipelines.evaluation.queries.schema import OUTCOMES
 from pipelines.evaluation.queries.writer import QueryLog, write_rows
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.matching import answering_from
+from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.runtime.clock import day_of, system_clock
 from pipelines.runtime.stages import HERE
 from pipelines.settings import Settings, load_settings
@@ -135,7 +138,7 @@ def test_a_night_judges_its_candidate_by_the_logged_queries(
     store: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """EVA-7, CON-9: beliefs that evidence moved rank the logged queries otherwise than the priors do."""
-    shadow = _log.shadow_of(store)
+    shadow = _log.shadow_of(store, Again(store, times=2))
     assert shadow is not None
     taught = a_day(day_of(system_clock()), outcomes=500)
     before, after = shadow(Evidence()), shadow(taught)
@@ -144,8 +147,40 @@ def test_a_night_judges_its_candidate_by_the_logged_queries(
     stream(Path(store.storage.root), 0, taught)
     assert consolidate.run_visibly(store, dry_run=True, shadow=shadow)["reason"].startswith("10 replayed queries")
     empty = store.model_copy(update={"storage": store.storage.model_copy(update={"root": str(tmp_path)})})
-    assert _log.shadow_of(empty) is None
+    assert _log.shadow_of(empty, Again(empty, times=2)) is None
     assert _log.look_of(empty) is None
+
+
+@pytest.mark.slow
+def test_what_processes_answer_is_what_this_one_does(
+    store: Settings, cluster: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """RET-20, ARC-9, EVA-7: a file of queries and a night's replays, spread over processes and here."""
+    spread = "retrieval.spread.least_queries=4"
+    many = store.model_copy(update={"retrieval": retrieval_with(store, least_queries=4)})
+    taught, shown = a_day(day_of(system_clock()), outcomes=500), {}
+    for name, settings in (("here", store), ("spread", many)):
+        with closing(Again(settings, times=2)) as again:
+            shadow = _log.shadow_of(settings, again)
+            assert shadow is not None
+            shown[name] = [[list(ranking) for ranking in shadow(evidence)] for evidence in (Evidence(), taught)]
+    assert shown["here"] == shown["spread"]
+    lines = [json.dumps({"_id": f"q{number}", "text": text}) for number, text in enumerate(ASKED)]
+    (tmp_path / "queries.jsonl").write_text("\n".join(lines))
+    arguments = ["--queries", str(tmp_path / "queries.jsonl"), "--store", store.storage.root, "--json"]
+    arguments += ["--set", "query_log.enabled=false"]
+    found = []
+    for more in ([], ["--set", spread]):
+        assert search.main([*arguments, *more]) == 0
+        answers = json.loads(capsys.readouterr().out.splitlines()[-1])["answers"]
+        found.append([{**answer, "timings_ms": None} for answer in answers])
+    assert found[0] == found[1]
+    assert len(found[0]) == len(ASKED)
+
+
+def retrieval_with(settings: Settings, **spread: int) -> RetrievalSettings:
+    changed = settings.retrieval.spread.model_copy(update=spread)
+    return settings.retrieval.model_copy(update={"spread": changed})
 
 
 def test_a_night_looks_what_is_shown_for_logged_queries(store: Settings) -> None:

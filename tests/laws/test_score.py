@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipelines.domain.documents import Domain
@@ -53,6 +53,7 @@ def test_a_signal_that_is_not_told_adds_nothing() -> None:
 
 
 @given(channel_scores)
+@example([5e-324, -1.0])
 def test_channel_signals_keep_the_channels_order(scores: list) -> None:
     """RET-13: in [0, 1], a candidate not found has 0, a better one never less than a worse one."""
     for normalised in (vector(scores).tolist(), lexical(scores).tolist()):

@@ -9,8 +9,8 @@ from itertools import groupby
 import numpy as np
 
 from pipelines.embedding.late_interaction import max_similarities
-from pipelines.retrieval.channels.run import Among, Ranked
-from pipelines.retrieval.hits import Floats, Hits, Ints, ScoreRows
+from pipelines.retrieval.channels.run import Among, Ranked, VectorsOf
+from pipelines.retrieval.hits import NOTHING, Floats, Hits, Ints, ScoreRows
 from pipelines.retrieval.ports import QueryEncoder, TokenEmbeddings, VectorIndex
 
 
@@ -36,10 +36,14 @@ class DenseChannel:
             vectors, matches = self._encoded(texts[batch])
             near = self._nearest(vectors, among[batch], depth)
             found += (
-                Ranked(ranking, partial(self._cosines, vector), match, vector, self._cosines, self._index.vectors)
+                self._ranked(ranking, vector, match)
                 for ranking, vector, match in zip(near, vectors, matches, strict=True)
             )
         return found
+
+    def _ranked(self, ranking: Hits, vector: np.ndarray, match: ScoreRows | None) -> Ranked:
+        stored = _ReadOnce(self._index)
+        return Ranked(ranking, partial(_cosines, stored, vector), match, vector, partial(_cosines, stored), stored)
 
     def _nearest(self, vectors: np.ndarray, among: Among, depth: int) -> Iterator[Hits]:
         for rows, alike in groupby(range(len(vectors)), key=among.__getitem__):
@@ -53,8 +57,29 @@ class DenseChannel:
         vectors, tokens = self._encoder.encode_tokens(texts, lambda states: states @ stored.projection)
         return vectors, [_Matches(of_text, stored) for of_text in tokens]
 
-    def _cosines(self, vector: np.ndarray, rows: Ints) -> Floats:
-        return np.asarray(self._index.vectors(rows) @ vector, dtype=np.float64)
+
+def _cosines(stored: VectorsOf, vector: np.ndarray, rows: Ints) -> Floats:
+    return np.asarray(stored(rows) @ vector, dtype=np.float64)
+
+
+class _ReadOnce:
+    """Stored vectors for one query: who asks again for some of those that were read last gets what was read."""
+
+    def __init__(self, index: VectorIndex) -> None:
+        self._index = index
+        self._rows = NOTHING.rows  # ascending
+        self._vectors = np.zeros((0, 0), dtype=np.float32)
+
+    def __call__(self, rows: Ints) -> np.ndarray:
+        if len(self._rows):
+            at = self._rows.searchsorted(rows)
+            at[at == len(self._rows)] = 0
+            if (self._rows[at] == rows).all():
+                return self._vectors[at]
+        vectors = self._index.vectors(rows)
+        if (rows[1:] > rows[:-1]).all():
+            self._rows, self._vectors = rows, vectors
+        return vectors
 
 
 class _Matches:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec import structs
 
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.context import Context, Part, Reach, Role
@@ -60,7 +62,7 @@ def with_contexts(
                     taken[chunk.chunk_id] = None
                     kept[place].append((role, chunk))
     return tuple(
-        replace(result, context=_context(reach, mine, len(around) - len(mine)))
+        structs.replace(result, context=_context(reach, mine, len(around) - len(mine)))
         for result, (reach, around), mine in zip(results, wanted, kept, strict=True)
     )
 

@@ -7,7 +7,6 @@ Maximal marginal relevance is that of Carbonell and Goldstein (SIGIR 1998), as a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -86,7 +85,7 @@ def marginal(candidates: Candidates, vectors: Sequence[VectorsOf | None], settin
     if settings.mmr <= 0.0 and not alike:
         return candidates
     lowered = candidates.plus_one(MMR, taken, -settings.mmr) if settings.mmr > 0.0 else candidates
-    return best_first(replace(lowered, alike={**lowered.alike, **alike}).take(stays))
+    return best_first(lowered.but(alike={**lowered.alike, **alike}).take(stays))
 
 
 def _cosines(vectors: np.ndarray) -> np.ndarray:

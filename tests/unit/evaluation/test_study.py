@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import typer
+from msgspec import structs
 
 from jobs._study_report import mean_error
 from jobs._users import of_days
@@ -80,7 +81,7 @@ def test_a_row_is_compared_query_by_query() -> None:
 def seen_by(answer: Answer, measure: str) -> Answer:
     """The answer of one channel alone."""
     known = (Match(**{measure: getattr(result.match, measure)}) for result in answer.results)
-    results = [replace(result, match=match) for result, match in zip(answer.results, known, strict=True)]
+    results = [structs.replace(result, match=match) for result, match in zip(answer.results, known, strict=True)]
     return replace(answer, results=tuple(results))
 
 

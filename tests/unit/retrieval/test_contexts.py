@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.context import Reach, Role
@@ -127,7 +128,7 @@ def test_a_turn_is_shown_among_its_nearest() -> None:
 def results(*chunks: Chunk, relevance: float) -> tuple[RankedResult, ...]:
     (model, *_) = an_answer(a_query("q")).results
     return tuple(
-        replace(
+        structs.replace(
             model,
             rank=rank,
             chunk_id=chunk.chunk_id,

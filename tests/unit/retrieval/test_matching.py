@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from jobs.search import show
 from pipelines.domain.ids import QueryId
@@ -173,6 +174,6 @@ def test_nearness_decides_where_tokens_are_compared() -> None:
 def test_nobody_is_asked_where_the_same_was_asked_before() -> None:
     """RET-15: precedents brought the right results there, so that how well they match says less."""
     results = asked("red apple", ask=0.0).results
-    known = [replace(one, signals={**one.signals, Signal.PRECEDENT: 0.5}) for one in results]
+    known = [structs.replace(one, signals={**one.signals, Signal.PRECEDENT: 0.5}) for one in results]
     assert any(one.asked for one in asking(results, QueryId("q"), 1.0))
     assert not any(one.asked for one in asking(known, QueryId("q"), 1.0))

@@ -1,0 +1,119 @@
+"""RET-20, ARC-2, ARC-9: batches spread over processes, with real Ray, FAISS and Lucene."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pipelines.domain.errors import NothingPublishedError
+from pipelines.domain.ids import QueryId
+from pipelines.domain.ranking import Answer, Query
+from pipelines.domain.sessions import SessionMemory
+from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.trace import answer_as_json
+from pipelines.runtime.clock import system_clock
+from pipelines.serving.engines import source_of
+from pipelines.serving.spread import SearcherPool, packed, unpacked
+from pipelines.settings import Settings, load_settings
+from tests.support.parts import a_document
+from tests.support.retrieval_fakes import a_query
+from tests.support.small_store import DirectionEncoder, published_store
+from tests.support.spread_engines import DIES, WAITS, obedient
+
+DOCUMENTS = [
+    a_document("guide.md", "a checkpoint is written after every commit", "locks are released at once"),
+    a_document("copy.md", "locks are released at once"),
+    a_document("fruit.txt", *(f"fruit number {n} is yellow" for n in range(30))),
+]
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    root = tmp_path_factory.mktemp("spread")
+    published_store(root, DOCUMENTS)
+    return load_settings(assignments=[f"storage.root={root}", "retrieval.spread.batch=2"], environment={})
+
+
+@pytest.fixture(scope="module")
+def pool(settings: Settings, cluster: None) -> Iterator[SearcherPool]:
+    with SearcherPool(settings, processes=2, load=obedient) as made:
+        made.open()
+        yield made
+
+
+def numbered(texts: list[str]) -> list[Query]:
+    return [replace(a_query(text), query_id=QueryId(f"q{at}")) for at, text in enumerate(texts)]
+
+
+def written(answers: list[Answer]) -> list[str]:
+    """All of each answer but what the clock says."""
+    return [json.dumps(answer_as_json(replace(answer, timings_ms={}))) for answer in answers]
+
+
+def test_answers_are_those_of_one_process_to_the_last_byte(settings: Settings, pool: SearcherPool) -> None:
+    """RET-20, ARC-9: of queries of every kind, in their order."""
+    asked = [
+        replace(query, explore=at % 3 == 0, context=at % 4 == 0, adaptive=at % 5 == 0)
+        for at, query in enumerate(
+            numbered(["locks released", "fruit 7", "checkpoint", "", "yellow \ud800", "x y"] * 3)
+        )
+    ]
+    asked[1] = replace(asked[1], memory=SessionMemory())
+    with Searcher(source_of(settings), DirectionEncoder(), settings.retrieval, clock=system_clock) as searcher:
+        here = [searcher.search(query) for query in asked]
+    there = pool.search_many(asked)
+    assert written(there) == written(here)
+    assert [replace(answer, timings_ms={}) for answer in there] == [replace(answer, timings_ms={}) for answer in here]
+
+
+def test_one_call_answers_from_one_snapshot(settings: Settings, pool: SearcherPool, tmp_path: Path) -> None:
+    """ARC-2: what is published while its batches are under way is seen by the next call, and then by all of it."""
+    go = tmp_path / "go"
+    before = pool.search_many(numbered(["fruit"]))[0].generation
+    with ThreadPoolExecutor(1) as thread:
+        answers = thread.submit(pool.search_many, numbered([f"{WAITS}{go}", *["fruit"] * 11]))
+        while not go.with_suffix(".asked").exists() and not answers.done():
+            time.sleep(0.01)
+        shutil.rmtree(Path(settings.storage.root) / "part")
+        published_store(Path(settings.storage.root), [*DOCUMENTS, a_document("new.md", "a fruit is a promise")])
+        go.touch()
+        during = answers.result()
+    after = pool.search_many(numbered(["fruit"] * 12))
+    assert {answer.generation for answer in during} == {before}
+    assert len(during) == len(after) == 12
+    (seen,) = {answer.generation for answer in after}
+    assert seen != before
+
+
+def test_a_killed_process_costs_no_answer(pool: SearcherPool, tmp_path: Path) -> None:
+    """ARC-5: its batch is asked again, of the snapshot that the others answer from."""
+    asked = numbered(["fruit", f"{DIES}{tmp_path / 'survived'}", *["locks"] * 9])
+    answers = pool.search_many(asked)
+    assert (tmp_path / "survived").exists()
+    assert [answer.query.query_id for answer in answers] == [query.query_id for query in asked]
+    assert len({answer.generation for answer in answers}) == 1
+
+
+def test_an_empty_store_says_so_before_anything_is_started(tmp_path: Path) -> None:
+    """ARC-2: as one process does."""
+    settings = load_settings(assignments=[f"storage.root={tmp_path}"], environment={})
+    with SearcherPool(settings) as pool, pytest.raises(NothingPublishedError):
+        pool.search_many(numbered(["fruit"]))
+    assert pool._actors is None
+
+
+def test_what_no_utf_8_can_say_is_sent_as_well(settings: Settings) -> None:
+    """RET-21: half of a surrogate pair in a query."""
+    with Searcher(source_of(settings), DirectionEncoder(), settings.retrieval, clock=system_clock) as searcher:
+        for text, kind in (("fruit", bytes), ("\ud800", list)):
+            answers = searcher.search_many(numbered([text]))
+            pack = packed(answers)
+            assert isinstance(pack, kind)
+            assert unpacked(pack) == answers
