@@ -1,11 +1,10 @@
 """From verdicts on results to the curves of P(good): who was asked, and who spoke unasked (RET-15).
 
-A verdict that was asked for, about a result
-drawn at random, speaks for all that was shown; each stands for as many results as the chance to be asked about was
-small (Horvitz and Thompson, JASA 1952). Unasked verdicts are about what people came to. Whoever searches looks at the
-first result; who has come to the fifth found nothing above, so that of what people judge there more is good than of
-what is shown there. P(good) of unasked verdicts is another, by an offset on its log-odds that grows with the logarithm
-of the rank, which has a prior and is found with the curve.
+A verdict that was asked for, about a result drawn at random, speaks for all that was shown; each stands for as many
+results as the chance to be asked about was small (Horvitz and Thompson, JASA 1952). Unasked verdicts are about what
+people came to. Whoever searches looks at the first result; who has come to the fifth found nothing above, so that of
+what people judge there more is good than of what is shown there. P(good) of unasked verdicts is another, by an offset
+on its log-odds that grows with the logarithm of the rank, which has a prior and is found with the curve.
 
 What stands further up is better than its match alone says: within a page better matches stand above worse ones, and so
 does what else is known. A curve over verdicts from the tops of pages would be too flat for that. So verdicts are fitted
