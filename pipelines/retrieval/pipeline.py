@@ -162,7 +162,7 @@ class Pipeline:
                 [each.moment for each in grounds],
             )
             contenders = score_and_cut(united, depths, beliefs, weights, moments=moments, settings=tuned)
-            passes = [self._passing(each) for each in grounds]
+            passes = [self._passing(each, weights) for each in grounds]
             chosen = diverse(contenders, ks, vectors, tuned, passes=passes)
             shown = self._shown(grounds, chosen, contenders)
         return [
@@ -229,14 +229,17 @@ class Pipeline:
             for match, above, share in zip(ground.matches(spelled), above_next, shares, strict=True)
         ]
 
-    def _passing(self, ground: Ground) -> Passes:
-        """Whether a candidate, a table of one, is likely enough to be an answer, as far as that can be told."""
+    def _passing(self, ground: Ground, weights: Sequence[SignalWeights]) -> Passes:
+        """Whether a candidate, a table of one, is likely enough to be an answer, as far as that can be told.
+
+        Args:
+            weights: Of each query of the batch.
+        """
         calibration = ground.reading.calibration
 
         def passes(candidate: Candidates) -> bool:
             if calibration is None:
                 return True
-            weights = [ground.weights] * (int(candidate.query[0]) + 1)
             (match,) = ground.matches(spelled_out(candidate, weights))
             return not doubtful(match, calibration)
 

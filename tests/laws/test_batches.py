@@ -14,6 +14,8 @@ from pipelines.domain.ids import ContentHash, QueryId
 from pipelines.domain.ranking import Answer, Query, Repeats
 from pipelines.domain.sessions import SessionMemory
 from pipelines.indexes.graph_schemas import EdgeKind
+from pipelines.learning.calibration import Calibration, Isotonic
+from pipelines.learning.matching import Answering, MatchCalibration, MatchCurve
 from pipelines.retrieval.settings import FusionMode, ResultUnit
 from tests.support.retrieval_fakes import NOW, MemoryGeneration, MemoryGraph, a_query, a_searcher, settings
 
@@ -24,11 +26,13 @@ TEXTS = {
     "c": ["plum tart", "plum jam tart"],
     "d": ["green pear", "pear tart", "apple jam"],
     "e": ["red plum", "pie"],
+    "f": ["stone wall house roof"],
 }
 FACTS = {
     "a": {"domain": Domain.CODE, "trust_level": 90, "metadata": {"team": "one"}, "tier": "core"},
     "b": {"modified_at": NOW - 3600.0, "metadata": {"team": "two"}, "triggers": ("red pear",)},
     "c": {"domain": Domain.HISTORY, "modified_at": NOW - 9e6, "intent": "debug", "citations": 3},
+    "f": {"triggers": ("apple", "tart")},  # found by no other channel: to be shown it takes somebody's place
     "d": {"validation": "draft", "trust_level": 10, "metadata": {"team": "one", "source_type": "blog"}},
 }
 GENERATION = MemoryGeneration(TEXTS, FACTS)
@@ -40,10 +44,17 @@ GENERATION.graph = MemoryGraph(
     (EdgeKind.MENTIONS, 6, "Apple"),
 )
 GIVEN = SessionMemory(queries=(), shown=tuple(item.content_hash for item in GENERATION.held[:3]))
+SURE = Calibration(
+    Isotonic((0.0, 1.0), (0.0, 1.0)),
+    MatchCalibration(MatchCurve(6.0, 3.0, -4.0), None, None, Answering(0.05, 0.05, 0.05, 100)),
+)
 SEARCHERS = {
     "learned": a_searcher(GENERATION, encode_batch=3),
     "diverse": a_searcher(GENERATION, diversity=settings().diversity.model_dump() | {"alike": 0.7, "mmr": 0.2}),
     "shallow": a_searcher(GENERATION, depth=2, rerank=settings().rerank.model_dump() | {"depth": 2}),
+    "calibrated": a_searcher(
+        GENERATION, calibration=SURE, diversity=settings().diversity.model_dump() | {"least_similarity": 0.0}
+    ),
     "chunks": a_searcher(GENERATION, unit=ResultUnit.CHUNK.value),
     **{mode.value: a_searcher(GENERATION, fusion=mode.value, convergence_bonus=0.3) for mode in FusionMode},
 }

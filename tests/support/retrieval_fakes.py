@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from pipelines.embedding.late_interaction import quantised
 from pipelines.indexes.graph import Direction, EdgeArrays, Neighbour
 from pipelines.indexes.graph_schemas import EdgeKind
 from pipelines.indexes.rows import RowSet
+from pipelines.learning.calibration import Calibration
 from pipelines.learning.triggers import LearnedTriggers
 from pipelines.retrieval.filters import RowFilter
 from pipelines.retrieval.hits import Hits
@@ -338,8 +339,9 @@ class EvenBeliefs:
 class MemorySource:
     """Says what is live from memory; `generations` are taken in turn as the token moves on."""
 
-    def __init__(self, *generations: MemoryGeneration) -> None:
+    def __init__(self, *generations: MemoryGeneration, calibration: Calibration | None = None) -> None:
         self._generations = generations
+        self._calibration = calibration
         self.version = 0
 
     def token(self) -> Hashable:
@@ -347,7 +349,7 @@ class MemorySource:
 
     def take(self, previous: Snapshot | None) -> Snapshot:
         generation = self._generations[self.version]
-        return a_snapshot(generation, GenerationId(f"gen-{self.version}"))
+        return replace(a_snapshot(generation, GenerationId(f"gen-{self.version}")), calibration=self._calibration)
 
 
 def a_snapshot(generation: MemoryGeneration, generation_id: GenerationId) -> Snapshot:
@@ -365,7 +367,12 @@ def a_query(text: str, k: int = 10, **more: object) -> Query:
 
 
 def a_searcher(
-    *generations: MemoryGeneration, clock: float = NOW, further: Sequence[WordEncoder] = (), **changes: object
+    *generations: MemoryGeneration,
+    clock: float = NOW,
+    further: Sequence[WordEncoder] = (),
+    calibration: Calibration | None = None,
+    **changes: object,
 ) -> Searcher:
     encoder, tuned = generations[0].encoder, settings(**changes)
-    return Searcher(MemorySource(*generations), encoder, tuned, clock=lambda: clock, further=further)
+    source = MemorySource(*generations, calibration=calibration)
+    return Searcher(source, encoder, tuned, clock=lambda: clock, further=further)

@@ -19,7 +19,6 @@ from pipelines.learning.matching import Answering, MatchCalibration, MatchCurve
 from pipelines.retrieval.matching import asking
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode
-from pipelines.retrieval.snapshot import Snapshot
 from pipelines.retrieval.trace import answer_as_json
 from tests.support.retrieval_fakes import MemoryGeneration, MemorySource, a_query, a_searcher, settings
 
@@ -29,20 +28,9 @@ ALONE = MatchCalibration(CURVE, MatchCurve(7.0, 0.0, -4.0), None, Answering(0.45
 KNOWN = Calibration(Isotonic((0.0, 1.0), (0.0, 1.0)), ALONE)
 
 
-class Calibrated(MemorySource):
-    """A source whose learned version carries a calibration."""
-
-    def __init__(self, calibration: Calibration | None, generation: MemoryGeneration = FRUIT) -> None:
-        super().__init__(generation)
-        self._calibration = calibration
-
-    def take(self, previous: Snapshot | None) -> Snapshot:
-        return replace(super().take(previous), calibration=self._calibration)
-
-
 def asked(text: str, calibration: Calibration | None = KNOWN, **changes: object) -> Answer:
     tuned = settings(**changes)
-    with Searcher(Calibrated(calibration), FRUIT.encoder, tuned, clock=lambda: 0.0) as searcher:
+    with Searcher(MemorySource(FRUIT, calibration=calibration), FRUIT.encoder, tuned, clock=lambda: 0.0) as searcher:
         return searcher.search(a_query(text))
 
 
@@ -106,13 +94,13 @@ def test_a_doubtful_result_takes_no_place_for_the_sake_of_its_channel() -> None:
     texts = {"a": ["red apple"], "b": ["red apple pie"], "c": ["red stone wall house roof door"]}
     generation = MemoryGeneration(texts, {"c": {"triggers": ("red",)}})
 
-    def found(calibration: Calibration | None) -> list[str]:
-        source = Calibrated(calibration, generation)
-        with Searcher(source, generation.encoder, settings(), clock=lambda: 0.0) as searcher:
-            return [result.uris[0] for result in searcher.search(a_query("red apple", k=2)).results]
+    def found(calibration: Calibration | None) -> list[list[str]]:
+        """Of three queries that are asked together, the results of each."""
+        answers = a_searcher(generation, calibration=calibration).search_many([a_query("red apple", k=2)] * 3)
+        return [[result.uris[0] for result in answer.results] for answer in answers]
 
-    assert "c" in found(None)
-    assert found(KNOWN) == ["a", "b"]
+    assert all("c" in results for results in found(None))
+    assert found(KNOWN) == [["a", "b"]] * 3
 
 
 def test_without_probes_no_gap_is_claimed() -> None:
