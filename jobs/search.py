@@ -12,7 +12,6 @@ Exit codes: 0 answered, 1 with a reason (nothing published, damaged store, no br
 
 from __future__ import annotations
 
-import gc
 import json
 import sys
 import uuid
@@ -37,10 +36,7 @@ from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
 from pipelines.retrieval.snippet import snippet
 from pipelines.retrieval.trace import answer_as_json, context_lines, explained, gap_line, understanding_line
-from pipelines.runtime.clock import system_clock
-from pipelines.runtime.memory import keep_freed_memory
-from pipelines.runtime.threads import linear_algebra_threads
-from pipelines.serving.engines import load_engines, source_of
+from pipelines.serving.engines import load_engines, searching, source_of
 from pipelines.settings import Settings
 
 
@@ -134,26 +130,8 @@ def opened(settings: Settings) -> Iterator[Searcher]:
         NothingPublishedError: No generation is live.
     """
     _must_be_published(settings)
-    engines = load_engines(settings)
-    encoder, *further = engines.encoders
-    keep_freed_memory(settings.retrieval.memory_kept)
-    with (
-        linear_algebra_threads(settings.retrieval.product_threads),
-        Searcher(
-            source_of(settings),
-            encoder,
-            settings.retrieval,
-            clock=system_clock,
-            further=further,
-            pairs=engines.pairs,
-        ) as searcher,
-    ):
-        # What was opened stays: no collection of garbage needs to look through it again.
-        gc.freeze()
-        try:
-            yield searcher
-        finally:
-            gc.unfreeze()
+    with searching(settings, load_engines(settings), source_of(settings)) as searcher:
+        yield searcher
 
 
 def _must_be_published(settings: Settings) -> None:

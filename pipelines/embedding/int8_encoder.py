@@ -21,8 +21,8 @@ from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.embedding.tokens import TokenCounter, TokenReader
 
 Kept = TypeVar("Kept")
-T = TypeVar("T")
-R = TypeVar("R")
+Pack = TypeVar("Pack")
+Encoded = TypeVar("Encoded")
 
 
 class Int8Encoder:
@@ -77,12 +77,12 @@ class Int8Encoder:
             kept |= dict(zip(rows, of_rows, strict=True))
         return vectors, [kept[row] for row in range(len(found))]
 
-    def _side_by_side(self, encoded: Callable[[T], R], packs: Sequence[T]) -> Iterable[R]:
+    def _side_by_side(self, encoded: Callable[[Pack], Encoded], rows_of: Sequence[Pack]) -> Iterable[Encoded]:
         """What becomes of each pack; one alone, as a query is, is not worth waking another thread."""
-        if len(packs) != 1:
-            return self._threads.map(encoded, packs)
+        if len(rows_of) != 1:
+            return self._threads.map(encoded, rows_of)
         with _one_thread():
-            return [encoded(packs[0])]
+            return [encoded(rows_of[0])]
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,7 +12,7 @@ from pipelines.domain.ranking import Answer, Query
 from pipelines.retrieval.ports import QueryEncoder
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import RetrievalSettings
-from pipelines.retrieval.snapshot import Snapshot
+from pipelines.retrieval.snapshot import OneSnapshot, Snapshot
 
 
 class RememberingEncoder:
@@ -95,19 +95,6 @@ class Replay:
     @contextmanager
     def _searching(self, settings: RetrievalSettings, snapshot: Snapshot) -> Iterator[Searcher]:
         encoder, *further = self._encoders
-        source = _Fixed(snapshot)
+        source = OneSnapshot(snapshot)
         with Searcher(source, encoder, settings, clock=lambda: self._now, further=further) as searcher:
             yield searcher
-
-
-class _Fixed:
-    """A source of one snapshot."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-
-    def token(self) -> Hashable:
-        return 0
-
-    def take(self, _previous: Snapshot | None) -> Snapshot:
-        return self._snapshot

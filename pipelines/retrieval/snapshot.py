@@ -64,3 +64,18 @@ class SnapshotSource(Protocol):
 
     def take(self, previous: Snapshot | None) -> Snapshot:
         """What is live now; a generation that `previous` already has open is not opened again."""
+
+
+class OneSnapshot:
+    """A source of one snapshot, whatever is published meanwhile."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def token(self) -> Hashable:
+        """Never another."""
+        return 0
+
+    def take(self, _previous: Snapshot | None) -> Snapshot:
+        """The snapshot."""
+        return self._snapshot

@@ -14,13 +14,11 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from pipelines.domain.errors import WeftError
-from pipelines.runtime.cluster import start_actor
+from pipelines.runtime.cluster import end_of, raised_inside, start_actor
 
 log = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
-
-_REASON_CHARACTERS = 600  # the end of a remote traceback names the cause
 
 
 class Shared(Generic[Value]):
@@ -111,7 +109,7 @@ class ActorPool:
         try:
             return ray.get([getattr(actor, method).remote(*arguments) for actor in actors])  # type: ignore[no-any-return]
         except RayError as error:
-            raise raised_inside(error) from error
+            raise raised_inside(error, Exception) from error
 
     def close(self) -> None:
         """End the actors, whatever they do."""
@@ -136,7 +134,7 @@ class ActorPool:
         except RayTaskError as error:
             self._idle.append(doing.actor)
             if doing.task is not None:
-                raise raised_inside(error) from error
+                raise raised_inside(error, Exception) from error
         except RayError as error:
             self._lost(doing, error, waiting, died)
         else:
@@ -166,20 +164,8 @@ class ActorPool:
     def _given_up(self, over: str, error: RayError) -> WeftError:
         return WeftError(
             f"{self._name} died {self._deaths + 1} times {over}: give it more memory, or run fewer side by side; "
-            f"Ray says: {_end_of(str(error))}"
+            f"Ray says: {end_of(error)}"
         )
-
-
-def raised_inside(error: BaseException) -> BaseException:
-    """What was raised inside an actor, out of the wrapper that Ray puts around it."""
-    cause = getattr(error, "cause", None)
-    if isinstance(cause, Exception) and not isinstance(cause, RayError):
-        return cause
-    return WeftError(f"an actor failed: {_end_of(str(error))}")
-
-
-def _end_of(text: str) -> str:
-    return " ".join(text.split())[-_REASON_CHARACTERS:]
 
 
 def _end(actor: Any) -> None:

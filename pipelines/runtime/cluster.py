@@ -13,11 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import ray
+from ray.exceptions import RayError
 
+from pipelines.domain.errors import WeftError
 from pipelines.runtime.settings import ClusterSettings
 
 _TOKEN_FILE = Path("~/.ray/auth_token")
 _HANDLED = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
+_REASON_CHARACTERS = 600  # kept of what a worker says of its failure
 _SIGACTION_BYTES = 512  # more than any platform's struct sigaction (152 on 64-bit Linux)
 
 
@@ -85,3 +88,23 @@ def _make_private(token: Path) -> None:
     # Ray creates the file readable by everyone; whoever reads it controls the cluster.
     with contextlib.suppress(FileNotFoundError):
         token.chmod(0o600)
+
+
+def raised_inside(error: BaseException, passed: type[Exception]) -> BaseException:
+    """What was raised inside a worker, out of the wrappers that Ray puts around it.
+
+    Args:
+        passed: What comes through as it is; of anything else, what Ray says of it does, as a `WeftError`.
+    """
+    inner: BaseException | None = error
+    while inner is not None:
+        # Ray makes its wrapper an instance of what it wraps, too.
+        if isinstance(inner, passed) and not isinstance(inner, RayError):
+            return inner
+        inner = getattr(inner, "cause", None) or inner.__cause__
+    return WeftError(f"a worker failed: {end_of(error)}")
+
+
+def end_of(error: BaseException) -> str:
+    """The end of what an error says: that of a remote traceback names the cause."""
+    return " ".join(str(error).split())[-_REASON_CHARACTERS:]

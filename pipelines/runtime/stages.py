@@ -14,11 +14,11 @@ import ray
 from ray.exceptions import RayError
 
 from pipelines.domain.errors import WeftError
+from pipelines.runtime.cluster import raised_inside
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-_REASON_CHARACTERS = 600  # the end of a remote traceback names the cause
 _ERROR = "error"  # column of a batch that a worker could not make
 _TASK_RETRIES = 3  # of a task whose worker died; its exceptions are not retried
 
@@ -74,7 +74,7 @@ def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Iterator[pa.
             _raise_carried(batch)
             yield batch
     except RayError as error:
-        raise _own(error) from error
+        raise raised_inside(error, WeftError) from error
 
 
 def stream_here(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Iterator[pa.Table]:
@@ -109,7 +109,7 @@ def _results(pending: Sequence[Any]) -> Iterator[Any]:
         for result in pending:
             yield ray.get(result)
     except RayError as error:
-        raise _own(error) from error
+        raise raised_inside(error, WeftError) from error
 
 
 def cluster_cpus() -> int:
@@ -159,17 +159,6 @@ def _raise_carried(batch: pa.Table) -> None:
     if _ERROR in batch.column_names:
         # Made by a worker of this same stream.
         raise pickle.loads(batch[_ERROR][0].as_py())  # noqa: S301
-
-
-def _own(error: BaseException) -> BaseException:
-    """What was raised inside a worker, out of the wrappers that Ray puts around it."""
-    inner: BaseException | None = error
-    while inner is not None:
-        # Ray makes its wrapper an instance of what it wraps, too.
-        if isinstance(inner, WeftError) and not isinstance(inner, RayError):
-            return inner
-        inner = getattr(inner, "cause", None) or inner.__cause__
-    return WeftError(f"a worker failed: {' '.join(str(error).split())[-_REASON_CHARACTERS:]}")
 
 
 def _prepare() -> None:

@@ -1,8 +1,10 @@
-"""What a searcher is opened over: the models and the store that settings name."""
+"""How a searcher is opened: over the models and the store that settings name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +12,11 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.embedding.encoder import load_encoder, load_pair_encoder
 from pipelines.retrieval.live import CatalogSource
 from pipelines.retrieval.ports import PairScorer, QueryEncoder
+from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.snapshot import SnapshotSource
 from pipelines.runtime.clock import Clock, system_clock
+from pipelines.runtime.memory import keep_freed_memory
+from pipelines.runtime.threads import linear_algebra_threads
 from pipelines.settings import Settings
 
 
@@ -46,3 +52,23 @@ def source_of(settings: Settings, clock: Clock = system_clock) -> CatalogSource:
     """What says what is live in the store of the settings."""
     catalog, held = Catalog(Path(settings.storage.root)), settings.retrieval.sessions_held
     return CatalogSource(catalog, settings.priors, clock=clock, sessions_held=held)
+
+
+@contextmanager
+def searching(
+    settings: Settings, engines: Engines, source: SnapshotSource, *, clock: Clock = system_clock
+) -> Iterator[Searcher]:
+    """A searcher, in a process that does little else: it keeps the memory that searches free, and what was opened."""
+    encoder, *further = engines.encoders
+    rules = settings.retrieval
+    keep_freed_memory(rules.memory_kept)
+    with (
+        linear_algebra_threads(rules.product_threads),
+        Searcher(source, encoder, rules, clock=clock, further=further, pairs=engines.pairs) as searcher,
+    ):
+        # What was opened stays: no collection of garbage needs to look through it again.
+        gc.freeze()
+        try:
+            yield searcher
+        finally:
+            gc.unfreeze()

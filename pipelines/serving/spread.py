@@ -23,15 +23,13 @@ from pipelines.domain.ids import GenerationId
 from pipelines.domain.ranking import Answer, Query
 from pipelines.retrieval.live import CatalogSource, Pin
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot import Snapshot
+from pipelines.retrieval.snapshot import OneSnapshot, Snapshot
 from pipelines.runtime.actors import ActorPool, Shared
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.cluster import connect
 from pipelines.runtime.garbage import uncollected
-from pipelines.runtime.memory import keep_freed_memory
 from pipelines.runtime.stages import cluster_cpus
-from pipelines.runtime.threads import linear_algebra_threads
-from pipelines.serving.engines import Engines, LoadEngines, load_engines, source_of
+from pipelines.serving.engines import Engines, LoadEngines, load_engines, searching, source_of
 from pipelines.settings import Settings
 
 Packed: TypeAlias = bytes | list[Answer]
@@ -233,24 +231,9 @@ def _turned(held: _Held | None, view: View, load: LoadEngines) -> _Held:
     snapshot = source.at(view.pin, previous)
     if held is not None:
         held.undo.close()
-    encoder, *further = engines.encoders
-    keep_freed_memory(settings.retrieval.memory_kept)
     with ExitStack() as undo:
-        undo.enter_context(linear_algebra_threads(settings.retrieval.product_threads))
-        searcher = undo.enter_context(
-            Searcher(
-                _Pinned(snapshot, view.pin),
-                encoder,
-                settings.retrieval,
-                clock=lambda: view.pin.at,
-                further=further,
-                pairs=engines.pairs,
-            )
-        )
-        # What was opened stays, and no answer outlives its batch: garbage is looked for between batches alone.
-        gc.disable()
-        gc.freeze()
-        undo.callback(gc.unfreeze)
+        searcher = undo.enter_context(searching(settings, engines, OneSnapshot(snapshot), clock=lambda: view.pin.at))
+        gc.disable()  # no answer outlives its batch: garbage is looked for between batches alone
         return _Held(ground, engines, source, snapshot, searcher, undo.pop_all())
 
 
@@ -276,17 +259,3 @@ def _ground(settings: Settings) -> tuple[Any, ...]:
     """What decides over models and store."""
     tuned = settings.retrieval
     return (settings.storage, settings.priors, settings.embedding, tuned.rerank.cross_encoder, tuned.sessions_held)
-
-
-class _Pinned:
-    """A source of one snapshot."""
-
-    def __init__(self, snapshot: Snapshot, pin: Pin) -> None:
-        self._snapshot = snapshot
-        self._pin = pin
-
-    def token(self) -> Hashable:
-        return self._pin.at
-
-    def take(self, _previous: Snapshot | None) -> Snapshot:
-        return self._snapshot
