@@ -19,7 +19,7 @@ from pipelines.learning.matching import MatchCalibration
 from pipelines.learning.observations import RELEVANCE
 from pipelines.learning.priors import RecencyPrior
 from pipelines.learning.recency import Discount
-from pipelines.learning.reliability import Predictions, log_loss
+from pipelines.learning.reliability import Predictions, dealt, log_loss
 
 Floats = NDArray[np.float64]
 
@@ -192,9 +192,9 @@ def calibrate(bins: ScoreBins, *, folds: int, seed: int, smoothing: float) -> Fi
             off 0 and 1.
 
     Raises:
-        ValueError: There is not one whole observation.
+        ValueError: There are no observations.
     """
-    good, bad = _dealt(bins, folds, np.random.default_rng(seed))
+    good, bad = dealt(bins.good, bins.bad, folds, np.random.default_rng(seed))
     if good.sum() + bad.sum() == 0:
         raise ValueError("expected observations to calibrate on, found none")
     held_out = {
@@ -204,13 +204,6 @@ def calibrate(bins: ScoreBins, *, folds: int, seed: int, smoothing: float) -> Fi
     losses = {name: log_loss(predictions) for name, predictions in held_out.items()}
     best = min(losses, key=losses.__getitem__)
     return Fit(Calibration(CURVES[best].fit(_smoothed(bins, smoothing))), held_out[best], losses)
-
-
-def _dealt(bins: ScoreBins, folds: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Whole observations dealt to folds, (folds, bins) each: bins alone do not tell which outcomes came together."""
-    chances = [1.0 / folds] * folds
-    good, bad = (rng.multinomial(np.rint(mass).astype(np.int64), chances).T for mass in (bins.good, bins.bad))
-    return good.astype(np.float64), bad.astype(np.float64)
 
 
 def _held_out(

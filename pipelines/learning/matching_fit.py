@@ -36,7 +36,7 @@ from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Channel
 from pipelines.learning.matching import CURVES, MEASURED, MEASURES, MatchBins, MatchCalibration, MatchCurve, values_of
 from pipelines.learning.priors import VerdictPrior
-from pipelines.learning.reliability import Predictions, log_loss
+from pipelines.learning.reliability import Predictions, dealt, log_loss
 
 Floats = NDArray[np.float64]
 
@@ -284,13 +284,12 @@ def carried_over(
 def _held_out(
     bins: MatchBins, columns: Sequence[int], prior: VerdictPrior | None, folds: int, rng: np.random.Generator
 ) -> Predictions:
-    chances = [1.0 / folds] * folds
-    good, bad = (rng.multinomial(np.rint(mass).astype(np.int64), chances).T for mass in (bins.good, bins.bad))
+    good, bad = dealt(bins.good, bins.bad, folds, rng)
     predicted = []
     for fold_good, fold_bad in zip(good, bad, strict=True):
         others = bins.with_counts(good.sum(axis=0) - fold_good, bad.sum(axis=0) - fold_bad)
         predicted.append(VerdictModel.fit(others, columns, prior).said_to_be_good(bins))
-    return Predictions(np.concatenate(predicted), good.ravel().astype(np.float64), bad.ravel().astype(np.float64))
+    return Predictions(np.concatenate(predicted), good.ravel(), bad.ravel())
 
 
 def _entropy(bins: MatchBins) -> float:

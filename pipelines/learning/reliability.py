@@ -130,6 +130,24 @@ def error_by_chance(
     return float(np.abs(signs @ surplus).sum(axis=1).mean()) / float(predictions.mass.sum())
 
 
+def dealt(good: Floats, bad: Floats, folds: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Observations (n,) dealt to folds at random, (folds, n) each: counts alone do not tell which came together.
+
+    Whole ones are dealt one by one, and what is left of an entry in one piece: old observations count for less than a
+    whole one (LRN-2), and are most of what there is.
+
+    Examples:
+        >>> good, bad = dealt(np.array([2.0, 0.4]), np.array([0.0, 1.5]), 3, np.random.default_rng(0))
+        >>> good.sum(axis=0).tolist(), bad.sum(axis=0).tolist()
+        ([2.0, 0.4], [0.0, 1.5])
+    """
+    whole = [np.floor(mass) for mass in (good, bad)]
+    parts = [rng.multinomial(each.astype(np.int64), [1.0 / folds] * folds).T.astype(np.float64) for each in whole]
+    for mass, each, part in zip((good, bad), whole, parts, strict=True):
+        part[rng.integers(0, folds, len(mass)), np.arange(len(mass))] += mass - each
+    return parts[0], parts[1]
+
+
 def log_loss(predictions: Predictions) -> float:
     """Mean −ln of the probability given to the outcome; probabilities of 0 and 1 count as the nearest float inside."""
     edge = np.finfo(np.float64).epsneg

@@ -170,6 +170,14 @@ def test_bins_are_read_by_domain_and_by_recency() -> None:
     assert everything.observations == 0.5 + 1 + 1 + 1
 
 
+def test_outcomes_that_count_less_than_one_are_held_out_too() -> None:
+    """CON-8, LRN-2: what is measured on is all that is fitted to, however little of it each bin holds."""
+    bins = _simulated(lambda s: s, 400, seed=5)
+    old = ScoreBins(bins.score, bins.good / 64.0, bins.bad / 64.0)
+    fit = calibrate(old, folds=5, seed=7, smoothing=1.0)
+    assert float(fit.held_out.mass.sum()) == pytest.approx(old.observations)
+
+
 def test_nothing_to_calibrate_on_is_said() -> None:
     """CON-8."""
     nothing = score_bins(Evidence(), RECENCY, now=0.0)

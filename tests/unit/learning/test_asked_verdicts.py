@@ -222,3 +222,16 @@ def test_a_curve_that_predicts_no_better_than_the_rates_is_none() -> None:
     separate = said(rng, 500)
     fit = calibrate_matches(separate, PRIOR, folds=RULES.folds, seed=RULES.seed, least_gain=RULES.least_gain)
     assert fit.calibration.both == fit.models["both"].curve
+
+
+def test_verdicts_of_two_months_ago_are_held_out_as_those_of_today_are() -> None:
+    """RET-15, LRN-2: each counts a quarter then; nearly all lie alone in their bin, and none is lost by rounding."""
+    today = said(np.random.default_rng(6), 1000)
+    old = today.with_counts(today.good / 4.0, today.bad / 4.0)
+    fits = [
+        calibrate_matches(bins, PRIOR, folds=RULES.folds, seed=RULES.seed, least_gain=RULES.least_gain)
+        for bins in (today, old)
+    ]
+    assert float(fits[1].held_out["both"].mass.sum()) == pytest.approx(old.observations)
+    assert fits[1].gains["both"] == pytest.approx(fits[0].gains["both"], abs=0.02)
+    assert fits[1].calibration.both is not None
