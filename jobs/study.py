@@ -277,7 +277,7 @@ class _Bench:
 def _held(bench: _Bench, lessons: Dataset, evidence: Evidence, strangers: Sequence[Dataset]) -> Held:
     """What the judgements of the queries learned from make of held-out queries, and of those of other data sets."""
     rules, bins = bench.settings.consolidation.calibration, bench.settings.learning.relevance_bins
-    verdicts = match_bins(evidence, bench.settings.priors.recency, now=system_clock())
+    verdicts = match_bins(evidence, bench.settings.priors, now=system_clock())
     known = _some(lessons, bench.settings)
     taught, looked = bench.answers(known), bench.shown(known, evidence)
     judged = judged_bins(taught, lessons.qrels, bench.names(taught))

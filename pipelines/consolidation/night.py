@@ -71,7 +71,7 @@ class Night:
 
     def verdicts(self, evidence: Evidence) -> MatchBins:
         """Verdicts by how well their results matched, of all domains."""
-        return match_bins(evidence, self.priors.recency, now=self.now)
+        return match_bins(evidence, self.priors, now=self.now)
 
     def page(self, *, dry_run: bool) -> AbstractContextManager[Page]:
         """The run that the night is written to; none for a rehearsal."""

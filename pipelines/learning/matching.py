@@ -23,7 +23,7 @@ from pipelines.domain.errors import StoreError
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import ANY
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey, day_of
-from pipelines.learning.priors import RecencyPrior
+from pipelines.learning.priors import Priors
 from pipelines.learning.recency import Discount
 
 Floats = NDArray[np.float64]
@@ -165,15 +165,18 @@ class MatchBins:
         return float(self.good.sum() + self.bad.sum())
 
 
-def match_bins(evidence: Evidence, recency: RecencyPrior, *, now: float) -> MatchBins:
+def match_bins(evidence: Evidence, priors: Priors, *, now: float) -> MatchBins:
     """The verdicts by match in the evidence as they count at `now`, of all domains together.
 
-    Those that were counted before ranks were are left out: how far down people had read is not known of them.
+    Those that were counted before ranks were are left out: how far down people had read is not known of them. However
+    small a chance an impression states, a verdict stands for `verdicts.stands_for` results at most: whoever could make
+    one up would outweigh all others with it (FBK-11).
     """
-    discount = Discount(day_of(now), recency.project_half_life_days)
+    discount = Discount(day_of(now), priors.recency.project_half_life_days)
+    rarest = _PER_HALVING * math.log2(priors.verdicts.stands_for)
     masses: dict[tuple[float, ...], list[int]] = {}
     for key, micro in evidence.counts.items():
-        if key.parameter in (MATCH, ASKED) and (told := _cell(key.bin)) is not None:
+        if key.parameter in (MATCH, ASKED) and (told := _cell(key.bin, rarest)) is not None:
             cell, bad = told
             masses.setdefault(cell, [0, 0])[bad] += discount(micro, key.day)
     rows = [(*cell, *(max(each, 0) for each in sides)) for cell, sides in masses.items()]
@@ -183,15 +186,19 @@ def match_bins(evidence: Evidence, recency: RecencyPrior, *, now: float) -> Matc
     return MatchBins(match, rank, good / MICRO, bad / MICRO, stands_for)
 
 
-def _cell(bin_: str) -> tuple[tuple[float, ...], bool] | None:
-    """Middle of all bins, −1 where not known; rank; what a verdict stands for; and whether it was bad."""
+def _cell(bin_: str, rarest: float) -> tuple[tuple[float, ...], bool] | None:
+    """Middle of all bins, −1 where not known; rank; what a verdict stands for; and whether it was bad.
+
+    Args:
+        rarest: Class of chances beyond which all count as that.
+    """
     places, rest, *draw = bin_.split("/")
     bins, outcome, *depth = rest.split(".")
     if not depth:
         return None
     middles = [-1.0 if place == _UNKNOWN else (int(place) + 0.5) / int(bins) for place in places.split(".")]
     middles += [-1.0] * (MEASURES - len(middles))
-    stands_for = 2.0 ** (int(draw[0]) / _PER_HALVING) if draw else 0.0
+    stands_for = 2.0 ** (min(int(draw[0]), rarest) / _PER_HALVING) if draw else 0.0
     return (*middles, 2.0 ** (int(depth[0]) / _PER_DOUBLING), stands_for), outcome == "bad"
 
 

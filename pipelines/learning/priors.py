@@ -287,6 +287,7 @@ class VerdictPrior(_Section):
         selection_spread: Standard deviation of that, over collections.
         reading: What is added further down, times the logarithm of the rank.
         reading_spread: Standard deviation of that.
+        stands_for: Results >= 1 that a verdict which was asked for stands for at most: 1 / chance, clipped.
     """
 
     mistaken: Annotated[float, Field(ge=0.0, lt=0.5)]
@@ -294,6 +295,7 @@ class VerdictPrior(_Section):
     selection_spread: Positive
     reading: Annotated[float, Field(allow_inf_nan=False)]
     reading_spread: Positive
+    stands_for: Annotated[float, Field(ge=1.0, allow_inf_nan=False)]
 
 
 class LessonPrior(_Section):

@@ -61,7 +61,7 @@ def said(
         place = int(rng.random() / asked)
         if place < 10:
             note(page, place, asked)
-    return match_bins(Evidence.sum(found), SETTINGS.priors.recency, now=NOW)
+    return match_bins(Evidence.sum(found), SETTINGS.priors, now=NOW)
 
 
 def read_down(rng: np.random.Generator, sessions: int, *, chance: float = 0.05) -> MatchBins:
@@ -82,7 +82,7 @@ def read_down(rng: np.random.Generator, sessions: int, *, chance: float = 0.05) 
                 break
         if (place := int(rng.random() / chance)) < 10:
             note(place, chance)
-    return match_bins(Evidence.sum(found), SETTINGS.priors.recency, now=NOW)
+    return match_bins(Evidence.sum(found), SETTINGS.priors, now=NOW)
 
 
 def a_page(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -131,7 +131,7 @@ def test_what_was_asked_seldom_stands_for_more() -> None:
     for chance, good in ((0.5, True), (0.125, False)):
         key = match_key(DAY, Domain.CODE, Match(meaning=0.5, words=0.5), rank=2, good=good, bins=20, asked=chance)
         found.append(Evidence({key: 10 * MICRO}))
-    bins = match_bins(Evidence.sum(found), SETTINGS.priors.recency, now=NOW)
+    bins = match_bins(Evidence.sum(found), SETTINGS.priors, now=NOW)
     assert dict(zip(bins.good.tolist(), bins.stands_for.tolist(), strict=True)) == {10.0: 2.0, 0.0: 8.0}
     mass = bins.weight * (bins.good + bins.bad)
     assert mass.max() / mass.min() == pytest.approx(4.0)
@@ -139,10 +139,25 @@ def test_what_was_asked_seldom_stands_for_more() -> None:
     assert bins.unasked.tolist() == [0.0, 0.0]
 
 
+@pytest.mark.parametrize("chance", [1e-6, 5e-324])
+def test_a_verdict_that_claims_to_stand_for_everything_stands_for_a_page(chance: float) -> None:
+    """RET-15, FBK-11: the chance is the impression's word; one made-up event must not outweigh all honest ones."""
+    honest = [
+        match_key(DAY, Domain.CODE, Match(meaning=place / 20), rank=1, good=place > 10, bins=20, asked=0.1)
+        for place in range(20)
+    ]
+    forged = match_key(DAY, Domain.CODE, Match(meaning=0.0), rank=1, good=True, bins=20, asked=chance)
+    bins = match_bins(Evidence(dict.fromkeys(honest, 50 * MICRO) | {forged: MICRO}), SETTINGS.priors, now=NOW)
+    assert bins.stands_for.max() == pytest.approx(PRIOR.stands_for)
+    votes = bins.weight * (bins.good + bins.bad)
+    assert votes[bins.stands_for == bins.stands_for.max()].sum() < 3.0
+    assert votes.sum() > 990.0
+
+
 def test_evidence_of_unasked_verdicts_is_told_apart() -> None:
     """LRN-1: keys that name no chance are of verdicts that nobody asked for."""
     key = EvidenceKey(DAY, "code", ANY, ANY, ANY, MATCH, "12.-/20.good.04")
-    bins = match_bins(Evidence({key: MICRO}), SETTINGS.priors.recency, now=NOW)
+    bins = match_bins(Evidence({key: MICRO}), SETTINGS.priors, now=NOW)
     assert np.array_equal(bins.match, [[0.625, np.nan, np.nan]], equal_nan=True)
     assert (bins.stands_for.tolist(), bins.weight.tolist(), bins.unasked.tolist()) == ([0.0], [1.0], [1.0])
     assert bins.rank.tolist() == [4.0]
@@ -154,7 +169,7 @@ def test_verdicts_that_were_counted_without_their_rank_are_read_and_left_out() -
         EvidenceKey(DAY, "code", ANY, ANY, ANY, MATCH, "12.08/20.good"): MICRO,
         EvidenceKey(DAY, "code", ANY, ANY, ANY, ASKED, "12.08.11/20.bad/17"): MICRO,
     }
-    assert match_bins(Evidence(kept), SETTINGS.priors.recency, now=NOW).observations == 0.0
+    assert match_bins(Evidence(kept), SETTINGS.priors, now=NOW).observations == 0.0
 
 
 def test_asked_verdicts_make_probabilities_of_what_is_shown() -> None:

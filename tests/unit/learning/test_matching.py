@@ -48,7 +48,7 @@ def seen(rng: np.random.Generator, verdicts: int, truth: MatchCurve = TRUTH) -> 
         Evidence({match_key(DAY, Domain.GENERAL, match, rank=1, good=bool(is_good), bins=20, asked=0.02): MICRO})
         for match, is_good in zip(matches, good, strict=True)
     )
-    return match_bins(Evidence.sum(told), SETTINGS.priors.recency, now=NOW)
+    return match_bins(Evidence.sum(told), SETTINGS.priors, now=NOW)
 
 
 def fitted(bins: MatchBins) -> MatchCalibration:
@@ -62,7 +62,7 @@ def test_verdicts_come_back_as_they_were_counted() -> None:
     bins = seen(np.random.default_rng(1), 50)
     assert bins.observations == pytest.approx(50.0)
     alone = Evidence({match_key(DAY, Domain.CODE, Match(words=0.99), rank=7, good=False, bins=20): MICRO // 2})
-    found = match_bins(alone, SETTINGS.priors.recency, now=NOW)
+    found = match_bins(alone, SETTINGS.priors, now=NOW)
     assert np.isnan(found.match[0, 0])
     assert (found.match[0, 1], found.bad[0]) == (0.975, 0.5)
     assert found.rank[0] == pytest.approx(7.0, rel=0.2)
@@ -95,7 +95,7 @@ def test_nearness_tells_where_it_was_learned_and_the_cosine_where_not() -> None:
         Evidence({match_key(DAY, Domain.GENERAL, match, rank=1, good=bool(is_good), bins=20, asked=0.02): MICRO})
         for match, is_good in zip(matches[:2000], good, strict=False)
     )
-    curves = fitted(match_bins(Evidence.sum(told), SETTINGS.priors.recency, now=NOW))
+    curves = fitted(match_bins(Evidence.sum(told), SETTINGS.priors, now=NOW))
     is_good, losses = good[2000:].astype(np.float64), []
     for seen_as in (matches[2000:], [Match(meaning=match.meaning, words=0.5) for match in matches[2000:]]):
         chances = np.array([curves.probability(match) for match in seen_as], dtype=np.float64)
