@@ -167,7 +167,7 @@ def trigger_pollution(watched: Watched, rules: AlarmSettings) -> Alarm:
     alone: list[bool] = []
     others: list[bool] = []
     for query in watched.queries:
-        liked = {seen.content_hash for seen in query.outcomes if seen.value > 0.0}
+        liked = {seen.content_hash for seen in query.outcomes if seen.is_praise}
         for result in query.results if query.outcomes else ():
             triggered = result.channels and set(result.channels) <= set(rules.trigger_channels)
             (alone if triggered else others).append(result.content_hash in liked)

@@ -104,13 +104,15 @@ def explored(
 ) -> list[tuple[list[Shown], list[Wanted]]]:
     """Explored answers with what they earned, beside what another policy would show; for off-policy estimates.
 
-    A place earned 1 where something good became of it, else 0. Only queries with feedback count: silence says nothing.
+    A place earned 1 where something good became of it, else 0: silence, too, where its source reports what becomes of
+    results. Were only answers counted that something became of, most of what earned nothing would be left out, and
+    whatever is shown would seem to earn nearly as much as anything else.
     """
     pairs = []
-    for query in queries:
+    for query in _told_of(queries):
         answer = answers.get(query.query_id)
-        if query.explored and query.outcomes and answer is not None:
-            liked = {seen.content_hash for seen in query.outcomes if seen.value > 0.0}
+        if answer is not None:
+            liked = {seen.content_hash for seen in query.outcomes if seen.is_praise}
             shown = [
                 Shown(
                     result.content_hash,
@@ -127,9 +129,19 @@ def explored(
     return pairs
 
 
-def exploring(queries: Iterable[LoggedQuery]) -> list[Query]:
-    """The explored queries with feedback, as they were asked, to be answered by another policy."""
-    return [_as_asked(query) for query in queries if query.explored and query.outcomes]
+def exploring(queries: Sequence[LoggedQuery]) -> list[Query]:
+    """The explored queries whose source reports, as they were asked, to be answered by another policy."""
+    return [_as_asked(query) for query in _told_of(queries)]
+
+
+def _told_of(queries: Sequence[LoggedQuery]) -> list[LoggedQuery]:
+    """Explored queries of models and agents that ever said what became of a result; others may not be able to."""
+    reporting = {_source(query) for query in queries if any(seen.content_hash for seen in query.outcomes)}
+    return [query for query in queries if query.explored and _source(query) in reporting]
+
+
+def _source(query: LoggedQuery) -> tuple[str, str]:
+    return query.facts["model"], query.facts["agent"]
 
 
 def _as_asked(logged: LoggedQuery) -> Query:

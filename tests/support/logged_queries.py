@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipelines.domain.ids import ContentHash, QueryId
+from pipelines.domain.ranking import ANY
 from pipelines.evaluation.queries.reader import LoggedHit, LoggedQuery, LoggedResult, Outcome
 from tests.support.retrieval_fakes import NOW
 
@@ -51,6 +52,7 @@ def a_logged(
     heads: Mapping[str, Sequence[tuple[str, float]]] | None = None,
     outcomes: Sequence[Outcome] = (),
     failed: Sequence[str] = (),
+    agent: str = ANY,
 ) -> LoggedQuery:
     told = heads or {}
     return LoggedQuery(
@@ -67,6 +69,8 @@ def a_logged(
         results=results,
         outcomes=outcomes,
         facts={
+            "model": ANY,
+            "agent": agent,
             "failed_channels": [{"channel": name, "reason": "late"} for name in failed],
             "timings_ms": [{"name": "channels", "value": 5.0}],
         },

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.domain.errors import StoreError
+from pipelines.domain.events import Retrieval
 from pipelines.domain.ids import ContentHash, QueryId
 from pipelines.evaluation.queries.days import OUTCOME_LOG, QUERY_LOG, files_of
 from pipelines.evaluation.queries.schema import OUTCOMES, QUERIES
@@ -23,6 +24,7 @@ from pipelines.runtime.clock import day_of
 from pipelines.runtime.tables import TableQueries
 
 _AT_ONCE = 2_000  # rows made into values at a time
+_LEFT_OUT = Retrieval.__struct_config__.tag
 _KEY = pa.schema([pa.field("query_id", pa.string())])
 
 _CHOSEN = """
@@ -62,6 +64,11 @@ class Outcome:
     content_hash: ContentHash | None
     value: float
     principal: str
+
+    @property
+    def is_praise(self) -> bool:
+        """Whether it speaks for what it is about: that something was found, and left out, does not (FBK-12)."""
+        return self.value > 0.0 and self.kind != _LEFT_OUT
 
 
 @dataclass(frozen=True, slots=True)
