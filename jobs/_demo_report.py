@@ -85,7 +85,7 @@ def quality(measured: Mapping[str, PerQuery], settings: EvaluationSettings) -> N
     _job.stdout.print(table)
     for metric in ("ndcg_at_10", "hit_rate_at_1"):
         gain = compare(measured[BEFORE][metric], measured[AFTER][metric], settings)
-        verdict = "the interval excludes 0" if gain.significant else "the interval includes 0: not shown by this sample"
+        verdict = "more than chance" if gain.significant else "not shown by this sample"
         say(
             f"learning moved {_SHOWN[metric]} by {gain.change.mean:+.3f} "
             f"({gain.change.low:+.3f} to {gain.change.high:+.3f}); "

@@ -222,8 +222,9 @@ def _evaluated(asked: Mapping[str, Held]) -> Evaluate:
 def _improved(asked: Mapping[str, Held], settings: Settings) -> Improve:
     def improvement(former: Evidence, candidate: Evidence) -> Improvement:
         control, treatment = (_under(evidence, asked).measured["ndcg_at_10"] for evidence in (former, candidate))
-        change = compare(control, treatment, settings.evaluation).change
-        return Improvement("nDCG@10", change.mean, change.low, change.high, len(control))
+        found = compare(control, treatment, settings.evaluation)
+        change = found.change
+        return Improvement("nDCG@10", change.mean, change.low, change.high, len(control), found.significant)
 
     return improvement
 

@@ -57,6 +57,7 @@ class Improvement:
 
     Attributes:
         measure: What was measured, such as "nDCG@10".
+        significant: Whether that is more than chance alone makes of so many queries.
     """
 
     measure: str
@@ -64,6 +65,7 @@ class Improvement:
     low: float
     high: float
     queries: int
+    significant: bool
 
 
 Improve = Callable[[Evidence, Evidence], Improvement]
@@ -97,9 +99,9 @@ def weighed(verdict: Verdict, measured: Improvement) -> Verdict:
     need not wait for a person, and one that is shown to be worse must, however small it is.
     """
     decision = verdict.decision
-    if measured.high < 0.0:
+    if measured.significant and measured.mean < 0.0:
         decision = Decision.REVIEW
-    elif measured.low > 0.0 and decision is Decision.REVIEW:
+    elif measured.significant and measured.mean > 0.0 and decision is Decision.REVIEW:
         decision = Decision.MONITORED
     shown = f"{measured.measure} {measured.mean:+.3f} ({measured.low:+.3f} to {measured.high:+.3f})"
     reason = f"{verdict.reason}; on {measured.queries} judged queries {shown}"

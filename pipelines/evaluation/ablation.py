@@ -139,7 +139,7 @@ def harmful(found: Sequence[Effect]) -> list[str]:
     return [
         effect.feature
         for effect in found
-        if (tuned := effect.halves.get(Half.TUNED)) is not None and tuned.change.low > 0.0
+        if (tuned := effect.halves.get(Half.TUNED)) is not None and tuned.significant and tuned.change.mean > 0.0
     ]
 
 

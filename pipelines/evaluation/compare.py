@@ -25,6 +25,8 @@ class Difference:
         better, worse: Queries on which the treatment is better or worse; the rest are equal.
         p: Two-sided p-value of the paired randomisation test.
         detectable: The least true change that this sample would probably have shown.
+        significant: Whether the interval of the change leaves 0 out, and p says so, too: resamples of a few queries lie
+            between these, so that any two that both gain leave 0 out.
     """
 
     change: Estimate
@@ -32,11 +34,7 @@ class Difference:
     worse: int
     p: float
     detectable: float
-
-    @property
-    def significant(self) -> bool:
-        """Whether the interval of the change leaves 0 out."""
-        return self.change.low > 0.0 or self.change.high < 0.0
+    significant: bool
 
     def as_json(self) -> dict[str, Any]:
         """For machines; a sample of one query can detect nothing, which JSON has no number for."""
@@ -90,12 +88,14 @@ def compare(control: Mapping[str, float], treatment: Mapping[str, float], settin
         raise ValueError(f"expected both runs on the same queries, found {len(odd)} in one only, such as {odd[:3]}")
     changes = [treatment[query_id] - control[query_id] for query_id in sorted(control)]
     p, detectable = chance(changes, settings)
+    change = estimate(changes, settings)
     return Difference(
-        change=estimate(changes, settings),
+        change=change,
         better=sum(change > 0.0 for change in changes),
         worse=sum(change < 0.0 for change in changes),
         p=p,
         detectable=detectable,
+        significant=(change.low > 0.0 or change.high < 0.0) and p <= 1.0 - settings.interval,
     )
 
 

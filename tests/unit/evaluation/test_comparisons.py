@@ -104,6 +104,24 @@ def test_a_comparison_holds_everything_that_it_takes_to_judge_it() -> None:
     assert losses == sorted(losses)
 
 
+@pytest.mark.parametrize("queries", [1, 2, 5, 20])
+def test_equals_are_seldom_told_apart_however_few_queries_there_are(queries: int) -> None:
+    """EVA-10: a change as likely up as down is called one in one sample of twenty at most; resampling alone would
+    call any single query one, and two queries that both gain.
+    """
+    rng = np.random.default_rng(9)
+    quick = SETTINGS.model_copy(update={"bootstrap_draws": 200, "randomisations": 500})
+    names = [str(number) for number in range(queries)]
+    equal = dict.fromkeys(names, 0.5)
+    told = [
+        compare(equal, dict(zip(names, rng.normal(0.5, 0.1, queries).tolist(), strict=True)), quick).significant
+        for _ in range(200)
+    ]
+    assert np.mean(told) <= 0.08  # of 200 samples, .05 and two standard deviations
+    if queries <= 5:
+        assert not any(told)  # the least p is 2^(1 − 5)
+
+
 def test_what_was_only_chance_does_not_hold_on_the_other_half() -> None:
     """EVA-10: the best of thirty equals, chosen on one half, is no better on the other."""
     control = dict.fromkeys(QRELS, 0.5)
