@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -80,6 +80,7 @@ class Quality:
         turns, means: float64 (n,), what was observed, and how often: `counts` > 0.
         noise: Variance of one observation around its turn's expectation.
         offset: Added everywhere: how an agent differs from its model.
+        offset_variance: Of what is not known of that; 0 for a model, whoever its agents are.
     """
 
     prior: QualityPrior
@@ -88,6 +89,7 @@ class Quality:
     counts: Floats = field(default_factory=lambda: np.empty(0))
     noise: float | None = None
     offset: float = 0.0
+    offset_variance: float = 0.0
 
     def given(self, evidence: QualityEvidence, *, recency: float = 1.0) -> Quality:
         """The posterior after `evidence`, each unit of which counts `recency` in [0, 1]; it replaces earlier one.
@@ -102,20 +104,22 @@ class Quality:
         freedom = np.maximum(n - 1.0, 0.0).sum()
         strength = self.prior.noise_strength
         noise = (strength * self.prior.noise**2 + recency * within) / (strength + recency * freedom)
-        return Quality(self.prior, places, means, recency * n, float(noise), self.offset)
+        known = {"offset": self.offset, "offset_variance": self.offset_variance}
+        return Quality(self.prior, places, means, recency * n, float(noise), **known)
 
     def with_offset(self, evidence: QualityEvidence) -> Quality:
-        """The belief for an agent of which there is `evidence` of its own: shifted by its mean residual, shrunk."""
-        rows = [(turn_of(p, self.prior.turns), masses) for p, masses in evidence.masses.items() if masses[0] > 0]
-        if not rows:
-            return self
+        """The belief for an agent of which there is `evidence` of its own: shifted by its mean residual, shrunk.
+
+        How far it is shifted is known as N(shift, 1 / (1 / `prior.offset`² + n / σ²)); without evidence, as little as the
+        prior says of any agent.
+        """
+        rows = sorted((turn_of(p, self.prior.turns), masses) for p, masses in evidence.masses.items() if masses[0] > 0)
         n = np.array([masses[0] / MICRO for _, masses in rows])
         seen = np.array([masses[1] / masses[0] for _, masses in rows])
         residual = seen - self.predict(np.array([turn for turn, _ in rows]))[0]
-        noise = self._noise
-        precision = 1.0 / self.prior.offset**2 + float(n.sum()) / noise
-        shift = float(n @ residual) / noise / precision
-        return Quality(self.prior, self.turns, self.means, self.counts, self.noise, self.offset + shift)
+        precision = 1.0 / self.prior.offset**2 + float(n.sum()) / self._noise
+        shift = float(n @ residual) / self._noise / precision
+        return replace(self, offset=self.offset + shift, offset_variance=1.0 / precision)
 
     @property
     def observations(self) -> float:
@@ -158,7 +162,7 @@ class Quality:
 
     def _posterior(self, turns: Floats) -> tuple[Floats, Floats]:
         """Mean (n,) and covariance (n, n) (Rasmussen and Williams, Gaussian Processes for ML, 2006, algorithm 2.1)."""
-        own = matern52(turns, turns, self.prior)
+        own = matern52(turns, turns, self.prior) + self.offset_variance
         if not len(self.turns):
             return self._mean(turns), own
         factor, weights = self._solved

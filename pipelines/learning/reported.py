@@ -75,8 +75,7 @@ class Reported:
         turns = self._priors.quality.turns
         by_agent = {who: quality_in(m, turns=turns) for (of, who), m in sorted(self._turns.items()) if of == model}
         belief = Quality(self._priors.quality).given(sum(by_agent.values(), QualityEvidence()))
-        own = by_agent.get(agent) if agent != ANY else None
-        return belief if own is None else belief.with_offset(own)
+        return belief if agent == ANY else belief.with_offset(by_agent.get(agent, QualityEvidence()))
 
     def agents_of(self, domain: Domain) -> list[str]:
         """Agents whose decisions in that domain were reviewed."""

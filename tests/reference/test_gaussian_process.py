@@ -119,7 +119,24 @@ def test_an_agent_is_shifted_by_what_its_own_turns_say() -> None:
     shift = residual.sum() / belief.noise / precision
     assert agent.predict(AHEAD)[0] - belief.predict(AHEAD)[0] == pytest.approx(shift, abs=1e-6)
     assert -0.13 < shift < -0.07
-    assert belief.with_offset(QualityEvidence()) is belief
+    unseen = belief.with_offset(QualityEvidence())
+    assert unseen.predict(AHEAD)[0].tolist() == belief.predict(AHEAD)[0].tolist()
+    assert unseen.predict(AHEAD)[1] == pytest.approx(np.sqrt(belief.predict(AHEAD)[1] ** 2 + PRIOR.offset**2))
+
+
+@pytest.mark.parametrize("own", [0, 5, 50])
+def test_intervals_of_an_agent_hold_its_quality_as_often_as_they_say(own: int) -> None:
+    """LRN-8: however much is known of its model; of the agent it is what its own turns say."""
+    rng = np.random.default_rng(10)
+    held = []
+    for _ in range(100):
+        offsets = np.clip(rng.normal(0.0, PRIOR.offset, 10), -0.15, 0.15)  # qualities end at 1
+        of_others = [evidence(rng.integers(1, 30, 100), rng.uniform(0.55, 0.85, 100) + each) for each in offsets[1:]]
+        of_agent = evidence(rng.integers(1, 30, own), rng.uniform(0.55, 0.85, own) + offsets[0])
+        agent = Quality(PRIOR).given(sum(of_others, of_agent)).with_offset(of_agent)
+        (low,), (high,) = agent.interval(np.array([10.0]), 0.9)
+        held.append(low <= 0.7 + offsets[0] <= high)
+    assert np.mean(held) >= 0.84  # of 100 agents, .90 less two standard deviations
 
 
 def test_draws_have_the_posterior_covariance() -> None:
