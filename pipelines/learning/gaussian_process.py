@@ -110,8 +110,7 @@ class Quality:
     def with_offset(self, evidence: QualityEvidence) -> Quality:
         """The belief for an agent of which there is `evidence` of its own: shifted by its mean residual, shrunk.
 
-        How far it is shifted is known as N(shift, 1 / (1 / `prior.offset`² + n / σ²)); without evidence, as little as the
-        prior says of any agent.
+        How far that is, is known as N(shift, 1 / (1 / `prior.offset`² + n / σ²)); without evidence, as N(0, `offset`²).
         """
         rows = sorted((turn_of(p, self.prior.turns), masses) for p, masses in evidence.masses.items() if masses[0] > 0)
         n = np.array([masses[0] / MICRO for _, masses in rows])

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from jobs import _log, consolidate, evaluate, search
+from jobs import _log, consolidate, evaluate, reindex, search
 from jobs._replay import Again
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Channel, Query
 from pipelines.evaluation.beir import read_dataset
-from pipelines.evaluation.ground_truth import kept
+from pipelines.evaluation.ground_truth import Source, judged, keep, kept
 from pipelines.evaluation.queries.days import OUTCOME_LOG, day_folder
 from pipelines.evaluation.queries.schema import OUTCOMES
 from pipelines.evaluation.queries.writer import QueryLog, write_rows
@@ -118,6 +119,20 @@ def test_a_model_judges_what_was_shown_and_not_judged_yet(store: Settings, capsy
     assert "endpoint" in capsys.readouterr().err
 
 
+def test_what_was_judged_and_has_expired_is_judged_anew(store: Settings, tmp_path: Path) -> None:
+    """EVA-4: a judgement that holds no longer says nothing about what was shown."""
+    root = tmp_path / "store"
+    shutil.copytree(store.storage.root, root)
+    rules = store.evaluation.ground_truth
+    asked = _log.read(store, days=7, judgements=None, ask=0).queries
+    pairs = {(query.text, result.content_hash) for query in asked for result in query.results}
+    keep(root, [judged(*pair, 1, source=Source.JUDGED, by="old", rules=rules, now=0.0) for pair in pairs], now=0.0)
+    with a_model("2") as (url, seen):
+        changes = [f"storage.root={root}", f"evaluation.ground_truth.endpoint={url}"]
+        _log.read(load_settings([], changes, environment={}), days=7, judgements=None, ask=1)
+    assert len(seen) == 1
+
+
 def test_logged_queries_are_asked_again_under_two_configurations(
     store: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -149,6 +164,21 @@ def test_a_night_judges_its_candidate_by_the_logged_queries(
     empty = store.model_copy(update={"storage": store.storage.model_copy(update={"root": str(tmp_path)})})
     assert _log.shadow_of(empty, Again(empty, times=2)) is None
     assert _log.look_of(empty) is None
+
+
+def test_what_is_published_meanwhile_is_not_asked(store: Settings, tmp_path: Path) -> None:
+    """EVA-7, ARC-2: control and treatment are asked of one generation at one time, whatever a reindexing publishes."""
+    root = tmp_path / "store"
+    shutil.copytree(store.storage.root, root)
+    settings = store.model_copy(update={"storage": store.storage.model_copy(update={"root": str(root)})})
+    (tmp_path / "corpus.jsonl").write_text(json.dumps({"_id": "new", "title": "lock", "text": "A lock holds a lock."}))
+    queries = [Query(text=ASKED[0], query_id=QueryId("q"), k=5)]
+    with closing(Again(settings, times=2)) as again:
+        before = again(queries, settings, Evidence())
+        published = reindex.run(reindex.plan_of(settings, [tmp_path / "corpus.jsonl"]), executor=HERE)
+        after = again(queries, settings, Evidence())
+    assert [result.content_hash for result in after[0].results] == [one.content_hash for one in before[0].results]
+    assert after[0].generation == before[0].generation != published.generation
 
 
 @pytest.mark.slow
