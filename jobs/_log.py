@@ -296,7 +296,8 @@ def _asked_of_model(queries: Sequence[LoggedQuery], settings: Settings, most: in
     rules = settings.evaluation.ground_truth
     if not rules.endpoint:
         raise SourceError("expected evaluation.ground_truth.endpoint, the model that judges; found none")
-    known = {(one.text, one.content_hash) for one in ground_truth.kept(Path(settings.storage.root))}
+    kept = ground_truth.kept(Path(settings.storage.root))
+    known = {(one.text, one.content_hash) for one in kept if one.holds(now)}
     pairs = dict.fromkeys((query.text, result.content_hash) for query in queries for result in query.results)
     wanted = [pair for pair in pairs if pair not in known][:most]
     generation = Catalog(Path(settings.storage.root)).open_live()

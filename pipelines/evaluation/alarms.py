@@ -157,7 +157,7 @@ def hub_domination(watched: Watched, rules: AlarmSettings) -> Alarm:
     """The content that most queries show, whatever they ask; equal texts count once."""
     by_text = {query.text: _shown(query, rules.depth) for query in watched.queries}
     shown = Counter(content for contents in by_text.values() for content in contents)
-    hub = shown.most_common(1)[0][0] if shown else ""
+    hub = min(shown, key=lambda content: (-shown[content], content), default="")  # of equals always the same
     says = f"content {hub[:12]} is shown for too many different queries: it may be a hub of the embedding space"
     return _share("hub domination", [hub in each for each in by_text.values()], rules.hub_share, rules, says=says)
 

@@ -80,6 +80,10 @@ class Judgement:
         if not 0 <= self.grade <= BEST:
             raise ValueError(f"expected a grade from 0 to {BEST}, got {self.grade}")
 
+    def holds(self, now: float) -> bool:
+        """Whether it was made and has not expired."""
+        return self.made_at <= now < self.expires_at
+
 
 Grades = Mapping[str, Mapping[ContentHash, int]]
 """Grade by content, by text of the query."""
@@ -123,8 +127,8 @@ def from_feedback(queries: Iterable[LoggedQuery], rules: GroundTruthSettings) ->
             if seen.content_hash in shown and seen.kind in rules.grades:
                 said[query.text, seen.content_hash].append(seen)
                 if seen.kind == "selection":
-                    above = shown[: shown.index(seen.content_hash)]
-                    passed.update({(query.text, content): seen.at for content in above})
+                    for content in shown[: shown.index(seen.content_hash)]:
+                        passed[query.text, content] = max(seen.at, passed.get((query.text, content), seen.at))
     return [
         *(
             judged(
@@ -159,7 +163,7 @@ def grades_of(judgements: Iterable[Judgement], *, now: float) -> Grades:
     order = list(Source)
     holding: dict[tuple[str, ContentHash], Judgement] = {}
     for one in judgements:
-        if one.made_at <= now < one.expires_at:
+        if one.holds(now):
             key = (one.text, one.content_hash)
             other = holding.get(key)
             if other is None or _precedence(one, order) > _precedence(other, order):

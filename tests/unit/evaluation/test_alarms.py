@@ -131,6 +131,14 @@ def test_one_query_asked_by_everyone_is_no_hub() -> None:
     assert not rung("hub_domination", [a_logged(n, [a_result("hub")], text="the same") for n in range(N)]).ringing
 
 
+def test_of_two_hubs_every_process_names_the_same() -> None:
+    """EVA-11, ARC-9: the hashes of strings, by which sets are in order, differ from process to process."""
+    names = [f"hub {number}" for number in range(20)]
+    results = [a_result(name, rank=rank) for rank, name in enumerate(names[: RULES.depth], start=1)]
+    alarm = rung("hub_domination", [a_logged(number, results) for number in range(N)])
+    assert f"content {min(names[: RULES.depth])} is" in alarm.says
+
+
 def test_a_lost_channel_is_named() -> None:
     """EVA-11, RET-7."""
     assert "dense 100 times" in rung("channel_collapse", [one_channel(n) for n in range(N)]).says

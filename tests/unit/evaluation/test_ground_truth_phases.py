@@ -73,6 +73,15 @@ def test_every_principal_has_one_say() -> None:
     assert feedback(*both)[A][0] == 2  # 1.5, rounded to even
 
 
+def test_what_was_passed_over_again_is_dated_by_the_last_time() -> None:
+    """EVA-4: a judgement expires so long after the last outcome, in whatever order the log is read."""
+    shown = [a_result(A), a_result(B, rank=2)]
+    log = [a_logged(day, shown, text="t", outcomes=[an_outcome(B, at=NOW + day * DAY)]) for day in (0, 80)]
+    for queries in (log, log[::-1]):
+        found = {one.content_hash: one.made_at for one in from_feedback(queries, RULES)}
+        assert found == {A: NOW + 80 * DAY, B: NOW + 80 * DAY}
+
+
 def test_feedback_without_its_context_is_no_ground_truth() -> None:
     """EVA-4: about something that was not shown, about the answer as a whole, or of a kind without a grade."""
     assert feedback(an_outcome(C), shown=(A, B)) == {}
