@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
-from pipelines.retrieval.candidates import SIGNALS, Candidates
+from pipelines.retrieval.candidates import SIGNALS, Candidates, Ints
 from pipelines.retrieval.documents import DOMAINS
 
 Floats = NDArray[np.float64]
@@ -90,7 +90,9 @@ def _apart(results: Scored, draws: WeightDraws) -> Floats:
     )
 
 
-def propensities(contenders: Scored, shown: int, draws: WeightDraws) -> list[float]:
+def propensities(
+    contenders: Scored, shown: Ints, draws: WeightDraws, would_show: Callable[[Floats], Ints]
+) -> list[float]:
     """For each result of an exploring search the probability that it shows it at the rank that it has.
 
     The share of draws of the weights that give it the rank, the draw that was made among them: never 0, so that
@@ -98,17 +100,17 @@ def propensities(contenders: Scored, shown: int, draws: WeightDraws) -> list[flo
     is explored and the probability is 1.
 
     Args:
-        contenders: The results, in their order, and after them all that might have been shown.
-        shown: How many of them are results.
+        contenders: All that might have been shown.
+        shown: Which of them are the results, in their order, (results,).
+        would_show: From scores under each draw, (contenders, draws), to who stands at each rank, (k, draws).
     """
     if not contenders.learned.all():
-        return [1.0] * shown
+        return [1.0] * len(shown)
     # One signal after the other, so that equal results have equal scores: BLAS sums rows in different orders.
     scores = contenders.fixed[:, None]
     drawn = np.array([draws(domain) for domain in contenders.domains])  # (contenders, signals, draws)
     for at in range(len(SIGNALS)):
         scores = scores + contenders.values[:, at, None] * drawn[:, at]
-    order = np.argsort(-scores, axis=0, kind="stable")  # of contenders, best first, under each draw
-    hits = (order == np.arange(len(scores))[:, None]).sum(axis=1)
-    shares: list[float] = ((hits[:shown] + 1.0) / (scores.shape[1] + 1.0)).tolist()
+    hits = (would_show(scores)[: len(shown)] == shown[:, None]).sum(axis=1)
+    shares: list[float] = ((hits + 1.0) / (scores.shape[1] + 1.0)).tolist()
     return shares

@@ -43,7 +43,8 @@ from pipelines.retrieval.ports import PairScorer, ReadableBeliefs
 from pipelines.retrieval.pseudo_relevance import told_by_first, with_pseudo_relevance
 from pipelines.retrieval.quality import Moment, telling, with_propagated
 from pipelines.retrieval.rerank.best import Rerankers, reranked, rerankers
-from pipelines.retrieval.rerank.diversity import Passes, after, diverse, vectors_of
+from pipelines.retrieval.rerank.diversity import Passes, diverse, vectors_of
+from pipelines.retrieval.rerank.explored import Choice, contending
 from pipelines.retrieval.rerank.late_interaction import matcher
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.signals import active_signals, answering, with_similarity
@@ -164,7 +165,12 @@ class Pipeline:
             contenders = score_and_cut(united, depths, beliefs, weights, moments=moments, settings=tuned)
             passes = [self._passing(each, weights) for each in grounds]
             chosen = diverse(contenders, ks, vectors, tuned, passes=passes)
-            shown = self._shown(grounds, chosen, contenders)
+            choices = {
+                at: Choice(contending(contenders, at), each.plan.k, vectors[at], tuned.diversity, passes[at])
+                for at, each in enumerate(grounds)
+                if each.plan.query.explore
+            }
+            shown = self._shown(grounds, chosen, choices)
         return [
             self._answer(ground, results, {**found.failed, **failed}, self._head(ground), watch)
             for ground, results, failed in zip(grounds, shown, left_out, strict=True)
@@ -196,7 +202,7 @@ class Pipeline:
         )
 
     def _shown(
-        self, grounds: Sequence[Ground], chosen: Candidates, contenders: Candidates
+        self, grounds: Sequence[Ground], chosen: Candidates, choices: Mapping[int, Choice]
     ) -> list[tuple[RankedResult, ...]]:
         """The chosen candidates of each query as results, with all that is told of them."""
         spelled = spelled_out(chosen, [ground.weights for ground in grounds])
@@ -204,7 +210,7 @@ class Pipeline:
         for at, ground in enumerate(grounds):
             lines = lines_of.get(at, slice(0))
             above_next = certainties(made_of.of(lines), ground.draws)
-            verdicts = self._verdicts(ground, spelled[lines], above_next, chosen.take(lines), contenders)
+            verdicts = self._verdicts(ground, spelled[lines], above_next, chosen.take(lines), choices.get(at))
             told = results(spelled[lines], ground.reading.beliefs, verdicts)
             found = asking(told, ground.plan.query.query_id, self.settings.ask)
             shown.append(self._with_contexts(ground, found) if ground.plan.query.context else found)
@@ -216,14 +222,14 @@ class Pipeline:
         spelled: Sequence[Candidate],
         above_next: Sequence[float | None],
         chosen: Candidates,
-        contenders: Candidates,
+        choice: Choice | None,
     ) -> list[Verdict]:
         """What is told of each candidate of one query that is shown."""
         calibration, shares = ground.reading.calibration, [1.0] * len(chosen)
-        if ground.plan.query.explore and len(chosen):
-            others = after(chosen, contenders.take(contenders.query == chosen.query[0]), self.settings.explored_depth)
-            might = chosen.but(number=np.concatenate([chosen.number, others.number]))
-            shares = propensities(scored(might), len(chosen), ground.draws)
+        if choice is not None and len(chosen):
+            line_of = {number: line for line, number in enumerate(choice.contenders.number.tolist())}
+            places = np.array([line_of[number] for number in chosen.number.tolist()], dtype=np.int64)
+            shares = propensities(scored(choice.contenders), places, ground.draws, choice.ranked)
         return [
             Verdict(match, chance(match, calibration), doubtful(match, calibration), above, share)
             for match, above, share in zip(ground.matches(spelled), above_next, shares, strict=True)

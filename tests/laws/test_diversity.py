@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pipelines.domain.ranking import Channel, ChannelHit
 from pipelines.retrieval.candidates import Candidates
 from pipelines.retrieval.rerank.diversity import diverse
+from pipelines.retrieval.rerank.explored import Choice, contending
 from pipelines.retrieval.settings import DiversitySettings, RetrievalSettings
 from pipelines.retrieval.spelled import Candidate
 from tests.support.candidate_tables import a_hit, a_table, told
@@ -123,3 +124,20 @@ def test_what_is_like_what_stands_above_loses_most(found, mmr: float) -> None:
     for at, one in enumerate(answer):
         above = max((float(of[one.content_hash] @ of[other.content_hash]) for other in answer[:at]), default=0.0)
         assert abs(one.score - (own[one.content_hash] - mmr * max(0.0, above))) < 1e-5
+
+
+@given(contenders(), st.integers(1, 12), st.sampled_from([0.0, 0.2]), st.booleans(), st.sampled_from([3, 50]))
+def test_what_a_draw_would_show_is_what_a_search_with_its_scores_shows(
+    found, k: int, mmr: float, represent: bool, depth: int
+) -> None:
+    """EVA-7, RET-12: propensities follow every draw to its end: near-duplicates, what is alike, channels' words."""
+    candidates, vectors = found
+    place = {row: at for at, row in enumerate(candidates.rows.tolist())}
+    by = lambda rows: vectors[[place[row] for row in rows.tolist()]]  # noqa: E731
+    rules = tuned(mmr=mmr, represent=represent, depth=depth).diversity
+    choice = Choice(contending(candidates, 0), k, by, rules, lambda _: True)
+    totals = choice.contenders.totals[choice.contenders.number]
+    ranked = choice.ranked(np.stack([totals, totals], axis=1))
+    names = [choice.contenders.hashes[line] for line in ranked[:, 1] if line >= 0]
+    assert names == [one.content_hash for one in shown(found, k, mmr=mmr, represent=represent, depth=depth)]
+    assert ranked[:, 0].tolist() == ranked[:, 1].tolist()

@@ -22,6 +22,7 @@ SCOPE = Scope(Domain.CODE)
 TEXTS = {"a": ["red apple"], "b": ["red pear"], "c": ["green apple pie"], "d": ["apple"]}
 TRUSTED = {"a": {"trust_level": 0}, "b": {"trust_level": 90}, "c": {"trust_level": 100}}
 FRUIT = MemoryGeneration(TEXTS, TRUSTED)
+TWINS = MemoryGeneration({**TEXTS, "e": ["red apple red apple"]}, {**TRUSTED, "e": {"trust_level": 10}})
 
 
 values = st.fixed_dictionaries({signal: st.floats(0.0, 1.0) for signal in Signal})
@@ -109,9 +110,13 @@ def test_fusion_by_rank_tells_no_certainty() -> None:
     assert {result.propensity for result in explored.results} == {1.0}
 
 
-def test_propensities_of_exploring_searches_are_how_often_ranks_are_taken() -> None:
-    """EVA-7: over many query ids, each of which draws its own weights, and 1 without exploration."""
-    searcher = a_searcher(FRUIT)
+@pytest.mark.parametrize("generation", [FRUIT, TWINS], ids=["fruit", "twins"])
+def test_propensities_of_exploring_searches_are_how_often_ranks_are_taken(generation: MemoryGeneration) -> None:
+    """EVA-7: over many query ids, each of which draws its own weights, and 1 without exploration.
+
+    Near-duplicates of what stands above are left out (RET-12), and do not take the ranks of what is shown.
+    """
+    searcher = a_searcher(generation)
     assert {result.propensity for result in searcher.search(a_query("red apple")).results} == {1.0}
     taken: dict[tuple[str, int], int] = {}
     told: dict[tuple[str, int], float] = {}

@@ -7,6 +7,7 @@ Maximal marginal relevance is that of Carbonell and Goldstein (SIGIR 1998), as a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -52,12 +53,6 @@ def diverse(
     return represented(chosen, ks, tuned, passes) if tuned.represent else chosen.head(ks)
 
 
-def after(shown: Candidates, contenders: Candidates, depth: int) -> Candidates:
-    """What else might have been shown for one query, the best first, so that both together are `depth` at least."""
-    others = np.flatnonzero(~np.isin(contenders.number, shown.number))
-    return contenders.take(others[: max(0, depth - len(shown))])
-
-
 def marginal(candidates: Candidates, vectors: Sequence[VectorsOf | None], settings: DiversitySettings) -> Candidates:
     """Candidates without near-duplicates, in the order of score − mmr · greatest cosine to what stands above.
 
@@ -74,7 +69,7 @@ def marginal(candidates: Candidates, vectors: Sequence[VectorsOf | None], settin
     for query, lines in candidates.queries:
         vectors_of_query = vectors[query]
         compared = candidates.number[lines][: settings.depth]
-        cosines = None if vectors_of_query is None else _cosines(vectors_of_query(candidates.merged.row[compared]))
+        cosines = None if vectors_of_query is None else cosines_of(vectors_of_query(candidates.merged.row[compared]))
         if cosines is None or (settings.mmr <= 0.0 and cosines.max() < settings.alike):
             continue
         subtracted, twins = _chosen(candidates.totals[compared], cosines, settings)
@@ -88,7 +83,7 @@ def marginal(candidates: Candidates, vectors: Sequence[VectorsOf | None], settin
     return best_first(lowered.but(alike={**lowered.alike, **alike}).take(stays))
 
 
-def _cosines(vectors: np.ndarray) -> np.ndarray:
+def cosines_of(vectors: np.ndarray) -> np.ndarray:
     """Of unit rows to one another; −1 to themselves."""
     cosines: np.ndarray = vectors @ vectors.T
     np.fill_diagonal(cosines, -1.0)
@@ -135,22 +130,28 @@ def represented(candidates: Candidates, ks: Ints, settings: DiversitySettings, p
         if missing[at].any():
             able = found[lines] & fit[lines, None] & missing[at]
             one = candidates.take(lines)
-            head[lines] = _with_newcomers(one, head[lines], found[lines], able, passes[query])
+            fits = partial(_passes_at, one, passes[query])
+            head[lines] = with_newcomers(head[lines], found[lines], able, fits)
     return best_first(candidates.take(head))
 
 
-def _with_newcomers(candidates: Candidates, head: Flags, found: Flags, able: Flags, passes: Passes) -> Flags:
-    """Which candidates of one query are shown, (n,).
+def _passes_at(candidates: Candidates, passes: Passes, at: int) -> bool:
+    return passes(candidates.take(slice(at, at + 1)))
+
+
+def with_newcomers(head: Flags, found: Flags, able: Flags, passes: Callable[[int], bool]) -> Flags:
+    """Which candidates of one query are shown, (n,), where they stand best first.
 
     Args:
         head: Those that would be shown by their scores alone.
         found: Which channel found which, (n, channels).
         able: Which may stand for which channel that none of the head was found by, (n, channels).
+        passes: Whether the one at a place is good enough to.
     """
     shown = np.flatnonzero(head).tolist()
     for channel in np.flatnonzero(able.any(axis=0)).tolist():
         waiting = np.flatnonzero(able[:, channel] & ~head).tolist()
-        newcomer = next((at for at in waiting if passes(candidates.take(slice(at, at + 1)))), None)
+        newcomer = next((at for at in waiting if passes(at)), None)
         leaving = next((place for place in range(len(shown) - 1, 0, -1) if _spare(found[shown], place)), None)
         if newcomer is not None and leaving is not None and newcomer not in shown:
             shown[leaving : leaving + 1] = []
