@@ -36,7 +36,12 @@ Conf = Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/ba
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
 Generation = Annotated[str, typer.Argument(help="Id of a generation, or `live`.")]
 
-weft = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Weft's store at a glance.")
+weft = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Look at what a store holds, and change what is live.",
+)
 generations = typer.Typer(no_args_is_help=True, help="Immutable, complete sets of indexes; exactly one is live.")
 weft.add_typer(generations, name="generations")
 weft.add_typer(learned, name="learned")
