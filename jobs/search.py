@@ -51,12 +51,16 @@ def search(
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show what every score is made of.")] = False,
     fusion: Annotated[FusionMode | None, typer.Option("--fusion", help="Default retrieval.fusion.")] = None,
-    channels: Annotated[str | None, typer.Option("--channels", help="Such as lexical,dense.")] = None,
-    unit: Annotated[ResultUnit | None, typer.Option("--unit", help="What a result stands for.")] = None,
-    domain: Annotated[Domain | None, typer.Option("--domain", help="Whose learned weights rank.")] = None,
-    model: Annotated[str, typer.Option("--model", help="Whose learned weights rank.")] = ANY,
-    agent: Annotated[str, typer.Option("--agent", help="Whose learned weights rank.")] = ANY,
-    explore: Annotated[bool, typer.Option("--explore", help="Draw the weights from what is believed.")] = False,
+    channels: Annotated[str | None, typer.Option("--channels", help="Only these, such as lexical,dense.")] = None,
+    unit: Annotated[ResultUnit | None, typer.Option("--unit", help="One result per document, or per chunk.")] = None,
+    domain: Annotated[
+        Domain | None, typer.Option("--domain", help="Rank by its weights; default each result's own.")
+    ] = None,
+    model: Annotated[str, typer.Option("--model", help="Rank by what was learned for it; * for all.")] = ANY,
+    agent: Annotated[str, typer.Option("--agent", help="Rank by what was learned for it; * for all.")] = ANY,
+    explore: Annotated[
+        bool, typer.Option("--explore", help="Draw the weights from their posterior, to try others.")
+    ] = False,
     context: Annotated[bool, typer.Option("--context", help="Add what surrounds each result.")] = False,
     bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker that is told what was shown.")] = None,
     as_json: _job.AsJson = False,

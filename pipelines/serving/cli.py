@@ -35,6 +35,7 @@ Store = Annotated[Path | None, typer.Option("--store", help="Where weft keeps ev
 Conf = Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable, later files win.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
 Generation = Annotated[str, typer.Argument(help="Id of a generation, or `live`.")]
+Older = Annotated[str, typer.Argument(help="Id of the generation; `weft generations list` marks the previous one.")]
 
 weft = typer.Typer(
     no_args_is_help=True,
@@ -106,7 +107,7 @@ def verify(generation: Generation, store: Store = None, conf: Conf = []) -> None
 
 
 @generations.command()
-def rollback(generation: Generation, store: Store = None, conf: Conf = []) -> None:  # noqa: B006
+def rollback(generation: Older, store: Store = None, conf: Conf = []) -> None:  # noqa: B006
     """Make an older generation live again, after verifying it."""
     pointer = _catalog(store, conf).rollback(GenerationId(generation))
     sys.stdout.write(f"{pointer.generation} is live, instead of {pointer.previous}\n")

@@ -34,7 +34,12 @@ Store = Annotated[Path | None, typer.Option("--store", help="Where weft keeps ev
 Conf = Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable, later files win.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
 Version = Annotated[str, typer.Argument(help="A learned version, `live`, or `priors`.")]
-Family = Annotated[str | None, typer.Option("--family", help="Only weight, decay, threshold, quality, trust, …")]
+Family = Annotated[
+    str | None,
+    typer.Option(
+        "--family", help="Only weight, intent, decay, threshold, quality, trust, lesson, size or examination."
+    ),
+]
 Where = Annotated[str | None, typer.Option("--scope", help="Only what begins with it, such as code or code/model.")]
 
 learned = typer.Typer(no_args_is_help=True, help="What was learned: versions, beliefs, and how they changed.")
