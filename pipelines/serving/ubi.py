@@ -16,6 +16,7 @@ from pipelines.domain.errors import SourceError
 from pipelines.domain.events import AnyEvent
 from pipelines.feedback.codec import encode
 from pipelines.feedback.ubi import Refused, from_ubi, hashes_alone
+from pipelines.runtime.files import text_lines
 from pipelines.runtime.kafka import KafkaPublisher
 from pipelines.serving.terminal import Bootstrap, Conf, broker
 from pipelines.settings import Settings, load_settings
@@ -56,10 +57,9 @@ def send_ubi(
 
 def _lines(file: Path) -> Iterator[tuple[int, str]]:
     try:
-        text = file.read_text(encoding="utf-8", errors="replace")
+        yield from ((number, line) for number, line in text_lines(file) if line.strip())
     except OSError as error:
         raise SourceError(f"{file}: expected a readable file, found: {error}") from error
-    return ((number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip())
 
 
 def _parsed(text: str) -> object:
