@@ -68,6 +68,9 @@ def search(
         raise typer.BadParameter("give either a QUERY or --queries FILE")
     chosen = [*assignments, *_chosen(fusion, channels, unit)]
     settings = _job.settings_of(conf, [*chosen, *broker(bootstrap)], store)
+    if k is not None and k > settings.retrieval.depth:
+        deeper = f"--set retrieval.depth={k}"
+        _job.stderr.print(f"[yellow]each channel finds {settings.retrieval.depth} at most; for more: {deeper}[/]")
     most = max(settings.retrieval.understanding.router.limits.values())
     asked = [
         Query(
