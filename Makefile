@@ -28,7 +28,7 @@ run: setup ## run the whole loop on real input: index, search, feedback, learn, 
 	$(BIN)/python -m jobs.demo --store $(STORE)
 
 .PHONY: test
-test: setup ## run the whole test suite
+test: setup ## run the test suite; what takes longer is behind eval, long, crash and bench-…
 	$(BIN)/python -m pytest -m "not slow"
 
 .PHONY: check

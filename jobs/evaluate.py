@@ -58,7 +58,7 @@ def evaluate(
     assignments: _job.Assignments = [],
     split: Annotated[str, typer.Option("--split", help="Which judgements.")] = "test",
     store: _job.Store = None,
-    channels: Annotated[str | None, typer.Option("--channels", help="Such as lexical,dense.")] = None,
+    channels: Annotated[str | None, typer.Option("--channels", help="Only these, such as lexical,dense.")] = None,
     fusion: Annotated[FusionMode | None, typer.Option("--fusion", help="Default retrieval.fusion.")] = None,
     run_file: Annotated[Path | None, typer.Option("--run-file", help="Write what was returned, as TREC does.")] = None,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first queries.")] = None,
@@ -72,7 +72,9 @@ def evaluate(
     judgements: Annotated[
         Path | None, typer.Option("--judgements", help="Judgements of logged queries, JSON lines, kept in the store.")
     ] = None,
-    judge: Annotated[int, typer.Option("--judge", min=0, help="Shown contents that the configured model grades.")] = 0,
+    judge: Annotated[
+        int, typer.Option("--judge", min=0, help="Let the configured model grade so many shown contents.")
+    ] = 0,
     bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker to collect new feedback from.")] = None,
     snapshot: Annotated[bool, typer.Option("--snapshot", help="Record the figures in MLflow.")] = False,
     as_json: _job.AsJson = False,

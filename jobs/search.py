@@ -36,7 +36,9 @@ from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
 from pipelines.retrieval.snippet import snippet
 from pipelines.retrieval.trace import answer_as_json, context_lines, explained, gap_line, understanding_line
+from pipelines.runtime.files import text_lines
 from pipelines.serving.engines import load_engines, searching, source_of
+from pipelines.serving.terminal import broker, visible
 from pipelines.settings import Settings
 
 
@@ -51,12 +53,16 @@ def search(
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show what every score is made of.")] = False,
     fusion: Annotated[FusionMode | None, typer.Option("--fusion", help="Default retrieval.fusion.")] = None,
-    channels: Annotated[str | None, typer.Option("--channels", help="Such as lexical,dense.")] = None,
-    unit: Annotated[ResultUnit | None, typer.Option("--unit", help="What a result stands for.")] = None,
-    domain: Annotated[Domain | None, typer.Option("--domain", help="Whose learned weights rank.")] = None,
-    model: Annotated[str, typer.Option("--model", help="Whose learned weights rank.")] = ANY,
-    agent: Annotated[str, typer.Option("--agent", help="Whose learned weights rank.")] = ANY,
-    explore: Annotated[bool, typer.Option("--explore", help="Draw the weights from what is believed.")] = False,
+    channels: Annotated[str | None, typer.Option("--channels", help="Only these, such as lexical,dense.")] = None,
+    unit: Annotated[ResultUnit | None, typer.Option("--unit", help="One result per document, or per chunk.")] = None,
+    domain: Annotated[
+        Domain | None, typer.Option("--domain", help="Rank by its weights; default each result's own.")
+    ] = None,
+    model: Annotated[str, typer.Option("--model", help="Rank by what was learned for it; * for all.")] = ANY,
+    agent: Annotated[str, typer.Option("--agent", help="Rank by what was learned for it; * for all.")] = ANY,
+    explore: Annotated[
+        bool, typer.Option("--explore", help="Draw the weights from their posterior, to try others.")
+    ] = False,
     context: Annotated[bool, typer.Option("--context", help="Add what surrounds each result.")] = False,
     bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker that is told what was shown.")] = None,
     as_json: _job.AsJson = False,
@@ -65,7 +71,10 @@ def search(
     if (query is None) == (queries is None):
         raise typer.BadParameter("give either a QUERY or --queries FILE")
     chosen = [*assignments, *_chosen(fusion, channels, unit)]
-    settings = _job.settings_of(conf, [*chosen, *_broker(bootstrap)], store)
+    settings = _job.settings_of(conf, [*chosen, *broker(bootstrap)], store)
+    if k is not None and k > settings.retrieval.depth:
+        deeper = f"--set retrieval.depth={k}"
+        _job.stderr.print(f"[yellow]each channel finds {settings.retrieval.depth} at most; for more: {deeper}[/]")
     most = max(settings.retrieval.understanding.router.limits.values())
     asked = [
         Query(
@@ -146,24 +155,24 @@ def _must_be_published(settings: Settings) -> None:
 def show(answer: Answer, settings: RetrievalSettings, *, explain: bool) -> None:
     """Print an answer for people."""
     out = _job.stdout
-    out.print(f"[bold]{escape(answer.query.text)}[/]")
+    out.print(f"[bold]{_plain(answer.query.text)}[/]")
     if answer.understanding is not None:
-        out.print(f"[dim]{escape(understanding_line(answer.understanding))}[/]", highlight=False)
+        out.print(f"[dim]{_plain(understanding_line(answer.understanding))}[/]", highlight=False)
     for channel, reason in answer.failed_channels.items():
-        _job.stderr.print(f"[yellow]without {channel}: {escape(reason)}[/]")
+        _job.stderr.print(f"[yellow]without {channel}: {_plain(reason)}[/]")
     if answer.truncated:
         _job.stderr.print("[yellow]the query was cut to the limits of retrieval.query_max_bytes and _terms[/]")
     if not answer.results:
         out.print("[dim]nothing found[/]")
     if answer.gap is not None:
-        out.print(f"[yellow]{escape(gap_line(answer.gap))}[/]")
+        out.print(f"[yellow]{_plain(gap_line(answer.gap))}[/]")
     if answer.uncalibrated and explain:
-        out.print(f"[dim]no probabilities: {escape(answer.uncalibrated)}[/]")
+        out.print(f"[dim]no probabilities: {_plain(answer.uncalibrated)}[/]")
     for result in answer.results:
         _show_result(result, answer.query.text, settings.snippet_characters, explain=explain)
     elapsed_ms = sum(answer.timings_ms.values())
     out.print(
-        f"[dim]query {escape(answer.query.query_id)} · {answer.fusion} · generation {answer.generation} · "
+        f"[dim]query {_plain(answer.query.query_id)} · {answer.fusion} · generation {answer.generation} · "
         f"learned {answer.learned} · {elapsed_ms:.0f} ms[/]\n"
     )
 
@@ -174,19 +183,25 @@ def _show_result(result: RankedResult, query: str, length: int, *, explain: bool
     place = f"{result.uris[0]}:{result.start_line}-{result.end_line}"
     sure = "" if result.probability is None else _chance(result)
     out.print(
-        f"[bold]{result.rank:>3}[/]  [cyan]{result.score:.4f}[/]{sure}  {escape(place)}  [magenta]{escape(name)}[/]",
+        f"[bold]{result.rank:>3}[/]  [cyan]{result.score:.4f}[/]{sure}  {_plain(place)}  [magenta]{_plain(name)}[/]",
         highlight=False,
     )
-    shown = Padding(escape(snippet(result.text, query, length)), (0, 0, 0, 5))
+    shown = Padding(_plain(snippet(result.text, query, length)), (0, 0, 0, 5))
     out.print(shown, style="dim", highlight=False, soft_wrap=False)
     for uri in result.uris[1:]:
-        out.print(f"     [dim]also {escape(uri)}[/]", highlight=False)
+        out.print(f"     [dim]also {_plain(uri)}[/]", highlight=False)
     for uri in result.alike:
-        out.print(f"     [dim]much the same {escape(uri)}[/]", highlight=False)
+        out.print(f"     [dim]much the same {_plain(uri)}[/]", highlight=False)
     if result.context is not None:
-        out.print(Padding(escape(context_lines(result.context)), (0, 0, 0, 5)), style="dim", highlight=False)
+        lines = "\n".join(map(_plain, context_lines(result.context)))
+        out.print(Padding(lines, (0, 0, 0, 5)), style="dim", highlight=False)
     if explain:
         out.print(Padding(explained(result), (0, 0, 1, 5)), soft_wrap=False)
+
+
+def _plain(text: str) -> str:
+    """A text of the store, or of whoever asks: nothing in it is markup or steers the terminal."""
+    return escape(visible(text))
 
 
 def _chance(result: RankedResult) -> str:
@@ -212,17 +227,15 @@ def channel_names(text: str) -> list[str]:
     return names
 
 
-def _broker(bootstrap: str | None) -> list[str]:
-    return [] if bootstrap is None else [f"kafka.bootstrap={json.dumps(bootstrap)}"]
-
-
 def _tell(answers: Sequence[Answer], settings: Settings) -> None:
     producer = FeedbackProducer.connect(settings.kafka, settings.feedback)
     try:
         for answer in answers:
-            producer.impression(answer)
+            producer.emit(answer)
     finally:
         producer.close()
+    if producer.lost:
+        _job.stderr.print(f"[yellow]{producer.lost} of {len(answers)} answers are not in the feedback topic[/]")
 
 
 def _new_id() -> QueryId:
@@ -232,7 +245,7 @@ def _new_id() -> QueryId:
 def _read(path: Path | None) -> Iterator[tuple[QueryId, str]]:
     if path is None or not path.is_file():
         raise SourceError(f"expected a file of queries, found none at {path}")
-    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
+    for number, line in text_lines(path):
         if line.lstrip().startswith("{"):
             yield _record(line, f"{path}:{number}")
         elif line.strip():
@@ -242,9 +255,12 @@ def _read(path: Path | None) -> Iterator[tuple[QueryId, str]]:
 def _record(line: str, place: str) -> tuple[QueryId, str]:
     try:
         record = json.loads(line)
-        return QueryId(str(record["_id"])), str(record["text"])
-    except (ValueError, KeyError) as error:
+        named, text = record["_id"], record["text"]
+    except (ValueError, KeyError, RecursionError) as error:
         raise SourceError(f"{place}: expected a JSON object with _id and text, found: {error!r}") from error
+    if not isinstance(text, str) or not isinstance(named, str | int):
+        raise SourceError(f"{place}: expected texts for _id and text, found {named!r} and {text!r}")
+    return QueryId(str(named)), text
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -84,8 +84,13 @@ def study(
     learn_from: Annotated[str, typer.Option("--learn-from", help="Which judgements users know.")] = "train",
     split: Annotated[str, typer.Option("--split", help="Which judgements are measured, and never asked.")] = "test",
     sessions: Annotated[str, typer.Option("--sessions", help="Measured after so many.")] = "100,500,2000,all",
-    random_users: Annotated[float | None, typer.Option("--random", help="Share; default simulation.random.")] = None,
-    adversarial: Annotated[float | None, typer.Option("--adversarial", help="Share; simulation.adversarial.")] = None,
+    random_users: Annotated[
+        float | None, typer.Option("--random", help="Share of users who judge at random; default simulation.random.")
+    ] = None,
+    adversarial: Annotated[
+        float | None,
+        typer.Option("--adversarial", help="Share who praise what is wrong; default simulation.adversarial."),
+    ] = None,
     deals: Annotated[int | None, typer.Option("--deals", help="Draws of users; simulation.deals.", min=1)] = None,
     foreign: Annotated[
         list[str], typer.Option("--foreign", help="DIR:SPLIT, whose queries have no answer here; repeatable.")

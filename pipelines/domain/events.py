@@ -21,6 +21,9 @@ SCHEMA_VERSION = 2
 A field that may be left out joins the newest version: who does not know it passes it over.
 """
 
+MOST_SHOWN = 200
+"""Results that one impression tells of."""
+
 Identifier = Annotated[str, Meta(min_length=1, max_length=128)]
 Name = Annotated[str, Meta(min_length=1, max_length=64)]
 Text = Annotated[str, Meta(min_length=1, max_length=65_536)]
@@ -107,7 +110,7 @@ class Impression(Event, kw_only=True, frozen=True, gc=False, tag="impression"):
     query_id: Identifier
     query_hash: Hash
     intent: Name = ANY
-    results: Annotated[list[ShownResult], Meta(max_length=200)]
+    results: Annotated[list[ShownResult], Meta(max_length=MOST_SHOWN)]
 
 
 class Retrieval(Event, kw_only=True, frozen=True, gc=False, tag="retrieval"):

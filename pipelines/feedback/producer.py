@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import WeftError
 from pipelines.domain.events import (
+    MOST_SHOWN,
     Accuracy,
     AnyEvent,
     Attribution,
@@ -262,12 +263,16 @@ class FeedbackProducer:
         return {"event_id": self._new_id(), "ts": now, "session_id": session_id, "principal": principal or ANONYMOUS}
 
     def _send(self, event: AnyEvent) -> str:
-        self._publisher.send(event.session_id.encode(), encode(event))
+        value = encode(event)
+        self._publisher.send(event.session_id.encode(), value)
         return event.event_id
 
 
 def impression_of(answer: Answer, **stamp: Any) -> Impression:
-    """The impression of an answer: what was shown, at which rank, with which signals; the text only as its hash."""
+    """The impression of an answer: what was shown, at which rank, with which signals; the text only as its hash.
+
+    Of more results than an event tells of, the first.
+    """
     query = answer.query
     return Impression(
         **stamp,
@@ -277,7 +282,7 @@ def impression_of(answer: Answer, **stamp: Any) -> Impression:
         query_id=query.query_id,
         query_hash=question_hash(query.text),
         intent=query.intent,
-        results=[_shown(result) for result in answer.results],
+        results=[_shown(result) for result in answer.results[:MOST_SHOWN]],
     )
 
 

@@ -171,8 +171,8 @@ def _scores(ranked: Ranked) -> ScoreRows:
     return lambda rows: np.array([known.get(row, 0.0) for row in rows.tolist()], dtype=np.float64)
 
 
-Run = Callable[[Sequence[Asked], int], Found]
-"""Runs channels over a batch, to a depth."""
+Run = Callable[[Sequence[Asked]], Found]
+"""Runs channels over a batch."""
 
 
 def search_again(
@@ -188,22 +188,27 @@ def search_again(
     if not again:
         return later, found
     own = {
-        at: [Asked(plan.text, plan.channels, plan.among)] for at, plan in enumerate(later) if _other(plans[at], plan)
+        at: [Asked(plan.text, plan.channels, plan.depth, plan.among)]
+        for at, plan in enumerate(later)
+        if _other(plans[at], plan)
     }
     asked = [asking for at in again for asking in (*own.get(at, ()), *_variants_asked(later[at]))]
-    second = run(asked, max(later[at].depth for at in again))
-    rankings = {channel: dict(of_channel) for channel, of_channel in found.rankings.items()}
+    second = run(asked)
+    rankings, failed = {channel: dict(of_channel) for channel, of_channel in found.rankings.items()}, [*found.failed]
     places = iter(range(len(asked)))
     for at in again:
-        first = second.of(next(places)) if at in own else found.of(at)
-        variants = [second.of(next(places)) for _ in later[at].understanding.variants]
-        joined = combined(first, variants, settings.understanding.expansion) if variants else first
+        place = next(places) if at in own else None
+        variants = [next(places) for _ in later[at].understanding.variants]
+        first, failed[at] = (found.of(at), failed[at]) if place is None else (second.of(place), second.failed[place])
+        failed[at] = {**failed[at], **{name: why for one in variants for name, why in second.failed[one].items()}}
+        others = [second.of(one) for one in variants]
+        joined = combined(first, others, settings.understanding.expansion) if others else first
         for channel, ranked in joined.items():
             rankings.setdefault(channel, {})[at] = ranked
     elapsed_ms = found.elapsed_ms + second.elapsed_ms * len(asked) / len(plans)
-    return later, Found(rankings, {**found.failed, **second.failed}, elapsed_ms)
+    return later, Found(rankings, failed, elapsed_ms)
 
 
 def _variants_asked(plan: Plan) -> list[Asked]:
     both = [channel for channel in plan.channels if channel in _WORDS_AND_MEANING]
-    return [Asked(variant.text, both, plan.among) for variant in plan.understanding.variants]
+    return [Asked(variant.text, both, plan.depth, plan.among) for variant in plan.understanding.variants]

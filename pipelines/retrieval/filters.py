@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from types import MappingProxyType
 
 from pipelines.indexes.rows import RowSet
-from pipelines.retrieval.ports import ContentStore, DocumentFacts, Standing
+from pipelines.retrieval.ports import ContentStore, DocumentFacts
 
 Test = Callable[[DocumentFacts, str], bool]
 
@@ -32,7 +32,12 @@ class RowFilter:
 
     def _found(self, filters: tuple[tuple[str, str], ...]) -> RowSet:
         wanted = dict(filters)
-        return RowSet(self._chunks.mask(lambda facts: matches(facts, wanted)))
+        mask = self._chunks.mask(lambda facts: matches(facts, wanted))
+        if not mask.any():
+            # What is no date is told, also where no document is dated and none was compared with it.
+            for name in sorted(TIMES & wanted.keys()):
+                seconds(wanted[name])
+        return RowSet(mask)
 
 
 def matches(facts: DocumentFacts, filters: Mapping[str, str]) -> bool:
@@ -42,11 +47,6 @@ def matches(facts: DocumentFacts, filters: Mapping[str, str]) -> bool:
     is known of every document. One in a folder lies in all that hold that folder, too.
     """
     return all(_holds(facts, name, wanted) for name, wanted in filters.items())
-
-
-def standings_of(standings: Sequence[Standing], filters: Mapping[str, str]) -> tuple[Standing, ...]:
-    """The places of a content that the filters let through."""
-    return tuple(standing for standing in standings if matches(standing, filters)) if filters else tuple(standings)
 
 
 def _holds(facts: DocumentFacts, name: str, wanted: str) -> bool:

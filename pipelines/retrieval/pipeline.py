@@ -124,11 +124,11 @@ class Pipeline:
         return answers
 
     def _start(self, plans: Sequence[Plan]) -> Finish:
-        asked, depth = [Asked(plan.words, plan.channels, plan.among) for plan in plans], self.settings.depth
-        return start_channels(self.channels, asked, depth, budget_ms=self.settings.budget_ms, pool=self.pool)
+        asked = [Asked(plan.words, plan.channels, plan.depth, plan.among) for plan in plans]
+        return start_channels(self.channels, asked, budget_ms=self.settings.budget_ms, pool=self.pool)
 
-    def _run(self, asked: Sequence[Asked], depth: int) -> Found:
-        return run_channels(self.channels, asked, depth, budget_ms=self.settings.budget_ms, pool=self.pool)
+    def _run(self, asked: Sequence[Asked]) -> Found:
+        return run_channels(self.channels, asked, budget_ms=self.settings.budget_ms, pool=self.pool)
 
     @property
     def _hints(self) -> Hints:
@@ -172,8 +172,8 @@ class Pipeline:
             }
             shown = self._shown(grounds, chosen, choices)
         return [
-            self._answer(ground, results, {**found.failed, **failed}, self._head(ground), watch)
-            for ground, results, failed in zip(grounds, shown, left_out, strict=True)
+            self._answer(ground, results, {**silent, **failed}, self._head(ground), watch)
+            for ground, results, silent, failed in zip(grounds, shown, found.failed, left_out, strict=True)
         ]
 
     def _answer(

@@ -88,11 +88,13 @@ def bounded(text: str, *, max_bytes: int, max_terms: int) -> tuple[str, bool]:
         ('na', True)
     """
     # Cut before normalising: NFC of a megabyte costs, and at most doubles what is kept (UAX #15: threefold in UTF-8).
-    head = text[: max_bytes * 3]
+    # Blanks are no part of what is kept: however many there are, they cut nothing.
+    words = " ".join(text.split(maxsplit=max_terms))
+    head = words[: max_bytes * 3]
     terms = _printable(unicodedata.normalize("NFC", _printable(head))).split()
     kept = " ".join(terms[:max_terms])
     shortened = _first_bytes(kept, max_bytes)
-    return shortened, len(head) < len(text) or len(terms) > max_terms or len(shortened) < len(kept)
+    return shortened, len(head) < len(words) or len(terms) > max_terms or len(shortened) < len(kept)
 
 
 def _printable(text: str) -> str:

@@ -116,8 +116,9 @@ class Searcher:
             token = self._source.token()
             aged = now - held.read_at >= self._settings.beliefs_max_age_s
             self._held = self._take(held, token) if aged or token != held.token else _seen(held, now)
-        except StoreError as error:
-            # What is held was verified when it was opened; it serves until something whole is live again.
+        except (StoreError, OSError) as error:
+            # What is held was verified when it was opened; it serves until something whole is live, and within reach,
+            # again: a share may be away for a while.
             log.warning("keeping generation %s: %s", held.snapshot.generation_id, error)
             self._held = _seen(held, now)
 

@@ -132,11 +132,11 @@ def context_as_json(context: Context) -> dict[str, Any]:
     return {"reach": context.reach.value, "tokens": context.tokens, "left_out": context.left_out, "parts": parts}
 
 
-def context_lines(context: Context) -> str:
+def context_lines(context: Context) -> list[str]:
     """Where each part of a context stands, a line each."""
     lines = [f"context: {context.reach.value.replace('_', ' ')}, {context.tokens} tokens"]
     lines += [f"  {part.role.value:<10} {part.uri}:{part.start_line}-{part.end_line}" for part in context.parts]
-    return "\n".join([*lines, f"  {context.left_out} more left out"] if context.left_out else lines)
+    return [*lines, f"  {context.left_out} more left out"] if context.left_out else lines
 
 
 def _contribution_as_json(contribution: Contribution) -> dict[str, Any]:

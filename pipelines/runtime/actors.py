@@ -51,7 +51,8 @@ class ActorPool:
     """Actors of one class; one call at a time.
 
     An actor takes part from the moment it has started, so that a pool works as soon as one has. Where one dies, as
-    processes do that memory runs out for, another is started in its place.
+    processes do that memory runs out for, another is started in its place. A pool that has none left, because it was
+    given up or closed, starts them anew when it is called.
     """
 
     def __init__(
@@ -68,13 +69,13 @@ class ActorPool:
             name: What an actor is, for messages: "a search process".
         """
         self._start: Callable[[], Any] = partial(start_actor, worker, *arguments, num_cpus=cpus)
+        self._size = size
         self._deaths = deaths
         self._name = name
         self._lost_unused = 0
         self._idle: list[Any] = []
         self._doing: dict[Any, _Doing] = {}
-        for _ in range(size):
-            self._join()
+        self._start_all()
 
     def map(self, method: str, tasks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
         """Call a method with the arguments of each task; what it returned, in the order of the tasks.
@@ -83,6 +84,7 @@ class ActorPool:
             Exception: What the method raised, as it raised it; other tasks that are under way come to nothing.
             WeftError: Actors died over a task, again and again, or none could be started.
         """
+        self._start_all()
         waiting, done, died, told = deque(range(len(tasks))), dict[int, Any](), Counter[int](), 0
         try:
             while told < len(tasks):
@@ -103,6 +105,7 @@ class ActorPool:
             Exception: What the method raised, as it raised it.
             WeftError: Actors died before they had started, again and again.
         """
+        self._start_all()
         while self._doing:
             self._next(deque(), {}, Counter())
         actors = self._idle
@@ -117,6 +120,13 @@ class ActorPool:
             _end(actor)
         self._idle.clear()
         self._doing.clear()
+
+    def _start_all(self) -> None:
+        """Start all actors where there are none."""
+        if not self._idle and not self._doing:
+            self._lost_unused = 0
+            for _ in range(self._size):
+                self._join()
 
     def _join(self) -> None:
         actor = self._start()

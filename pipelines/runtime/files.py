@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -21,9 +21,14 @@ def files_below(folder: Path) -> Iterator[Path]:
     return iter(sorted(path for path in folder.rglob("*") if path.is_file()))
 
 
-def hashes_below(folder: Path) -> dict[str, str]:
-    """SHA-256 of every file below a folder, by its relative POSIX path."""
-    return {path.relative_to(folder).as_posix(): sha256_of(path) for path in files_below(folder)}
+def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Lines of a text file with their numbers, from 1; what is no UTF-8 is replaced.
+
+    A line ends where lines of files do. `str.splitlines` breaks them at further characters, which JSON holds unescaped.
+    """
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        for number, line in enumerate(file, start=1):
+            yield number, line.removesuffix("\n")
 
 
 def sync_folder(folder: Path) -> None:
@@ -61,15 +66,3 @@ def write_atomically(path: Path, data: bytes) -> None:
             os.unlink(name)
         raise
     sync_folder(path.parent)
-
-
-def differing(folder: Path, expected: Mapping[str, str]) -> list[str]:
-    """What differs between a folder and the hashes its manifest gives: one line per missing or changed file."""
-    found = []
-    for name, digest in sorted(expected.items()):
-        path = folder / name
-        if not path.is_file():
-            found.append(f"{name}: missing")
-        elif (actual := sha256_of(path)) != digest:
-            found.append(f"{name}: expected sha256 {digest[:12]}…, found {actual[:12]}…")
-    return found

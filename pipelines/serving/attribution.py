@@ -15,6 +15,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import SourceError, StoreError
 from pipelines.domain.ids import ContentHash
 from pipelines.feedback.attributor import Attributor, texts_in
+from pipelines.serving.terminal import Conf, Store
 from pipelines.settings import load_settings
 
 Response = Annotated[Path, typer.Argument(help="File with the text of the response; - is standard input.")]
@@ -24,8 +25,8 @@ Contents = Annotated[list[str], typer.Argument(help="Content hashes of what the 
 def attribute(
     response: Response,
     contents: Contents,
-    store: Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything.")] = None,
-    conf: Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable.")] = [],  # noqa: B006
+    store: Store = None,
+    conf: Conf = [],  # noqa: B006
 ) -> None:
     """Print the `attribution` of an event about a response: a method, and how much of it rests on each content.
 

@@ -5,16 +5,13 @@ Exit codes: 0 done, 1 refused with a one-line reason on stderr, 2 wrong usage.
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Column, Table
 
 from pipelines.catalog.catalog import Catalog
@@ -28,15 +25,19 @@ from pipelines.serving.feedback_status import feedback
 from pipelines.serving.learned import learned
 from pipelines.serving.queries import queries
 from pipelines.serving.sessions import sessions
+from pipelines.serving.terminal import AsJson, Conf, Store, print_lines, stamp, tell
 from pipelines.serving.ubi import send_ubi
 from pipelines.settings import load_settings
 
-Store = Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything; default storage.root.")]
-Conf = Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable, later files win.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
 Generation = Annotated[str, typer.Argument(help="Id of a generation, or `live`.")]
+Older = Annotated[str, typer.Argument(help="Id of the generation; `weft generations list` marks the previous one.")]
 
-weft = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Weft's store at a glance.")
+weft = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Look at what a store holds, and change what is live.",
+)
 generations = typer.Typer(no_args_is_help=True, help="Immutable, complete sets of indexes; exactly one is live.")
 weft.add_typer(generations, name="generations")
 weft.add_typer(learned, name="learned")
@@ -69,15 +70,15 @@ def list_generations(store: Store = None, conf: Conf = [], as_json: AsJson = Fal
     catalog = _catalog(store, conf)
     pointer, manifests = catalog.pointer(), catalog.generations()
     if as_json:
-        for manifest in manifests:
-            _print({"id": manifest.id, "live": manifest.id == pointer.generation, **_brief(manifest)})
+        print_lines({"id": one.id, "live": one.id == pointer.generation, **_brief(one)} for one in manifests)
         return
     id_column = Column("generation", no_wrap=True)  # it is what the other commands take
     table = Table("", id_column, "made", "documents", "chunks", "contents", "content hash", box=None)
     for manifest in manifests:
         counts = [f"{manifest.counts.get(name, 0):,}" for name in ("documents", "chunks", "contents")]
-        table.add_row(_mark(manifest.id, pointer), manifest.id, _when(manifest), *counts, manifest.content_hash[:12])
-    Console().print(table)
+        made = stamp(manifest.created_at)
+        table.add_row(_mark(manifest.id, pointer), manifest.id, made, *counts, manifest.content_hash[:12])
+    tell(table)
 
 
 @generations.command()
@@ -101,7 +102,7 @@ def verify(generation: Generation, store: Store = None, conf: Conf = []) -> None
 
 
 @generations.command()
-def rollback(generation: Generation, store: Store = None, conf: Conf = []) -> None:  # noqa: B006
+def rollback(generation: Older, store: Store = None, conf: Conf = []) -> None:  # noqa: B006
     """Make an older generation live again, after verifying it."""
     pointer = _catalog(store, conf).rollback(GenerationId(generation))
     sys.stdout.write(f"{pointer.generation} is live, instead of {pointer.previous}\n")
@@ -138,15 +139,3 @@ def _mark(generation: GenerationId, pointer: Pointer) -> str:
 
 def _brief(manifest: Manifest) -> dict[str, object]:
     return manifest.model_dump(mode="json", include={"parent", "content_hash", "created_at", "counts", "models"})
-
-
-def _when(manifest: Manifest) -> str:
-    return _stamp(manifest.created_at)
-
-
-def _stamp(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(seconds))
-
-
-def _print(values: object) -> None:
-    sys.stdout.write(json.dumps(values, sort_keys=True) + "\n")

@@ -6,23 +6,19 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from pipelines.feedback.dead_letters import envelope, replayed
 from pipelines.feedback.standing import PartitionReport
 from pipelines.feedback.state import KeptDeadLetter, PartitionState
 from pipelines.runtime.kafka import KafkaPublisher
-from pipelines.serving.partitions import moment, states
+from pipelines.serving.partitions import states
+from pipelines.serving.terminal import AsJson, Bootstrap, Conf, Store, broker, cells, moment, tell
 from pipelines.settings import load_settings
 
-Store = Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything; default storage.root.")]
-Conf = Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable, later files win.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
 Reason = Annotated[str | None, typer.Option("--reason", help="Only those with this reason code.")]
 Partition = Annotated[int | None, typer.Option("--partition", min=0, help="Only those of this partition.")]
 
@@ -55,7 +51,7 @@ def list_dead_letters(  # noqa: PLR0917  typer names options after parameters
         for report, letter in shown:
             sys.stdout.write(envelope(letter, report.topic, report.partition).decode() + "\n")
         return
-    Console().print(_table(shown))
+    tell(_table(shown))
     sys.stdout.write("".join(f"{name}: {count:,}\n" for name, count in sorted(counts.items())) or "no dead letters\n")
 
 
@@ -65,15 +61,14 @@ def replay(
     conf: Conf = [],  # noqa: B006
     reason: Reason = None,
     partition: Partition = None,
-    bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker, host:port.")] = None,
+    bootstrap: Bootstrap = None,
 ) -> None:
     """Send dead letters that can be read as events by now to the feedback topic again.
 
     An event counts once, however often it is sent: its id tells. What still cannot be read, or was kept in part
     only, stays where it is.
     """
-    chosen = [] if bootstrap is None else [f"kafka.bootstrap={bootstrap!r}"]
-    settings = load_settings(conf, chosen)
+    settings = load_settings(conf, broker(bootstrap))
     sent: Counter[str] = Counter()
     left: Counter[str] = Counter()
     publisher = KafkaPublisher(settings.kafka, settings.feedback.topic)
@@ -102,5 +97,5 @@ def _table(shown: list[tuple[PartitionReport, KeptDeadLetter]]) -> Table:
     table = Table("partition", "offset", "time", "reason", "bytes", "detail", box=None)
     for report, letter in shown:
         place = (str(report.partition), str(letter.offset), moment(letter.timestamp))
-        table.add_row(*place, letter.reason, f"{letter.size:,}", letter.detail)
+        table.add_row(*cells(*place, letter.reason, f"{letter.size:,}", letter.detail))
     return table

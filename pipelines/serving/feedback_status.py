@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from pipelines.feedback.metrics import prometheus, samples, standings_of
 from pipelines.feedback.sources import Source
 from pipelines.runtime.clock import system_clock
+from pipelines.serving.terminal import Conf, Store, cells, tell
 from pipelines.settings import load_settings
 
 feedback = typer.Typer(no_args_is_help=True, help="What became of feedback.")
@@ -26,8 +26,8 @@ def _group() -> None:
 
 @feedback.command()
 def status(
-    store: Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything.")] = None,
-    conf: Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable.")] = [],  # noqa: B006
+    store: Store = None,
+    conf: Conf = [],  # noqa: B006
     metrics: Annotated[bool, typer.Option("--prometheus", help="Print metrics in Prometheus' text format.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -43,7 +43,7 @@ def status(
         told = {"sources": [source.as_json() for source in sources], "metrics": values}
         sys.stdout.write(json.dumps(told, sort_keys=True) + "\n")
     else:
-        Console().print(_table(sources))
+        tell(_table(sources))
 
 
 def _table(sources: list[Source]) -> Table:
@@ -52,5 +52,5 @@ def _table(sources: list[Source]) -> Table:
         rates = ", ".join(
             f"{what} {rate:.2g} ({source.expected.get(what, 0.0):.2g})" for what, rate in source.seen.items() if rate
         )
-        table.add_row(source.kind, source.name, f"{source.impressions:,}", rates, "; ".join(source.flags))
+        table.add_row(*cells(source.kind, source.name, f"{source.impressions:,}", rates, "; ".join(source.flags)))
     return table

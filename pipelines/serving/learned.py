@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict
@@ -13,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Column, Table
 
 from pipelines.catalog.catalog import Catalog
@@ -28,19 +25,21 @@ from pipelines.learning.reading import Move, Reading, moves, read_all
 from pipelines.retrieval.snippet import snippet
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.learned_page import number, page_of
+from pipelines.serving.terminal import AsJson, Conf, Store, cells, print_lines, stamp, tell
 from pipelines.settings import Settings, load_settings
 
-Store = Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything; default storage.root.")]
-Conf = Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable, later files win.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
 Version = Annotated[str, typer.Argument(help="A learned version, `live`, or `priors`.")]
-Family = Annotated[str | None, typer.Option("--family", help="Only weight, decay, threshold, quality, trust, …")]
+Family = Annotated[
+    str | None,
+    typer.Option(
+        "--family", help="Only weight, intent, decay, threshold, quality, trust, lesson, size or examination."
+    ),
+]
 Where = Annotated[str | None, typer.Option("--scope", help="Only what begins with it, such as code or code/model.")]
 
 learned = typer.Typer(no_args_is_help=True, help="What was learned: versions, beliefs, and how they changed.")
 
 LIVE, PRIORS = "live", "priors"
-_PIPED_WIDTH = 200
 _SHOWN = 100  # characters of a content
 
 
@@ -51,14 +50,16 @@ def list_learned(store: Store = None, conf: Conf = [], as_json: AsJson = False) 
     live = catalog.pointer().learned
     manifests = [catalog.learned_manifest(version) for version in catalog.learned_versions()]
     if as_json:
-        _print({**each.model_dump(mode="json", exclude={"files"}), "live": each.version == live} for each in manifests)
+        print_lines(
+            {**each.model_dump(mode="json", exclude={"files"}), "live": each.version == live} for each in manifests
+        )
         return
     table = Table("", "version", "made", "built on", "evidence", "MLflow run")
     for manifest in manifests:
         mark = LIVE if manifest.version == live else ""
         parent, run = manifest.parent or LearnedVersion(PRIORS), manifest.mlflow_run_id or ""
-        table.add_row(mark, manifest.version, _stamp(manifest.created_at), parent, manifest.digest[:12], run)
-    _tell(table)
+        table.add_row(*cells(mark, manifest.version, stamp(manifest.created_at), parent, manifest.digest[:12], run))
+    tell(table)
 
 
 @learned.command()
@@ -75,13 +76,13 @@ def show(
     catalog, settings = _opened(store, conf)
     found = _selected(_readings(catalog, settings.priors, version), family, scope)
     if as_json:
-        _print(asdict(reading) for reading in found)
+        print_lines(asdict(reading) for reading in found)
         return
     table = _table("family", "scope", "parameter", "mean", "interval", "observations", "confidence", "level")
     for reading in found:
         known = f"{reading.observations:,.1f}", f"{reading.confidence:.2f}", reading.level
-        table.add_row(*reading.key, number(reading.mean), _interval(reading), *known)
-    _tell(table)
+        table.add_row(*cells(*reading.key, number(reading.mean), _interval(reading), *known))
+    tell(table)
 
 
 @learned.command()
@@ -100,13 +101,13 @@ def diff(
     old, new = (_selected(_readings(catalog, settings.priors, version), family, scope) for version in (before, after))
     found = moves(old, new)
     if as_json:
-        _print(_move_as_json(move) for move in found)
+        print_lines(_move_as_json(move) for move in found)
         return
     table = _table("family", "scope", "parameter", before, after, "change", "surprise")
     for move in found:
         means = [number(None if each is None else each.mean) for each in (move.before, move.after)]
-        table.add_row(*move.key, *means, number(move.change, sign=True), f"{move.surprise:.2f}")
-    _tell(table)
+        table.add_row(*cells(*move.key, *means, number(move.change, sign=True), f"{move.surprise:.2f}"))
+    tell(table)
 
 
 @learned.command()
@@ -130,7 +131,7 @@ def write_page(catalog: Catalog, priors: Priors, out: Path, *, version: str = LI
     """Write the page of one learned version, or of what is live, beside another, or the priors."""
     (new, evidence), (old, _) = (_beliefs(catalog, priors, each) for each in (version, since))
     hashes = sorted({ContentHash(key.content_hash) for key in evidence.usage})
-    title = f"{version}, beside {since} · {catalog.root} · {_stamp(system_clock())}"
+    title = f"{version}, beside {since} · {catalog.root} · {stamp(system_clock())}"
     with _live(catalog) as generation:
         shown = page_of(title, old, new, priors, hashes=hashes, names=partial(_names, generation))
     out.write_text(shown.html(), encoding="utf-8")
@@ -157,13 +158,14 @@ def history(
     if not rows:
         raise StoreError(f"expected a parameter, found no {parameter!r}; list them with `weft learned show`")
     if as_json:
-        _print({"version": version, **asdict(reading)} for version, reading in rows)
+        print_lines({"version": version, **asdict(reading)} for version, reading in rows)
         return
     table = _table("family", "scope", "version", "mean", "interval", "observations", "confidence")
     for version, reading in sorted(rows, key=lambda row: row[1].key):
         known = f"{reading.observations:,.1f}", f"{reading.confidence:.2f}"
-        table.add_row(reading.family, reading.scope, version, number(reading.mean), _interval(reading), *known)
-    _tell(table)
+        shown = (reading.family, reading.scope, version, number(reading.mean), _interval(reading))
+        table.add_row(*cells(*shown, *known))
+    tell(table)
 
 
 def _opened(store: Path | None, conf: Sequence[Path]) -> tuple[Catalog, Settings]:
@@ -233,18 +235,5 @@ def _table(*names: str) -> Table:
     return Table(*columns, box=None)
 
 
-def _tell(table: Table) -> None:
-    # What is piped into a file or a pager is not cut to the width of a terminal that nobody looks at.
-    Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH).print(table)
-
-
 def _interval(reading: Reading) -> str:
     return "" if reading.low is None else f"{number(reading.low)} … {number(reading.high)}"
-
-
-def _stamp(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(seconds))
-
-
-def _print(rows: Iterable[object]) -> None:
-    sys.stdout.writelines(json.dumps(row, sort_keys=True) + "\n" for row in rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,14 +24,6 @@ def states(settings: Settings, store: Path | None, partition: int | None = None)
         raise StoreError(f"{root}: expected a store of partition {partition}, found {found}")
     for number in found if partition is None else [partition]:
         yield from _opened(root / str(number), number, settings.feedback)
-
-
-def moment(timestamp_ms: int) -> str:
-    """A time in milliseconds, for people; producers may write any integer."""
-    try:
-        return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(timestamp_ms / 1000))
-    except (OverflowError, ValueError, OSError):
-        return str(timestamp_ms)
 
 
 def _opened(folder: Path, partition: int, rules: FeedbackSettings) -> Iterator[PartitionState]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -19,15 +17,23 @@ from pipelines.domain.errors import StoreError
 from pipelines.evaluation.queries.outcomes import Outcomes
 from pipelines.evaluation.queries.reader import LoggedQuery, LoggedResult, read_queries
 from pipelines.runtime.clock import SECONDS_PER_DAY, system_clock
+from pipelines.serving.terminal import (
+    AsJson,
+    Bootstrap,
+    Conf,
+    Store,
+    broker,
+    cells,
+    console,
+    print_lines,
+    stamp,
+    tell,
+    visible,
+)
 from pipelines.settings import Settings, load_settings
-
-Store = Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything; default storage.root.")]
-Conf = Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable, later files win.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
 
 queries = typer.Typer(no_args_is_help=True, help="What was asked and answered, from the query log.")
 
-_PIPED_WIDTH = 200
 _TEXT = 60  # characters of a query in the list
 
 
@@ -43,18 +49,16 @@ def list_queries(
     root, settings = _opened(store, conf)
     found = read_queries(root, settings.query_log, limit=limit, since=system_clock() - days * SECONDS_PER_DAY)
     if as_json:
-        _print(brief(query) for query in found)
+        print_lines(brief(query) for query in found)
         return
     table = Table("query id", "asked", "text", "results", "channels", "ms", "outcomes", box=None)
     for query in found:
         told = brief(query)
         outcomes = ", ".join(f"{count} {kind}" for kind, count in told["outcomes"].items())
         channels = ", ".join(query.heads)
-        text = escape(query.text[:_TEXT])
-        table.add_row(
-            query.query_id, _stamp(query.at), text, str(len(query.results)), channels, f"{told['ms']:.0f}", outcomes
-        )
-    _tell(table)
+        asked = (query.query_id, stamp(query.at), query.text[:_TEXT])
+        table.add_row(*cells(*asked, str(len(query.results)), channels, f"{told['ms']:.0f}", outcomes))
+    tell(table)
 
 
 @queries.command()
@@ -71,35 +75,35 @@ def show(
         raise StoreError(f"expected a logged query, found no {query_id!r}; list them with `weft queries list`")
     query = found[0]
     if as_json:
-        _print([whole(query)])
+        print_lines([whole(query)])
         return
     facts = query.facts
-    console = _console()
-    console.print(f"[bold]{escape(query.text)}[/]")
-    console.print(
-        f"asked {_stamp(query.at)} · intent {escape(query.intent)} · {facts['fusion']} · generation "
+    out = console()
+    out.print(f"[bold]{escape(visible(query.text))}[/]")
+    out.print(
+        f"asked {stamp(query.at)} · intent {escape(visible(query.intent))} · {facts['fusion']} · generation "
         f"{facts['generation']} · learned {facts['learned']}{' · explored' if query.explored else ''}",
         style="dim",
         highlight=False,
     )
     stages = ", ".join(f"{stage['name']} {stage['value']:.1f}" for stage in facts["timings_ms"])
-    console.print(f"milliseconds: {stages}", style="dim", highlight=False)
+    out.print(f"milliseconds: {stages}", style="dim", highlight=False)
     for failed in facts["failed_channels"]:
-        console.print(f"[yellow]without {failed['channel']}: {escape(failed['reason'])}[/]")
-    console.print(_channels(query))
+        out.print(f"[yellow]without {failed['channel']}: {escape(failed['reason'])}[/]")
+    out.print(_channels(query))
     for result in query.results:
-        console.print(f"\n{_headline(query, result)}", highlight=False)
-        console.print(_why(result))
+        out.print(f"\n{_headline(query, result)}", highlight=False)
+        out.print(_why(result))
 
 
 @queries.command()
 def collect(
     store: Store = None,
     conf: Conf = [],  # noqa: B006
-    bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker, host:port.")] = None,
+    bootstrap: Bootstrap = None,
 ) -> None:
     """Read new feedback from the topic and keep it beside the queries it is about."""
-    settings = load_settings(conf, [] if bootstrap is None else [f"kafka.bootstrap={json.dumps(bootstrap)}"])
+    settings = load_settings(conf, broker(bootstrap))
     root = store or Path(settings.storage.root)
     found = collected(root, settings)
     sys.stdout.write(json.dumps({"records": found.records, "outcomes": found.outcomes}, sort_keys=True) + "\n")
@@ -169,7 +173,7 @@ def _headline(query: LoggedQuery, result: LoggedResult) -> str:
     seen = [seen for seen in query.outcomes if seen.content_hash == result.content_hash]
     became = ", ".join(f"{one.kind} {one.value:+.1f}" for one in seen)
     sure = "" if facts["above_next"] is None else f" · above the next {facts['above_next']:.2f}"
-    return f"{result.rank}  {result.score:.4f}  {escape(str(place))}{sure}{' · ' + became if became else ''}"
+    return f"{result.rank}  {result.score:.4f}  {escape(visible(str(place)))}{sure}{' · ' + became if became else ''}"
 
 
 def _why(result: LoggedResult) -> Table:
@@ -184,19 +188,3 @@ def _why(result: LoggedResult) -> Table:
 def _opened(store: Path | None, conf: Sequence[Path]) -> tuple[Path, Settings]:
     settings = load_settings(conf)
     return store or Path(settings.storage.root), settings
-
-
-def _console() -> Console:
-    return Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH)
-
-
-def _tell(table: Table) -> None:
-    _console().print(table)
-
-
-def _stamp(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(seconds))
-
-
-def _print(rows: Iterable[object]) -> None:
-    sys.stdout.writelines(json.dumps(row, sort_keys=True, default=str) + "\n" for row in rows)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from pipelines.catalog.catalog import Catalog
@@ -22,12 +21,10 @@ from pipelines.feedback.producer import FeedbackProducer
 from pipelines.feedback.sessions import Life, Phase
 from pipelines.feedback.state import PartitionState
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.serving.partitions import moment, states
+from pipelines.serving.partitions import states
+from pipelines.serving.terminal import AsJson, Bootstrap, Conf, Store, broker, cells, moment, print_lines, tell
 from pipelines.settings import Settings, load_settings
 
-Store = Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything; default storage.root.")]
-Conf = Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable, later files win.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
 Session = Annotated[str, typer.Argument(help="Id of a session.")]
 InPhase = Annotated[Phase | None, typer.Option("--phase", help="Only those in this phase.")]
 InVersion = Annotated[str | None, typer.Option("--version", help="Only those in this learned version.")]
@@ -54,16 +51,14 @@ def list_sessions(  # noqa: PLR0917  typer names options after parameters
         if phase in {None, life.phase} and (reach is None or _reaches(reach, state.partition, life))
     ]
     if as_json:
-        for partition, life in found[:limit]:
-            sys.stdout.write(json.dumps({"partition": partition, **life._asdict()}) + "\n")
+        print_lines({"partition": partition, **life._asdict()} for partition, life in found[:limit])
         return
     table = Table("session", "partition", "phase", "principal", "started", "heard", "pending", "settled", box=None)
     for partition, life in found[:limit]:
         times = (moment(life.started_ms), moment(life.heard_ms))
-        table.add_row(
-            life.session, str(partition), life.phase, life.principal, *times, f"{life.pending:,}", f"{life.settled:,}"
-        )
-    Console().print(table)
+        known = (life.session, str(partition), life.phase, life.principal)
+        table.add_row(*cells(*known, *times, f"{life.pending:,}", f"{life.settled:,}"))
+    tell(table)
     sys.stdout.write(f"{len(found):,} sessions\n")
 
 
@@ -94,15 +89,14 @@ def unlearn(
     session: Session,
     store: Store = None,
     conf: Conf = [],  # noqa: B006
-    bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker, host:port.")] = None,
+    bootstrap: Bootstrap = None,
 ) -> None:
     """Take out of the evidence exactly what a session brought in; the updaters do so when they read of it.
 
     The wish travels through the log like everything else, so that a store which is built anew from the log
     unlearns it, too.
     """
-    chosen = [] if bootstrap is None else [f"kafka.bootstrap={bootstrap!r}"]
-    settings = load_settings(conf, chosen)
+    settings = load_settings(conf, broker(bootstrap))
     catalog = _catalog(settings, store)
     for state, life in _found(settings, store, session):
         _require_in_force(catalog, state.partition, life)

@@ -67,8 +67,8 @@ class SearchProcess:
 
     def _of(self, view: Shared[View]) -> _Held:
         if self._held is None or self._key != view.key:
-            held, self._held = self._held, None
-            self._held = _turned(held, view.get(), self._load)
+            self._key = ""  # of no view, as long as this one cannot be opened: models and generation stay nevertheless
+            self._held = _turned(self._held, view.get(), self._load)
             self._key = view.key
         return self._held
 

@@ -16,7 +16,9 @@ from pipelines.domain.errors import SourceError
 from pipelines.domain.events import AnyEvent
 from pipelines.feedback.codec import encode
 from pipelines.feedback.ubi import Refused, from_ubi, hashes_alone
+from pipelines.runtime.files import text_lines
 from pipelines.runtime.kafka import KafkaPublisher
+from pipelines.serving.terminal import Bootstrap, Conf, broker
 from pipelines.settings import Settings, load_settings
 
 Files = Annotated[list[Path], typer.Argument(help="Documents of ubi_queries and ubi_events, one JSON object a line.")]
@@ -33,15 +35,15 @@ class Line(NamedTuple):
 def send_ubi(
     files: Files,
     domain: Of = Domain.GENERAL,
-    conf: Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable.")] = [],  # noqa: B006
-    bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker, host:port.")] = None,
+    conf: Conf = [],  # noqa: B006
+    bootstrap: Bootstrap = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be sent, and send nothing.")] = False,
 ) -> None:
     """Send feedback collected by OpenSearch User Behavior Insights.
 
     Objects are content hashes. Read again, documents are recognised as repeats. Refused ones are told on stderr.
     """
-    settings = load_settings(conf, [] if bootstrap is None else [f"kafka.bootstrap={bootstrap!r}"])
+    settings = load_settings(conf, broker(bootstrap))
     lines = [(Line(file, number), text) for file in files for number, text in _lines(file)]
     documents = [_parsed(text) for _, text in lines]
     mapped = from_ubi(documents, settings.feedback.ubi, hashes_alone(domain))
@@ -55,10 +57,9 @@ def send_ubi(
 
 def _lines(file: Path) -> Iterator[tuple[int, str]]:
     try:
-        text = file.read_text(encoding="utf-8", errors="replace")
+        yield from ((number, line) for number, line in text_lines(file) if line.strip())
     except OSError as error:
         raise SourceError(f"{file}: expected a readable file, found: {error}") from error
-    return ((number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip())
 
 
 def _parsed(text: str) -> object:

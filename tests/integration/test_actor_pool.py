@@ -35,6 +35,14 @@ class Clerk:
         return sum(value.get())
 
 
+class Reluctant(Clerk):
+    """Dies before it can be asked anything, unless a file is there."""
+
+    def __init__(self, unless: Path) -> None:
+        if not unless.exists():
+            os._exit(1)
+
+
 @pytest.fixture(scope="module")
 def pool(cluster: None) -> Iterator[ActorPool]:
     made = ActorPool(Clerk, size=2, cpus=1, deaths=1, name="a clerk")
@@ -78,3 +86,16 @@ def test_a_task_that_kills_again_and_again_is_given_up(pool: ActorPool) -> None:
     with pytest.raises(WeftError, match=r"a clerk died 2 times over one and the same task: give it more memory"):
         list(pool.map("die", [(None,)]))
     assert list(pool.map("after", [(0.0, 1)])) == [1]
+
+
+def test_a_pool_that_was_given_up_starts_anew(cluster: None, tmp_path: Path) -> None:
+    """ARC-5, OPS-1: the next call says what is wrong as the first one did, and works once it is right."""
+    pool = ActorPool(Reluctant, tmp_path / "ready", size=1, cpus=1, deaths=0, name="a clerk")
+    for _ in range(2):
+        with pytest.raises(WeftError, match="a clerk died 1 times before it had started"):
+            list(pool.map("after", [(0.0, 1)]))
+    with pytest.raises(WeftError, match="before it had started"):
+        pool.everywhere("after", 0.0, 1)
+    (tmp_path / "ready").touch()
+    assert pool.everywhere("after", 0.0, 1) == [1]
+    pool.close()

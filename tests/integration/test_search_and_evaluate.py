@@ -120,6 +120,17 @@ def test_an_explained_answer_is_readable(stored: Settings, capsys: pytest.Captur
     )
 
 
+def test_more_results_than_channels_look_for_are_not_silently_fewer(
+    stored: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """RET-7: asking for more than `retrieval.depth` says what stands in the way, and nothing else does."""
+    asked = ["yellow fruit", "--store", stored.storage.root, "--set", "retrieval.depth=2"]
+    assert search.main([*asked, "-k", "3"]) == 0
+    assert "each channel finds 2 at most; for more: --set retrieval.depth=3" in capsys.readouterr().err
+    assert search.main([*asked, "-k", "2"]) == 0
+    assert "retrieval.depth" not in capsys.readouterr().err
+
+
 def test_a_file_of_queries_is_answered_query_by_query(
     dataset: Path, stored: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:

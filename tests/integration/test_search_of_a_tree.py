@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -60,13 +61,17 @@ SOUP = [
 
 
 @pytest.fixture(scope="module")
-def searcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searcher]:
-    root = tmp_path_factory.mktemp("store")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture(scope="module")
+def searcher(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searcher]:
     source = tmp_path_factory.mktemp("source")
     for path in sorted((ROOT / "pipelines" / "retrieval" / "channels").glob("*.py")):
         (source / path.name).write_bytes(path.read_bytes())
     (source / "space.md").write_text(NOTES)
-    changes = [f"storage.root={root}", "embedding.tokens.enabled=true"]
+    changes = [f"storage.root={store}", "embedding.tokens.enabled=true"]
     made = measuring(load_settings([], changes, environment={}))  # a busy machine loses no channel
     reindex.run(reindex.plan_of(made, [source]), watch=lambda _: None, executor=HERE)
     with opened(made) as searching:
@@ -75,6 +80,17 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searcher]:
 
 def asked(text: str, **more: object) -> Query:
     return Query(text=text, query_id=QueryId("q"), k=10, **more)  # type: ignore[arg-type]
+
+
+def test_the_documented_program_searches(searcher: Searcher, store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """OPS-1: the example of docs/retrieval.md as it stands, but for the store; what it prints adds up."""
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/retrieval.md").read_text(), re.DOTALL)
+    exec(compile(example.replace("storage.root=.weft", f"storage.root={store}"), "docs/retrieval.md", "exec"), {})
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    results = [line for line in lines if line[0].isdecimal()]
+    assert [line[0] for line in results] == ["1", "2", "3", "4", "5"]
+    added = math.fsum(float(line[1]) for line in itertools.takewhile(lambda line: line[0] != "2", lines[1:]))
+    assert added == pytest.approx(float(results[0][1]))
 
 
 def test_a_declared_phrase_finds_its_document_and_what_it_declares_is_told(searcher: Searcher) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 import time
@@ -12,15 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.errors import NothingPublishedError
-from pipelines.domain.ids import QueryId
+from pipelines.domain.errors import NothingPublishedError, StoreError
+from pipelines.domain.ids import GenerationId, QueryId
 from pipelines.domain.ranking import Answer, Query
 from pipelines.domain.sessions import SessionMemory
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.trace import answer_as_json
+from pipelines.runtime.actors import Shared
 from pipelines.runtime.clock import system_clock
-from pipelines.serving.engines import source_of
-from pipelines.serving.spread import SearcherPool, packed, unpacked
+from pipelines.serving.engines import Engines, source_of
+from pipelines.serving.spread import SearcherPool, SearchProcess, View, packed, unpacked
 from pipelines.settings import Settings, load_settings
 from tests.support.parts import a_document
 from tests.support.retrieval_fakes import a_query
@@ -99,6 +101,27 @@ def test_a_killed_process_costs_no_answer(pool: SearcherPool, tmp_path: Path) ->
     assert (tmp_path / "survived").exists()
     assert [answer.query.query_id for answer in answers] == [query.query_id for query in asked]
     assert len({answer.generation for answer in answers}) == 1
+
+
+def test_a_view_that_is_gone_costs_a_process_nothing(settings: Settings, cluster: None) -> None:
+    """ARC-2: the call fails, and the next one finds the models that were loaded."""
+    loaded: list[Settings] = []
+
+    def load(asked: Settings) -> Engines:
+        loaded.append(asked)
+        return obedient(asked)
+
+    pin, process = source_of(settings).pin(), SearchProcess(load)
+    try:
+        for _ in range(2):
+            assert process.open(Shared(View(settings, pin))) == pin.generation
+            with pytest.raises(StoreError, match="gone"):
+                process.open(Shared(View(settings, replace(pin, generation=GenerationId("gone")))))
+        pack = process.answer(Shared(View(settings, pin)), numbered(["fruit"]))
+    finally:
+        gc.enable()  # which a process that does nothing else leaves off
+    assert unpacked(pack)[0].results
+    assert len(loaded) == 1
 
 
 def test_an_empty_store_says_so_before_anything_is_started(tmp_path: Path) -> None:

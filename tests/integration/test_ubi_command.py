@@ -61,3 +61,11 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.Captur
     """FBK-2: one line, exit code 1."""
     assert main(["ubi", str(tmp_path / "none.ndjson")]) == 1
     assert "none.ndjson: expected a readable file" in capsys.readouterr().err
+
+
+def test_a_document_holds_whatever_json_may(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """FBK-2: characters that break lines of a text elsewhere do not break a document in two."""
+    path = tmp_path / "ubi.ndjson"
+    path.write_text('{"user_query": "a\u2028b"}\n', encoding="utf-8")
+    main(["ubi", str(path), "--dry-run"])
+    assert "not_an_object" not in capsys.readouterr().err

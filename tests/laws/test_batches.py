@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -43,6 +44,8 @@ GENERATION.graph = MemoryGraph(
     (EdgeKind.CITES, 3, 4),
     (EdgeKind.MENTIONS, 6, "Apple"),
 )
+_TART = tuple(GENERATION.encoder.encode(["plum tart"])[0].tolist())
+ELSEWHERE = SessionMemory(queries=(_TART,) * 3, shift=(0.0,) * 3)  # most queries change its topic: they search deeper
 GIVEN = SessionMemory(queries=(), shown=tuple(item.content_hash for item in GENERATION.held[:3]))
 SURE = Calibration(
     Isotonic((0.0, 1.0), (0.0, 1.0)),
@@ -66,7 +69,9 @@ def queries(draw: st.DrawFn) -> list[Query]:
     return [
         replace(
             a_query(
-                " ".join(draw(st.lists(st.sampled_from(WORDS), max_size=4))),
+                " ".join(
+                    [*draw(st.lists(st.sampled_from(WORDS), max_size=4)), draw(st.sampled_from(["", "", "? why ?"]))]
+                ),
                 k=draw(st.integers(1, 6)),
                 domain=draw(st.none() | st.sampled_from(Domain)),
                 intent=draw(st.sampled_from(["*", "debug"])),
@@ -75,7 +80,7 @@ def queries(draw: st.DrawFn) -> list[Query]:
                 filters=draw(st.sampled_from([{}, {"team": "one"}, {"team": "two"}, {"team": "nobody"}])),
                 adaptive=draw(st.booleans()),
                 across_domains=draw(st.booleans()),
-                memory=draw(st.sampled_from([None, GIVEN])),
+                memory=draw(st.sampled_from([None, GIVEN, ELSEWHERE])),
                 repeats=draw(st.sampled_from(Repeats)),
             ),
             query_id=QueryId(f"q{number}"),
@@ -97,6 +102,41 @@ def test_a_batch_answers_bit_for_bit_as_single_searches_do(name: str, asked: lis
     searcher = SEARCHERS[name]
     together = searcher.search_many(asked)
     assert [told(answer) for answer in together] == [told(searcher.search(query)) for query in asked]
+
+
+def test_who_searches_deeper_takes_nobody_along() -> None:
+    """RET-3, RET-6: a change of topic deepens its own search, not that of another query asked in other words."""
+    texts = [f"red {word} {other}" for word in WORDS[1:] for other in WORDS[1:]]
+    generation = MemoryGeneration({f"d{number}": [text] for number, text in enumerate(texts)})
+    searcher = a_searcher(generation, depth=6)
+    wall = tuple(generation.encoder.encode(["jam"])[0].tolist())
+    moved = a_query("red pear", memory=SessionMemory(queries=(wall,) * 3, shift=(0.0,) * 3))
+    complex_ones = [a_query(f"red {word} ? why ?") for word in WORDS[1:]]
+    together, alone = searcher.search_many([moved, *complex_ones])[1:], list(map(searcher.search, complex_ones))
+    assert any(answer.understanding.variants for answer in alone)  # type: ignore[union-attr]
+    assert [told(answer) for answer in together] == [told(answer) for answer in alone]
+
+
+def test_a_channel_is_missed_by_those_alone_who_wanted_it() -> None:
+    """RET-7: what fails over one query's other words is not left out for its neighbour."""
+
+    class FailsOnce:
+        def __init__(self, index: Any) -> None:
+            self.index, self.calls = index, 0
+
+        def search_many(self, *asked: Any) -> Any:
+            self.calls += 1
+            if self.calls == 2:
+                raise OSError("the index is gone")
+            return self.index.search_many(*asked)
+
+    generation = MemoryGeneration({f"d{n}": [f"red w{n} {'apple pie' if n % 3 else 'plum'}"] for n in range(40)})
+    generation.lexical = FailsOnce(generation.lexical)
+    plain, other_words = a_searcher(generation).search_many([a_query("red"), a_query("what ? red ? w1 w2 w4")])
+    assert plain.failed_channels == {}
+    assert other_words.understanding is not None
+    assert other_words.understanding.variants
+    assert other_words.failed_channels == {"lexical": "OSError: the index is gone"}
 
 
 def test_what_is_left_out_for_one_query_stays_in_for_another() -> None:

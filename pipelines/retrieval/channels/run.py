@@ -84,12 +84,12 @@ class Found:
     Attributes:
         rankings: One ranking per query, by channel and place of the query in its batch; of channels that failed none,
             and of others none for queries that did not want them.
-        failed: Reason by channel that was left out.
+        failed: For each query the reason by channel that it wanted and that was left out.
         elapsed_ms: Milliseconds until the last channel was done with or given up, per query of the batch.
     """
 
     rankings: Mapping[Channel, Mapping[int, Ranked]]
-    failed: Mapping[str, str]
+    failed: Sequence[Mapping[str, str]]
     elapsed_ms: float
 
     def of(self, index: int) -> dict[Channel, Ranked]:
@@ -103,11 +103,13 @@ class Asked:
 
     Attributes:
         channels: Those that search for it.
+        depth: Candidates wanted of each of them.
         among: All that it may find; None for everything.
     """
 
     text: str
     channels: Collection[Channel]
+    depth: int
     among: RowSet | None = None
 
 
@@ -116,52 +118,46 @@ Finish = Callable[[], Found]
 
 
 def run_channels(
-    channels: Channels,
-    asked: Sequence[Asked],
-    depth: int,
-    *,
-    budget_ms: Mapping[Channel, float],
-    pool: Executor,
+    channels: Channels, asked: Sequence[Asked], *, budget_ms: Mapping[Channel, float], pool: Executor
 ) -> Found:
     """Search all channels at once, then all that follow them at once.
 
     Args:
         budget_ms: Time per query and channel; a batch of n has n times as long. Followers' time begins with theirs.
     """
-    return start_channels(channels, asked, depth, budget_ms=budget_ms, pool=pool)()
+    return start_channels(channels, asked, budget_ms=budget_ms, pool=pool)()
 
 
 def start_channels(
-    channels: Channels,
-    asked: Sequence[Asked],
-    depth: int,
-    *,
-    budget_ms: Mapping[Channel, float],
-    pool: Executor,
+    channels: Channels, asked: Sequence[Asked], *, budget_ms: Mapping[Channel, float], pool: Executor
 ) -> Finish:
     """Start what `run_channels` does: whoever has something else to do meanwhile asks for the rest later."""
     started = time.perf_counter()
     wanting = {channel: [at for at, each in enumerate(asked) if channel in each.channels] for channel in budget_ms}
     budget_s = {channel: budget * len(wanting[channel]) / 1000 for channel, budget in budget_ms.items()}
-    texts = {channel: [asked[at].text for at in places] for channel, places in wanting.items()}
-    among = {channel: [asked[at].among for at in places] for channel, places in wanting.items()}
+    of_channel = {channel: [asked[at] for at in places] for channel, places in wanting.items()}
     searches = {
-        channel: partial(each.search, texts[channel], among[channel], depth)
+        channel: partial(_searched, each, of_channel[channel])
         for channel, each in channels.searching.items()
-        if texts[channel]
+        if wanting[channel]
     }
     gathered = _gathering(searches, wanting, budget_s, pool)
 
     def finish() -> Found:
         rankings, failed = gathered()
         follows = {
-            channel: partial(each.follow, texts[channel], among[channel], _first(rankings, wanting[channel]), depth)
+            channel: partial(_followed, each, of_channel[channel], _first(rankings, wanting[channel]))
             for channel, each in channels.following.items()
-            if texts[channel]
+            if wanting[channel]
         }
         following, failed_too = _gathering(follows, wanting, budget_s, pool)()
+        reasons = {**failed, **failed_too}
+        without = [
+            {**channels.missing, **{channel.value: reasons[channel] for channel in reasons if channel in each.channels}}
+            for each in asked
+        ]
         elapsed_ms = (time.perf_counter() - started) * 1000.0 / max(1, len(asked))
-        return Found({**rankings, **following}, {**channels.missing, **failed, **failed_too}, elapsed_ms)
+        return Found({**rankings, **following}, without, elapsed_ms)
 
     return finish
 
@@ -170,24 +166,49 @@ def _first(rankings: Mapping[Channel, Mapping[int, Ranked]], places: Sequence[in
     return [{channel: found[at] for channel, found in rankings.items() if at in found} for at in places]
 
 
+def _searched(channel: SearchChannel, asked: Sequence[Asked]) -> list[Ranked]:
+    return _to_depths(lambda some, depth: channel.search(*_texts(asked, some), depth), asked)
+
+
+def _followed(
+    channel: FollowingChannel, asked: Sequence[Asked], first: Sequence[Mapping[Channel, Ranked]]
+) -> list[Ranked]:
+    return _to_depths(
+        lambda some, depth: channel.follow(*_texts(asked, some), [first[at] for at in some], depth), asked
+    )
+
+
+def _to_depths(find: Callable[[Sequence[int], int], list[Ranked]], asked: Sequence[Asked]) -> list[Ranked]:
+    """What a channel finds for each, to its own depth: who is searched deeper in company would get another answer."""
+    found: dict[int, Ranked] = {}
+    for depth in dict.fromkeys(each.depth for each in asked):
+        some = [at for at, each in enumerate(asked) if each.depth == depth]
+        found |= dict(zip(some, find(some, depth), strict=True))
+    return [found[at] for at in range(len(asked))]
+
+
+def _texts(asked: Sequence[Asked], some: Sequence[int]) -> tuple[list[str], list[RowSet | None]]:
+    return [asked[at].text for at in some], [asked[at].among for at in some]
+
+
 def _gathering(
     tasks: Mapping[Channel, Callable[[], list[Ranked]]],
     wanting: Mapping[Channel, Sequence[int]],
     budget_s: Mapping[Channel, float],
     pool: Executor,
-) -> Callable[[], tuple[dict[Channel, Mapping[int, Ranked]], dict[str, str]]]:
+) -> Callable[[], tuple[dict[Channel, Mapping[int, Ranked]], dict[Channel, str]]]:
     """What each task, started now, gives within its budget, by place in the batch, and why others give nothing."""
     started = time.perf_counter()
     futures = {channel: pool.submit(task) for channel, task in tasks.items()}
 
-    def gathered() -> tuple[dict[Channel, Mapping[int, Ranked]], dict[str, str]]:
+    def gathered() -> tuple[dict[Channel, Mapping[int, Ranked]], dict[Channel, str]]:
         rankings: dict[Channel, Mapping[int, Ranked]] = {}
-        failed: dict[str, str] = {}
+        failed: dict[Channel, str] = {}
         for channel, future in futures.items():
             left_s = max(0.0, started + budget_s[channel] - time.perf_counter())
             if reason := _failure(future, left_s, budget_s[channel]):
                 log.warning("channel %s left out: %s", channel.value, reason)
-                failed[channel.value] = reason
+                failed[channel] = reason
             else:
                 rankings[channel] = dict(zip(wanting[channel], future.result(), strict=True))
         return rankings, failed

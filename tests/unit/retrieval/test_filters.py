@@ -62,9 +62,10 @@ def test_an_undated_document_is_neither_before_nor_after() -> None:
     assert not any(matches(a_place("a", "Text."), {name: "1970-01-02"}) for name in ("since", "until"))
 
 
-def test_a_date_that_is_none_is_refused() -> None:
-    """RET-4: rather than finding nothing."""
-    searcher = a_searcher(MemoryGeneration({"a": ["Text."]}, {"a": {"modified_at": 0.0}}))
+@pytest.mark.parametrize("modified_at", [0.0, None])
+def test_a_date_that_is_none_is_refused(modified_at: float | None) -> None:
+    """RET-4: rather than finding nothing, whether or not documents are dated."""
+    searcher = a_searcher(MemoryGeneration({"a": ["Text."]}, {"a": {"modified_at": modified_at}}))
     with pytest.raises(ValueError, match="yesterday"):
         searcher.search(a_query("text", filters={"since": "yesterday"}))
 

@@ -41,3 +41,11 @@ def test_what_utf8_and_lucene_cannot_carry_is_replaced() -> None:
     text, truncated = bounded("a\x00b\x1b[31m\x85c \udcff\ud800", max_bytes=4096, max_terms=256)
     assert (text, truncated) == ("a b [31m c \ufffd\ufffd", False)
     text.encode("utf-8")
+
+
+@pytest.mark.parametrize("blanks", [" ", "\n", "\u3000"])
+def test_blanks_cut_nothing(blanks: str) -> None:
+    """RET-21: limits hold after normalisation, which leaves one blank between terms."""
+    text = f"{blanks * 20_000}how{blanks * 20_000}long"
+    assert bounded(text, max_bytes=4096, max_terms=2) == ("how long", False)
+    assert bounded(f"{text}{blanks * 20_000}ago", max_bytes=4096, max_terms=2) == ("how long", True)

@@ -3,6 +3,7 @@
 import pytest
 
 from pipelines.domain.documents import Domain
+from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.retrieval.searcher import Searcher
 from tests.support.retrieval_fakes import (
@@ -134,4 +135,25 @@ def test_what_is_published_is_seen_after_the_refresh_interval_and_not_within_a_r
     now[0] = 0.5
     assert searcher.search(a_query("checkpoint")).generation == "gen-0"
     now[0] = 1.5
+    assert searcher.search(a_query("checkpoint")).generation == "gen-1"
+
+
+@pytest.mark.parametrize("error", [StoreError("damaged"), OSError("stale file handle")])
+def test_a_store_that_is_out_of_reach_for_a_while_costs_no_search(error: Exception) -> None:
+    """ARC-2: what is held was verified; it answers until something whole can be read again."""
+
+    class OutOfReach(MemorySource):
+        reason: Exception | None = None
+
+        def token(self):
+            if self.reason is not None:
+                raise self.reason
+            return super().token()
+
+    source = OutOfReach(MemoryGeneration(DOCUMENTS), MemoryGeneration({"new.md": ["checkpoint"]}))
+    now = [0.0]
+    searcher = Searcher(source, MemoryGeneration(DOCUMENTS).encoder, settings(refresh_s=1.0), clock=lambda: now[0])
+    source.version, source.reason, now[0] = 1, error, 2.0
+    assert searcher.search(a_query("checkpoint")).generation == "gen-0"
+    source.reason, now[0] = None, 4.0
     assert searcher.search(a_query("checkpoint")).generation == "gen-1"

@@ -1,0 +1,80 @@
+"""What the commands of `weft` share: their options, and how they print.
+
+Session ids, agents, queries and what is wrong with records are written by whoever can write to the topic. So no text of
+a store is markup, and none of its control characters reaches a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+Store = Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything; default storage.root.")]
+Conf = Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable, later files win.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
+Bootstrap = Annotated[str | None, typer.Option("--bootstrap", help="Broker, host:port.")]
+
+_PIPED_WIDTH = 200
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+
+
+def broker(bootstrap: str | None) -> list[str]:
+    """The setting that `--bootstrap` stands for."""
+    return [] if bootstrap is None else [f"kafka.bootstrap={json.dumps(bootstrap)}"]
+
+
+def visible(text: str) -> str:
+    r"""A text without what would steer a terminal.
+
+    Examples:
+        >>> visible("a\x1b[31mb\n")
+        'a�[31mb�'
+    """
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def cells(*texts: str) -> list[Text]:
+    """A row of a table: texts as they are, nothing in them markup."""
+    return [Text(visible(text)) for text in texts]
+
+
+def console() -> Console:
+    """What is piped into a file or a pager is not cut to the width of a terminal that nobody looks at."""
+    return Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH)
+
+
+def tell(shown: RenderableType) -> None:
+    """Print a table."""
+    console().print(shown)
+
+
+def print_lines(rows: Iterable[object]) -> None:
+    """Print values as JSON, one per line."""
+    sys.stdout.writelines(json.dumps(row, sort_keys=True, default=str) + "\n" for row in rows)
+
+
+def stamp(seconds: float) -> str:
+    """A time in seconds since the epoch, for people.
+
+    Examples:
+        >>> stamp(0.0)
+        '1970-01-01 00:00:00Z'
+    """
+    return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(seconds))
+
+
+def moment(timestamp_ms: int) -> str:
+    """A time in milliseconds, for people; producers may write any integer."""
+    try:
+        return stamp(timestamp_ms / 1000)
+    except (OverflowError, ValueError, OSError):
+        return str(timestamp_ms)

@@ -1,0 +1,68 @@
+"""FBK-3, EVA-3, LRN-17: what others wrote into a store is shown as it is: nothing in it is an order to a terminal."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pipelines.domain.ids import QueryId
+from pipelines.evaluation.queries.writer import QueryLog
+from pipelines.feedback.codec import encode
+from pipelines.serving.cli import main
+from pipelines.settings import load_settings
+from tests.support.feedback_events import lesson_outcome
+from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
+from tests.support.session_store import Partition, judged, phase
+
+MARKUP, ESCAPE = "[/b] [red]", "\x1b]0;owned\x07"
+HOSTILE = f"{MARKUP} {ESCAPE}"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store into which somebody wrote markup and control characters wherever text may stand."""
+    root = tmp_path_factory.mktemp("store")
+    names = {"principal": HOSTILE, "agent": HOSTILE, "model": HOSTILE}
+    spoken = [*judged("s2", **names), lesson_outcome(HOSTILE, "success", session_id="s2", **names)]
+    ill = json.dumps({**json.loads(encode(spoken[0])), "type": HOSTILE}).encode()
+    partition = Partition(root)
+    partition.feed([phase("start", HOSTILE, **names), *spoken, ill])  # type: ignore[list-item]
+    partition.publish()
+    answer = a_searcher(MemoryGeneration({HOSTILE: ["red apple"]})).search(a_query(f"{HOSTILE} apple", intent=HOSTILE))
+    with QueryLog(root, load_settings(environment={}).query_log) as log:
+        log.emit(replace(answer, query=replace(answer.query, query_id=QueryId(HOSTILE))))
+    return root
+
+
+@pytest.mark.parametrize(
+    ("command", "tells"),
+    [
+        (("sessions", "list"), MARKUP),
+        (("dlq", "list"), MARKUP),
+        (("feedback", "status"), MARKUP),
+        (("queries", "list"), MARKUP),
+        (("queries", "show", HOSTILE), MARKUP),
+        (("learned", "show"), MARKUP),
+        (("learned", "diff", "priors"), MARKUP),
+    ],
+    ids=lambda value: " ".join(value[:2]) if isinstance(value, tuple) else "",
+)
+def test_no_text_of_a_store_breaks_a_command_or_steers_a_terminal(
+    store: Path, command: tuple[str, ...], tells: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """FBK-3: whoever looks for what somebody has done sees it, whatever names were chosen for it."""
+    assert main([*command, "--store", str(store)]) == 0
+    said = capsys.readouterr().out
+    assert tells in said
+    assert not {"\x1b", "\x07"} & set(said)
+
+
+def test_what_is_piped_is_not_cut_to_a_terminal(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """LRN-17: an id in a list is whole, on one line, so that other commands can be told it."""
+    name = f"session-{'x' * 60}"
+    Partition(store).feed([phase("start", name, principal="p" * 40)])
+    assert main(["sessions", "list", "--store", str(store)]) == 0
+    assert any(name in line and "p" * 40 in line for line in capsys.readouterr().out.splitlines())
