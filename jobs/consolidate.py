@@ -1,10 +1,11 @@
 """Run the night: fold the day's evidence into a learned version, calibrate, judge, publish and report it in MLflow.
 
-    python -m jobs.consolidate --store DIR [--dry-run] [--json]
+    python -m jobs.consolidate --store DIR [--adopt DIR] [--dry-run] [--json]
 
 Queries of the query log are asked again for the gate, where there are any. It can be killed at any instant and started
-again: the next run finishes what was begun. `--dry-run` finds everything out and changes nothing. Exit codes: 0 done or
-nothing new, 1 with a reason (no MLflow, damaged store), 2 usage.
+again: the next run finishes what was begun. `--dry-run` finds everything out and changes nothing. `--adopt` takes over
+what another store learned, as after a move to another topic. Exit codes: 0 done or nothing new, 1 with a reason (no
+MLflow, damaged store, taken over before), 2 usage.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from jobs._probing import probed
 from jobs._replay import Again
 from jobs.search import opened
 from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.adopt import Adopted, learned_by
 from pipelines.consolidation.gate import Improve, Shadow
 from pipelines.consolidation.night import Evaluate, Night
 from pipelines.consolidation.pipeline import STEPS
@@ -49,6 +51,7 @@ def consolidate(
     conf: _job.Conf = [],
     assignments: _job.Assignments = [],
     store: _job.Store = None,
+    adopt: Annotated[Path | None, typer.Option("--adopt", help="Another store, to take over what it learned.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what would be published, change nothing.")] = False,
     as_json: _job.AsJson = False,
 ) -> None:
@@ -56,11 +59,18 @@ def consolidate(
     settings = _job.settings_of(conf, assignments, store)
     with closing(Again(settings, times=2)) as again:
         shadow, look = _log.shadow_of(settings, again), _log.look_of(settings)
-        summary = run_visibly(settings, dry_run=dry_run, shadow=shadow, look=look)
+        adopted = None if adopt is None else _learned_by(adopt, settings)
+        summary = run_visibly(settings, dry_run=dry_run, shadow=shadow, look=look, adopted=adopted)
     ringing = _log.ringing(settings)
     for alarm in ringing:
         _job.stderr.print(f"[yellow]⚠ {alarm.name}: {alarm.says}[/]")
     _job.emit({**summary, "alarms": [alarm.as_json() for alarm in ringing]}, as_json=as_json)
+
+
+def _learned_by(store: Path, settings: Settings) -> Adopted:
+    if store.resolve() == Path(settings.storage.root).resolve():
+        raise typer.BadParameter(f"--adopt takes another store than the one that it is taken over into, {store}")
+    return learned_by(str(store.resolve()), Catalog(store))
 
 
 def run_visibly(
@@ -71,11 +81,19 @@ def run_visibly(
     improve: Improve | None = None,
     evaluate: Evaluate | None = None,
     look: Look | None = None,
+    adopted: Adopted | None = None,
 ) -> Mapping[str, Any]:
     """The same, and say on stderr what it does and what came of it."""
     announce = lambda step: _job.stderr.print(_line(step))  # noqa: E731
     summary = run(
-        settings, dry_run=dry_run, announce=announce, shadow=shadow, improve=improve, evaluate=evaluate, look=look
+        settings,
+        dry_run=dry_run,
+        announce=announce,
+        shadow=shadow,
+        improve=improve,
+        evaluate=evaluate,
+        look=look,
+        adopted=adopted,
     )
     _job.stderr.print(_told(summary))
     return summary
@@ -90,6 +108,7 @@ def run(
     improve: Improve | None = None,
     evaluate: Evaluate | None = None,
     look: Look | None = None,
+    adopted: Adopted | None = None,
     clock: Clock = system_clock,
 ) -> Mapping[str, Any]:
     """The night that the settings describe; see `pipelines.consolidation.pipeline.consolidate`.
@@ -99,6 +118,7 @@ def run(
         improve: Compares the live version and the candidate on judged queries, for the gate.
         evaluate: Measures retrieval for the report.
         look: Asks queries of all channels and of each alone: what is shown is what probabilities are about.
+        adopted: What another store learned.
     """
     root = Path(settings.storage.root)
     night = Night(
@@ -116,7 +136,7 @@ def run(
         look=look,
         counters=_counters(root, settings.feedback),
     )
-    return through_the_night(night, announce, dry_run=dry_run)
+    return through_the_night(night, announce, dry_run=dry_run, adopted=adopted)
 
 
 def _probe(settings: Settings) -> Probe | None:

@@ -133,7 +133,8 @@ def require_balance(standings: Sequence[Progress]) -> None:
     if wrong := [one.report.partition for one in standings if not one.report.balanced]:
         raise StoreError(
             f"partitions {wrong}: expected consumed = applied + duplicate + dead-lettered + late, found otherwise: "
-            "the store is damaged; delete updaters/<partition> to replay the topic"
+            "the store is damaged; bring back a copy of it, or delete updaters/<partition> to replay what the topic "
+            "still holds"
         )
 
 

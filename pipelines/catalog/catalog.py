@@ -150,6 +150,10 @@ class Catalog:
         """The same, and how far into each partition it reaches: which sessions are in it follows from that (LRN-17)."""
         return self._live.streamed_reach()
 
+    def streamed_topics(self) -> frozenset[str]:
+        """Identities of the topics that this store's updaters read."""
+        return self._live.topics()
+
     def live_evidence(self) -> Evidence:
         """Base of the live learned version + (streamed − cut of the newest one that was ever live)."""
         return self._live.evidence()

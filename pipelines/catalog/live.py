@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pipelines.catalog.learned import LearnedState, LearnedStore, read_evidence, read_snapshot
-from pipelines.catalog.overlays import OFFSET_KEY, Listing, read_listing
+from pipelines.catalog.overlays import OFFSET_KEY, TOPIC_KEY, Listing, read_listing
 from pipelines.catalog.pointer import PointerFile
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import LearnedVersion
@@ -47,6 +47,11 @@ class LiveEvidence:
         read = {path.parent.name: read_snapshot(path) for path in self.snapshots()}
         reach = {partition: int(facts.get(OFFSET_KEY, b"0")) for partition, (_, facts) in read.items()}
         return Evidence.sum(evidence for evidence, _ in read.values()), reach
+
+    def topics(self) -> frozenset[str]:
+        """Identities of the topics that updaters read."""
+        told = (read_snapshot(path)[1].get(TOPIC_KEY, b"") for path in self.snapshots())
+        return frozenset(topic.decode() for topic in told if topic)
 
     def evidence(self) -> Evidence:
         """Base of the live version + (streamed − cut of the newest version that was ever live).

@@ -29,9 +29,11 @@ log = logging.getLogger(__name__)
 BaseId = NewType("BaseId", str)
 """Names what sessions forked from: see `bases.py`."""
 
-OFFSET_KEY, SESSIONS_KEY, BASES_KEY, ALIKE_KEY = b"weft.offset", b"weft.sessions", b"weft.bases", b"weft.alike"
-"""Metadata of a partition's evidence: offset of the first record that is not in it, the file of its open sessions, the
-bases that they forked from, and how much sessions that completed differ."""
+OFFSET_KEY, TOPIC_KEY = b"weft.offset", b"weft.topic_id"
+"""Metadata of a partition's evidence: offset of the first record that is not in it, and the identity of its topic."""
+
+SESSIONS_KEY, BASES_KEY, ALIKE_KEY = b"weft.sessions", b"weft.bases", b"weft.alike"
+"""The same, of sessions: the file of the open ones, what they forked from, and how much those that completed differ."""
 
 _ATTEMPTS = 5  # a reader that meets a file which was replaced meanwhile looks up the new name
 _GROUP = 50_000  # rows of a file that are written together

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.learned import LearnedState
 from pipelines.catalog.live import Reach
+from pipelines.consolidation.adopt import ADOPTED, Adopted
 from pipelines.consolidation.champion import CHALLENGER, Aliases
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.calibration import Calibration
@@ -29,6 +31,7 @@ class Candidate:
         cut: What the updaters had when it was cut.
         fresh: What the newest cut had not seen; empty means that there is nothing new.
         reach: How far into each partition the cut reaches: which sessions are in it follows from that (LRN-17).
+        adopted: What was taken over from another store, see `Adopted.as_json`; None where nothing was.
     """
 
     published: LearnedVersion | None
@@ -40,19 +43,23 @@ class Candidate:
     cut: Evidence
     fresh: Evidence
     reach: Reach
+    adopted: Mapping[str, str] | None = None
 
 
-def merge(catalog: Catalog, registry: Aliases) -> Candidate:
+def merge(catalog: Catalog, registry: Aliases, adopted: Adopted | None = None) -> Candidate:
     """The candidate: the version to build on + (streamed − newest cut), integer for integer.
 
     It builds on the live version, or on a challenger that is the newest and still waits for its verdict, so that a
     night which waits is neither lost nor counted twice by the next. A night that was rolled back stays out.
+
+    Args:
+        adopted: What another store learned, which comes on top as if it were new.
     """
     parent, newest = catalog.pointer().learned, _newest(catalog)
     live, last = _read(catalog, parent), _read(catalog, newest)
     waits = newest is not None and registry.alias(CHALLENGER) == newest
     streamed, reach = catalog.streamed_reach()
-    fresh = streamed - last.cut
+    fresh = streamed - last.cut + (Evidence() if adopted is None else adopted.evidence)
     return Candidate(
         published=None,
         parent=parent,
@@ -63,6 +70,7 @@ def merge(catalog: Catalog, registry: Aliases) -> Candidate:
         cut=streamed,
         fresh=fresh,
         reach=reach,
+        adopted=None if adopted is None else adopted.as_json(),
     )
 
 
@@ -80,6 +88,7 @@ def resume(catalog: Catalog, version: LearnedVersion) -> Candidate:
         cut=learned.cut,
         fresh=learned.evidence - parent.evidence,
         reach=learned.provenance.get(REACH, {}),
+        adopted=learned.provenance.get(ADOPTED),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
+from pipelines.consolidation.adopt import ADOPTED, Adopted, require_new
 from pipelines.consolidation.champion import follow_if_possible
 from pipelines.consolidation.findings import observations
 from pipelines.consolidation.gate import judge
@@ -19,29 +20,45 @@ from pipelines.consolidation.report import examine, report
 STEPS = ("merge", "recalibrate", "gate", "publish", "report")
 
 
-def consolidate(night: Night, announce: Callable[[str], None], *, dry_run: bool = False) -> Mapping[str, Any]:
+def consolidate(
+    night: Night, announce: Callable[[str], None], *, dry_run: bool = False, adopted: Adopted | None = None
+) -> Mapping[str, Any]:
     """Fold the day into a candidate, calibrate, judge, publish and report it; finish what a killed night left.
 
     Args:
         announce: Told the name of each step before it starts.
         dry_run: Find everything out and change nothing.
+        adopted: What another store learned, taken over along with the day, once what a killed night left is finished.
 
     Returns:
         The summary: learned version, decision, calibration errors before and after, what moved, run id.
 
     Raises:
         StaleVersionError: Another night published meanwhile; run again.
+        StoreError: What was to be taken over counts already.
         TrackingUnavailableError: The tracker does not answer; run again, nothing is lost.
     """
     if not dry_run:
         follow_if_possible(night.catalog, night.tracking)
     unfinished = unsettled(night.catalog, night.tracking)
     if unfinished is not None:
-        night, candidate = night.as_of(unfinished), resume(night.catalog, unfinished)
-    elif (candidate := merge(night.catalog, night.tracking)).fresh.is_empty:
+        candidate = resume(night.catalog, unfinished)
+        finished = _written(night.as_of(unfinished), candidate, announce, dry_run=dry_run)
+        if adopted is None or dry_run or candidate.adopted == adopted.as_json():
+            return finished
+    if adopted is not None:
+        require_new(night.catalog, night.tracking, adopted)
+    candidate = merge(night.catalog, night.tracking, adopted)
+    if candidate.fresh.is_empty:
         return {"learned": candidate.parent, "decision": "nothing new", "run": None}
+    return _written(night, candidate, announce, dry_run=dry_run)
+
+
+def _written(
+    night: Night, candidate: Candidate, announce: Callable[[str], None], *, dry_run: bool
+) -> Mapping[str, Any]:
     with night.page(dry_run=dry_run) as page:
-        page.parameters(night.facts)
+        page.parameters({**night.facts, **({} if candidate.adopted is None else {ADOPTED: candidate.adopted["store"]})})
         return {**_steps(night, candidate, page, announce, dry_run=dry_run), "run": page.run_id or None}
 
 

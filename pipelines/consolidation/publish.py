@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.learned import LearnedState
+from pipelines.consolidation.adopt import ADOPTED
 from pipelines.consolidation.champion import CHALLENGER, CHAMPION, follow_champion
 from pipelines.consolidation.findings import observations
 from pipelines.consolidation.gate import Decision, Verdict
@@ -69,6 +70,7 @@ def _state(night: Night, page: Page, candidate: Candidate, recalibration: Recali
             REACH: dict(candidate.reach),
             "observations": observations(candidate.base),
             "observations_new": observations(candidate.fresh),
+            **({} if candidate.adopted is None else {ADOPTED: dict(candidate.adopted)}),
         },
         mlflow_run_id=page.run_id,
         created_at=night.now,

@@ -101,6 +101,7 @@ def restore(folder: Path, damage: str, *, log_start: int) -> None:
         raise CorruptionError(
             f"{folder / STATE_FILE}: expected a partition's state, found damage ({damage}), no intact checkpoint beside"
             f" it, and a log that starts at {log_start}; bring back a copy of the folder, or delete it to start there"
+            ", without what this partition taught before"
         )
     aside = folder / _DAMAGED
     shutil.rmtree(aside, ignore_errors=True)

@@ -20,7 +20,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.overlays import ALIKE_KEY, BASES_KEY, SESSIONS_KEY, BaseId, metadata_of, write_listing
+from pipelines.catalog.overlays import (
+    ALIKE_KEY,
+    BASES_KEY,
+    OFFSET_KEY,
+    SESSIONS_KEY,
+    TOPIC_KEY,
+    BaseId,
+    metadata_of,
+    write_listing,
+)
 from pipelines.feedback.forks import Forks
 from pipelines.feedback.state import Held, PartitionState
 from pipelines.learning.sessions import to_plain
@@ -62,10 +71,10 @@ def _publish(state: PartitionState) -> Path:
         name = _write_sessions(state.folder, held)
         facts = {
             "weft.partition": held.report.partition,
-            "weft.offset": held.report.next_offset,
+            OFFSET_KEY.decode(): held.report.next_offset,
             "weft.epoch": held.report.epoch,
             "weft.topic": held.report.topic,
-            "weft.topic_id": held.report.topic_id,
+            TOPIC_KEY.decode(): held.report.topic_id,
             "weft.version": held.report.version,
             SESSIONS_KEY.decode(): name,
             BASES_KEY.decode(): ",".join(held.bases),

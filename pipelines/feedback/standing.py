@@ -82,7 +82,7 @@ def require_same_log(report: PartitionReport, facts: LogFacts, partition: int) -
         raise WrongLogError(
             f"partition {partition}: expected {name} {stored[name]}, found {found[name]}: the topic was re-created or "
             f"repartitioned, and offset {report.next_offset} means nothing in it; nothing was applied. Use the old "
-            "topic, or a new store for the new one"
+            "topic, or a new store for the new one: `jobs.consolidate --adopt` takes over there what was learned here"
         )
 
 
