@@ -72,7 +72,7 @@ def require_new(catalog: Catalog, registry: Aliases, adopted: Adopted) -> None:
         if known is not None and any(known[name] == told[name] for name in told):
             raise StoreError(
                 f"expected a store whose evidence does not count yet, found that of {known['store']} in learned "
-                f"version {version}: roll that version back to take it over anew"
+                f"version {version}: promote that version, or roll it back to take it over anew"
             )
 
 
