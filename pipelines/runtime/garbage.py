@@ -26,11 +26,13 @@ class UnhurriedCollection:
     as ever. Switching is for the whole process: whoever begins it ends it.
 
     Examples:
+        >>> gc.freeze()  # what a program holds from its start on need not be looked through
         >>> collection = UnhurriedCollection(every_s=30.0)
         >>> collection.begin()
         >>> [collection.look(now) for now in (0.0, 10.0, 31.0)]
         [False, False, True]
         >>> collection.end()
+        >>> gc.unfreeze()
     """
 
     def __init__(self, *, every_s: float) -> None:
