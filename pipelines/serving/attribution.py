@@ -15,7 +15,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import SourceError, StoreError
 from pipelines.domain.ids import ContentHash
 from pipelines.feedback.attributor import Attributor, texts_in
-from pipelines.serving.terminal import Conf, Store
+from pipelines.serving.terminal import Conf, Store, root_of
 from pipelines.settings import load_settings
 
 Response = Annotated[Path, typer.Argument(help="File with the text of the response; - is standard input.")]
@@ -35,7 +35,7 @@ def attribute(
     settings = load_settings(conf, [])
     rules = settings.feedback.attribution.model_copy(update={"encoder": True})
     text = _text_of(response)
-    with closing(Catalog(store or Path(settings.storage.root)).open_live()) as generation:
+    with closing(Catalog(root_of(store, settings)).open_live()) as generation:
         texts = texts_in(generation, [ContentHash(each) for each in contents])
     attributor = Attributor.load(rules, settings.embedding)
     found = attributor.attribution(texts, text)

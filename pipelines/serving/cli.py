@@ -25,7 +25,7 @@ from pipelines.serving.feedback_status import feedback
 from pipelines.serving.learned import learned
 from pipelines.serving.queries import queries
 from pipelines.serving.sessions import sessions
-from pipelines.serving.terminal import AsJson, Conf, Store, print_lines, stamp, tell
+from pipelines.serving.terminal import AsJson, Conf, Store, print_lines, root_of, stamp, tell
 from pipelines.serving.ubi import send_ubi
 from pipelines.settings import load_settings
 
@@ -121,7 +121,7 @@ def prune(
 
 
 def _catalog(store: Path | None, conf: Sequence[Path]) -> Catalog:
-    return Catalog(store or Path(load_settings(conf).storage.root))
+    return Catalog(root_of(store, load_settings(conf)))
 
 
 def _resolved(catalog: Catalog, generation: str) -> GenerationId:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,7 +12,7 @@ from rich.table import Table
 from pipelines.feedback.metrics import prometheus, samples, standings_of
 from pipelines.feedback.sources import Source
 from pipelines.runtime.clock import system_clock
-from pipelines.serving.terminal import Conf, Store, cells, tell
+from pipelines.serving.terminal import Conf, Store, cells, root_of, tell
 from pipelines.settings import load_settings
 
 feedback = typer.Typer(no_args_is_help=True, help="What became of feedback.")
@@ -33,7 +32,7 @@ def status(
 ) -> None:
     """Each source beside all others: rates of events per answer shown, and what is wrong; or metrics of partitions."""
     settings = load_settings(conf)
-    root = store or Path(settings.storage.root)
+    root = root_of(store, settings)
     standings, sources = standings_of(root, settings.feedback)
     found = samples(root, standings, now=system_clock())
     if metrics:

@@ -25,7 +25,7 @@ from pipelines.learning.reading import Move, Reading, moves, read_all
 from pipelines.retrieval.snippet import snippet
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.learned_page import number, page_of
-from pipelines.serving.terminal import AsJson, Conf, Store, cells, print_lines, stamp, tell
+from pipelines.serving.terminal import AsJson, Conf, Store, cells, print_lines, root_of, stamp, tell
 from pipelines.settings import Settings, load_settings
 
 Version = Annotated[str, typer.Argument(help="A learned version, `live`, or `priors`.")]
@@ -170,7 +170,7 @@ def history(
 
 def _opened(store: Path | None, conf: Sequence[Path]) -> tuple[Catalog, Settings]:
     settings = load_settings(conf)
-    return Catalog(store or Path(settings.storage.root)), settings
+    return Catalog(root_of(store, settings)), settings
 
 
 def _readings(catalog: Catalog, priors: Priors, version: str) -> list[Reading]:

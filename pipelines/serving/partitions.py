@@ -9,6 +9,7 @@ from pipelines.domain.errors import StoreError
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.state import PartitionState
 from pipelines.feedback.updater import UPDATERS
+from pipelines.serving.terminal import root_of
 from pipelines.settings import Settings
 
 
@@ -18,7 +19,7 @@ def states(settings: Settings, store: Path | None, partition: int | None = None)
     Raises:
         StoreError: There is no such partition.
     """
-    root = (store or Path(settings.storage.root)) / UPDATERS
+    root = root_of(store, settings) / UPDATERS
     found = sorted(int(folder.name) for folder in root.glob("*") if folder.name.isdecimal())
     if partition is not None and partition not in found:
         raise StoreError(f"{root}: expected a store of partition {partition}, found {found}")

@@ -26,6 +26,7 @@ from pipelines.serving.terminal import (
     cells,
     console,
     print_lines,
+    root_of,
     stamp,
     tell,
     visible,
@@ -104,7 +105,7 @@ def collect(
 ) -> None:
     """Read new feedback from the topic and keep it beside the queries it is about."""
     settings = load_settings(conf, broker(bootstrap))
-    root = store or Path(settings.storage.root)
+    root = root_of(store, settings)
     found = collected(root, settings)
     sys.stdout.write(json.dumps({"records": found.records, "outcomes": found.outcomes}, sort_keys=True) + "\n")
 
@@ -187,4 +188,4 @@ def _why(result: LoggedResult) -> Table:
 
 def _opened(store: Path | None, conf: Sequence[Path]) -> tuple[Path, Settings]:
     settings = load_settings(conf)
-    return store or Path(settings.storage.root), settings
+    return root_of(store, settings), settings

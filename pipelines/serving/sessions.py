@@ -22,7 +22,7 @@ from pipelines.feedback.sessions import Life, Phase
 from pipelines.feedback.state import PartitionState
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.serving.partitions import states
-from pipelines.serving.terminal import AsJson, Bootstrap, Conf, Store, broker, cells, moment, print_lines, tell
+from pipelines.serving.terminal import AsJson, Bootstrap, Conf, Store, broker, cells, moment, print_lines, root_of, tell
 from pipelines.settings import Settings, load_settings
 
 Session = Annotated[str, typer.Argument(help="Id of a session.")]
@@ -107,7 +107,7 @@ def unlearn(
 
 
 def _catalog(settings: Settings, store: Path | None) -> Catalog:
-    return Catalog(store or Path(settings.storage.root))
+    return Catalog(root_of(store, settings))
 
 
 def _found(settings: Settings, store: Path | None, session: str) -> Iterator[tuple[PartitionState, Life]]:

@@ -18,6 +18,9 @@ import typer
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from pipelines.domain.errors import StoreError
+from pipelines.settings import Settings
+
 Store = Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything; default storage.root.")]
 Conf = Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable, later files win.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
@@ -25,6 +28,18 @@ Bootstrap = Annotated[str | None, typer.Option("--bootstrap", help="Broker, host
 
 _PIPED_WIDTH = 200
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+
+
+def root_of(store: Path | None, settings: Settings) -> Path:
+    """The folder of the store, the one that `--store` names or else the settings do.
+
+    Raises:
+        StoreError: There is none: a name mistyped would look like a store in which nothing was ever done.
+    """
+    root = store or Path(settings.storage.root)
+    if not root.is_dir():
+        raise StoreError(f"expected a store in {root}, found no such folder: name it with --store or storage.root")
+    return root
 
 
 def broker(bootstrap: str | None) -> list[str]:
