@@ -309,7 +309,7 @@ def test_a_store_of_the_same_topic_is_refused(root: Path, night: Night, elsewher
 
 
 def test_what_cannot_be_taken_over_is_refused(root: Path, elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """OPS-1: the store itself, and one that has learned nothing; nothing is made in their place."""
+    """CON-9: the store itself, and one that has learned nothing; nothing is made in their place."""
     assert _job.run(consolidate_job, ["--store", str(root), "--adopt", str(root)]) == 2
     nothing = root / "nothing"
     assert _job.run(consolidate_job, ["--store", str(root), "--adopt", str(nothing)]) == 1

@@ -84,7 +84,7 @@ def test_what_is_piped_is_not_cut_to_a_terminal(store: Path, capsys: pytest.Capt
 def test_a_store_that_is_not_there_is_named_and_not_made(
     tmp_path: Path, command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """OPS-1: a name mistyped is no store in which nothing was ever done."""
+    """OPS-4: a name mistyped is no store in which nothing was ever done."""
     mistyped = tmp_path / "stroe"
     assert main([*command, "--store", str(mistyped)]) == 1
     assert f"expected a store in {mistyped}, found no such folder" in capsys.readouterr().err
