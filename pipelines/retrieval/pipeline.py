@@ -261,7 +261,7 @@ class Pipeline:
         reading = self.snapshot.reading(None if shift is not None and shift.happened else plan.query.session_id)
         plan, found = self._with_learned_triggers(plan, found, reading.beliefs)
         answered = answering(found)
-        looks = rerankers(plan.text, found, self.pairs, tuned, texts_of=self._texts_of)
+        looks = rerankers(plan.text, found, self.pairs, tuned, wanted=plan.channels, texts_of=self._texts_of)
         nearness = nearness_to_session(found, plan.query.memory)
         asked_before = reading.beliefs.asked_before(question_of(plan.query.text))
         told = telling(plan.query, self.facts, nearness=nearness, asked_before=asked_before) | looks.signals

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,6 +57,7 @@ def rerankers(
     pairs: PairScorer | None,
     settings: RetrievalSettings,
     *,
+    wanted: Collection[Channel],
     texts_of: TextsOf,
 ) -> Rerankers:
     """What is switched on and can look at this query's candidates.
@@ -64,16 +65,17 @@ def rerankers(
     Args:
         text: The query.
         pairs: The cross-encoder, where there is one.
+        wanted: Channels that the query asks: without the dense one there are no tokens of it, and nothing is missed.
     """
     used: list[Reranker] = []
     left_out: dict[str, str] = {}
     if settings.rerank.late_interaction:
         match = late_interaction.matcher(found)
-        if match is None:
-            left_out[Signal.LATE_INTERACTION.value] = late_interaction.why_not(found)
-        else:
+        if match is not None:
             values = late_interaction.values_of(match, settings.rerank.span)
             used.append(Reranker(Signal.LATE_INTERACTION, values))
+        elif Channel.DENSE in wanted:
+            left_out[Signal.LATE_INTERACTION.value] = late_interaction.why_not(found)
     if pairs is not None:
         used.append(Reranker(Signal.CROSS_ENCODER, _values_of(pairs, text, texts_of)))
     elif settings.rerank.cross_encoder.model:

@@ -28,5 +28,5 @@ def values_of(match: ScoreRows, span: float) -> Callable[[Ints], Floats]:
 def why_not(found: Mapping[Channel, Ranked]) -> str:
     """Why no channel can compare tokens."""
     if Channel.DENSE not in found:
-        return "there are no tokens of the query without the dense channel"
+        return "there are no tokens of the query, since the dense channel was left out"
     return "the generation keeps no token embeddings of this encoder: set embedding.tokens.enabled and reindex"

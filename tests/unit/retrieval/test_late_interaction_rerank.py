@@ -62,11 +62,26 @@ def test_a_generation_without_tokens_is_answered_from_and_named() -> None:
     assert answer.results == asked(without, OFF).results
 
 
-def test_without_the_dense_channel_it_is_not_told() -> None:
-    """RET-10: the query's tokens come from the dense channel's forward pass."""
+def test_without_the_dense_channel_it_is_not_told_and_not_missed() -> None:
+    """RET-10, RET-2: the query's tokens come from the dense channel's forward pass; who wants none loses nothing."""
     answer = asked(MemoryGeneration(DOCUMENTS), ON, channels=["lexical"])
-    assert "dense" in answer.failed_channels["late_interaction"]
+    assert not answer.failed_channels
     assert all(Signal.LATE_INTERACTION not in result.signals for result in answer.results)
+
+
+def test_where_the_dense_channel_fails_it_is_named_too() -> None:
+    """RET-7, RET-10."""
+    generation = MemoryGeneration(DOCUMENTS)
+    searcher = a_searcher(generation, rerank=ON)
+    generation.encoder.encode_tokens = failing  # type: ignore[method-assign]
+    answer = searcher.search(a_query(" ".join(WORDS)))
+    assert "the model is gone" in answer.failed_channels["dense"]
+    assert "dense channel was left out" in answer.failed_channels["late_interaction"]
+    assert answer.results
+
+
+def failing(*_: object) -> None:
+    raise OSError("the model is gone")
 
 
 @pytest.mark.parametrize("fusion", ["rrf", "rsf", "dbsf"])
