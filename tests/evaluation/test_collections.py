@@ -89,12 +89,12 @@ def as_table(rows: Mapping[tuple[str, str], Row]) -> Table:
 
 @pytest.mark.parametrize(
     ("configuration", "published", "tolerance"),
-    [("BM25", 0.679, 0.002), ("dense", 0.645, 0.003), ("RRF", 0.718, 0.004)],
+    [("BM25", 0.679, 0.002), ("RRF", 0.718, 0.004)],
 )
 def test_scifact_reproduces_the_published_baselines(
     measured: Measured, configuration: str, published: float, tolerance: float
 ) -> None:
-    """EVA-5: nDCG@10 of BM25 (k1 .9, b .4), MiniLM exact, and RRF with k = 60 at depth 100."""
+    """EVA-5: nDCG@10 of BM25 (k1 .9, b .4), and RRF with k = 60 at depth 100; of MiniLM see `test_encoder_quality`."""
     found = measured("scifact", "test")[configuration].estimates["ndcg_at_10"].mean
     assert found == pytest.approx(published, abs=tolerance)
 
