@@ -29,7 +29,18 @@ run: setup ## run the whole loop on real input: index, search, feedback, learn, 
 
 .PHONY: test
 test: setup ## run the test suite; what takes longer is behind eval, long, crash and bench-…
-	$(BIN)/python -m pytest -m "not slow"
+	@$(MAKE) --no-print-directory --keep-going --jobs 2 --output-sync=target test_processes test_rest
+
+# What starts clusters, brokers and processes waits most of the time; all else computes meanwhile.
+PROCESSES := tests/integration tests/crash
+
+.PHONY: test_processes
+test_processes:
+	$(BIN)/python -m pytest -m "not slow" $(PROCESSES)
+
+.PHONY: test_rest
+test_rest:
+	$(BIN)/python -m pytest -m "not slow" $(addprefix --ignore=,$(PROCESSES))
 
 .PHONY: check
 check: setup ## format, lint, types, import contract and unit tests, in under a minute

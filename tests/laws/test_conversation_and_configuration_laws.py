@@ -79,6 +79,7 @@ def test_conversations_are_covered_and_cut_the_same_twice(lines: list[Line], siz
 
 
 @given(LINES)
+@example([Turn("Ann", f"{'a b c ' * 9} Why?"), Turn("user", "Why? Why? Why? Why? By the way, x By the way, x")])
 def test_no_exchange_that_fits_is_cut(lines: list[Line]) -> None:
     """ING-8: a question and its answer are in one chunk whatever stands around them."""
     document = a_session(lines)
