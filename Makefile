@@ -29,6 +29,7 @@ run: setup ## run the whole loop on real input: index, search, feedback, learn, 
 
 .PHONY: test
 test: setup ## run the test suite; what takes longer is behind eval, long, crash and bench-…
+	@echo 'two halves side by side, minutes each: what one says comes when it is done'
 	@$(MAKE) --no-print-directory --keep-going --jobs 2 --output-sync=target test_processes test_rest
 
 # What starts clusters, brokers and processes waits most of the time; all else computes meanwhile.
