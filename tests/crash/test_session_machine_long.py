@@ -5,8 +5,10 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.session_machine import SessionMachine
 
-TestSessionsAtLength = SessionMachine.TestCase
-TestSessionsAtLength.settings = settings(
-    max_examples=500, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
-)
-TestSessionsAtLength.pytestmark = [pytest.mark.slow, pytest.mark.crash, pytest.mark.timeout(3_600)]
+pytestmark = [pytest.mark.slow, pytest.mark.crash, pytest.mark.timeout(3_600)]
+
+
+class TestSessionsAtLength(SessionMachine.TestCase):  # a class of its own: marks on that of the machine would be on all
+    settings = settings(
+        max_examples=500, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
+    )

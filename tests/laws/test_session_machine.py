@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.session_machine import SessionMachine
 
-TestSessions = SessionMachine.TestCase
-TestSessions.settings = settings(
-    max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
-)
+
+class TestSessions(SessionMachine.TestCase):
+    settings = settings(max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
