@@ -34,7 +34,7 @@ class Positions:
     def __init__(self, offsets: Mapping[int, int], *, hole_refetches: int) -> None:
         self._next = dict(offsets)
         self._refetches = hole_refetches
-        self._suspected: dict[int, tuple[int, int]] = {}
+        self._suspected: dict[int, tuple[tuple[int, int], int]] = {}
 
     def __getitem__(self, partition: int) -> int:
         return self._next[partition]
@@ -69,10 +69,12 @@ class Positions:
 
     def _believed(self, partition: int, first: int, behind: int) -> bool:
         """Whether a hole was asked for often enough; those records are no more."""
-        place, asked = self._suspected.get(partition, (first, 0))
-        asked = asked if place == first else 0
+        # The same hole each time: one that grew holds a record that was there when it was asked for before.
+        hole = (first, behind)
+        suspected, asked = self._suspected.get(partition, (hole, 0))
+        asked = asked if suspected == hole else 0
         if asked < self._refetches:
-            self._suspected[partition] = (first, asked + 1)
+            self._suspected[partition] = (hole, asked + 1)
             return False
         self._suspected.pop(partition, None)
         width = behind - first
