@@ -26,6 +26,7 @@ from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.snapshot import Snapshot
 from pipelines.runtime.clock import system_clock
+from pipelines.serving.terminal import tell
 from pipelines.settings import Settings
 
 LEARNED = "learned weights (priors alone)"
@@ -138,7 +139,7 @@ def show(dataset: Dataset, settings: Settings, found: Ablation) -> None:
     table.add_column("the feature")
     for effect in found.effects:
         table.add_row(*_row(effect))
-    _job.tell(table)
+    tell(table)
     if found.held_out is None:
         _job.stdout.print("no feature looks harmful on the half to tune on")
     else:

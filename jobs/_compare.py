@@ -20,6 +20,7 @@ from pipelines.evaluation.measuring import Measurement
 from pipelines.evaluation.runs import Run, order_of, read_run
 from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.evaluation.significance import Half
+from pipelines.serving.terminal import tell
 from pipelines.settings import Settings
 
 BASE = "base"
@@ -133,7 +134,7 @@ def show(
 ) -> None:
     """For people: the table, how strong the evidence is, and who gained and lost."""
     out = _job.stdout
-    _job.tell(table(dataset, control, treatment, found, settings.interval))
+    tell(table(dataset, control, treatment, found, settings.interval))
     change = found.differences[HEADLINE]
     judgement = _judgement(change)
     out.print(f"\n[bold]{judgement}[/]: {len(dataset.qrels)} queries, {found.strength.value} evidence", highlight=False)

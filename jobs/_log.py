@@ -45,6 +45,7 @@ from pipelines.indexes.generation import Generation
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.matching_fit import Look
 from pipelines.runtime.clock import SECONDS_PER_DAY, system_clock
+from pipelines.serving.terminal import tell
 from pipelines.settings import Settings
 
 
@@ -158,12 +159,12 @@ def show(found: LogReport, settings: Settings) -> None:
     for name, value in named.items():
         table.add_row(name, f"{value.mean:.4f}", f"{value.low:.4f} – {value.high:.4f}")
     table.add_row("ms per query", f"{found.p50_ms:.1f}", f"95 % below {found.p95_ms:.1f}")
-    _job.tell(table)
+    tell(table)
     channels = Table("channel", "of results", "alone", "of relevant ones", "alone", box=None)
     for name, worth in found.memory.channels.items():
         shares = (worth.shown, worth.exclusive, worth.relevant, worth.exclusive_relevant)
         channels.add_row(name, *("" if share is None else f"{share:.1%}" for share in shares))
-    _job.tell(channels)
+    tell(channels)
     for alarm in found.alarms:
         mark = "[red]⚠[/]" if alarm.ringing else "[green]·[/]"
         _job.stdout.print(

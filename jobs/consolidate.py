@@ -35,6 +35,7 @@ from pipelines.learning.matching import Probe
 from pipelines.learning.matching_fit import Look
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.tracking import Tracking
+from pipelines.serving.terminal import Conf, Store
 from pipelines.settings import Settings
 
 _COUNTERS = ("consumed", "applied", "duplicate", "dead_lettered", "late", "waiting", "unjoined", "holes")
@@ -48,9 +49,9 @@ _DOING = {
 
 
 def consolidate(
-    conf: _job.Conf = [],
+    conf: Conf = [],
     assignments: _job.Assignments = [],
-    store: _job.Store = None,
+    store: Store = None,
     adopt: Annotated[Path | None, typer.Option("--adopt", help="Another store, to take over what it learned.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what would be published, change nothing.")] = False,
     as_json: _job.AsJson = False,

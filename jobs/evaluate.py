@@ -46,6 +46,7 @@ from pipelines.runtime.cluster import connect
 from pipelines.runtime.files import sha256_of
 from pipelines.runtime.stages import ON_CLUSTER, Executor
 from pipelines.serving.queries import collected
+from pipelines.serving.terminal import Conf, Store, broker, tell
 from pipelines.settings import Settings
 
 
@@ -54,10 +55,10 @@ def evaluate(
         Path | None,
         typer.Option("--dataset", help="Folder with corpus, queries and qrels/; without it, the query log."),
     ] = None,
-    conf: _job.Conf = [],
+    conf: Conf = [],
     assignments: _job.Assignments = [],
     split: Annotated[str, typer.Option("--split", help="Which judgements.")] = "test",
-    store: _job.Store = None,
+    store: Store = None,
     channels: Annotated[str | None, typer.Option("--channels", help="Only these, such as lexical,dense.")] = None,
     fusion: Annotated[FusionMode | None, typer.Option("--fusion", help="Default retrieval.fusion.")] = None,
     run_file: Annotated[Path | None, typer.Option("--run-file", help="Write what was returned, as TREC does.")] = None,
@@ -94,9 +95,7 @@ def evaluate(
             raise typer.BadParameter("--ablate, --run-file, --half and --limit need a --dataset")
         name, measured = "query log", Path(settings.storage.root)
         if bootstrap is not None:
-            collected(
-                measured, _job.settings_of(conf, [*assignments, f"kafka.bootstrap={json.dumps(bootstrap)}"], store)
-            )
+            collected(measured, _job.settings_of(conf, [*assignments, *broker(bootstrap)], store))
         logged = _log.read(settings, days=days, judgements=judgements, ask=judge)
         summary = _log_compared(logged, compare, configured) if compare else _log_reported(logged, settings)
     else:
@@ -131,7 +130,7 @@ def _measured(dataset: Dataset, settings: Settings, run_file: Path | None) -> di
     if run_file is not None:
         write_run(run_file, measurement.run, tag="weft")
     summary = described(dataset, settings, measurement)
-    _job.tell(table(summary, measurement))
+    tell(table(summary, measurement))
     return summary
 
 

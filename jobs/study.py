@@ -53,6 +53,7 @@ from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.cluster import connect
 from pipelines.serving.engines import source_of
+from pipelines.serving.terminal import Conf, Store
 from pipelines.settings import Settings
 
 PRIOR = "weft at its priors"
@@ -101,9 +102,9 @@ def study(
     bare: Annotated[
         bool, typer.Option("--bare", help="Learning alone: no other ways to rank beside it, no probabilities.")
     ] = False,
-    conf: _job.Conf = [],
+    conf: Conf = [],
     assignments: _job.Assignments = [],
-    store: _job.Store = None,
+    store: Store = None,
     as_json: _job.AsJson = False,
 ) -> None:
     """Measure what learning from simulated users is worth on queries that were never shown."""

@@ -25,11 +25,11 @@ from pipelines.serving.terminal import (
     broker,
     cells,
     console,
+    plain,
     print_lines,
     root_of,
     stamp,
     tell,
-    visible,
 )
 from pipelines.settings import Settings, load_settings
 
@@ -80,9 +80,9 @@ def show(
         return
     facts = query.facts
     out = console()
-    out.print(f"[bold]{escape(visible(query.text))}[/]")
+    out.print(f"[bold]{plain(query.text)}[/]")
     out.print(
-        f"asked {stamp(query.at)} · intent {escape(visible(query.intent))} · {facts['fusion']} · generation "
+        f"asked {stamp(query.at)} · intent {plain(query.intent)} · {facts['fusion']} · generation "
         f"{facts['generation']} · learned {facts['learned']}{' · explored' if query.explored else ''}",
         style="dim",
         highlight=False,
@@ -174,7 +174,7 @@ def _headline(query: LoggedQuery, result: LoggedResult) -> str:
     seen = [seen for seen in query.outcomes if seen.content_hash == result.content_hash]
     became = ", ".join(f"{one.kind} {one.value:+.1f}" for one in seen)
     sure = "" if facts["above_next"] is None else f" · above the next {facts['above_next']:.2f}"
-    return f"{result.rank}  {result.score:.4f}  {escape(visible(str(place)))}{sure}{' · ' + became if became else ''}"
+    return f"{result.rank}  {result.score:.4f}  {plain(str(place))}{sure}{' · ' + became if became else ''}"
 
 
 def _why(result: LoggedResult) -> Table:
