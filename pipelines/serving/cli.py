@@ -25,7 +25,7 @@ from pipelines.serving.feedback_status import feedback
 from pipelines.serving.learned import learned
 from pipelines.serving.queries import queries
 from pipelines.serving.sessions import sessions
-from pipelines.serving.terminal import AsJson, Conf, Store, print_lines, root_of, stamp, tell
+from pipelines.serving.terminal import AsJson, Conf, Store, cells, print_lines, root_of, stamp, tell
 from pipelines.serving.ubi import send_ubi
 from pipelines.settings import load_settings
 
@@ -77,7 +77,7 @@ def list_generations(store: Store = None, conf: Conf = [], as_json: AsJson = Fal
     for manifest in manifests:
         counts = [f"{manifest.counts.get(name, 0):,}" for name in ("documents", "chunks", "contents")]
         made = stamp(manifest.created_at)
-        table.add_row(_mark(manifest.id, pointer), manifest.id, made, *counts, manifest.content_hash[:12])
+        table.add_row(*cells(_mark(manifest.id, pointer), manifest.id, made, *counts, manifest.content_hash[:12]))
     tell(table)
 
 
