@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.markup import escape
 from rich.table import Table
 
 from jobs import _job
@@ -20,7 +19,7 @@ from pipelines.evaluation.measuring import Measurement
 from pipelines.evaluation.runs import Run, order_of, read_run
 from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.evaluation.significance import Half
-from pipelines.serving.terminal import tell
+from pipelines.serving.terminal import plain, tell
 from pipelines.settings import Settings
 
 BASE = "base"
@@ -149,14 +148,14 @@ def show(
     texts = {query.query_id: query.text for query in dataset.queries}
     for title, gained in (("gained most", True), ("lost most", False)):
         for mover in _movers(found, settings.shown_movers, gained=gained):
-            text = escape(texts.get(mover["query_id"], "")[:70])
-            out.print(f"  {title}: {mover['change']:+.3f}  {mover['query_id']}  [dim]{text}[/]", highlight=False)
+            name, text = mover["query_id"], texts.get(mover["query_id"], "")[:70]
+            out.print(f"  {title}: {mover['change']:+.3f}  {plain(name)}  [dim]{plain(text)}[/]", highlight=False)
 
 
 def table(dataset: Dataset, control: Side, treatment: Side, found: Comparison, level: float) -> Table:
     """Every measure of both, and the difference."""
-    title = f"{dataset.name} {dataset.split}: A = {escape(control.name)}, B = {escape(treatment.name)}"
-    shown = Table("measure", box=None, title=title, title_justify="left")
+    title = f"{dataset.name} {dataset.split}: A = {control.name}, B = {treatment.name}"
+    shown = Table("measure", box=None, title=plain(title), title_justify="left")
     for heading in ("A", "B", "B − A", f"{level:.0%} interval", "p", "detectable", "better", "worse"):
         shown.add_column(heading, justify="right")
     for name, difference in found.differences.items():

@@ -35,7 +35,7 @@ from pipelines.learning.matching import Probe
 from pipelines.learning.matching_fit import Look
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.tracking import Tracking
-from pipelines.serving.terminal import Conf, Store
+from pipelines.serving.terminal import Conf, Store, plain
 from pipelines.settings import Settings
 
 _COUNTERS = ("consumed", "applied", "duplicate", "dead_lettered", "late", "waiting", "unjoined", "holes")
@@ -64,7 +64,7 @@ def consolidate(
         summary = run_visibly(settings, dry_run=dry_run, shadow=shadow, look=look, adopted=adopted)
     ringing = _log.ringing(settings)
     for alarm in ringing:
-        _job.stderr.print(f"[yellow]⚠ {alarm.name}: {alarm.says}[/]")
+        _job.stderr.print(f"[yellow]⚠ {alarm.name}: {plain(alarm.says)}[/]")
     _job.emit({**summary, "alarms": [alarm.as_json() for alarm in ringing]}, as_json=as_json)
 
 

@@ -46,7 +46,7 @@ from pipelines.runtime.cluster import connect
 from pipelines.runtime.files import sha256_of
 from pipelines.runtime.stages import ON_CLUSTER, Executor
 from pipelines.serving.queries import collected
-from pipelines.serving.terminal import Conf, Store, broker, tell
+from pipelines.serving.terminal import Conf, Store, broker, plain, tell
 from pipelines.settings import Settings
 
 
@@ -192,7 +192,7 @@ def indexed(
     root = _root_of(dataset, settings)
     stored = settings.model_copy(update={"storage": settings.storage.model_copy(update={"root": str(root)})})
     if Catalog(root).pointer().generation is None:
-        _job.stderr.print(f"indexing {dataset.corpus} below {root}")
+        _job.stderr.print(plain(f"indexing {dataset.corpus} below {root}"))
         before()
         plan = reindex.plan_of(stored, [dataset.corpus])
         outcome = reindex.run(plan, watch=_tell, executor=executor)
@@ -242,7 +242,7 @@ def table(summary: Mapping[str, Any], measurement: Measurement) -> Table:
     """The measurement, for people."""
     how = f"{summary['fusion']} over {', '.join(summary['channels'])}"
     title = f"{summary['dataset']} {summary['split']}: {summary['queries']} queries, {how}"
-    shown = Table("measure", "mean", "interval", box=None, title=title, title_justify="left")
+    shown = Table("measure", "mean", "interval", box=None, title=plain(title), title_justify="left")
     for name, value in measurement.estimates.items():
         shown.add_row(_compare.LABELS[name], f"{value.mean:.4f}", f"{value.low:.4f} – {value.high:.4f}")
     shown.add_row("ms per query", f"{measurement.p50_ms:.1f}", f"95 % below {measurement.p95_ms:.1f}")

@@ -169,11 +169,11 @@ def show(answer: Answer, settings: RetrievalSettings, *, explain: bool) -> None:
         out.print(f"[dim]no probabilities: {plain(answer.uncalibrated)}[/]")
     for result in answer.results:
         _show_result(result, answer.query.text, settings.snippet_characters, explain=explain)
-    elapsed_ms = sum(answer.timings_ms.values())
-    out.print(
-        f"[dim]query {plain(answer.query.query_id)} · {answer.fusion} · generation {answer.generation} · "
-        f"learned {answer.learned} · {elapsed_ms:.0f} ms[/]\n"
+    how = (
+        f"query {answer.query.query_id} · {answer.fusion} · generation {answer.generation} · "
+        f"learned {answer.learned} · {sum(answer.timings_ms.values()):.0f} ms"
     )
+    out.print(f"[dim]{plain(how)}[/]\n")
 
 
 def _show_result(result: RankedResult, query: str, length: int, *, explain: bool) -> None:

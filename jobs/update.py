@@ -30,7 +30,7 @@ from pipelines.feedback.metrics import Paces, standings_of, write_metrics
 from pipelines.feedback.updater import Progress
 from pipelines.learning.binning import bins_of
 from pipelines.runtime.clock import system_clock
-from pipelines.serving.terminal import Bootstrap, Conf, Store, broker
+from pipelines.serving.terminal import Bootstrap, Conf, Store, broker, plain
 from pipelines.settings import Settings
 
 _COUNTS = ("consumed", "applied", "duplicate", "dead_lettered", "late", "waiting", "unjoined", "holes")
@@ -82,7 +82,7 @@ def update(
     seconds = time.monotonic() - started
     flagged = [source.as_json() for source in standings_of(root, settings.feedback)[1] if source.flags]
     for source in flagged:
-        _job.stderr.print(f"{source['kind']} {source['name']}: {source['flags']}")
+        _job.stderr.print(plain(f"{source['kind']} {source['name']}: {source['flags']}"))
     _job.emit(summary(standings) | {"flagged": flagged, "seconds": round(seconds, 3)}, as_json=as_json)
     require_balance(standings)
 
