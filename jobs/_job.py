@@ -19,8 +19,9 @@ from pipelines.settings import Settings, load_settings
 Assignments = Annotated[list[str], typer.Option("--set", help="section.key=value; repeatable, wins over files.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line of stdout.")]
 
-stderr = Console(stderr=True)
-stdout = Console(soft_wrap=True)
+# What others wrote is printed here, and a part of a path such as :key: is no picture.
+stderr = Console(stderr=True, emoji=False)
+stdout = Console(soft_wrap=True, emoji=False)
 
 
 def settings_of(conf: Sequence[Path], assignments: Sequence[str], store: Path | None) -> Settings:

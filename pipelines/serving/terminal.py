@@ -75,8 +75,11 @@ def cells(*texts: str) -> list[Text]:
 
 
 def console() -> Console:
-    """What is piped into a file or a pager is not cut to the width of a terminal that nobody looks at."""
-    return Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH)
+    """Prints texts as they are, `:key:` included.
+
+    What is piped into a file or a pager is not cut to the width of a terminal that nobody looks at.
+    """
+    return Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH, emoji=False)
 
 
 def tell(shown: RenderableType) -> None:

@@ -93,9 +93,9 @@ def test_an_answer_that_is_no_event_does_not_take_others_along(
 
 def test_nothing_that_was_indexed_steers_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     """OPS-11: texts, places and queries are shown as they are."""
-    hostile = "[/b] \x1b]0;owned\x07 apple"
+    hostile = "[/b] :key: \x1b]0;owned\x07 apple"
     answer = a_searcher(MemoryGeneration({hostile: [hostile]})).search(a_query(hostile, context=True))
     search.show(answer, settings(), explain=True)
     said = capsys.readouterr().out
-    assert said.count("[/b]") >= 3
+    assert said.count("[/b] :key:") >= 3
     assert not {"\x1b", "\x07"} & set(said)

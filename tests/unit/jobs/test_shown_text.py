@@ -20,7 +20,7 @@ from pipelines.settings import load_settings
 from tests.support.logged_queries import a_logged, a_result
 
 SETTINGS = load_settings(environment={})
-GIVEN, ESCAPE = "retrieval.channels=[lexical] [/b]", "\x1b]0;owned\x07"
+GIVEN, ESCAPE = "retrieval.channels=[lexical] [/b] :key:", "\x1b]0;owned\x07"
 HOSTILE = f"{GIVEN} {ESCAPE}"
 QRELS = {HOSTILE: {"right": 1}}
 DATASET = Dataset(HOSTILE, "test", Path("corpus.jsonl"), (JudgedQuery(HOSTILE, HOSTILE, {}),), QRELS)

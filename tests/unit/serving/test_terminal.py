@@ -18,7 +18,7 @@ from tests.support.feedback_events import lesson_outcome
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 from tests.support.session_store import Partition, judged, phase
 
-MARKUP, ESCAPE = "[/b] [red]", "\x1b]0;owned\x07"
+MARKUP, ESCAPE = "[/b] [red] :key:", "\x1b]0;owned\x07"
 HOSTILE = f"{MARKUP} {ESCAPE}"
 
 
