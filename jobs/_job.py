@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from pipelines.domain.errors import WeftError
+from pipelines.serving.terminal import refusal
 from pipelines.settings import Settings, load_settings
 
 Assignments = Annotated[list[str], typer.Option("--set", help="section.key=value; repeatable, wins over files.")]
@@ -56,7 +57,7 @@ def run(command: Callable[..., Any], argv: Sequence[str] | None = None) -> int:
     try:
         typer.main.get_command(app).main(args=None if argv is None else list(argv))
     except WeftError as error:
-        sys.stderr.write(f"{_name(command)}: {' '.join(str(error).split())}\n")
+        sys.stderr.write(refusal(_name(command), error))
         return 1
     except KeyboardInterrupt:
         sys.stderr.write(f"{_name(command)}: interrupted\n")

@@ -19,7 +19,7 @@ from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.text import Text
 
-from pipelines.domain.errors import StoreError
+from pipelines.domain.errors import StoreError, WeftError
 from pipelines.settings import Settings
 
 Store = Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything; default storage.root.")]
@@ -67,6 +67,16 @@ def plain(text: str) -> str:
         '\\[red]a�[0m'
     """
     return escape(visible(text))
+
+
+def refusal(command: str, error: WeftError) -> str:
+    r"""Why a command did not do what it was told to, in one line.
+
+    Examples:
+        >>> refusal("weft", StoreError("expected a store,\nfound none"))
+        'weft: expected a store, found none\n'
+    """
+    return f"{command}: {visible(' '.join(str(error).split()))}\n"
 
 
 def cells(*texts: str) -> list[Text]:
