@@ -17,7 +17,7 @@ from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.feedback.updater import Progress
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode
-from pipelines.serving.terminal import plain
+from pipelines.serving.terminal import plain, tell
 
 BASELINES: Mapping[str, Mapping[str, Any]] = {
     "BM25 alone": {"channels": (Channel.LEXICAL,), "fusion": FusionMode.RSF},
@@ -59,7 +59,7 @@ def weights(before: Weights, after: Weights) -> None:
             continue
         cells = (f"{before[domain][signal].mean:.2f} → {_belief(after[domain][signal])}" for domain in before)
         table.add_row(signal.value, *cells)
-    _job.stdout.print(table)
+    tell(table)
 
 
 def _belief(belief: WeightBelief) -> str:
@@ -83,7 +83,7 @@ def quality(measured: Mapping[str, PerQuery], settings: EvaluationSettings) -> N
         means = estimates(found, settings)
         style = "bold" if name == AFTER else ""
         table.add_row(name, *(f"{means[metric].mean:.3f}" for metric in _SHOWN), style=style)
-    _job.stdout.print(table)
+    tell(table)
     for metric in ("ndcg_at_10", "hit_rate_at_1"):
         gain = compare(measured[BEFORE][metric], measured[AFTER][metric], settings)
         verdict = "more than chance" if gain.significant else "not shown by this sample"

@@ -9,7 +9,9 @@ import pytest
 
 from jobs import _ablate, _compare, _demo_report, _log, _study_report, evaluate
 from pipelines.consolidation.gate import Decision, Verdict
+from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
+from pipelines.domain.ranking import Signal, WeightBelief
 from pipelines.evaluation.answerable import Held
 from pipelines.evaluation.beir import Dataset, JudgedQuery
 from pipelines.evaluation.compare import HEADLINE
@@ -83,6 +85,16 @@ def test_what_was_given_is_shown_whole(
     said = " ".join(capsys.readouterr().out.split())
     assert said.count(GIVEN) == times
     assert not {"\x1b", "\x07"} & set(said)
+
+
+def test_a_table_that_is_piped_is_not_folded(capsys: pytest.CaptureFixture[str]) -> None:
+    """OPS-1: what `make run` learned stands on one line a signal, also in a file."""
+    belief = WeightBelief(0.25, 0.125, 0.5, 32.0, "domain")
+    known = dict.fromkeys((Domain.CODE, Domain.GENERAL), dict.fromkeys(Signal, belief))
+    _demo_report.weights(known, known)
+    heading, *rows = capsys.readouterr().out.splitlines()
+    assert len(heading) > 80
+    assert [row.split()[0] for row in rows] == [signal.value for signal in Signal]
 
 
 def test_what_a_log_holds_is_shown_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
