@@ -16,7 +16,7 @@ import json
 import sys
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated, Protocol
 
@@ -96,7 +96,8 @@ def search(
     if unlogged := log.dropped + log.lost:
         _job.stderr.print(f"[yellow]{unlogged} of {len(answers)} answers are not in the query log[/]")
     if bootstrap is not None:
-        _tell(answers, settings)
+        with closing(FeedbackProducer.connect(settings.kafka, settings.feedback)) as producer:
+            _tell(answers, producer)
     if not as_json:
         for answer in answers:
             show(answer, settings.retrieval, explain=explain)
@@ -221,13 +222,9 @@ def channel_names(text: str) -> list[str]:
     return names
 
 
-def _tell(answers: Sequence[Answer], settings: Settings) -> None:
-    producer = FeedbackProducer.connect(settings.kafka, settings.feedback)
-    try:
-        for answer in answers:
-            producer.emit(answer)
-    finally:
-        producer.close()
+def _tell(answers: Sequence[Answer], producer: FeedbackProducer) -> None:
+    for answer in answers:
+        producer.emit(answer)
     if producer.lost:
         _job.stderr.print(f"[yellow]{producer.lost} of {len(answers)} answers are not in the feedback topic[/]")
 
