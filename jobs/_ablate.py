@@ -26,6 +26,7 @@ from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.snapshot import Snapshot
 from pipelines.runtime.clock import system_clock
+from pipelines.serving.terminal import plain, tell
 from pipelines.settings import Settings
 
 LEARNED = "learned weights (priors alone)"
@@ -130,7 +131,7 @@ def show(dataset: Dataset, settings: Settings, found: Ablation) -> None:
         f"{dataset.name} {dataset.split}: nDCG@10 {found.full.mean:.4f} with everything on; "
         f"{found.queries} queries, {strength.value} evidence"
     )
-    table = Table("without", box=None, title=title, title_justify="left")
+    table = Table("without", box=None, title=plain(title), title_justify="left")
     for heading in ("effect", f"{settings.evaluation.interval:.0%} interval", "p (Holm)", "better", "worse"):
         table.add_column(heading, justify="right")
     for heading in ("tuned half", "held-out half"):
@@ -138,7 +139,7 @@ def show(dataset: Dataset, settings: Settings, found: Ablation) -> None:
     table.add_column("the feature")
     for effect in found.effects:
         table.add_row(*_row(effect))
-    _job.tell(table)
+    tell(table)
     if found.held_out is None:
         _job.stdout.print("no feature looks harmful on the half to tune on")
     else:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.markup import escape
 from rich.table import Table
 
 from jobs import _job
@@ -20,6 +19,7 @@ from pipelines.evaluation.measuring import Measurement
 from pipelines.evaluation.runs import Run, order_of, read_run
 from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.evaluation.significance import Half
+from pipelines.serving.terminal import plain, tell
 from pipelines.settings import Settings
 
 BASE = "base"
@@ -133,7 +133,7 @@ def show(
 ) -> None:
     """For people: the table, how strong the evidence is, and who gained and lost."""
     out = _job.stdout
-    _job.tell(table(dataset, control, treatment, found, settings.interval))
+    tell(table(dataset, control, treatment, found, settings.interval))
     change = found.differences[HEADLINE]
     judgement = _judgement(change)
     out.print(f"\n[bold]{judgement}[/]: {len(dataset.qrels)} queries, {found.strength.value} evidence", highlight=False)
@@ -148,14 +148,14 @@ def show(
     texts = {query.query_id: query.text for query in dataset.queries}
     for title, gained in (("gained most", True), ("lost most", False)):
         for mover in _movers(found, settings.shown_movers, gained=gained):
-            text = escape(texts.get(mover["query_id"], "")[:70])
-            out.print(f"  {title}: {mover['change']:+.3f}  {mover['query_id']}  [dim]{text}[/]", highlight=False)
+            name, text = mover["query_id"], texts.get(mover["query_id"], "")[:70]
+            out.print(f"  {title}: {mover['change']:+.3f}  {plain(name)}  [dim]{plain(text)}[/]", highlight=False)
 
 
 def table(dataset: Dataset, control: Side, treatment: Side, found: Comparison, level: float) -> Table:
     """Every measure of both, and the difference."""
-    title = f"{dataset.name} {dataset.split}: A = {escape(control.name)}, B = {escape(treatment.name)}"
-    shown = Table("measure", box=None, title=title, title_justify="left")
+    title = f"{dataset.name} {dataset.split}: A = {control.name}, B = {treatment.name}"
+    shown = Table("measure", box=None, title=plain(title), title_justify="left")
     for heading in ("A", "B", "B − A", f"{level:.0%} interval", "p", "detectable", "better", "worse"):
         shown.add_column(heading, justify="right")
     for name, difference in found.differences.items():

@@ -17,6 +17,7 @@ from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.feedback.updater import Progress
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode
+from pipelines.serving.terminal import plain, tell
 
 BASELINES: Mapping[str, Mapping[str, Any]] = {
     "BM25 alone": {"channels": (Channel.LEXICAL,), "fusion": FusionMode.RSF},
@@ -58,7 +59,7 @@ def weights(before: Weights, after: Weights) -> None:
             continue
         cells = (f"{before[domain][signal].mean:.2f} → {_belief(after[domain][signal])}" for domain in before)
         table.add_row(signal.value, *cells)
-    _job.stdout.print(table)
+    tell(table)
 
 
 def _belief(belief: WeightBelief) -> str:
@@ -82,7 +83,7 @@ def quality(measured: Mapping[str, PerQuery], settings: EvaluationSettings) -> N
         means = estimates(found, settings)
         style = "bold" if name == AFTER else ""
         table.add_row(name, *(f"{means[metric].mean:.3f}" for metric in _SHOWN), style=style)
-    _job.stdout.print(table)
+    tell(table)
     for metric in ("ndcg_at_10", "hit_rate_at_1"):
         gain = compare(measured[BEFORE][metric], measured[AFTER][metric], settings)
         verdict = "more than chance" if gain.significant else "not shown by this sample"
@@ -99,11 +100,14 @@ def farewell(root: Path, page: Path, night: Mapping[str, Any], seconds: float) -
     Args:
         page: Where the page of what was learned lies.
     """
+    store, shown = plain(str(root)), plain(str(page))
     _job.stdout.print(
         f"\n[bold]Done in {seconds:.0f} s.[/bold] Learned version {night['learned']}: {night['decision']}."
     )
     _job.stdout.print(
-        f'  search   .venv/bin/python -m jobs.search "how is a checkpoint written" --store {root} --explain'
+        f'  search   .venv/bin/python -m jobs.search "how is a checkpoint written" --store {store} --explain'
     )
-    _job.stdout.print(f"  look     {page} in a browser: what it learned; `weft learned page` writes it anew")
-    _job.stdout.print(f"  review   make mlflow STORE={root}    then open http://127.0.0.1:5000, experiment calibration")
+    _job.stdout.print(f"  look     {shown} in a browser: what it learned; `weft learned page` writes it anew")
+    _job.stdout.print(
+        f"  review   make mlflow STORE={store}    then open http://127.0.0.1:5000, experiment calibration"
+    )

@@ -1,4 +1,4 @@
-"""What every job shares: its common options, logging to stderr, the JSON line, and the exit code."""
+"""What every job shares: its own options, logging to stderr, the JSON line, and the exit code."""
 
 from __future__ import annotations
 
@@ -10,32 +10,25 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.logging import RichHandler
 
 from pipelines.domain.errors import WeftError
+from pipelines.serving.terminal import refusal
 from pipelines.settings import Settings, load_settings
 
-Conf = Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable, later files win.")]
 Assignments = Annotated[list[str], typer.Option("--set", help="section.key=value; repeatable, wins over files.")]
-Store = Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything; default storage.root.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line of stdout.")]
 
-_PIPED_WIDTH = 160
-
-stderr = Console(stderr=True)
-stdout = Console(soft_wrap=True)
+# What others wrote is printed here, and a part of a path such as :key: is no picture.
+stderr = Console(stderr=True, emoji=False)
+stdout = Console(soft_wrap=True, emoji=False)
 
 
 def settings_of(conf: Sequence[Path], assignments: Sequence[str], store: Path | None) -> Settings:
     """Settings with a job's common options applied; `--store` is short for `--set storage.root=`."""
     rooted = [] if store is None else [f"storage.root={json.dumps(str(store))}"]
     return load_settings(conf, [*assignments, *rooted])
-
-
-def tell(table: RenderableType) -> None:
-    """Print a table; one that is piped into a file is not cut to the width of a terminal that nobody looks at."""
-    Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH).print(table, highlight=False)
 
 
 def emit(summary: Mapping[str, Any], *, as_json: bool) -> None:
@@ -64,7 +57,7 @@ def run(command: Callable[..., Any], argv: Sequence[str] | None = None) -> int:
     try:
         typer.main.get_command(app).main(args=None if argv is None else list(argv))
     except WeftError as error:
-        sys.stderr.write(f"{_name(command)}: {' '.join(str(error).split())}\n")
+        sys.stderr.write(refusal(_name(command), error))
         return 1
     except KeyboardInterrupt:
         sys.stderr.write(f"{_name(command)}: interrupted\n")

@@ -45,6 +45,7 @@ from pipelines.indexes.generation import Generation
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.matching_fit import Look
 from pipelines.runtime.clock import SECONDS_PER_DAY, system_clock
+from pipelines.serving.terminal import cells, plain, tell
 from pipelines.settings import Settings
 
 
@@ -158,18 +159,16 @@ def show(found: LogReport, settings: Settings) -> None:
     for name, value in named.items():
         table.add_row(name, f"{value.mean:.4f}", f"{value.low:.4f} – {value.high:.4f}")
     table.add_row("ms per query", f"{found.p50_ms:.1f}", f"95 % below {found.p95_ms:.1f}")
-    _job.tell(table)
+    tell(table)
     channels = Table("channel", "of results", "alone", "of relevant ones", "alone", box=None)
     for name, worth in found.memory.channels.items():
         shares = (worth.shown, worth.exclusive, worth.relevant, worth.exclusive_relevant)
-        channels.add_row(name, *("" if share is None else f"{share:.1%}" for share in shares))
-    _job.tell(channels)
+        channels.add_row(*cells(name, *("" if share is None else f"{share:.1%}" for share in shares)))
+    tell(channels)
     for alarm in found.alarms:
         mark = "[red]⚠[/]" if alarm.ringing else "[green]·[/]"
-        _job.stdout.print(
-            f"{mark} {alarm.name}: {alarm.value:.3f} (bound {alarm.bound:.3f}, n = {alarm.n}): {alarm.says}",
-            highlight=False,
-        )
+        figures = f"{alarm.value:.3f} (bound {alarm.bound:.3f}, n = {alarm.n})"
+        _job.stdout.print(f"{mark} {alarm.name}: {figures}: {plain(alarm.says)}", highlight=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +226,8 @@ def comparison_as_json(names: tuple[str, str], found: LogComparison) -> dict[str
 def show_comparison(names: tuple[str, str], found: LogComparison) -> None:
     """For people."""
     out = _job.stdout
-    out.print(f"A = {names[0]}, B = {names[1]}: {found.queries} logged queries asked again", highlight=False)
+    told = f"A = {names[0]}, B = {names[1]}: {found.queries} logged queries asked again"
+    out.print(plain(told), highlight=False)
     out.print(f"  rankings moved: [bold]{found.moved.decision.value}[/] ({found.moved.reason})", highlight=False)
     if found.judged is None:
         out.print("  no query has a judgement: nothing can be said about better or worse")

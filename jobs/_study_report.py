@@ -13,6 +13,7 @@ from pipelines.evaluation.answerable import Held, Worth
 from pipelines.evaluation.beir import Dataset
 from pipelines.evaluation.study import Row, Values
 from pipelines.learning.evidence import Evidence
+from pipelines.serving.terminal import plain
 
 CONVEX = "best fixed convex"
 
@@ -40,7 +41,7 @@ def table(title: str, found: Studied) -> Table:
     """The study, for people."""
     dealt = any(each.deals for each in found.rows)
     columns = ["", "nDCG@10", "interval", *(["deals"] if dealt else []), "against the priors", "weights"]
-    shown = Table(*columns, box=None, title=title, title_justify="left")
+    shown = Table(*columns, box=None, title=plain(title), title_justify="left")
     for each in found.rows:
         change = each.change.change if each.change else None
         shown.add_row(
@@ -69,7 +70,7 @@ def calibrated(deals: Sequence[Held]) -> Table:
     shown.add_row("an answer begins above", "unknown" if found.threshold is None else f"{found.threshold:.3f}")
     shown.add_row("held-out queries answered", f"{found.answered:.1%}")
     for name, share in found.answered_without.items():
-        shown.add_row(f"queries of {name} answered", f"{share:.1%}")
+        shown.add_row(plain(f"queries of {name} answered"), f"{share:.1%}")
     return shown
 
 

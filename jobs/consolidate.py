@@ -35,6 +35,7 @@ from pipelines.learning.matching import Probe
 from pipelines.learning.matching_fit import Look
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.tracking import Tracking
+from pipelines.serving.terminal import Conf, Store, plain
 from pipelines.settings import Settings
 
 _COUNTERS = ("consumed", "applied", "duplicate", "dead_lettered", "late", "waiting", "unjoined", "holes")
@@ -48,9 +49,9 @@ _DOING = {
 
 
 def consolidate(
-    conf: _job.Conf = [],
+    conf: Conf = [],
     assignments: _job.Assignments = [],
-    store: _job.Store = None,
+    store: Store = None,
     adopt: Annotated[Path | None, typer.Option("--adopt", help="Another store, to take over what it learned.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what would be published, change nothing.")] = False,
     as_json: _job.AsJson = False,
@@ -63,7 +64,7 @@ def consolidate(
         summary = run_visibly(settings, dry_run=dry_run, shadow=shadow, look=look, adopted=adopted)
     ringing = _log.ringing(settings)
     for alarm in ringing:
-        _job.stderr.print(f"[yellow]⚠ {alarm.name}: {alarm.says}[/]")
+        _job.stderr.print(f"[yellow]⚠ {alarm.name}: {plain(alarm.says)}[/]")
     _job.emit({**summary, "alarms": [alarm.as_json() for alarm in ringing]}, as_json=as_json)
 
 

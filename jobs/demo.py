@@ -49,6 +49,7 @@ from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.learned import write_page
+from pipelines.serving.terminal import Conf, Store
 from pipelines.settings import Settings
 
 
@@ -66,9 +67,9 @@ class Held:
 
 
 def demo(
-    conf: _job.Conf = [],
+    conf: Conf = [],
     assignments: _job.Assignments = [],
-    store: _job.Store = None,
+    store: Store = None,
     bootstrap: Annotated[
         str | None, typer.Option("--bootstrap", help="Broker, host:port; default an embedded one.")
     ] = None,

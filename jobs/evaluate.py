@@ -46,6 +46,7 @@ from pipelines.runtime.cluster import connect
 from pipelines.runtime.files import sha256_of
 from pipelines.runtime.stages import ON_CLUSTER, Executor
 from pipelines.serving.queries import collected
+from pipelines.serving.terminal import Conf, Store, broker, plain, tell
 from pipelines.settings import Settings
 
 
@@ -54,10 +55,10 @@ def evaluate(
         Path | None,
         typer.Option("--dataset", help="Folder with corpus, queries and qrels/; without it, the query log."),
     ] = None,
-    conf: _job.Conf = [],
+    conf: Conf = [],
     assignments: _job.Assignments = [],
     split: Annotated[str, typer.Option("--split", help="Which judgements.")] = "test",
-    store: _job.Store = None,
+    store: Store = None,
     channels: Annotated[str | None, typer.Option("--channels", help="Only these, such as lexical,dense.")] = None,
     fusion: Annotated[FusionMode | None, typer.Option("--fusion", help="Default retrieval.fusion.")] = None,
     run_file: Annotated[Path | None, typer.Option("--run-file", help="Write what was returned, as TREC does.")] = None,
@@ -94,9 +95,7 @@ def evaluate(
             raise typer.BadParameter("--ablate, --run-file, --half and --limit need a --dataset")
         name, measured = "query log", Path(settings.storage.root)
         if bootstrap is not None:
-            collected(
-                measured, _job.settings_of(conf, [*assignments, f"kafka.bootstrap={json.dumps(bootstrap)}"], store)
-            )
+            collected(measured, _job.settings_of(conf, [*assignments, *broker(bootstrap)], store))
         logged = _log.read(settings, days=days, judgements=judgements, ask=judge)
         summary = _log_compared(logged, compare, configured) if compare else _log_reported(logged, settings)
     else:
@@ -131,7 +130,7 @@ def _measured(dataset: Dataset, settings: Settings, run_file: Path | None) -> di
     if run_file is not None:
         write_run(run_file, measurement.run, tag="weft")
     summary = described(dataset, settings, measurement)
-    _job.tell(table(summary, measurement))
+    tell(table(summary, measurement))
     return summary
 
 
@@ -193,7 +192,7 @@ def indexed(
     root = _root_of(dataset, settings)
     stored = settings.model_copy(update={"storage": settings.storage.model_copy(update={"root": str(root)})})
     if Catalog(root).pointer().generation is None:
-        _job.stderr.print(f"indexing {dataset.corpus} below {root}")
+        _job.stderr.print(plain(f"indexing {dataset.corpus} below {root}"))
         before()
         plan = reindex.plan_of(stored, [dataset.corpus])
         outcome = reindex.run(plan, watch=_tell, executor=executor)
@@ -243,7 +242,7 @@ def table(summary: Mapping[str, Any], measurement: Measurement) -> Table:
     """The measurement, for people."""
     how = f"{summary['fusion']} over {', '.join(summary['channels'])}"
     title = f"{summary['dataset']} {summary['split']}: {summary['queries']} queries, {how}"
-    shown = Table("measure", "mean", "interval", box=None, title=title, title_justify="left")
+    shown = Table("measure", "mean", "interval", box=None, title=plain(title), title_justify="left")
     for name, value in measurement.estimates.items():
         shown.add_row(_compare.LABELS[name], f"{value.mean:.4f}", f"{value.low:.4f} – {value.high:.4f}")
     shown.add_row("ms per query", f"{measurement.p50_ms:.1f}", f"95 % below {measurement.p95_ms:.1f}")

@@ -16,12 +16,11 @@ import json
 import sys
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated, Protocol
 
 import typer
-from rich.markup import escape
 from rich.padding import Padding
 
 from jobs import _job
@@ -38,15 +37,15 @@ from pipelines.retrieval.snippet import snippet
 from pipelines.retrieval.trace import answer_as_json, context_lines, explained, gap_line, understanding_line
 from pipelines.runtime.files import text_lines
 from pipelines.serving.engines import load_engines, searching, source_of
-from pipelines.serving.terminal import broker, visible
+from pipelines.serving.terminal import Conf, Store, broker, plain
 from pipelines.settings import Settings
 
 
 def search(
     query: Annotated[str | None, typer.Argument(help="What to look for.")] = None,
-    conf: _job.Conf = [],
+    conf: Conf = [],
     assignments: _job.Assignments = [],
-    store: _job.Store = None,
+    store: Store = None,
     queries: Annotated[Path | None, typer.Option("--queries", help="File of queries, one a line.")] = None,
     k: Annotated[
         int | None, typer.Option("-k", min=1, max=1000, help="Results; default what a query is worth.")
@@ -97,7 +96,8 @@ def search(
     if unlogged := log.dropped + log.lost:
         _job.stderr.print(f"[yellow]{unlogged} of {len(answers)} answers are not in the query log[/]")
     if bootstrap is not None:
-        _tell(answers, settings)
+        with closing(FeedbackProducer.connect(settings.kafka, settings.feedback)) as producer:
+            _tell(answers, producer)
     if not as_json:
         for answer in answers:
             show(answer, settings.retrieval, explain=explain)
@@ -155,26 +155,26 @@ def _must_be_published(settings: Settings) -> None:
 def show(answer: Answer, settings: RetrievalSettings, *, explain: bool) -> None:
     """Print an answer for people."""
     out = _job.stdout
-    out.print(f"[bold]{_plain(answer.query.text)}[/]")
+    out.print(f"[bold]{plain(answer.query.text)}[/]")
     if answer.understanding is not None:
-        out.print(f"[dim]{_plain(understanding_line(answer.understanding))}[/]", highlight=False)
+        out.print(f"[dim]{plain(understanding_line(answer.understanding))}[/]", highlight=False)
     for channel, reason in answer.failed_channels.items():
-        _job.stderr.print(f"[yellow]without {channel}: {_plain(reason)}[/]")
+        _job.stderr.print(f"[yellow]without {channel}: {plain(reason)}[/]")
     if answer.truncated:
         _job.stderr.print("[yellow]the query was cut to the limits of retrieval.query_max_bytes and _terms[/]")
     if not answer.results:
         out.print("[dim]nothing found[/]")
     if answer.gap is not None:
-        out.print(f"[yellow]{_plain(gap_line(answer.gap))}[/]")
+        out.print(f"[yellow]{plain(gap_line(answer.gap))}[/]")
     if answer.uncalibrated and explain:
-        out.print(f"[dim]no probabilities: {_plain(answer.uncalibrated)}[/]")
+        out.print(f"[dim]no probabilities: {plain(answer.uncalibrated)}[/]")
     for result in answer.results:
         _show_result(result, answer.query.text, settings.snippet_characters, explain=explain)
-    elapsed_ms = sum(answer.timings_ms.values())
-    out.print(
-        f"[dim]query {_plain(answer.query.query_id)} · {answer.fusion} · generation {answer.generation} · "
-        f"learned {answer.learned} · {elapsed_ms:.0f} ms[/]\n"
+    how = (
+        f"query {answer.query.query_id} · {answer.fusion} · generation {answer.generation} · "
+        f"learned {answer.learned} · {sum(answer.timings_ms.values()):.0f} ms"
     )
+    out.print(f"[dim]{plain(how)}[/]\n")
 
 
 def _show_result(result: RankedResult, query: str, length: int, *, explain: bool) -> None:
@@ -183,25 +183,20 @@ def _show_result(result: RankedResult, query: str, length: int, *, explain: bool
     place = f"{result.uris[0]}:{result.start_line}-{result.end_line}"
     sure = "" if result.probability is None else _chance(result)
     out.print(
-        f"[bold]{result.rank:>3}[/]  [cyan]{result.score:.4f}[/]{sure}  {_plain(place)}  [magenta]{_plain(name)}[/]",
+        f"[bold]{result.rank:>3}[/]  [cyan]{result.score:.4f}[/]{sure}  {plain(place)}  [magenta]{plain(name)}[/]",
         highlight=False,
     )
-    shown = Padding(_plain(snippet(result.text, query, length)), (0, 0, 0, 5))
+    shown = Padding(plain(snippet(result.text, query, length)), (0, 0, 0, 5))
     out.print(shown, style="dim", highlight=False, soft_wrap=False)
     for uri in result.uris[1:]:
-        out.print(f"     [dim]also {_plain(uri)}[/]", highlight=False)
+        out.print(f"     [dim]also {plain(uri)}[/]", highlight=False)
     for uri in result.alike:
-        out.print(f"     [dim]much the same {_plain(uri)}[/]", highlight=False)
+        out.print(f"     [dim]much the same {plain(uri)}[/]", highlight=False)
     if result.context is not None:
-        lines = "\n".join(map(_plain, context_lines(result.context)))
+        lines = "\n".join(map(plain, context_lines(result.context)))
         out.print(Padding(lines, (0, 0, 0, 5)), style="dim", highlight=False)
     if explain:
         out.print(Padding(explained(result), (0, 0, 1, 5)), soft_wrap=False)
-
-
-def _plain(text: str) -> str:
-    """A text of the store, or of whoever asks: nothing in it is markup or steers the terminal."""
-    return escape(visible(text))
 
 
 def _chance(result: RankedResult) -> str:
@@ -227,13 +222,9 @@ def channel_names(text: str) -> list[str]:
     return names
 
 
-def _tell(answers: Sequence[Answer], settings: Settings) -> None:
-    producer = FeedbackProducer.connect(settings.kafka, settings.feedback)
-    try:
-        for answer in answers:
-            producer.emit(answer)
-    finally:
-        producer.close()
+def _tell(answers: Sequence[Answer], producer: FeedbackProducer) -> None:
+    for answer in answers:
+        producer.emit(answer)
     if producer.lost:
         _job.stderr.print(f"[yellow]{producer.lost} of {len(answers)} answers are not in the feedback topic[/]")
 

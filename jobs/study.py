@@ -53,6 +53,7 @@ from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.cluster import connect
 from pipelines.serving.engines import source_of
+from pipelines.serving.terminal import Conf, Store, tell
 from pipelines.settings import Settings
 
 PRIOR = "weft at its priors"
@@ -101,9 +102,9 @@ def study(
     bare: Annotated[
         bool, typer.Option("--bare", help="Learning alone: no other ways to rank beside it, no probabilities.")
     ] = False,
-    conf: _job.Conf = [],
+    conf: Conf = [],
     assignments: _job.Assignments = [],
-    store: _job.Store = None,
+    store: Store = None,
     as_json: _job.AsJson = False,
 ) -> None:
     """Measure what learning from simulated users is worth on queries that were never shown."""
@@ -115,9 +116,9 @@ def study(
     lessons, held_out = dealt_apart(lessons, held_out, hold_out, random.Random(settings.evaluation.seed))  # noqa: S311
     strangers = [read_dataset(Path(folder), part) for folder, _, part in (each.rpartition(":") for each in foreign)]
     found = run(lessons, held_out, settings, marks, strangers, bare=bare)
-    _job.stdout.print(table(f"{held_out.name} {split}, learned from {learn_from}", found))
+    tell(table(f"{held_out.name} {split}, learned from {learn_from}", found))
     if found.held:
-        _job.stdout.print(calibrated(found.held))
+        tell(calibrated(found.held))
     _job.emit(described(held_out, learn_from, found), as_json=as_json)
 
 

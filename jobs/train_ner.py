@@ -20,6 +20,7 @@ from jobs import _job
 from pipelines.extraction.training import recipe
 from pipelines.extraction.training.evaluation import EITHER, Report
 from pipelines.extraction.training.loop import Schedule
+from pipelines.serving.terminal import Conf
 
 
 def train_ner(
@@ -39,7 +40,7 @@ def train_ner(
     resume: Annotated[bool, typer.Option(help="Go on from the saved state.")] = False,
     start: Annotated[Path | None, typer.Option(help="State of an earlier run to begin with its weights.")] = None,
     export_only: Annotated[bool, typer.Option(help="Export and measure the saved state, without training.")] = False,
-    conf: _job.Conf = [],
+    conf: Conf = [],
     assignments: _job.Assignments = [],
     as_json: _job.AsJson = False,
 ) -> None:

@@ -30,6 +30,7 @@ from pipelines.feedback.metrics import Paces, standings_of, write_metrics
 from pipelines.feedback.updater import Progress
 from pipelines.learning.binning import bins_of
 from pipelines.runtime.clock import system_clock
+from pipelines.serving.terminal import Bootstrap, Conf, Store, broker, plain
 from pipelines.settings import Settings
 
 _COUNTS = ("consumed", "applied", "duplicate", "dead_lettered", "late", "waiting", "unjoined", "holes")
@@ -44,19 +45,16 @@ _SHOWN = {
 
 
 def update(
-    conf: _job.Conf = [],
+    conf: Conf = [],
     assignments: _job.Assignments = [],
-    store: _job.Store = None,
-    bootstrap: Annotated[
-        str | None, typer.Option("--bootstrap", help="Broker, host:port; default kafka.bootstrap.")
-    ] = None,
+    store: Store = None,
+    bootstrap: Bootstrap = None,
     until_caught_up: Annotated[bool, typer.Option("--until-caught-up", help="Stop when the log is consumed.")] = False,
     local: Annotated[bool, typer.Option("--local", help="One updater in this process, without Ray.")] = False,
     as_json: _job.AsJson = False,
 ) -> None:
     """Keep the evidence of every partition up with the feedback topic; while it runs on, follow the champion alias."""
-    chosen = [] if bootstrap is None else [f"kafka.bootstrap={bootstrap!r}"]
-    settings = _job.settings_of(conf, [*assignments, *chosen], store)
+    settings = _job.settings_of(conf, [*assignments, *broker(bootstrap)], store)
     follower = ChampionFollower(
         Catalog(Path(settings.storage.root)),
         _Registry(settings),
@@ -84,7 +82,7 @@ def update(
     seconds = time.monotonic() - started
     flagged = [source.as_json() for source in standings_of(root, settings.feedback)[1] if source.flags]
     for source in flagged:
-        _job.stderr.print(f"{source['kind']} {source['name']}: {source['flags']}")
+        _job.stderr.print(plain(f"{source['kind']} {source['name']}: {source['flags']}"))
     _job.emit(summary(standings) | {"flagged": flagged, "seconds": round(seconds, 3)}, as_json=as_json)
     require_balance(standings)
 

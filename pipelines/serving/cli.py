@@ -25,7 +25,7 @@ from pipelines.serving.feedback_status import feedback
 from pipelines.serving.learned import learned
 from pipelines.serving.queries import queries
 from pipelines.serving.sessions import sessions
-from pipelines.serving.terminal import AsJson, Conf, Store, print_lines, root_of, stamp, tell
+from pipelines.serving.terminal import AsJson, Conf, Store, cells, print_lines, refusal, root_of, stamp, tell
 from pipelines.serving.ubi import send_ubi
 from pipelines.settings import load_settings
 
@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         weft(args=None if argv is None else list(argv))
     except WeftError as error:
-        sys.stderr.write(f"weft: {' '.join(str(error).split())}\n")
+        sys.stderr.write(refusal("weft", error))
         return 1
     except SystemExit as ended:  # typer reports wrong usage and --help itself
         return int(ended.code or 0)
@@ -77,7 +77,7 @@ def list_generations(store: Store = None, conf: Conf = [], as_json: AsJson = Fal
     for manifest in manifests:
         counts = [f"{manifest.counts.get(name, 0):,}" for name in ("documents", "chunks", "contents")]
         made = stamp(manifest.created_at)
-        table.add_row(_mark(manifest.id, pointer), manifest.id, made, *counts, manifest.content_hash[:12])
+        table.add_row(*cells(_mark(manifest.id, pointer), manifest.id, made, *counts, manifest.content_hash[:12]))
     tell(table)
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from pipelines.domain.errors import StoreError
@@ -25,11 +24,11 @@ from pipelines.serving.terminal import (
     broker,
     cells,
     console,
+    plain,
     print_lines,
     root_of,
     stamp,
     tell,
-    visible,
 )
 from pipelines.settings import Settings, load_settings
 
@@ -80,20 +79,19 @@ def show(
         return
     facts = query.facts
     out = console()
-    out.print(f"[bold]{escape(visible(query.text))}[/]")
-    out.print(
-        f"asked {stamp(query.at)} · intent {escape(visible(query.intent))} · {facts['fusion']} · generation "
-        f"{facts['generation']} · learned {facts['learned']}{' · explored' if query.explored else ''}",
-        style="dim",
-        highlight=False,
+    out.print(f"[bold]{plain(query.text)}[/]")
+    how = (
+        f"asked {stamp(query.at)} · intent {query.intent} · {facts['fusion']} · generation {facts['generation']} · "
+        f"learned {facts['learned']}{' · explored' if query.explored else ''}"
     )
+    out.print(plain(how), style="dim", highlight=False)
     stages = ", ".join(f"{stage['name']} {stage['value']:.1f}" for stage in facts["timings_ms"])
-    out.print(f"milliseconds: {stages}", style="dim", highlight=False)
+    out.print(plain(f"milliseconds: {stages}"), style="dim", highlight=False)
     for failed in facts["failed_channels"]:
-        out.print(f"[yellow]without {failed['channel']}: {escape(failed['reason'])}[/]")
+        out.print(f"[yellow]without {plain(failed['channel'])}: {plain(failed['reason'])}[/]")
     out.print(_channels(query))
     for result in query.results:
-        out.print(f"\n{_headline(query, result)}", highlight=False)
+        out.print(f"\n{plain(_headline(query, result))}", highlight=False)
         out.print(_why(result))
 
 
@@ -164,7 +162,7 @@ def _channels(query: LoggedQuery) -> Table:
             f"#{hit.rank} → {shown[hit.content_hash]}" if hit.content_hash in shown else f"#{hit.rank} → not shown"
             for hit in head[:10]
         )
-        table.add_row(channel, places)
+        table.add_row(*cells(channel, places))
     return table
 
 
@@ -174,15 +172,14 @@ def _headline(query: LoggedQuery, result: LoggedResult) -> str:
     seen = [seen for seen in query.outcomes if seen.content_hash == result.content_hash]
     became = ", ".join(f"{one.kind} {one.value:+.1f}" for one in seen)
     sure = "" if facts["above_next"] is None else f" · above the next {facts['above_next']:.2f}"
-    return f"{result.rank}  {result.score:.4f}  {escape(visible(str(place)))}{sure}{' · ' + became if became else ''}"
+    return f"{result.rank}  {result.score:.4f}  {place}{sure}{' · ' + became if became else ''}"
 
 
 def _why(result: LoggedResult) -> Table:
     table = Table("", "value", "weight", "adds", box=None)
     for part in result.facts["contributions"]:
-        table.add_row(
-            part["name"].replace("_", " "), f"{part['value']:.4f}", f"{part['weight']:.3f}", f"{part['amount']:.4f}"
-        )
+        figures = (f"{part['value']:.4f}", f"{part['weight']:.3f}", f"{part['amount']:.4f}")
+        table.add_row(*cells(part["name"].replace("_", " "), *figures))
     return table
 
 

@@ -1,4 +1,4 @@
-"""What the commands of `weft` share: their options, and how they print.
+"""What the commands of `weft` and the jobs share: their options, and how they print.
 
 Session ids, agents, queries and what is wrong with records are written by whoever can write to the topic. So no text of
 a store is markup, and none of its control characters reaches a terminal.
@@ -16,16 +16,18 @@ from typing import Annotated
 
 import typer
 from rich.console import Console, RenderableType
+from rich.markup import escape
 from rich.text import Text
 
-from pipelines.domain.errors import StoreError
+from pipelines.domain.errors import StoreError, WeftError
 from pipelines.settings import Settings
 
 Store = Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything; default storage.root.")]
 Conf = Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable, later files win.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
-Bootstrap = Annotated[str | None, typer.Option("--bootstrap", help="Broker, host:port.")]
+Bootstrap = Annotated[str | None, typer.Option("--bootstrap", help="Broker, host:port; default kafka.bootstrap.")]
 
+# Columns. Tables are only as wide as what they hold: a narrower bound would change nothing but those that it folds.
 _PIPED_WIDTH = 200
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
@@ -57,14 +59,37 @@ def visible(text: str) -> str:
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
+def plain(text: str) -> str:
+    r"""A text of a user or a store for a line with markup: nothing in it is markup, or steers a terminal.
+
+    Examples:
+        >>> plain("[red]a\x1b[0m")
+        '\\[red]a�[0m'
+    """
+    return escape(visible(text))
+
+
+def refusal(command: str, error: WeftError) -> str:
+    r"""Why a command did not do what it was told to, in one line.
+
+    Examples:
+        >>> refusal("weft", StoreError("expected a store,\nfound none"))
+        'weft: expected a store, found none\n'
+    """
+    return f"{command}: {visible(' '.join(str(error).split()))}\n"
+
+
 def cells(*texts: str) -> list[Text]:
     """A row of a table: texts as they are, nothing in them markup."""
     return [Text(visible(text)) for text in texts]
 
 
 def console() -> Console:
-    """What is piped into a file or a pager is not cut to the width of a terminal that nobody looks at."""
-    return Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH)
+    """Prints texts as they are, `:key:` included.
+
+    What is piped into a file or a pager is not cut to the width of a terminal that nobody looks at.
+    """
+    return Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH, emoji=False)
 
 
 def tell(shown: RenderableType) -> None:

@@ -11,11 +11,11 @@ import pytest
 from pipelines.domain.events import Success
 from pipelines.domain.ids import content_hash
 from pipelines.feedback.attributor import Attributor
-from pipelines.feedback.codec import decode
 from pipelines.feedback.producer import FeedbackProducer
 from pipelines.serving.cli import main
 from pipelines.settings import load_settings
 from tests.support.answers import a_query, an_answer
+from tests.support.feedback_publisher import MemoryPublisher
 from tests.support.parts import a_document
 from tests.support.small_store import published_store
 
@@ -65,29 +65,15 @@ def test_no_encoder_is_loaded_where_none_is_asked_for() -> None:
     assert Attributor.load(SETTINGS.feedback.attribution, SETTINGS.embedding).attribution(TEXTS, RESPONSE) is None
 
 
-class Kept:
-    """A publisher that keeps what it is sent."""
-
-    def __init__(self) -> None:
-        self.values: list[bytes] = []
-
-    def send(self, key: bytes, value: bytes) -> None:
-        self.values.append(value)
-
-    def flush(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
 def test_the_documented_example_sends_an_attributed_success() -> None:
     """FBK-9: as it stands in docs/feedback.md, with the encoder asked for."""
     text = (Path(__file__).parents[2] / "docs/feedback.md").read_text()
     (code,) = [block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "Attributor.load" in block]
     feedback = SETTINGS.feedback.model_copy(update={"attribution": RULES})
-    kept, query = Kept(), a_query()
+    kept, query = MemoryPublisher(), a_query()
     names = {"settings": SETTINGS.model_copy(update={"feedback": feedback}), "producer": FeedbackProducer(kept)}
     exec(compile(code, "docs/feedback.md", "exec"), {**names, "query": query, "answer": an_answer(query)})
-    (sent,) = (decode(value, max_bytes=100_000) for value in kept.values)
+    (sent,) = kept.events
     assert isinstance(sent, Success)
     assert sent.attribution is not None
     assert sent.attribution.shares.keys() == {result.content_hash for result in an_answer(query).results}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,14 @@ import pytest
 
 from jobs import evaluate, search
 from pipelines.catalog.catalog import Catalog
+from pipelines.domain.events import Impression
 from pipelines.evaluation.beir import read_dataset
+from pipelines.feedback.codec import decode
+from pipelines.runtime.broker import EmbeddedBroker
+from pipelines.runtime.kafka import create_topic
 from pipelines.runtime.stages import HERE
 from pipelines.settings import Settings, load_settings
+from tests.support.updater_process import PARTITIONS, whole_log
 
 RECORDS = {
     "d1": ("Checkpoints", "A checkpoint is written after every commit."),
@@ -148,6 +154,23 @@ def test_a_file_of_queries_is_answered_query_by_query(
     answers = last_line(capsys)["answers"]
     assert [answer["query_id"] for answer in answers] == list(QUERIES)
     assert {answer["fusion"] for answer in answers} == {"rsf"}
+
+
+def test_a_broker_is_told_what_was_shown(stored: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    """FBK-2: the job has sent its impression when it ends; where there is no broker it says so, and shows nothing."""
+    asked = ["yellow fruit", "--store", stored.storage.root, "--json", "--bootstrap"]
+    with EmbeddedBroker() as broker:
+        settings = load_settings([], [f"kafka.bootstrap={broker.bootstrap}"], environment={})
+        create_topic(settings.kafka, settings.feedback.topic, partitions=PARTITIONS, replication=1)
+        assert search.main([*asked, broker.bootstrap]) == 0
+        (value,) = chain.from_iterable(whole_log(broker.bootstrap, settings.feedback.topic, 1))
+    answer, told = last_line(capsys), decode(value, max_bytes=settings.feedback.limits.event_bytes)
+    assert isinstance(told, Impression)
+    assert told.query_id == answer["query_id"]
+    assert [one.content_hash for one in told.results] == [one["content_hash"] for one in answer["results"]]
+    assert search.main([*asked, broker.bootstrap, "--set", "kafka.connect_timeout_ms=1000"]) == 1
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
 
 
 def test_searching_an_empty_store_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -131,6 +131,19 @@ def test_a_stopped_job_says_where_it_stands(broker: EmbeddedBroker, tmp_path: Pa
     assert json.loads(out.splitlines()[-1])["balanced"] is True
 
 
+def test_a_flagged_source_is_named_whatever_it_is_called(broker: EmbeddedBroker, tmp_path: Path) -> None:
+    """FBK-12, OPS-11: agents choose their names; one that is markup neither ends the job nor steers a terminal."""
+    settings, agent = settings_for(broker, tmp_path), "[/b] \x1b]0;owned\x07"
+    now, most = round(time.time() * 1000), settings.feedback.sources.impressions
+    shown = [impression(f"q{n}", event_id=f"e{n}", agent=agent, ts=now) for n in range(most)]
+    fill(settings, [(event.session_id.encode(), encode(event)) for event in shown])
+    run = ran(broker, tmp_path, "--until-caught-up", "--local", "--json")
+    assert run.returncode == 0, run.stderr
+    assert agent in {source["name"] for source in json.loads(run.stdout.splitlines()[-1])["flagged"]}
+    assert "agent [/b] \N{REPLACEMENT CHARACTER}]0;owned" in run.stderr
+    assert not {"\x1b", "\x07"} & set(run.stderr)
+
+
 def test_another_log_under_the_same_name_is_refused(broker: EmbeddedBroker, tmp_path: Path) -> None:
     """FBK-5: a broker that lost everything, and a topic made again by its first client; one line, exit code 1."""
     fill(settings_for(broker, tmp_path), [(b"s1", encode(impression(ts=round(time.time() * 1000))))])

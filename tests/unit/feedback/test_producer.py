@@ -4,36 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from itertools import count
-from typing import Any
 
 from pipelines.domain.documents import Domain
-from pipelines.domain.errors import BrokerUnavailableError
 from pipelines.domain.events import Explicit, Impression, Selection, SessionPhase
 from pipelines.domain.ids import GenerationId, LearnedVersion, QueryId, SessionId
 from pipelines.domain.ranking import Answer, Contribution, Query, RankedResult, Signal
-from pipelines.feedback.codec import EVENT_TYPES, decode
+from pipelines.feedback.codec import EVENT_TYPES
 from pipelines.feedback.producer import FeedbackProducer
 from tests.support.feedback_events import HASHES, NOON
+from tests.support.feedback_publisher import MemoryPublisher
 
 
-class RecordedPublisher:
-    """Keeps what it is given, or refuses it as a broker does that is away."""
-
-    def __init__(self, *, available: bool = True) -> None:
-        self.available = available
-        self.sent: list[tuple[bytes, Any]] = []
-
-    def send(self, key: bytes, value: bytes) -> None:
-        if not self.available:
-            raise BrokerUnavailableError("nobody answers")
-        self.sent.append((key, decode(value, max_bytes=100_000)))
-
-    def flush(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
-def a_producer(publisher: RecordedPublisher) -> FeedbackProducer:
+def a_producer(publisher: MemoryPublisher) -> FeedbackProducer:
     numbers = count(1)
     return FeedbackProducer(publisher, clock=lambda: NOON / 1000, new_id=lambda: f"event {next(numbers)}")
 
@@ -73,11 +55,11 @@ def an_answer(query: Query) -> Answer:
 
 def test_an_answer_becomes_its_impression() -> None:
     """FBK-1: signals, scores, ranks and domains of what was shown; the query's text only as a hash."""
-    publisher = RecordedPublisher()
+    publisher = MemoryPublisher()
     a_producer(publisher).emit(an_answer(a_query()))
-    ((key, sent),) = publisher.sent
+    (sent,) = publisher.events
     assert isinstance(sent, Impression)
-    assert key == b"s1"
+    assert publisher.keys == [b"s1"]
     assert (sent.event_id, sent.ts, sent.principal, sent.model, sent.agent) == (
         "event 1",
         NOON,
@@ -96,24 +78,24 @@ def test_an_answer_becomes_its_impression() -> None:
 
 def test_feedback_carries_what_joins_it_to_its_impression() -> None:
     """FBK-1: session and query id."""
-    publisher, query = RecordedPublisher(), a_query()
+    publisher, query = MemoryPublisher(), a_query()
     producer = a_producer(publisher)
     producer.explicit(query, -0.5, content_hash=HASHES[1])
     producer.selection(query, HASHES[2], 2, principal="grace")
     producer.session("s1", "complete", principal="ada")
-    (_, verdict), (_, chosen), (_, phase) = publisher.sent
+    verdict, chosen, phase = publisher.events
     assert isinstance(verdict, Explicit)
     assert isinstance(chosen, Selection)
     assert isinstance(phase, SessionPhase)
     assert (verdict.session_id, verdict.query_id, verdict.signal, verdict.content_hash) == ("s1", "q1", -0.5, HASHES[1])
     assert (chosen.session_id, chosen.query_id, chosen.rank, chosen.principal) == ("s1", "q1", 2, "grace")
     assert (phase.session_id, phase.phase) == ("s1", "complete")
-    assert {key for key, _ in publisher.sent} == {b"s1"}
+    assert set(publisher.keys) == {b"s1"}
 
 
 def test_there_is_a_method_for_every_type() -> None:
     """FBK-2: what each sends carries the facts it was given, and the stamp of its session."""
-    publisher, query, code = RecordedPublisher(), a_query(), Domain.CODE
+    publisher, query, code = MemoryPublisher(), a_query(), Domain.CODE
     producer = a_producer(publisher)
     sent = [
         producer.impression(an_answer(query)),
@@ -130,12 +112,11 @@ def test_there_is_a_method_for_every_type() -> None:
         producer.lesson_outcome("s1", "testing-00012", "failure", principal="ada"),
         producer.session("s1", "start", principal="ada"),
     ]
-    events = [event for _, event in publisher.sent]
+    events = publisher.events
     assert [event.event_id for event in events] == sent
     assert {type(event) for event in events} == set(EVENT_TYPES.values())
-    assert {(key, event.session_id, event.principal, event.ts) for key, event in publisher.sent} == {
-        (b"s1", "s1", "ada", NOON)
-    }
+    assert set(publisher.keys) == {b"s1"}
+    assert {(event.session_id, event.principal, event.ts) for event in events} == {("s1", "ada", NOON)}
     told = {type(event).__name__: event for event in events}
     assert told["Retrieval"].content_hashes == (HASHES[2],)
     assert told["Inclusion"].content_hashes == (HASHES[1],)
@@ -150,15 +131,16 @@ def test_there_is_a_method_for_every_type() -> None:
 
 def test_a_query_without_session_is_a_session_of_its_own() -> None:
     """FBK-1: its events still meet, in one partition."""
-    publisher, query = RecordedPublisher(), a_query(None)
+    publisher, query = MemoryPublisher(), a_query(None)
     producer = a_producer(publisher)
     producer.emit(an_answer(query))
     producer.explicit(query, 1.0)
-    assert [(key, event.session_id) for key, event in publisher.sent] == [(b"q1", "q1"), (b"q1", "q1")]
+    assert publisher.keys == [b"q1", b"q1"]
+    assert [event.session_id for event in publisher.events] == ["q1", "q1"]
 
 
 def test_a_search_never_fails_over_its_impression() -> None:
     """FBK-1: what cannot be sent is counted."""
-    producer = a_producer(RecordedPublisher(available=False))
+    producer = a_producer(MemoryPublisher(available=False))
     producer.emit(an_answer(a_query()))
     assert producer.lost == 1

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from pipelines.domain.events import Selection
-from pipelines.feedback.codec import decode
 from pipelines.feedback.credit import tally_triggers
 from pipelines.feedback.producer import FeedbackProducer
 from pipelines.feedback.settings import TriggerSettings
@@ -17,6 +14,7 @@ from pipelines.learning.tallies import Tally
 from pipelines.learning.triggers import LEARNED
 from tests.support.answers import a_query
 from tests.support.feedback_events import HASHES, SETTINGS, impression, selection, shown
+from tests.support.feedback_publisher import MemoryPublisher
 
 RULES = SETTINGS.feedback.triggers
 
@@ -39,26 +37,14 @@ def test_what_no_query_would_say_alone_is_not_learnable() -> None:
     assert learnable(sent, RULES) == ["flush", "disk"]
 
 
-class Recorded:
-    def __init__(self) -> None:
-        self.sent: list[Any] = []
-
-    def send(self, key: bytes, value: bytes) -> None:
-        self.sent.append(decode(value, max_bytes=100_000))
-
-    def flush(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
 @pytest.mark.parametrize(("rank", "expected"), [(1, None), (3, None), (4, ("how",))])
 def test_the_producer_sends_words_with_selections_from_far_down(rank: int, expected: tuple[str, ...] | None) -> None:
     """RET-17: beyond the third; without rules it sends none."""
     rules = TriggerSettings.model_validate({**RULES.model_dump(), "stop": ()})
     for triggers, terms in ((rules, expected), (None, None)):
-        publisher = Recorded()
+        publisher = MemoryPublisher()
         FeedbackProducer(publisher, triggers=triggers).selection(a_query(), HASHES[rank], rank)
-        (event,) = publisher.sent
+        (event,) = publisher.events
         assert isinstance(event, Selection)
         assert event.terms == terms
 

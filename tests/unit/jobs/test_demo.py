@@ -19,25 +19,12 @@ from pipelines.learning.evidence import MICRO
 from pipelines.learning.parameters import SURPLUS
 from pipelines.settings import load_settings
 from tests.support.feedback_events import NOON
+from tests.support.feedback_publisher import MemoryPublisher
 from tests.support.learner import learned
 from tests.support.retrieval_fakes import MemoryGeneration, a_searcher
 
 SETTINGS = load_settings(environment={})
 FRUIT = MemoryGeneration({"a": ["red apple"], "b": ["red pear"], "c": ["green apple pie"], "d": ["plum"]})
-
-
-class Said:
-    """What was sent, in memory."""
-
-    def __init__(self) -> None:
-        self.values: list[bytes] = []
-
-    def send(self, _key: bytes, value: bytes) -> None:
-        self.values.append(value)
-
-    def flush(self) -> None: ...
-
-    def close(self) -> None: ...
 
 
 def a_question(text: str) -> SyntheticQuestion:
@@ -84,7 +71,7 @@ def test_all_that_users_say_moves_parameters(tmp_path: Path) -> None:
     lessons = [
         replace(a_question(f"red apple {number}"), content_hash=content_hash("red apple")) for number in range(60)
     ]
-    said, heard_at = Said(), []
+    said, heard_at = MemoryPublisher(), []
     with QueryLog(tmp_path, SETTINGS.query_log) as log:
         producer = FeedbackProducer(said, clock=lambda: NOON / 1000)
         teach(SETTINGS, a_searcher(FRUIT), producer, log, lessons, caught_up=lambda: heard_at.append(len(said.values)))

@@ -12,9 +12,9 @@ def works(count: int = 1) -> None:
     """Do nothing."""
 
 
-def refuses() -> None:
+def refuses(found: str = "nothing") -> None:
     """Give a reason."""
-    raise StoreError("expected something,\nfound nothing")
+    raise StoreError(f"expected something,\nfound {found}")
 
 
 def test_a_job_that_works_ends_with_0() -> None:
@@ -26,6 +26,12 @@ def test_a_job_that_cannot_work_ends_with_1_and_one_line(capsys: pytest.CaptureF
     """Job contract."""
     assert _job.run(refuses, []) == 1
     assert capsys.readouterr().err == "jobs.refuses: expected something, found nothing\n"
+
+
+def test_no_reason_steers_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """OPS-11: what was found may be what anybody wrote."""
+    assert _job.run(refuses, ["--found", "\x1b]0;owned\x07"]) == 1
+    assert capsys.readouterr().err == "jobs.refuses: expected something, found \ufffd]0;owned\ufffd\n"
 
 
 @pytest.mark.parametrize("arguments", [["--nonsense"], ["--count", "many"], ["surplus"]])

@@ -3,37 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from jobs import _job, search
+from jobs import search
 from pipelines.domain.errors import SourceError
 from pipelines.domain.events import MOST_SHOWN, Impression
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Answer
-from pipelines.feedback.codec import decode
 from pipelines.feedback.producer import FeedbackProducer
-from pipelines.settings import load_settings
+from tests.support.feedback_publisher import MemoryPublisher
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, settings
-
-SETTINGS = load_settings(environment={})
-
-
-class Sent:
-    """A topic that keeps what it is sent."""
-
-    def __init__(self) -> None:
-        self.values: list[bytes] = []
-
-    def send(self, key: bytes, value: bytes) -> None:
-        self.values.append(value)
-
-    def flush(self) -> None: ...
-
-    def close(self) -> None: ...
 
 
 @pytest.mark.parametrize("text", ["one\u2028two", "one\u0085two", "plain"])
@@ -55,47 +37,35 @@ def test_a_line_that_is_no_query_is_named(tmp_path: Path, line: str) -> None:
         list(search._read(path))
 
 
-@pytest.fixture
-def topic(monkeypatch: pytest.MonkeyPatch) -> Sent:
-    made = Sent()
-    connect: Callable[..., FeedbackProducer] = lambda *_: FeedbackProducer(made)  # noqa: E731
-    monkeypatch.setattr(FeedbackProducer, "connect", connect)
-    return made
-
-
 def an_answer(results: int, query_id: str) -> Answer:
     generation = MemoryGeneration({f"d{number}": [f"red w{number}"] for number in range(results)})
     answer = a_searcher(generation, depth=results).search(a_query("red", k=results))
     return replace(answer, query=replace(answer.query, query_id=QueryId(query_id)))
 
 
-def test_more_results_than_an_event_tells_of_are_told_up_to_there(topic: Sent) -> None:
+def test_more_results_than_an_event_tells_of_are_told_up_to_there() -> None:
     """FBK-2: what was asked for with a large -k is an impression that updaters take."""
-    answer = an_answer(MOST_SHOWN + 20, "q1")
-    search._tell([answer], SETTINGS)
-    (value,) = topic.values
-    told = decode(value, max_bytes=len(value))
+    answer, topic = an_answer(MOST_SHOWN + 20, "q1"), MemoryPublisher()
+    search._tell([answer], FeedbackProducer(topic))
+    (told,) = topic.events
     assert isinstance(told, Impression)
     assert [each.content_hash for each in told.results] == [each.content_hash for each in answer.results[:MOST_SHOWN]]
 
 
 @pytest.mark.parametrize("name", ["x" * 129, "\ud800"])
-def test_an_answer_that_is_no_event_does_not_take_others_along(
-    topic: Sent, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_that_is_no_event_does_not_take_others_along(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """FBK-2: a name that no event can carry costs its own impression, and is told."""
-    said: list[str] = []
-    monkeypatch.setattr(_job.stderr, "print", said.append)
-    search._tell([an_answer(2, name), an_answer(2, "q2")], SETTINGS)
+    topic = MemoryPublisher()
+    search._tell([an_answer(2, name), an_answer(2, "q2")], FeedbackProducer(topic))
     assert [json.loads(value)["query_id"] for value in topic.values] == ["q2"]
-    assert said == ["[yellow]1 of 2 answers are not in the feedback topic[/]"]
+    assert capsys.readouterr().err == "1 of 2 answers are not in the feedback topic\n"
 
 
 def test_nothing_that_was_indexed_steers_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     """OPS-11: texts, places and queries are shown as they are."""
-    hostile = "[/b] \x1b]0;owned\x07 apple"
+    hostile = "[/b] :key: \x1b]0;owned\x07 apple"
     answer = a_searcher(MemoryGeneration({hostile: [hostile]})).search(a_query(hostile, context=True))
     search.show(answer, settings(), explain=True)
     said = capsys.readouterr().out
-    assert said.count("[/b]") >= 3
+    assert said.count("[/b] :key:") >= 3
     assert not {"\x1b", "\x07"} & set(said)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.domain.ids import QueryId
+from pipelines.domain.ranking import Channel
 from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.feedback.codec import encode
 from pipelines.serving.cli import main
@@ -17,7 +18,7 @@ from tests.support.feedback_events import lesson_outcome
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 from tests.support.session_store import Partition, judged, phase
 
-MARKUP, ESCAPE = "[/b] [red]", "\x1b]0;owned\x07"
+MARKUP, ESCAPE = "[/b] [red] :key:", "\x1b]0;owned\x07"
 HOSTILE = f"{MARKUP} {ESCAPE}"
 
 
@@ -32,8 +33,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     partition.feed([phase("start", HOSTILE, **names), *spoken, ill])  # type: ignore[list-item]
     partition.publish()
     answer = a_searcher(MemoryGeneration({HOSTILE: ["red apple"]})).search(a_query(f"{HOSTILE} apple", intent=HOSTILE))
+    asked = replace(answer.query, query_id=QueryId(HOSTILE))
+    named = {"generation": HOSTILE, "learned": HOSTILE, "fusion": HOSTILE}
     with QueryLog(root, load_settings(environment={}).query_log) as log:
-        log.emit(replace(answer, query=replace(answer.query, query_id=QueryId(HOSTILE))))
+        log.emit(replace(answer, query=asked, failed_channels={Channel.GRAPH: HOSTILE}, **named))  # type: ignore[arg-type]
     return root
 
 
@@ -45,6 +48,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (("feedback", "status"), MARKUP),
         (("queries", "list"), MARKUP),
         (("queries", "show", HOSTILE), MARKUP),
+        (("queries", "show", HOSTILE), f"without graph: {MARKUP}"),
         (("learned", "show"), MARKUP),
         (("learned", "diff", "priors"), MARKUP),
     ],

@@ -1,0 +1,108 @@
+"""OPS-11: what jobs print of data sets, configurations and logs is shown as it was given: none of it is markup."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jobs import _ablate, _compare, _demo_report, _log, _study_report, evaluate
+from pipelines.consolidation.gate import Decision, Verdict
+from pipelines.domain.documents import Domain
+from pipelines.domain.ids import ContentHash
+from pipelines.domain.ranking import Signal, WeightBelief
+from pipelines.evaluation.answerable import Held
+from pipelines.evaluation.beir import Dataset, JudgedQuery
+from pipelines.evaluation.compare import HEADLINE
+from pipelines.evaluation.measuring import Measurement
+from pipelines.evaluation.metrics import estimates, measure
+from pipelines.serving.terminal import tell
+from pipelines.settings import load_settings
+from tests.support.logged_queries import a_logged, a_result
+
+SETTINGS = load_settings(environment={})
+GIVEN, ESCAPE = "retrieval.channels=[lexical] [/b] :key:", "\x1b]0;owned\x07"
+HOSTILE = f"{GIVEN} {ESCAPE}"
+QRELS = {HOSTILE: {"right": 1}}
+DATASET = Dataset(HOSTILE, "test", Path("corpus.jsonl"), (JudgedQuery(HOSTILE, HOSTILE, {}),), QRELS)
+RUN, OTHER = {HOSTILE: {"right": 1.0}}, {HOSTILE: {"wrong": 1.0}}
+
+
+def a_comparison() -> None:
+    sides = _compare.Side(HOSTILE, OTHER), _compare.Side(HOSTILE, RUN)
+    found, moved = _compare.compared(DATASET, *sides, SETTINGS)
+    _compare.show(DATASET, *sides, found, moved, SETTINGS.evaluation)
+
+
+def a_comparison_on_the_log() -> None:
+    found = _log.LogComparison(queries=3, moved=Verdict(Decision.REVIEW, "so"), judged=None, values=[])
+    _log.show_comparison((HOSTILE, HOSTILE), found)
+
+
+def a_measurement() -> None:
+    measured = measure(RUN, QRELS)
+    found = Measurement(RUN, measured, estimates(measured, SETTINGS.evaluation), 1.0, 2.0, {}, {})
+    tell(evaluate.table(evaluate.described(DATASET, SETTINGS, found), found))
+
+
+def an_ablation() -> None:
+    mean = estimates(measure(RUN, QRELS), SETTINGS.evaluation)[HEADLINE]
+    _ablate.show(DATASET, SETTINGS, _ablate.Ablation(mean, 1, [], [], None))
+
+
+def a_study() -> None:
+    tell(_study_report.table(HOSTILE, _study_report.Studied([], {}, None, {}, [])))
+
+
+def a_calibration() -> None:
+    tell(_study_report.calibrated([Held({}, {}, {}, 1.0, {HOSTILE: 0.5}, None)]))
+
+
+def a_farewell() -> None:
+    night = {"learned": "v000001", "decision": "review"}
+    _demo_report.farewell(Path(HOSTILE), Path(HOSTILE) / "learned.html", night, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("show", "times"),
+    [
+        (a_comparison, 5),  # the data set, A and B in the title; the query's id and text
+        (a_comparison_on_the_log, 2),
+        (a_measurement, 1),
+        (an_ablation, 1),
+        (a_study, 1),
+        (a_calibration, 1),
+        (a_farewell, 3),
+    ],
+    ids=lambda value: value.__name__ if callable(value) else f"{value}x",
+)
+def test_what_was_given_is_shown_whole(
+    show: Callable[[], None], times: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """OPS-11: names with brackets are neither eaten nor do they end the job; none steers a terminal."""
+    show()
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.count(GIVEN) == times
+    assert not {"\x1b", "\x07"} & set(said)
+
+
+def test_a_table_that_is_piped_is_not_folded(capsys: pytest.CaptureFixture[str]) -> None:
+    """OPS-1: what `make run` learned stands on one line a signal, also in a file."""
+    belief = WeightBelief(0.25, 0.125, 0.5, 32.0, "domain")
+    known = dict.fromkeys((Domain.CODE, Domain.GENERAL), dict.fromkeys(Signal, belief))
+    _demo_report.weights(known, known)
+    heading, *rows = capsys.readouterr().out.splitlines()
+    assert len(heading) > 80
+    assert [row.split()[0] for row in rows] == [signal.value for signal in Signal]
+
+
+def test_what_a_log_holds_is_shown_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """OPS-11: names of channels come from the log, in the table of channels and in what an alarm says."""
+    result = a_result(ContentHash("a"), channels={HOSTILE: 1})
+    queries = [a_logged(n, [result], failed=[HOSTILE]) for n in range(SETTINGS.evaluation.alarms.minimum)]
+    _log.show(_log.report(_log.Logged(queries, {}, tmp_path), SETTINGS), SETTINGS)
+    said = capsys.readouterr().out
+    assert said.count(GIVEN) == 2
+    assert f"left out: {GIVEN}" in said
+    assert not {"\x1b", "\x07"} & set(said)
