@@ -155,13 +155,14 @@ def test_configuration_is_covered_whatever_it_holds(text: str, language: str, na
 
 
 VALUES = st.recursive(
-    st.one_of(st.integers(), st.text("ab \n:#'\"", max_size=30), st.booleans(), st.none()),
+    st.one_of(st.integers(), st.text("ab \n:#'\"-", max_size=30), st.booleans(), st.none()),
     lambda inner: st.one_of(
         st.lists(inner, max_size=4), st.dictionaries(st.text("abc", min_size=1), inner, max_size=4)
     ),
     max_leaves=25,
 )
-OBJECTS = st.dictionaries(st.text("abcdef", min_size=1, max_size=6), VALUES, min_size=1, max_size=6)
+KEYS = st.text("abcdef:'# -", min_size=1, max_size=6)
+OBJECTS = st.dictionaries(KEYS, VALUES, min_size=1, max_size=6)
 
 
 @pytest.mark.parametrize(
@@ -173,8 +174,15 @@ OBJECTS = st.dictionaries(st.text("abcdef", min_size=1, max_size=6), VALUES, min
 )
 @given(value=OBJECTS)
 @example(value={"a": [], "c": {}, "b": " '\n#", "aaaa": [0, 0, 0, 0], "aa": [], "aaa": []})  # a quote written twice
+@example(value={"b": [], "aa": [None, 0, 0, [" :\n: a : ", 0]], "a": None, **dict.fromkeys("cdef", 0)})  # after dashes
+@example(value={"a": [f"{'a ' * 15}- 'b", 0], **dict.fromkeys("bcd", 0)})  # neither a dash nor a quote means anything
+@example(value={"a:b": [], "c d": {}, "e'": 0, "f": "a b " * 10})
 def test_keys_are_found_and_no_short_scalar_is_cut(language: str, write: Callable[[object], str], value: dict) -> None:
     """ING-9: checked against what wrote the file: each top-level key is a chunk's, and values stay whole."""
+    keys_found(value, language, write)
+
+
+def keys_found(value: dict, language: str, write: Callable[[dict], str]) -> None:
     text = write(value)
     document = a_file(text, language)
     chunks = chunk_document(document, SMALL, words)
@@ -186,6 +194,14 @@ def test_keys_are_found_and_no_short_scalar_is_cut(language: str, write: Callabl
             line = write({key: item}).strip("{}").strip()
             if not isinstance(item, dict | list) and words(line) < SMALL.target_tokens // 2:
                 assert any(line in chunk.text for chunk in chunks), line
+
+
+@given(value=st.dictionaries(KEYS, st.lists(VALUES, min_size=1, max_size=4), min_size=1, max_size=6))
+@example(value={"a": ["b'"], "c": [0] * 20})
+@example(value={"a": ["it's", '"', "#b", "c: 'd"], "b": [[[0]], {"a": "a'b"}], "c": [0] * 12})
+def test_keys_are_found_beside_brackets(value: dict) -> None:
+    """ING-9: what is between brackets may hold quotes that mean themselves."""
+    keys_found(value, "yaml", lambda one: yaml.safe_dump(one, width=30, sort_keys=False, default_flow_style=None))
 
 
 def a_member(language: str, name: str) -> str:

@@ -6,7 +6,9 @@ import time
 import pytest
 
 from pipelines.chunking import ChunkSizes, chunk_document
+from pipelines.chunking.configuration_entries import Entry
 from pipelines.chunking.configuration_schemas import SCANNERS
+from pipelines.chunking.configuration_yaml import yaml_entries
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 
@@ -106,6 +108,28 @@ seven: 2}}
     assert [name for chunk in chunks for name in chunk.defines if chunk.level] == ["one", "two", "four", "six"]
     two = next(chunk for chunk in chunks if chunk.symbol == "two")
     assert two.text.endswith("# no comment")
+
+
+@pytest.mark.parametrize(
+    ("value", "starts"),
+    [
+        ('\n  "b: b\n  c: c"', []),
+        ("\n  b c\n  - d: 'e", []),
+        (" !t &u 'b\n  c: c'", []),
+        ("\n- - |\n    b: b\n  - c", ["- - |", "  - c"]),
+        ("\n- - b\n    - c: d\n  - e", ["- - b", "  - e"]),
+    ],
+)
+def test_what_a_value_goes_on_with_is_no_key(value: str, starts: list[str]) -> None:
+    """ING-9: below its key, after properties, or as deep as the dash that it stands behind."""
+    text = f"a:{value}\nz: 0\n"
+    entries = yaml_entries(text.encode())
+    assert [entry.key for entry in entries] == ["a", "z"]
+    assert [text[entry.at :].partition("\n")[0] for entry in below(entries[0])] == starts
+
+
+def below(entry: Entry) -> list[Entry]:
+    return [found for child in entry.children for found in (child, *below(child))]
 
 
 def test_a_comment_that_goes_on_belongs_to_the_key_above() -> None:
