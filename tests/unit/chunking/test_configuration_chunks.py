@@ -7,6 +7,7 @@ import pytest
 
 from pipelines.chunking import ChunkSizes, chunk_document
 from pipelines.chunking.configuration_entries import Entry
+from pipelines.chunking.configuration_lines import ini_entries
 from pipelines.chunking.configuration_schemas import SCANNERS
 from pipelines.chunking.configuration_yaml import yaml_entries
 from pipelines.domain.chunks import Chunk
@@ -241,6 +242,25 @@ def test_sections_of_ini_files() -> None:
     """ING-9: sections with the comments above them."""
     chunks = chunks_of(f"; top\nx = 1\n[a]\nk: v\n\n# on b\n[b]\nl = {LONG}\n", "ini")
     assert [name for chunk in chunks for name in chunk.defines if chunk.level] == ["x", "a", "b"]
+
+
+def test_values_of_ini_go_on_further_to_the_right() -> None:
+    """ING-9: comments and what looks like a section, too; keys may stand to the right of their section."""
+    text = (
+        "[a]\n\tk = v\n\t  [b]\n\t  # on k\n\t# on l\n\tl = w\n[c]\nm =\n  [d]\n  ; on m\n\n  e: f\n# on n\nn\\:o = p\n"
+    )
+    found = [(text[entry.start : entry.end], entry.key) for top in ini_entries(text.encode()) for entry in below(top)]
+    assert found == [
+        ("\tk = v\n\t  [b]\n\t  # on k\n", "k"),
+        ("\t# on l\n\tl = w\n", "l"),
+        ("m =\n  [d]\n  ; on m\n\n  e: f\n", "m"),
+        ("# on n\nn\\:o = p\n", "n:o"),
+    ]
+
+
+def test_what_has_no_sections_has_no_keys_that_are_indented() -> None:
+    """ING-9: nginx's notation is none of keys and values."""
+    assert ini_entries(b"server {\n    listen 80;\n    proxy_pass http://a:80;\n}\n") == []
 
 
 @pytest.mark.parametrize("language", sorted(SCANNERS))
