@@ -22,6 +22,11 @@ from tests.support.retrieval_fakes import settings
 CHANNELS = (Channel.DENSE, Channel.LEXICAL, Channel.GRAPH)
 
 
+NEAR = [(math.cos(angle), math.sin(angle), 0.0, 0.0) for angle in (0.0, 0.05, 0.7, 1.5)]
+# Cosines of 0, .5 and 1 to the last bit: less a quarter of them, scores in eighths are equal to others.
+EXACT = [(1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.5, 0.5, 0.5, 0.5), (0.5, 0.5, -0.5, -0.5)]
+
+
 @st.composite
 def contenders(draw: st.DrawFn) -> tuple[Candidates, np.ndarray]:
     """Candidates best first, each found by some channels, and unit vectors in few directions."""
@@ -33,22 +38,26 @@ def contenders(draw: st.DrawFn) -> tuple[Candidates, np.ndarray]:
         hits = {channel: ChannelHit(1, draw(st.sampled_from([0.0, 0.5]))) for channel in sorted(by)}
         similarity = {Channel.DENSE: draw(st.sampled_from([0.1, 0.6]))}
         made.append(a_hit(name, hits, name, further=similarity, score=score))
-    angles = draw(st.lists(st.sampled_from([0.0, 0.05, 0.7, 1.5]), min_size=len(made), max_size=len(made)))
-    return pointing(made, angles)
+    directions = st.sampled_from(draw(st.sampled_from([NEAR, EXACT])))
+    return pointing(made, draw(st.lists(directions, min_size=len(made), max_size=len(made))))
 
 
-def pointing(made: Sequence[AHit], angles: Sequence[float]) -> tuple[Candidates, np.ndarray]:
-    """Candidates best first, and the unit vector of each at its angle."""
+def pointing(made: Sequence[AHit], directions: Sequence[tuple[float, ...]]) -> tuple[Candidates, np.ndarray]:
+    """Candidates best first, and the unit vector of each."""
     ordered = a_table(*made)
-    vectors = {one.name: (math.cos(angle), math.sin(angle)) for one, angle in zip(made, angles, strict=True)}
+    vectors = {one.name: direction for one, direction in zip(made, directions, strict=True)}
     return ordered, np.array([vectors[name] for name in ordered.hashes], dtype=np.float32)
 
 
+def scored(directions: Sequence[tuple[float, ...]], **scores: float) -> tuple[Candidates, np.ndarray]:
+    made = [a_hit(name, {Channel.DENSE: ChannelHit(1, 0.5)}, name, score=score) for name, score in scores.items()]
+    return pointing(made, directions)
+
+
 # The last is like none of the others: where it is compared, too, one of them is not.
-CROWD = pointing(
-    [a_hit(name, {Channel.DENSE: ChannelHit(1, 0.5)}, name, score=0.375 if name == "d" else 0.5) for name in "abcd"],
-    [0.0, 0.05, 0.05, 1.5],
-)
+CROWD = scored([NEAR[0], NEAR[1], NEAR[1], NEAR[3]], a=0.5, b=0.5, c=0.5, d=0.375)
+# Once the best is shown, the other two are equal, and like one another.
+TIED = scored([EXACT[0], EXACT[2], EXACT[1]], c=1.0, b=0.5, a=0.375)
 USUAL = settings()
 
 
@@ -164,6 +173,12 @@ def test_what_is_like_what_stands_above_loses_most(found, mmr: float) -> None:
         assert abs(one.score - (own[one.content_hash] - mmr * max(0.0, above))) < 1e-5
 
 
+def test_of_equals_the_one_of_the_higher_score_has_its_turn() -> None:
+    """RET-12: .5 − .25 · .5 = .375 − .25 · 0; the second of them then loses .25 · .5 to the first."""
+    answer = shown(TIED, 3, mmr=0.25, alike=2.0)
+    assert [(one.content_hash, one.score) for one in answer] == [("c", 1.0), ("b", 0.375), ("a", 0.25)]
+
+
 def a_choice(found: tuple[Candidates, np.ndarray], k: int, **changes: object) -> Choice:
     candidates, vectors = found
     place = {row: at for at, row in enumerate(candidates.rows.tolist())}
@@ -177,13 +192,14 @@ def a_choice(found: tuple[Candidates, np.ndarray], k: int, **changes: object) ->
     st.booleans(),
     st.fixed_dictionaries(
         {
-            "mmr": st.sampled_from([0.0, 0.2]),
+            "mmr": st.sampled_from([0.0, 0.2, 0.25]),
             "alike": st.sampled_from([0.99, 2.0]),
             "depth": st.sampled_from([3, 50]),
         }
     ),
 )
 @example(CROWD, 10, False, {"mmr": 0.2, "alike": 2.0, "depth": 3})
+@example(TIED, 10, False, {"mmr": 0.25, "alike": 2.0, "depth": 50})
 def test_what_a_draw_would_show_is_what_a_search_with_its_scores_shows(
     found, k: int, represent: bool, rules: dict[str, float]
 ) -> None:
@@ -196,7 +212,7 @@ def test_what_a_draw_would_show_is_what_a_search_with_its_scores_shows(
     assert ranked[:, 0].tolist() == ranked[:, 1].tolist()
 
 
-@given(contenders(), st.integers(1, 6), st.sampled_from([0.0, 0.2]), st.sampled_from([3, 50]), st.data())
+@given(contenders(), st.integers(1, 6), st.sampled_from([0.0, 0.2, 0.25]), st.sampled_from([3, 50]), st.data())
 def test_no_draw_minds_another(found, k: int, mmr: float, depth: int, data: st.DataObject) -> None:
     """EVA-7, RET-12: what is kept and what is left out in one draw is nothing to the others."""
     eighths = st.integers(0, 8).map(lambda number: number / 8)

@@ -70,7 +70,7 @@ def marginal(candidates: Candidates, vectors: Sequence[VectorsOf | None], settin
         cosines = cosines_of(vectors[query], candidates.merged.row[compared], settings)
         if cosines is None:
             continue
-        # Candidates come by score, then content hash: so do equals.
+        # Candidates of one score come by content hash.
         turns, nearest = marginal_relevance(candidates.totals[compared, None], cosines, settings)
         taken[lines.start + turns[:, 0]] = nearest[:, 0]
         for at, left_out in _twins(turns[:, 0], nearest[:, 0], cosines).items():
@@ -95,8 +95,8 @@ def cosines_of(vectors: VectorsOf | None, rows: Ints, settings: DiversitySetting
 def marginal_relevance(scores: Floats, cosines: np.ndarray, settings: DiversitySettings) -> tuple[Ints, Floats]:
     """The order of score − mmr · greatest cosine to what is kept before, under many draws of scores at once.
 
-    Step by step whoever has most of it has its turn, the first of equals, and is kept unless that cosine reaches
-    `alike`: then it is a near-duplicate. A search is one draw.
+    Step by step whoever has most of it has its turn, of equals the one of the higher score, of these the first, and is
+    kept unless that cosine reaches `alike`: then it is a near-duplicate. A search is one draw.
 
     Args:
         scores: Of each candidate under each draw, (n, draws); of each draw its best `depth` are compared.
@@ -106,19 +106,19 @@ def marginal_relevance(scores: Floats, cosines: np.ndarray, settings: DiversityS
         Whose turn it is, and its greatest cosine, at least 0, to those kept before, NaN of near-duplicates; both
         (steps, draws).
     """
-    count, draws = scores.shape
-    waiting, each = scores.T.copy(), np.arange(draws)  # a line per draw; −inf once it had its turn
-    if count > settings.depth:
-        waiting[np.argsort(np.argsort(-waiting, axis=1, kind="stable"), axis=1) >= settings.depth] = -np.inf
-    nearest = np.zeros((draws, count))  # greatest cosine to anything kept so far
-    steps = min(count, settings.depth)
-    turns, taken = np.empty((steps, draws), dtype=np.int64), np.empty((steps, draws))
-    for step in range(steps):
-        turns[step] = at = (waiting - settings.mmr * nearest).argmax(axis=1)
-        taken[step] = reached = nearest[each, at]
-        waiting[each, at] = -np.inf
+    order = np.argsort(-scores.T, axis=1, kind="stable")[:, : settings.depth]  # a line per draw, here and below
+    each = np.arange(len(order))
+    waiting = np.take_along_axis(scores.T, order, axis=1)  # −inf once it had its turn
+    nearest = np.zeros(waiting.shape)  # greatest cosine to anything kept so far
+    turns, taken = np.empty(waiting.T.shape, dtype=np.int64), np.empty(waiting.T.shape)
+    for step in range(len(turns)):
+        place = (waiting - settings.mmr * nearest).argmax(axis=1)
+        turns[step] = at = order[each, place]
+        taken[step] = reached = nearest[each, place]
+        waiting[each, place] = -np.inf
         # Rows, not columns: a product of matrices need not be symmetric to the last bit.
-        np.maximum(nearest, cosines[at], out=nearest, where=(reached < settings.alike)[:, None])
+        to_others = cosines.take(at[:, None] * len(cosines) + order)
+        np.maximum(nearest, to_others, out=nearest, where=(reached < settings.alike)[:, None])
     taken[taken >= settings.alike] = np.nan
     return turns, taken
 
