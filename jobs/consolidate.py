@@ -29,8 +29,7 @@ from pipelines.consolidation.night import Evaluate, Night
 from pipelines.consolidation.pipeline import STEPS
 from pipelines.consolidation.pipeline import consolidate as through_the_night
 from pipelines.domain.matching import Match
-from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.state import PartitionState
+from pipelines.feedback.partitions import states_in
 from pipelines.learning.matching import Probe
 from pipelines.learning.matching_fit import Look
 from pipelines.runtime.clock import Clock, system_clock
@@ -38,7 +37,6 @@ from pipelines.runtime.tracking import Tracking
 from pipelines.serving.terminal import Conf, Store, plain
 from pipelines.settings import Settings
 
-_COUNTERS = ("consumed", "applied", "duplicate", "dead_lettered", "late", "waiting", "unjoined", "holes")
 _DOING = {
     "merge": "folding what was streamed into the base",
     "recalibrate": "checking what confidences are worth",
@@ -135,7 +133,7 @@ def run(
         evaluate=evaluate,
         probe=_probe(settings),
         look=look,
-        counters=_counters(root, settings.feedback),
+        counters={str(state.partition): state.report().counts for state in states_in(root, settings.feedback)},
     )
     return through_the_night(night, announce, dry_run=dry_run, adopted=adopted)
 
@@ -151,18 +149,6 @@ def _probe(settings: Settings) -> Probe | None:
             return probed(searcher.search_many, generation, rules, k=settings.retrieval.rerank.depth)
 
     return asked
-
-
-def _counters(root: Path, rules: FeedbackSettings) -> dict[str, dict[str, int]]:
-    found = {}
-    for path in sorted((root / "updaters").glob("*/state.sqlite")):
-        state = PartitionState(path.parent, int(path.parent.name), rules)
-        try:
-            report = state.report()
-            found[path.parent.name] = {name: getattr(report, name) for name in _COUNTERS}
-        finally:
-            state.close()
-    return found
 
 
 def _line(step: str) -> str:
