@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +42,6 @@ from pipelines.evaluation.measuring import asked
 from pipelines.evaluation.replay import RememberingEncoder, Replay
 from pipelines.evaluation.runs import Run, as_ranked
 from pipelines.evaluation.study import Values, averaged, best_weight, convex, dealt_apart, headline, row
-from pipelines.ingestion.corpus import corpus_name
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.matching import MatchCalibration, answering_from, match_bins
@@ -212,7 +211,7 @@ class _Bench:
         self._replay = Replay(
             self._snapshot, self.encoders, settings.retrieval, now=self._now, batch=settings.evaluation.batch
         )
-        self.document_id: Callable[[str], str] = lambda uri: uri.removeprefix(f"{corpus_name(dataset.corpus)}:")
+        self.document_id = evaluate.document_id(dataset)
 
     def answers(self, queries: Sequence[JudgedQuery], *, k: int = PAGE, **changes: Any) -> list[Answer]:
         """Answers under the priors alone, with some settings of retrieval changed."""
