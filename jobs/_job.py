@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from pipelines.domain.errors import WeftError
-from pipelines.serving.terminal import refusal
+from pipelines.serving.terminal import LogLines, refusal
 from pipelines.settings import Settings, load_settings
 
 Assignments = Annotated[list[str], typer.Option("--set", help="section.key=value; repeatable, wins over files.")]
@@ -45,12 +45,9 @@ def run(command: Callable[..., Any], argv: Sequence[str] | None = None) -> int:
     Returns:
         0 when it worked, 1 with a one-line reason on stderr when it did not, 2 for wrong usage.
     """
-    logging.basicConfig(
-        level=logging.INFO,
-        format="%(message)s",
-        datefmt="%H:%M:%S",
-        handlers=[RichHandler(console=stderr, show_path=False)],
-    )
+    handler = RichHandler(console=stderr, show_path=False)
+    handler.setFormatter(LogLines(datefmt="%H:%M:%S"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     logging.getLogger("kafka").setLevel(logging.WARNING)  # it narrates every connection at INFO
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command()(command)

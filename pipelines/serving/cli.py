@@ -25,7 +25,7 @@ from pipelines.serving.feedback_status import feedback
 from pipelines.serving.learned import learned
 from pipelines.serving.queries import queries
 from pipelines.serving.sessions import sessions
-from pipelines.serving.terminal import AsJson, Conf, Store, cells, print_lines, refusal, root_of, stamp, tell
+from pipelines.serving.terminal import AsJson, Conf, LogLines, Store, cells, print_lines, refusal, root_of, stamp, tell
 from pipelines.serving.ubi import send_ubi
 from pipelines.settings import load_settings
 
@@ -53,7 +53,9 @@ LIVE = "live"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LogLines())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     try:
         weft(args=None if argv is None else list(argv))
     except WeftError as error:

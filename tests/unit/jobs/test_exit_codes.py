@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 from jobs import _job
@@ -32,6 +34,24 @@ def test_no_reason_steers_a_terminal(capsys: pytest.CaptureFixture[str]) -> None
     """OPS-11: what was found may be what anybody wrote."""
     assert _job.run(refuses, ["--found", "\x1b]0;owned\x07"]) == 1
     assert capsys.readouterr().err == "jobs.refuses: expected something, found \ufffd]0;owned\ufffd\n"
+
+
+def warns() -> None:
+    """Log what anybody wrote, and go on."""
+    logging.getLogger("pipelines").warning("impression of query %s lost", "a\x1b]0;owned\x07\nb: all is well")
+
+
+def test_nothing_that_is_logged_steers_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """OPS-11: nor does it look like another line of the log."""
+    monkeypatch.setattr(logging.root, "handlers", [])
+    monkeypatch.setattr(logging.root, "level", logging.WARNING)
+    assert _job.run(warns, []) == 0
+    first, second = capsys.readouterr().err.splitlines()
+    assert "WARNING  impression of query a\ufffd]0;owned\ufffd" in first
+    assert second.strip() == "b: all is well lost"
+    assert second.startswith(" ")
 
 
 @pytest.mark.parametrize("arguments", [["--nonsense"], ["--count", "many"], ["surplus"]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,6 +63,20 @@ def test_no_text_of_a_store_breaks_a_command_or_steers_a_terminal(
     said = capsys.readouterr().out
     assert tells in said
     assert not {"\x1b", "\x07"} & set(said)
+
+
+def test_nothing_that_is_logged_steers_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """OPS-11: nor does it look like a line of its own."""
+    monkeypatch.setattr(logging.root, "handlers", [])
+    monkeypatch.setattr(logging.root, "level", logging.WARNING)
+    (tmp_path / "generations" / f"a{ESCAPE}\nb").mkdir(parents=True)
+    assert main(["generations", "list", "--store", str(tmp_path)]) == 0
+    first, second, *more = capsys.readouterr().err.splitlines()
+    assert first == "a\ufffd]0;owned\ufffd"
+    assert second.startswith("    b is left out: ")
+    assert all(line.startswith("    ") for line in more)
 
 
 def test_what_is_piped_is_not_cut_to_a_terminal(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
