@@ -33,6 +33,7 @@ from jobs._study_report import CONVEX, Studied, calibrated, described, table
 from jobs._teaching import AGENT, taught
 from jobs._users import PAGE, standing_for_days
 from pipelines.consolidation.recalibrate import curves_of
+from pipelines.domain.errors import SourceError
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Channel, Scope, Signal
 from pipelines.embedding.encoder import load_encoder
@@ -96,7 +97,10 @@ def study(
         list[str], typer.Option("--foreign", help="DIR:SPLIT, whose queries have no answer here; repeatable.")
     ] = [],
     hold_out: Annotated[
-        float, typer.Option("--hold-out", help="Share of the queries to learn from that is measured as well, unasked.")
+        float,
+        typer.Option(
+            "--hold-out", min=0.0, max=1.0, help="Share of the queries to learn from that is measured as well, unasked."
+        ),
     ] = 0.0,
     bare: Annotated[
         bool, typer.Option("--bare", help="Learning alone: no other ways to rank beside it, no probabilities.")
@@ -107,18 +111,31 @@ def study(
     as_json: _job.AsJson = False,
 ) -> None:
     """Measure what learning from simulated users is worth on queries that were never shown."""
+    if bare and foreign:
+        raise typer.BadParameter("--foreign is about probabilities, which --bare leaves out: give one of them")
+    elsewhere = [_place_of(each) for each in foreign]
     named = {"random": random_users, "adversarial": adversarial, "deals": deals}
     chosen = [f"simulation.{name}={value}" for name, value in named.items() if value is not None]
     settings = evaluate.measuring(_job.settings_of(conf, [*assignments, *chosen], store))
     marks = marks_of(sessions, settings)
     lessons, held_out = read_dataset(dataset, learn_from), read_dataset(dataset, split)
     lessons, held_out = dealt_apart(lessons, held_out, hold_out, random.Random(settings.evaluation.seed))  # noqa: S311
-    strangers = [read_dataset(Path(folder), part) for folder, _, part in (each.rpartition(":") for each in foreign)]
+    for part in (lessons, held_out):
+        if not part.queries:
+            raise SourceError(f"{part.name} {part.split}: expected queries to learn from and others to ask, found none")
+    strangers = [read_dataset(folder, part) for folder, part in elsewhere]
     found = run(lessons, held_out, settings, marks, strangers, bare=bare)
     tell(table(f"{held_out.name} {split}, learned from {learn_from}", found))
     if found.held:
         tell(calibrated(found.held))
     _job.emit(described(held_out, learn_from, found), as_json=as_json)
+
+
+def _place_of(text: str) -> tuple[Path, str]:
+    folder, _, part = text.rpartition(":")
+    if not folder or not part:
+        raise typer.BadParameter(f"--foreign takes DIR:SPLIT, found {text!r}")
+    return Path(folder), part
 
 
 def marks_of(text: str, settings: Settings) -> list[int]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from jobs import _job, demo
 from jobs._demo_corpus import make_room, prepare, split
 from jobs.demo import teach
 from pipelines.chunking.ground_truth import SyntheticQuestion
@@ -41,6 +42,16 @@ def test_held_out_questions_are_never_learned_from() -> None:
     assert (len(lessons), len(held_out)) == (20, 20)
     assert not {one.text for one in lessons} & {one.text for one in held_out}
     assert split(questions[::-1], 40) == (lessons, held_out)
+
+
+@pytest.mark.parametrize("arguments", [("--questions", "1"), ("--modules", "0")])
+def test_a_demonstration_of_nothing_is_wrong_usage(
+    tmp_path: Path, arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Job contract: half of one question is none."""
+    assert _job.run(demo.demo, ["--store", str(tmp_path), *arguments]) == 2
+    assert f"Invalid value for '{arguments[0]}'" in " ".join(capsys.readouterr().err.split())
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_store_of_something_else_is_left_alone(tmp_path: Path) -> None:
