@@ -95,9 +95,14 @@ def run(
     stop: Callable[[], bool] = lambda: False,
     on_progress: Callable[[Sequence[Progress]], None] = lambda _: None,
     on_tick: Callable[[], None] = lambda: None,
+    impatient: bool = False,
 ) -> list[Progress]:
-    """Run the updaters that the settings describe; see `run_updaters`."""
-    patience = settings.feedback.unreachable_s if until_caught_up else None
+    """Run the updaters that the settings describe; see `run_updaters`.
+
+    Args:
+        impatient: Give up on a silent broker after `feedback.unreachable_s` also where they run until they are stopped.
+    """
+    patience = settings.feedback.unreachable_s if until_caught_up or impatient else None
     task = Task(
         store=Path(settings.storage.root).absolute(),
         kafka=settings.kafka,
