@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -154,6 +155,18 @@ def test_another_log_under_the_same_name_is_refused(broker: EmbeddedBroker, tmp_
         refused = ran(other, tmp_path, "--local", "--until-caught-up")
     assert refused.returncode == 1
     assert "expected topic id" in refused.stderr.splitlines()[-1]
+
+
+def test_what_updaters_on_ray_refuse_is_said_in_one_line(broker: EmbeddedBroker, tmp_path: Path) -> None:
+    """FBK-5: all of them refuse, and what Ray has to say of that is of no use to whoever looks at the last line."""
+    memory = ("--set", "cluster.object_store_bytes=100000000")
+    assert ran(broker, tmp_path, "--local", "--until-caught-up").returncode == 0
+    with EmbeddedBroker() as other:
+        refused = ran(other, tmp_path, "--until-caught-up", *memory)
+    assert refused.returncode == 1
+    last = refused.stderr.splitlines()[-1]
+    assert re.match(r"jobs\.update: partition \d: expected topic id \S+, found \S+: the topic was re-created", last)
+    assert "Traceback" not in refused.stderr
 
 
 def test_a_broker_that_never_answers_is_named(tmp_path: Path) -> None:
