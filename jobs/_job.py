@@ -20,6 +20,9 @@ from pipelines.settings import Settings, load_settings
 Assignments = Annotated[list[str], typer.Option("--set", help="section.key=value; repeatable, wins over files.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line of stdout.")]
 
+INTERRUPTED = 130
+"""The exit code of what SIGINT ended, as shells have it."""
+
 # What others wrote is printed here, and a part of a path such as :key: is no picture.
 stderr = Console(stderr=True, emoji=False)
 stdout = Console(soft_wrap=True, emoji=False)
@@ -43,7 +46,7 @@ def run(command: Callable[..., Any], argv: Sequence[str] | None = None) -> int:
     """Run a job's command on arguments.
 
     Returns:
-        0 when it worked, 1 with a one-line reason on stderr when it did not, 2 for wrong usage.
+        0 when it worked, 1 with a one-line reason on stderr when it did not, 2 for wrong usage, 130 when interrupted.
     """
     handler = RichHandler(console=stderr, show_path=False)
     handler.setFormatter(LogLines(datefmt="%H:%M:%S"))
@@ -56,10 +59,9 @@ def run(command: Callable[..., Any], argv: Sequence[str] | None = None) -> int:
     except WeftError as error:
         sys.stderr.write(refusal(_name(command), error))
         return 1
-    except KeyboardInterrupt:
-        sys.stderr.write(f"{_name(command)}: interrupted\n")
-        return 130
-    except SystemExit as end:  # how typer ends: 0 done, 2 after it explained wrong usage
+    except SystemExit as end:  # how typer ends: 0 done, 2 after it explained wrong usage, 130 after Ctrl-C
+        if end.code == INTERRUPTED:
+            sys.stderr.write(f"{_name(command)}: interrupted\n")
         return end.code if isinstance(end.code, int) else 1
     return 0
 

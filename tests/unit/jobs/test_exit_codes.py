@@ -36,6 +36,17 @@ def test_no_reason_steers_a_terminal(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().err == "jobs.refuses: expected something, found \ufffd]0;owned\ufffd\n"
 
 
+def is_stopped() -> None:
+    """Be interrupted."""
+    raise KeyboardInterrupt
+
+
+def test_an_interrupted_job_ends_with_130_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """Job contract: Ctrl-C leaves no traceback, and not nothing either."""
+    assert _job.run(is_stopped, []) == 130
+    assert capsys.readouterr().err == "jobs.is_stopped: interrupted\n"
+
+
 def warns() -> None:
     """Log what anybody wrote, and go on."""
     logging.getLogger("pipelines").warning("impression of query %s lost", "a\x1b]0;owned\x07\nb: all is well")
