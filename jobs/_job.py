@@ -56,7 +56,7 @@ def run(command: Callable[..., Any], argv: Sequence[str] | None = None) -> int:
     app.command()(command)
     try:
         typer.main.get_command(app).main(args=None if argv is None else list(argv))
-    except WeftError as error:
+    except (WeftError, OSError) as error:  # a disk that is full, a folder that may not be written
         sys.stderr.write(refusal(_name(command), error))
         return 1
     except SystemExit as end:  # how typer ends: 0 done, 2 after it explained wrong usage, 130 after Ctrl-C

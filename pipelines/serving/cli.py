@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     try:
         weft(args=None if argv is None else list(argv))
-    except WeftError as error:
+    except (WeftError, OSError) as error:  # a disk that is full, a folder that may not be written
         sys.stderr.write(refusal("weft", error))
         return 1
     except SystemExit as ended:  # typer reports wrong usage and --help itself

@@ -70,7 +70,7 @@ def plain(text: str) -> str:
     return escape(visible(text))
 
 
-def refusal(command: str, error: WeftError) -> str:
+def refusal(command: str, error: WeftError | OSError) -> str:
     r"""Why a command did not do what it was told to, in one line.
 
     Examples:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
 import pytest
 
@@ -34,6 +35,17 @@ def test_no_reason_steers_a_terminal(capsys: pytest.CaptureFixture[str]) -> None
     """OPS-11: what was found may be what anybody wrote."""
     assert _job.run(refuses, ["--found", "\x1b]0;owned\x07"]) == 1
     assert capsys.readouterr().err == "jobs.refuses: expected something, found \ufffd]0;owned\ufffd\n"
+
+
+def is_denied(path: Path) -> None:
+    """Write where nobody may."""
+    path.write_text("")
+
+
+def test_a_place_that_cannot_be_written_is_a_reason_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Job contract: a disk that is full or read-only is no defect of the job's."""
+    assert _job.run(is_denied, [str(tmp_path)]) == 1
+    assert capsys.readouterr().err == f"jobs.is_denied: [Errno 21] Is a directory: '{tmp_path}'\n"
 
 
 def is_stopped() -> None:
