@@ -112,7 +112,7 @@ def _base(conf: Path) -> dict[str, Any]:
 def _mapping(file: Path) -> dict[str, Any]:
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise ConfigurationError(f"{file}: expected a readable YAML file, found: {error}") from error
     if content is None:
         return {}
@@ -132,14 +132,25 @@ def _overlay(values: dict[str, Any], over: Mapping[str, Any]) -> None:
 def _from_environment(environment: Mapping[str, str]) -> Iterable[tuple[list[str], Any]]:
     for name, raw in sorted(environment.items()):
         if name.startswith(ENVIRONMENT_PREFIX):
-            yield name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"), yaml.safe_load(raw)
+            # The value may be a secret, which nothing may quote.
+            yield name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"), _value(raw, name)
 
 
 def _parsed(assignment: str) -> tuple[list[str], Any]:
     path, sign, raw = assignment.partition("=")
     if not sign or not path:
         raise ConfigurationError(f"--set {assignment!r}: expected section.key=value")
-    return path.split("."), yaml.safe_load(raw)
+    return path.split("."), _value(raw, f"--set {assignment!r}")
+
+
+def _value(raw: str, place: str) -> Any:
+    try:
+        return yaml.safe_load(raw)
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        raise ConfigurationError(
+            f"{place}: expected a value in YAML; put quotes around a text that begins as something else does there, "
+            'such as "[a", "*a" or "2026-13-01"'
+        ) from error
 
 
 def _assign(values: dict[str, Any], path: Sequence[str], value: Any) -> None:
