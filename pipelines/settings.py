@@ -8,10 +8,11 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
+from pydantic.fields import FieldInfo
 
 from pipelines.chunking.settings import ChunkingSettings
 from pipelines.consolidation.settings import ConsolidationSettings
@@ -178,14 +179,22 @@ def _explained(item: Mapping[str, Any]) -> str:
         return _unknown(path, _fields_at(path[:-1]))
     if item["type"] == "missing":
         return f"missing setting {'.'.join(path)}: every value is stated in conf/base"
+    if _is_secret(path):
+        return f"{'.'.join(path)}: expected a text; put quotes around one that is a number or another thing in YAML"
     return f"{'.'.join(path)}: {item['msg']}, found {item['input']!r}"
 
 
-def _fields_at(path: Sequence[str]) -> Iterable[str]:
+def _is_secret(path: Sequence[str]) -> bool:
+    field = _fields_at(path[:-1]).get(path[-1]) if path else None
+    return field is not None and SecretStr in {field.annotation, *get_args(field.annotation)}
+
+
+def _fields_at(path: Sequence[str]) -> Mapping[str, FieldInfo]:
     model: Any = Settings
     for name in path:
         field = getattr(model, "model_fields", {}).get(name)
         if field is None:
-            return ()
+            return {}
         model = field.annotation
-    return getattr(model, "model_fields", {}).keys()
+    fields: Mapping[str, FieldInfo] = getattr(model, "model_fields", {})
+    return fields

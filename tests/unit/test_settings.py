@@ -50,6 +50,17 @@ def test_what_is_no_yaml_is_named(tmp_path: Path, value: str) -> None:
     assert "lias" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "name", ["KAFKA__SASL_PASSWORD", "INGEST__SUMMARY__API_KEY", "EVALUATION__GROUND_TRUTH__API_KEY"]
+)
+def test_a_secret_that_is_no_text_is_not_quoted(name: str) -> None:
+    """OPS-11: what a job says on stderr ends in logs; one of digits is taken within quotes."""
+    with pytest.raises(ConfigurationError, match=r"expected a text; put quotes") as refused:
+        load_settings([], environment={f"WEFT__{name}": "12345678"})
+    assert "1234" not in str(refused.value)
+    load_settings([], environment={f"WEFT__{name}": '"12345678"'})
+
+
 def test_a_file_in_another_encoding_is_named(tmp_path: Path) -> None:
     """OPS-3."""
     file = tmp_path / "mine.yaml"
