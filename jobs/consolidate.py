@@ -5,7 +5,7 @@
 Queries of the query log are asked again for the gate, where there are any. It can be killed at any instant and started
 again: the next run finishes what was begun. `--dry-run` finds everything out and changes nothing. `--adopt` takes over
 what another store learned, as after a move to another topic. Exit codes: 0 done or nothing new, 1 with a reason (no
-MLflow, damaged store, taken over before), 2 usage.
+MLflow, no store or a damaged one, taken over before), 2 usage.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from pipelines.learning.matching import Probe
 from pipelines.learning.matching_fit import Look
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.tracking import Tracking
-from pipelines.serving.terminal import Conf, Store, plain
+from pipelines.serving.terminal import Conf, Store, plain, root_of
 from pipelines.settings import Settings
 
 _DOING = {
@@ -56,6 +56,7 @@ def consolidate(
 ) -> None:
     """Fold the day's evidence into a learned version, calibrate, judge, publish and report it."""
     settings = _job.settings_of(conf, assignments, store)
+    root_of(store, settings)
     with closing(Again(settings, times=2)) as again:
         shadow, look = _log.shadow_of(settings, again), _log.look_of(settings)
         adopted = None if adopt is None else _learned_by(adopt, settings)
