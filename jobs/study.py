@@ -1,8 +1,8 @@
 """What learning is worth: simulated users ask queries of one split, retrieval is measured on another that nobody asked.
 
     python -m jobs.study --dataset DIR --learn-from train --split test [--sessions 100,500,2000,all] [--random 0.2]
-        [--adversarial 0.1] [--deals 5] [--hold-out 0.5] [--bare] [--set retrieval.rerank.late_interaction=false]
-        [--json]
+        [--adversarial 0.1] [--deals 5] [--hold-out 0.5] [--foreign DIR:SPLIT] [--bare] [--json]
+        [--set retrieval.rerank.late_interaction=false]
 
 Every session is a user who asks one query, reads, opens and judges what is shown; what they do travels through Kafka to
 the updaters, and what the updaters learned ranks what later users are shown. The table sets beside it each channel
@@ -84,7 +84,9 @@ def study(
     dataset: Annotated[Path, typer.Option("--dataset", help="Folder with corpus, queries and qrels/.")],
     learn_from: Annotated[str, typer.Option("--learn-from", help="Which judgements users know.")] = "train",
     split: Annotated[str, typer.Option("--split", help="Which judgements are measured, and never asked.")] = "test",
-    sessions: Annotated[str, typer.Option("--sessions", help="Measured after so many.")] = "100,500,2000,all",
+    sessions: Annotated[
+        str, typer.Option("--sessions", help="Measured after so many; all is simulation.sessions.")
+    ] = "100,500,2000,all",
     random_users: Annotated[
         float | None, typer.Option("--random", help="Share of users who judge at random; default simulation.random.")
     ] = None,
@@ -92,7 +94,9 @@ def study(
         float | None,
         typer.Option("--adversarial", help="Share who praise what is wrong; default simulation.adversarial."),
     ] = None,
-    deals: Annotated[int | None, typer.Option("--deals", help="Draws of users; simulation.deals.", min=1)] = None,
+    deals: Annotated[
+        int | None, typer.Option("--deals", help="Draws of users; default simulation.deals.", min=1)
+    ] = None,
     foreign: Annotated[
         list[str], typer.Option("--foreign", help="DIR:SPLIT, whose queries have no answer here; repeatable.")
     ] = [],
