@@ -87,7 +87,7 @@ def search(
             explore=explore,
             context=context,
         )
-        for query_id, text in ([(_new_id(), query)] if query is not None else _read(queries))
+        for query_id, text in ([(new_id(), query)] if query is not None else _read(queries))
     ]
     with answering(settings, len(asked)) as searcher, QueryLog(Path(settings.storage.root), settings.query_log) as log:
         answers = searcher.search_many(asked)
@@ -229,7 +229,8 @@ def _tell(answers: Sequence[Answer], producer: FeedbackProducer) -> None:
         _job.stderr.print(f"[yellow]{producer.lost} of {len(answers)} answers are not in the feedback topic[/]")
 
 
-def _new_id() -> QueryId:
+def new_id() -> QueryId:
+    """An id that no other query has."""
     return QueryId(uuid.uuid4().hex)
 
 
@@ -240,7 +241,7 @@ def _read(path: Path | None) -> Iterator[tuple[QueryId, str]]:
         if line.lstrip().startswith("{"):
             yield _record(line, f"{path}:{number}")
         elif line.strip():
-            yield _new_id(), line.strip()
+            yield new_id(), line.strip()
 
 
 def _record(line: str, place: str) -> tuple[QueryId, str]:

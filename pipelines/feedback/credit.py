@@ -25,6 +25,7 @@ from pipelines.feedback.attribution import Method
 from pipelines.feedback.settings import CreditSettings, FeedbackSettings, TriggerSettings
 from pipelines.feedback.trigger_terms import learnable
 from pipelines.learning.evidence import MICRO
+from pipelines.learning.examination import Grid
 from pipelines.learning.looks import Page
 from pipelines.learning.outcomes import UNJUDGED, VOLUNTEERED, Under
 from pipelines.learning.parameters import INCLUSION, REFERENCE, RETRIEVAL
@@ -147,7 +148,8 @@ def tally_shown(tally: Tally, impression: Impression, rules: CreditSettings, *, 
 
 def tally_click(tally: Tally, selection: Selection, impression: Impression, rules: CreditSettings, *, day: int) -> None:
     """Count a click that its impression knows nothing of yet."""
-    tally.click(_page(impression, rules, day), _shown(selection.content_hash, impression))
+    clicked = _shown(selection.content_hash, impression)
+    tally.click(_page(impression, rules, day), clicked, impression.results)
 
 
 def tally_triggers(
@@ -164,7 +166,7 @@ def tally_triggers(
 
 
 def _page(impression: Impression, rules: CreditSettings, day: int) -> Page:
-    return Page(day, impression.model, impression.agent, rules.ranks, rules.score_bins)
+    return Page(day, impression.model, impression.agent, rules.ranks, Grid(rules.score_bins, rules.lead_bins))
 
 
 def chosen_rank(selection: Selection, impression: Impression) -> int:

@@ -23,6 +23,7 @@ class CreditSettings(BaseModel):
         inverse_clip: Implicit feedback is weighed by 1 / P(its rank is looked at), at most so much (FBK-10).
         ranks: Down to which shown and clicked results are counted, to learn that probability.
         score_bins: Of equal width, by which they are counted; each knows the mean of its scores.
+        lead_bins: By which they are counted as well: how far they stand above the best of the others, finest at 0.
         compared: Whether signals of a result are measured against what was shown beside it, and count as far as
             precedent left the order of that open (LRN-4).
     """
@@ -39,6 +40,7 @@ class CreditSettings(BaseModel):
     inverse_clip: float = Field(ge=1.0)
     ranks: int = Field(ge=1, le=99)
     score_bins: int = Field(ge=2, le=99)
+    lead_bins: int = Field(ge=2, le=99, multiple_of=2)
     compared: bool
 
 

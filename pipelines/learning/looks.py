@@ -8,11 +8,15 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.events import ShownResult
 from pipelines.learning.evidence import MICRO, EvidenceKey
-from pipelines.learning.examination import CLICKED, SCORE, SHOWN, Cell, cell_key
+from pipelines.learning.examination import CLICKED, LEAD, SCORE, SHOWN, Cell, Grid, cell_key
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 _DOMAINS = tuple(Domain)
 _PLACES = {domain: place for place, domain in enumerate(_DOMAINS)}
@@ -23,14 +27,14 @@ class Page(NamedTuple):
 
     Attributes:
         ranks: Deeper results are not counted.
-        bins: Of equal width over the score.
+        grid: How finely scores and leads are told apart.
     """
 
     day: int
     model: str
     agent: str
     ranks: int
-    bins: int
+    grid: Grid
 
 
 class Looks:
@@ -47,48 +51,93 @@ class Looks:
 
     def show(self, of: int, page: Page, results: Sequence[ShownResult]) -> None:
         """Note that results were shown."""
-        self._shown.append((of, page, results))
+        if results:
+            self._shown.append((of, page, results))
 
-    def click(self, of: int, page: Page, result: ShownResult) -> None:
-        """Note that a result which was shown was clicked; one without a score has no place."""
-        if result.score is not None and result.rank <= page.ranks:
-            place = min(int(result.score * page.bins), page.bins - 1)
-            cell = Cell(page.day, result.domain.value, page.model, page.agent, result.rank, place, page.bins)
+    def click(self, of: int, page: Page, result: ShownResult, results: Sequence[ShownResult]) -> None:
+        """Note that one of the results that were shown was clicked; one without a score or a rival has no place."""
+        others = [each.score for each in results if each is not result and each.score is not None]
+        if result.score is not None and others and result.rank <= page.ranks:
+            place = (
+                _score_bin(result.score, page.grid.scores),
+                _lead_bin(result.score - max(others), page.grid.leads),
+            )
+            cell = Cell(page.day, result.domain.value, page.model, page.agent, result.rank, *place, page.grid)
             self._clicked[of, cell] = self._clicked.get((of, cell), 0) + MICRO
 
     def counts(self) -> Iterator[tuple[int, EvidenceKey, int]]:
         """All masses that are not zero, each key of a tally once."""
         for (of, cell), mass in self._clicked.items():
             yield of, cell_key(cell, CLICKED), mass
-        for of, cell, shown, score in self._cells():
-            yield of, cell_key(cell, SHOWN), shown
-            if score:
-                yield of, cell_key(cell, SCORE), score
+        for of, cell, *masses in self._cells():
+            for kind, mass in zip((SHOWN, SCORE, LEAD), masses, strict=True):
+                if mass:
+                    yield of, cell_key(cell, kind), mass
 
-    def _cells(self) -> Iterator[tuple[int, Cell, int, int]]:
-        """Each tally's cells with the masses of shown results and of their scores."""
+    def _cells(self) -> Iterator[tuple[int, Cell, int, int, int]]:
+        """Each tally's cells with the masses of shown results, of their scores and of their leads."""
         results = list(chain.from_iterable(shown for _, _, shown in self._shown))
         if not results:
             return
         pages: dict[tuple[int, Page], int] = {}
         numbers = [pages.setdefault((of, page), len(pages)) for of, page, _ in self._shown]
-        page = np.repeat(numbers, [len(shown) for _, _, shown in self._shown])
-        limits = np.array([(each.ranks, each.bins) for _, each in pages], dtype=np.int64)[page]
+        sizes = np.array([len(shown) for _, _, shown in self._shown])
+        page = np.repeat(numbers, sizes)
+        limits = np.array([(each.ranks, *each.grid) for _, each in pages], dtype=np.int64)[page]
         ranks = np.array([result.rank for result in results], dtype=np.int64)
         scores = np.array([math.nan if result.score is None else result.score for result in results])
         domains = np.array([_PLACES[result.domain] for result in results], dtype=np.int64)
-        told = np.flatnonzero((ranks <= limits[:, 0]) & ~np.isnan(scores))
-        place = np.minimum((scores[told] * limits[told, 1]).astype(np.int64), limits[told, 1] - 1)
+        leads = _leads(scores, sizes)
+        told = np.flatnonzero((ranks <= limits[:, 0]) & ~np.isnan(leads))
         # One number per cell: sorting those is many times faster than sorting rows.
-        sizes = (len(pages), len(_DOMAINS), int(limits[:, 0].max()) + 1, int(limits[:, 1].max()))
-        codes = np.ravel_multi_index((page[told], domains[told], ranks[told], place), sizes)
+        shape = (len(pages), len(_DOMAINS), *(int(most) + 1 for most in limits.max(axis=0)))
+        bins = _score_bins(scores[told], limits[told, 1]), _lead_bins(leads[told], limits[told, 2])
+        codes = np.ravel_multi_index((page[told], domains[told], ranks[told], *bins), shape)
         cells, where = np.unique(codes, return_inverse=True)
-        shown = MICRO * np.bincount(where, minlength=len(cells))
-        score = np.zeros(len(cells), dtype=np.int64)
-        np.add.at(score, where, np.rint(scores[told] * MICRO).astype(np.int64))
+        masses = np.zeros((len(cells), 3), dtype=np.int64)
+        each = np.column_stack([np.ones(len(told)), scores[told], (1.0 + leads[told]) / 2.0])
+        np.add.at(masses, where, np.rint(each * MICRO).astype(np.int64))
         known = list(pages)
-        places = zip(*(each.tolist() for each in np.unravel_index(cells, sizes)), strict=True)
-        for (number, domain, rank, bin_), seen, total in zip(places, shown.tolist(), score.tolist(), strict=True):
+        places = zip(*(part.tolist() for part in np.unravel_index(cells, shape)), strict=True)
+        for (number, domain, rank, *place), (seen, score, lead) in zip(places, masses.tolist(), strict=True):
             of, under = known[number]
-            cell = Cell(under.day, _DOMAINS[domain].value, under.model, under.agent, rank, bin_, under.bins)
-            yield of, cell, seen, total
+            cell = Cell(
+                under.day, _DOMAINS[domain].value, under.model, under.agent, rank, place[0], place[1], under.grid
+            )
+            yield of, cell, seen, score, lead
+
+
+def _leads(scores: Floats, sizes: Ints) -> Floats:
+    """How far each score stands above the best of the others of its answer; NaN where it has none, or there are none.
+
+    Args:
+        scores: Of all answers, one after another; NaN where one has none.
+        sizes: How many results each answer has.
+    """
+    told = np.where(np.isnan(scores), -np.inf, scores)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    best = np.repeat(np.maximum.reduceat(told, starts), sizes)
+    answer = np.repeat(np.arange(len(sizes)), sizes)
+    tops = np.flatnonzero(told == best)
+    top = tops[np.unique(answer[tops], return_index=True)[1]]  # of equals, the first: the others' best is their equal
+    rest = told.copy()
+    rest[top] = -np.inf
+    best[top] = np.maximum.reduceat(rest, starts)
+    return np.where(np.isinf(best), np.nan, scores - best)
+
+
+def _score_bin(score: float, bins: int) -> int:
+    return min(int(score * bins), bins - 1)
+
+
+def _lead_bin(lead: float, bins: int) -> int:
+    """Which of the bins from −1 to 1 a lead lies in: they are as wide as its square root is, and end at 0."""
+    return min(int((1.0 + math.copysign(math.sqrt(abs(lead)), lead)) * 0.5 * bins), bins - 1)
+
+
+def _score_bins(scores: Floats, bins: Ints) -> Ints:
+    return np.minimum((scores * bins).astype(np.int64), bins - 1)
+
+
+def _lead_bins(leads: Floats, bins: Ints) -> Ints:
+    return np.minimum(((1.0 + np.copysign(np.sqrt(np.abs(leads)), leads)) * 0.5 * bins).astype(np.int64), bins - 1)

@@ -260,17 +260,21 @@ class ExaminationPrior(_Section):
 
     Attributes:
         exponent: θ of rank k is expected at k^(−exponent).
-        strength: What that is worth per rank, in clicks at the first one on results as good.
+        exponent_spread: Standard deviation of that exponent, over domains.
+        deviation: Standard deviation of ln θ of one rank from such a power.
         level_precision: Precision of the logarithm of how attractive results are, around 0.
         ranks: Ranks told apart; deeper ones count as the last.
         knots: Scores, evenly apart, between which attractiveness is interpolated.
+        lead_knots: Leads over the best of the others, closer together at 0, between which it is interpolated.
     """
 
     exponent: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-    strength: Positive
+    exponent_spread: Positive
+    deviation: Positive
     level_precision: Positive
     ranks: Annotated[int, Field(ge=2, le=99)]
     knots: Annotated[int, Field(ge=2, le=100)]
+    lead_knots: Annotated[int, Field(ge=2, le=100)]
 
     def mean(self, rank: int) -> float:
         """Expected θ of a rank from 1, in (0, 1]."""

@@ -134,9 +134,9 @@ class Tally:
         """Note that results were shown."""
         self._all.looks.show(self.number, page, results)
 
-    def click(self, page: Page, result: ShownResult) -> None:
-        """Note that a result which was shown was clicked."""
-        self._all.looks.click(self.number, page, result)
+    def click(self, page: Page, result: ShownResult, results: Sequence[ShownResult]) -> None:
+        """Note that one of the results which were shown was clicked."""
+        self._all.looks.click(self.number, page, result, results)
 
     def freeze(self) -> Evidence:
         """What was noted so far, as a value; several tallies are frozen more cheaply together."""

@@ -8,13 +8,18 @@ import numpy as np
 import pytest
 
 from pipelines.domain.documents import Domain
-from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.learning.examination import CLICKED, SCORE, SHOWN, Cell, Examination, cell_key, read_examination
+from pipelines.domain.events import ShownResult
+from pipelines.learning.evidence import MICRO, Evidence
+from pipelines.learning.examination import SHOWN, Cell, Examination, Grid, cell_key, read_examination
+from pipelines.learning.looks import Page
+from pipelines.learning.observations import Tally
 from pipelines.learning.recency import Discount
 from pipelines.settings import load_settings
 
 SETTINGS = load_settings(environment={})
-PRIOR, BINS = SETTINGS.priors.examination, SETTINGS.feedback.credit.score_bins
+PRIOR, CREDIT = SETTINGS.priors.examination, SETTINGS.feedback.credit
+GRID = Grid(CREDIT.score_bins, CREDIT.lead_bins)
+HASHES = [f"{rank:064x}" for rank in range(10)]
 Look = Callable[[np.random.Generator, np.ndarray], np.ndarray]
 """From what looks right, bool (answers, ranks), to what is looked at."""
 
@@ -42,16 +47,21 @@ def browsed(look: Look, *, seed: int, answers: int, ranks: int = 10) -> tuple[Ev
     scores = -np.sort(-np.clip(rng.normal(topic, 0.2, (answers, ranks)), 0.0, 1.0), axis=1)
     right = rng.random(scores.shape) < 0.6 * scores
     looked = look(rng, right)
-    masses: dict[EvidenceKey, int] = {}
-    bins = np.minimum((scores * BINS).astype(int), BINS - 1)
-    for rank in range(ranks):
-        for place in range(BINS):
-            here = bins[:, rank] == place
-            cell = Cell(0, "code", "*", "*", rank + 1, place, BINS)
-            masses[cell_key(cell, SHOWN)] = int(here.sum()) * MICRO
-            masses[cell_key(cell, SCORE)] = round(scores[here, rank].sum() * MICRO)
-            masses[cell_key(cell, CLICKED)] = int((here & looked[:, rank] & right[:, rank]).sum()) * MICRO
-    return Evidence(masses), looked.mean(axis=0)
+    return counted(scores, looked & right), looked.mean(axis=0)
+
+
+def counted(scores: np.ndarray, clicked: np.ndarray) -> Evidence:
+    """Evidence of answers with these scores by rank, and what of them was clicked."""
+    tally, page = Tally(), Page(0, "*", "*", CREDIT.ranks, GRID)
+    for of_answer, clicks in zip(scores.tolist(), clicked, strict=True):
+        results = [
+            ShownResult(content_hash=HASHES[rank], rank=rank + 1, domain=Domain.CODE, score=score, signals={})
+            for rank, score in enumerate(of_answer)
+        ]
+        tally.show(page, results)
+        for rank in np.flatnonzero(clicks):
+            tally.click(page, results[rank], results)
+    return tally.freeze()
 
 
 def learned(evidence: Evidence) -> Examination:
@@ -100,7 +110,9 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     stated = np.array([PRIOR.mean(rank) for rank in range(2, 11)])
     held = []
     for world in range(60):
-        drawn = stated * np.exp(np.random.default_rng(world).normal(0.0, (PRIOR.strength * stated) ** -0.5))
+        rng = np.random.default_rng(world)
+        exponent = rng.normal(0.0, PRIOR.exponent_spread)
+        drawn = stated * np.exp(rng.normal(-exponent * np.log(np.arange(2, 11)), PRIOR.deviation))
         theta = np.concatenate([[1.0], np.minimum(drawn, 1.0)])
         belief = learned(browsed(positions(theta), seed=world, answers=500)[0])
         intervals = [belief.interval(rank, 0.9) for rank in range(2, 11)]
@@ -110,7 +122,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
 
 def test_without_clicks_it_is_the_prior_and_who_never_clicks_is_left_out() -> None:
     """FBK-10: an agent that cannot click says nothing about ranks, however much it was shown."""
-    shown = [Cell(0, "code", "*", "bot", rank, 2, BINS) for rank in range(1, 11)]
+    shown = [Cell(0, "code", "*", "bot", rank, 2, 4, GRID) for rank in range(1, 11)]
     belief = learned(Evidence({cell_key(cell, SHOWN): 1000 * MICRO for cell in shown}))
     assert belief.observations(1) == 0.0
     assert [belief.probability(rank) for rank in (1, 4, 16, 400)] == pytest.approx([1, 1 / 2, 10**-0.5, 10**-0.5])

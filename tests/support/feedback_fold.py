@@ -147,7 +147,7 @@ class _Reader:
                 return "dead_lettered"
             self.shown[query] = {**event, "chosen": []}
             for result in event["results"]:
-                self.examine(event, result, {"shown": MICRO, "score": round(result["score"] * MICRO)})
+                self.examine(event, result)
             for one in self.early.pop(query, []):
                 if one["at"] >= self.clock.horizon():
                     self.credit(one, self.shown[query])
@@ -240,22 +240,26 @@ class _Reader:
         chosen = (result, True, self.weights["selected"] * self.inverse(result))
         for place, beside in self.add_all(event, impression, [chosen, *skipped]):
             if not beside:
-                self.examine(impression, result, {"clicked": MICRO}, place)
+                self.examine(impression, result, place)
         impression["chosen"].append(result["rank"])
 
     def inverse(self, result: dict[str, Any]) -> float:
         looked = result.get("examination", 1.0)
         return min(1.0 / looked, self.weights["inverse_clip"]) if looked else self.weights["inverse_clip"]
 
-    def examine(
-        self, impression: dict[str, Any], result: dict[str, Any], masses: dict[str, int], place: Overlay | None = None
-    ) -> None:
-        if result["rank"] > self.weights["ranks"]:
+    def examine(self, impression: dict[str, Any], result: dict[str, Any], clicked: Overlay | None = None) -> None:
+        others = [each["score"] for each in impression["results"] if each["rank"] != result["rank"]]
+        if result["rank"] > self.weights["ranks"] or not others:
             return
+        lead = result["score"] - max(others)
         leaf = (impression["at"] // DAY_MS, result["domain"], impression["model"], impression["agent"], "*")
-        bins = int(self.weights["score_bins"])
+        bins, leads = int(self.weights["score_bins"]), int(self.weights["lead_bins"])
+        root = abs(lead) ** 0.5 * (1 if lead >= 0 else -1)
         cell = f"{result['rank']:02d}/{min(int(result['score'] * bins), bins - 1):02d}/{bins}"
-        place = self.place(impression["session_id"]) if place is None else place
+        cell += f"/{min(int((1 + root) / 2 * leads), leads - 1):02d}/{leads}"
+        shown = {"shown": MICRO, "score": round(result["score"] * MICRO), "lead": round((1 + lead) / 2 * MICRO)}
+        place = self.place(impression["session_id"]) if clicked is None else clicked
+        masses = shown if clicked is None else {"clicked": MICRO}
         for kind, mass in masses.items():
             place.counts[*leaf, "examination", f"{cell}.{kind}"] += mass
 

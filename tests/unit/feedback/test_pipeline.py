@@ -98,7 +98,7 @@ def test_showing_alone_is_no_evidence(tmp_path: Path) -> None:
 
 def test_what_was_shown_and_clicked_is_counted_by_rank(tmp_path: Path) -> None:
     """FBK-10: once each, down to the last rank that is told apart; a second click on a result counts no more."""
-    settings = rules(credit__ranks=3, credit__score_bins=10)
+    settings = rules(credit__ranks=3, credit__score_bins=10, credit__lead_bins=4)
     updater = opened(
         tmp_path, FakeLog.of(records([impression(), selection(2), selection(2, event_id="again")])), settings
     )
@@ -107,9 +107,10 @@ def test_what_was_shown_and_clicked_is_counted_by_rank(tmp_path: Path) -> None:
         key.bin: mass for key, mass in updater._states[0].evidence().counts.items() if key.parameter == EXAMINATION
     }
     updater.close()
-    shown = {f"{rank:02d}/05/10.shown": 1_000_000 for rank in (1, 2, 3)}
-    scores = {f"{rank:02d}/05/10.score": 500_000 for rank in (1, 2, 3)}
-    assert counts == {**shown, **scores, "02/05/10.clicked": 1_000_000}
+    shown = {f"{rank:02d}/05/10/02/4.shown": 1_000_000 for rank in (1, 2, 3)}
+    scores = {f"{rank:02d}/05/10/02/4.score": 500_000 for rank in (1, 2, 3)}
+    leads = {f"{rank:02d}/05/10/02/4.lead": 500_000 for rank in (1, 2, 3)}
+    assert counts == {**shown, **scores, **leads, "02/05/10/02/4.clicked": 1_000_000}
 
 
 def test_every_type_of_event_is_applied(tmp_path: Path) -> None:

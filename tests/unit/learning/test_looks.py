@@ -1,0 +1,97 @@
+"""FBK-10: what is counted of results that were shown and clicked."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.events import ShownResult
+from pipelines.learning.evidence import MICRO, Evidence
+from pipelines.learning.examination import EXAMINATION, Grid, read_examination
+from pipelines.learning.looks import Looks, Page
+from pipelines.learning.recency import Discount
+from pipelines.settings import load_settings
+
+PRIOR = load_settings(environment={}).priors.examination
+SCORES = st.none() | st.sampled_from([0.0, 0.25, 0.5, 1.0]) | st.floats(0.0, 1.0)
+
+
+def answer(*scores: float | None) -> list[ShownResult]:
+    return [
+        ShownResult(content_hash=f"{rank:064x}", rank=rank, domain=Domain.CODE, score=score, signals={})
+        for rank, score in enumerate(scores, start=1)
+    ]
+
+
+def masses(looks: Looks) -> dict[str, int]:
+    """By bin; every key is named once."""
+    found = [(key.bin, mass) for _, key, mass in looks.counts()]
+    assert len(found) == len(dict(found))
+    return dict(found)
+
+
+@given(
+    st.lists(st.lists(SCORES, max_size=6).map(lambda scores: answer(*scores)), max_size=5),
+    st.builds(Grid, st.integers(2, 20), st.integers(1, 10).map(lambda half: 2 * half)),
+    st.integers(1, 6),
+)
+def test_a_click_is_counted_where_its_result_was_shown(
+    answers: list[list[ShownResult]], grid: Grid, ranks: int
+) -> None:
+    """FBK-10: results are counted in columns and clicks one by one; if all are clicked, both come to the same."""
+    looks, page = Looks(), Page(3, "*", "*", ranks, grid)
+    for results in answers:
+        looks.show(0, page, results)
+        for result in results:
+            looks.click(0, page, result, results)
+    kinds: dict[str, Counter[str]] = {"shown": Counter(), "clicked": Counter(), "score": Counter(), "lead": Counter()}
+    for name, mass in masses(looks).items():
+        where, _, kind = name.partition(".")
+        kinds[kind][where] = mass
+    counted = [
+        result
+        for results in answers
+        for result in results[:ranks]
+        if result.score is not None and sum(each.score is not None for each in results) > 1
+    ]
+    assert kinds["shown"] == kinds["clicked"]
+    assert kinds["shown"].total() == len(counted) * MICRO
+    assert kinds["score"].total() == sum(round((each.score or 0.0) * MICRO) for each in counted)
+    assert all(mass <= kinds["shown"][where] for where, mass in kinds["lead"].items())
+
+
+def test_a_lead_is_over_the_best_of_the_others() -> None:
+    """FBK-10: equals lead by nothing, whichever stands first; who has no score is nobody's rival."""
+    looks, page = Looks(), Page(0, "*", "*", 10, Grid(2, 4))
+    looks.show(0, page, answer(0.75, 0.75, None, 0.5))
+    looks.show(0, page, answer(1.0, 0.5))
+    looks.show(0, page, answer(0.5, None))
+    leads = {name: mass for name, mass in masses(looks).items() if name.endswith("lead")}
+    assert leads == {
+        "01/01/2/02/4.lead": 500_000,
+        "02/01/2/02/4.lead": 500_000,
+        "04/01/2/01/4.lead": 375_000,
+        "01/01/2/03/4.lead": 750_000,
+        "02/01/2/00/4.lead": 250_000,
+    }
+
+
+def test_counts_without_leads_say_nothing() -> None:
+    """FBK-10: those of earlier versions knew scores alone; beside today's they would be taken for leads of −1."""
+    looks, page = Looks(), Page(0, "code", "*", 10, Grid(8, 8))
+    for _ in range(50):
+        shown = answer(0.75, 0.5)
+        looks.show(0, page, shown)
+        looks.click(0, page, shown[1], shown)
+    today = {key: mass for _, key, mass in looks.counts()}
+    old = {
+        next(iter(today))._replace(parameter=EXAMINATION, bin=f"02/03/5.{kind}"): mass * MICRO
+        for kind, mass in (("shown", 1000), ("score", 700), ("clicked", 1))
+    }
+    alone, beside = (
+        read_examination(PRIOR, Evidence(counts), Discount(0, 30.0))[Domain.CODE] for counts in (today, today | old)
+    )
+    assert alone.probability(2) == beside.probability(2) > PRIOR.mean(2)
