@@ -4,9 +4,9 @@
     python -m jobs.search --queries FILE --store DIR --json
 
 A file of queries holds one a line: its text, or a JSON object with `_id` and `text`; thousands are spread over
-processes (`retrieval.spread`). With `--bootstrap` what was shown
-goes to the feedback topic, so that feedback can be given on the query id that is printed. Answers are kept in the query
-log (`weft queries list`), unless `--set query_log.enabled=false`.
+processes (`retrieval.spread`). With `--bootstrap` what was shown goes to the feedback topic, so that feedback can be
+given on the query id that is printed. Answers are kept in the query log (`weft queries list`), unless
+`--set query_log.enabled=false`.
 Exit codes: 0 answered, 1 with a reason (nothing published, damaged store, no broker), 2 usage.
 """
 
