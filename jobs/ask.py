@@ -33,7 +33,7 @@ from jobs.search import new_id, opened, show
 from pipelines.domain.errors import WeftError
 from pipelines.domain.ranking import ANY, Answer, Query, RankedResult
 from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.feedback.producer import FeedbackProducer
+from pipelines.feedback.producer import ANONYMOUS, FeedbackProducer
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.trace import explained
 from pipelines.serving.terminal import Conf, Store, broker, plain
@@ -63,7 +63,7 @@ def ask(
 ) -> None:
     """Ask one question after the other, and say what the results are worth."""
     settings = _job.settings_of(conf, [*assignments, *broker(bootstrap)], store)
-    who = Query(text="", query_id=new_id(), k=k, model=model, agent=agent, principal=principal or getpass.getuser())
+    who = Query(text="", query_id=new_id(), k=k, model=model, agent=agent, principal=principal or _login())
     with ExitStack() as open_:
         searcher = open_.enter_context(opened(settings))
         producer = None
@@ -149,7 +149,8 @@ class Sitting:
         elif what == "?":
             _job.stdout.print(Padding(explained(result), (0, 0, 1, 5)), soft_wrap=False)
         elif what == "!":
-            _job.stdout.print(Padding(plain(result.text), (0, 0, 1, 5)), highlight=False)
+            whole = "\n".join(map(plain, result.text.splitlines()))
+            _job.stdout.print(Padding(whole, (0, 0, 1, 5)), highlight=False, soft_wrap=False)
             self._tell(self.last.query, result, None)
         else:
             self._tell(self.last.query, result, 1.0 if what == "+" else -1.0)
@@ -191,6 +192,14 @@ def moved(before: Answer, now: Answer) -> str:
 def _first(changes: Sequence[str]) -> str:
     rest = f", and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
     return ", ".join(changes[:_NAMED]) + rest
+
+
+def _login() -> str:
+    """Who is logged in; a container's user may have no name, and is anonymous then."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ANONYMOUS
 
 
 def _typed() -> Iterator[str]:

@@ -34,7 +34,7 @@ TEXTS = {
     "d1": "Apples are green or red and grow on trees.",
     "d2": "Bananas are yellow and grow in the tropics.",
     "d3": "Lemons are yellow and sour, and grow on trees.",
-    "d4": "Locks are released when the transaction ends.",
+    "d4": "Locks are released\nwhen the transaction ends.",
 }
 QUESTION = "yellow fruit that grows"
 
@@ -135,11 +135,29 @@ def test_lines_may_be_piped_in_and_a_wrong_one_ends_nothing(
     assert "expected a question first: nothing is shown, found +1" in out
     assert "nothing was asked yet" in out
     assert "late interaction" in out
-    assert sum(out.count(text) for text in TEXTS.values()) > len(TEXTS) / 2
     assert "nobody is told: start with --bootstrap HOST:PORT" in out
     assert "expected one of the 2 results of the last answer, found -9" in out
     assert out.count("+2 good · -2 bad") == 2
     assert logged(root) == [*asked_before, QUESTION]
+
+
+def test_a_text_is_opened_whole_and_line_by_line(root: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """RET-18."""
+    with broker_for(root) as (_, settings), sitting(settings) as sat:
+        sat.listen(["locks and transactions"])
+        capsys.readouterr()
+        sat.listen(["!1"])
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert lines[:2] == ["Locks are released", "when the transaction ends."]
+
+
+def test_a_user_without_a_name_is_anonymous(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """FBK-2: containers run as numbers that no file of users knows."""
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 4_000_000)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("locks\n"))
+    assert ask.main(["--store", root]) == 0
 
 
 def logged(root: str) -> list[str]:
