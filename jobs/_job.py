@@ -14,11 +14,14 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from pipelines.domain.errors import WeftError
-from pipelines.serving.terminal import refusal
+from pipelines.serving.terminal import LogLines, refusal
 from pipelines.settings import Settings, load_settings
 
 Assignments = Annotated[list[str], typer.Option("--set", help="section.key=value; repeatable, wins over files.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line of stdout.")]
+
+INTERRUPTED = 130
+"""The exit code of what SIGINT ended, as shells have it."""
 
 # What others wrote is printed here, and a part of a path such as :key: is no picture.
 stderr = Console(stderr=True, emoji=False)
@@ -43,26 +46,22 @@ def run(command: Callable[..., Any], argv: Sequence[str] | None = None) -> int:
     """Run a job's command on arguments.
 
     Returns:
-        0 when it worked, 1 with a one-line reason on stderr when it did not, 2 for wrong usage.
+        0 when it worked, 1 with a one-line reason on stderr when it did not, 2 for wrong usage, 130 when interrupted.
     """
-    logging.basicConfig(
-        level=logging.INFO,
-        format="%(message)s",
-        datefmt="%H:%M:%S",
-        handlers=[RichHandler(console=stderr, show_path=False)],
-    )
+    handler = RichHandler(console=stderr, show_path=False)
+    handler.setFormatter(LogLines(datefmt="%H:%M:%S"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     logging.getLogger("kafka").setLevel(logging.WARNING)  # it narrates every connection at INFO
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command()(command)
     try:
         typer.main.get_command(app).main(args=None if argv is None else list(argv))
-    except WeftError as error:
+    except (WeftError, OSError) as error:  # a disk that is full, a folder that may not be written
         sys.stderr.write(refusal(_name(command), error))
         return 1
-    except KeyboardInterrupt:
-        sys.stderr.write(f"{_name(command)}: interrupted\n")
-        return 130
-    except SystemExit as end:  # how typer ends: 0 done, 2 after it explained wrong usage
+    except SystemExit as end:  # how typer ends: 0 done, 2 after it explained wrong usage, 130 after Ctrl-C
+        if end.code == INTERRUPTED:
+            sys.stderr.write(f"{_name(command)}: interrupted\n")
         return end.code if isinstance(end.code, int) else 1
     return 0
 

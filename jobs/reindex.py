@@ -106,11 +106,14 @@ def keep_record(settings: Settings, plan: Plan, outcome: Outcome) -> None:
     from pipelines.ingestion.record import record  # noqa: PLC0415
     from pipelines.runtime.tracking import Tracking  # noqa: PLC0415
 
+    manifest = next((one for one in Catalog(plan.store).generations() if one.id == outcome.generation), None)
+    if manifest is None:
+        log.warning("this run is not recorded in MLflow: its generation was removed meanwhile")
+        return
     try:
-        manifest = next(one for one in Catalog(plan.store).generations() if one.id == outcome.generation)
         record(Tracking.of(settings.tracking, plan.store), plan, outcome, manifest, now=system_clock())
-    except (TrackingUnavailableError, StopIteration) as error:
-        log.warning("this run is not recorded in MLflow: %s", error or "its generation was removed meanwhile")
+    except TrackingUnavailableError as error:
+        log.warning("this run is not recorded in MLflow: %s", error)
 
 
 def headline(outcome: Outcome) -> str:

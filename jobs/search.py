@@ -4,9 +4,9 @@
     python -m jobs.search --queries FILE --store DIR --json
 
 A file of queries holds one a line: its text, or a JSON object with `_id` and `text`; thousands are spread over
-processes (`retrieval.spread`). With `--bootstrap` what was shown
-goes to the feedback topic, so that feedback can be given on the query id that is printed. Answers are kept in the query
-log (`weft queries list`), unless `--set query_log.enabled=false`.
+processes (`retrieval.spread`). With `--bootstrap` what was shown goes to the feedback topic, so that feedback can be
+given on the query id that is printed. Answers are kept in the query log (`weft queries list`), unless
+`--set query_log.enabled=false`.
 Exit codes: 0 answered, 1 with a reason (nothing published, damaged store, no broker), 2 usage.
 """
 
@@ -87,7 +87,7 @@ def search(
             explore=explore,
             context=context,
         )
-        for query_id, text in ([(_new_id(), query)] if query is not None else _read(queries))
+        for query_id, text in ([(new_id(), query)] if query is not None else _read(queries))
     ]
     with answering(settings, len(asked)) as searcher, QueryLog(Path(settings.storage.root), settings.query_log) as log:
         answers = searcher.search_many(asked)
@@ -229,7 +229,8 @@ def _tell(answers: Sequence[Answer], producer: FeedbackProducer) -> None:
         _job.stderr.print(f"[yellow]{producer.lost} of {len(answers)} answers are not in the feedback topic[/]")
 
 
-def _new_id() -> QueryId:
+def new_id() -> QueryId:
+    """An id that no other query has."""
     return QueryId(uuid.uuid4().hex)
 
 
@@ -240,7 +241,7 @@ def _read(path: Path | None) -> Iterator[tuple[QueryId, str]]:
         if line.lstrip().startswith("{"):
             yield _record(line, f"{path}:{number}")
         elif line.strip():
-            yield _new_id(), line.strip()
+            yield new_id(), line.strip()
 
 
 def _record(line: str, place: str) -> tuple[QueryId, str]:

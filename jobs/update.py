@@ -27,13 +27,13 @@ from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.feedback.actors import Task, run_updaters
 from pipelines.feedback.metrics import Paces, standings_of, write_metrics
+from pipelines.feedback.standing import COUNTS
 from pipelines.feedback.updater import Progress
 from pipelines.learning.binning import bins_of
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.terminal import Bootstrap, Conf, Store, broker, plain
 from pipelines.settings import Settings
 
-_COUNTS = ("consumed", "applied", "duplicate", "dead_lettered", "late", "waiting", "unjoined", "holes")
 _SHOWN = {
     "consumed": "consumed",
     "applied": "applied",
@@ -95,9 +95,14 @@ def run(
     stop: Callable[[], bool] = lambda: False,
     on_progress: Callable[[Sequence[Progress]], None] = lambda _: None,
     on_tick: Callable[[], None] = lambda: None,
+    impatient: bool = False,
 ) -> list[Progress]:
-    """Run the updaters that the settings describe; see `run_updaters`."""
-    patience = settings.feedback.unreachable_s if until_caught_up else None
+    """Run the updaters that the settings describe; see `run_updaters`.
+
+    Args:
+        impatient: Give up on a silent broker after `feedback.unreachable_s` also where they run until they are stopped.
+    """
+    patience = settings.feedback.unreachable_s if until_caught_up or impatient else None
     task = Task(
         store=Path(settings.storage.root).absolute(),
         kafka=settings.kafka,
@@ -118,7 +123,7 @@ def run(
 def summary(standings: Sequence[Progress]) -> dict[str, Any]:
     """Counts per partition and in total, for machines."""
     partitions = [_row(standing) for standing in standings]
-    totals = {name: sum(row[name] for row in partitions) for name in _COUNTS}
+    totals = {name: sum(row[name] for row in partitions) for name in COUNTS}
     return {**totals, "balanced": all(one.report.balanced for one in standings), "partitions": partitions}
 
 
@@ -151,13 +156,12 @@ class _Registry:
 
 def _row(standing: Progress) -> dict[str, Any]:
     report = standing.report
-    counts = {name: getattr(report, name) for name in _COUNTS}
     return {
         "partition": report.partition,
         "next_offset": report.next_offset,
         "lag": standing.lag,
         "epoch": report.epoch,
-        **counts,
+        **report.counts,
         "dead_letters": dict(report.reasons),
     }
 

@@ -70,6 +70,7 @@ class Updater:
         self._publish_at = self._look_after_at = float("-inf")
         self._moved_at: float | None = float("-inf")  # what is there is published at once
         self._begun_at: float | None = None
+        self._answered_at: float | None = None
         # Batches make no cycles, but so many objects that looking for some takes a seventh of the time.
         self._collection = UnhurriedCollection(every_s=rules.collect_every_s)
         self._collection.begin()
@@ -125,8 +126,11 @@ class Updater:
             FencedError: Another updater owns one of the partitions.
             WrongLogError: The log is not the one that the stores belong to.
         """
+        self._answered_at = now if self._answered_at is None else self._answered_at
         delivered = advance(self._source, self._states, self._positions, self._rules, self._bins)
-        self._watch.look(self._source, self._states, self._positions, now)
+        # A poll that brings nothing is no answer: it brings nothing while the broker is away, too.
+        if self._watch.look(self._source, self._states, self._positions, now) or delivered:
+            self._answered_at = now
         self._begun_at = now if self._begun_at is None else self._begun_at
         if delivered and self._moved_at is None:
             self._moved_at = now
@@ -138,6 +142,10 @@ class Updater:
             self._look_after_at = now + self._rules.publish_every_s
         self._collection.look(now)
         return delivered
+
+    def unanswered_s(self, now: float) -> float:
+        """For how many seconds, of the clock that `step` is given, the log has not said which one it is."""
+        return 0.0 if self._answered_at is None else now - self._answered_at
 
     def _is_settled(self, now: float, delivered: int) -> bool:
         if not delivered or self._moved_at is None or self._begun_at is None:
@@ -242,18 +250,17 @@ def keep_up(
         monotonic: Paces publishing and patience.
         pause: Sleeps.
         rules: For pauses.
-        unreachable_s: Patience with a broker that does not answer; None waits for ever.
+        unreachable_s: Patience with a broker that does not answer, however often this is called meanwhile; None waits
+            for ever.
 
     Raises:
         BrokerUnavailableError: Patience ran out.
     """
-    answered = monotonic()
     while True:
         try:
             updater.step(monotonic())
-            answered = monotonic()
         except BrokerUnavailableError as error:
-            if unreachable_s is not None and monotonic() - answered > unreachable_s:
+            if unreachable_s is not None and updater.unanswered_s(monotonic()) > unreachable_s:
                 raise
             _log.warning("%s; asking again in %g s", error, rules.retry_s)
             pause(rules.retry_s)

@@ -24,15 +24,15 @@ class LogWatch:
 
     def look(
         self, source: FeedbackSource, states: Mapping[int, PartitionState], positions: Positions, now: float
-    ) -> None:
-        """Check every partition, if it is time to.
+    ) -> bool:
+        """Check every partition, if it is time to; whether it was.
 
         Raises:
             WrongLogError: Naming the partition and what differs.
             BrokerUnavailableError: Nobody answers; asking again later is safe.
         """
         if now < self._look_at:
-            return
+            return False
         self._look_at = now + self._every_s
         facts = source.facts()
         for partition, state in states.items():
@@ -40,6 +40,7 @@ class LogWatch:
             require_same_log(report, facts, partition)
             require_still_there(report, source.log_start(partition))
             self._require_within(state, source.highwater(partition), positions[partition])
+        return True
 
     def _require_within(self, state: PartitionState, highwater: int | None, position: int) -> None:
         if highwater is None or position <= highwater:

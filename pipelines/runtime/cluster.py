@@ -79,8 +79,20 @@ def start_actor(worker: Callable[..., Any], *arguments: Any, **options: Any) -> 
 
 
 def ask_all(actors: Sequence[Any], method: str, *arguments: Any) -> list[Any]:
-    """Call one method on every actor at once and wait for all answers, in the actors' order."""
-    answers: list[Any] = ray.get([getattr(actor, method).remote(*arguments) for actor in actors])
+    """Call one method on every actor at once and wait for all answers, in the actors' order.
+
+    Raises:
+        WeftError: What was raised inside the first of those that failed, once all have ended.
+    """
+    answers: list[Any] = []
+    failed: list[RayError] = []
+    for asked in [getattr(actor, method).remote(*arguments) for actor in actors]:
+        try:
+            answers.append(ray.get(asked))
+        except RayError as error:  # Ray tells at length of every failure that nobody asked for
+            failed.append(error)
+    if failed:
+        raise raised_inside(failed[0], WeftError) from failed[0]
     return answers
 
 

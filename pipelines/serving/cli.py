@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 refused with a one-line reason on stderr, 2 wrong usage.
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from collections.abc import Sequence
@@ -25,7 +26,19 @@ from pipelines.serving.feedback_status import feedback
 from pipelines.serving.learned import learned
 from pipelines.serving.queries import queries
 from pipelines.serving.sessions import sessions
-from pipelines.serving.terminal import AsJson, Conf, Store, cells, print_lines, refusal, root_of, stamp, tell
+from pipelines.serving.terminal import (
+    AsJson,
+    Conf,
+    LogLines,
+    Store,
+    cells,
+    print_lines,
+    refusal,
+    root_of,
+    stamp,
+    tell,
+    visible,
+)
 from pipelines.serving.ubi import send_ubi
 from pipelines.settings import load_settings
 
@@ -53,10 +66,12 @@ LIVE = "live"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LogLines())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     try:
         weft(args=None if argv is None else list(argv))
-    except WeftError as error:
+    except (WeftError, OSError) as error:  # a disk that is full, a folder that may not be written
         sys.stderr.write(refusal("weft", error))
         return 1
     except SystemExit as ended:  # typer reports wrong usage and --help itself
@@ -88,7 +103,7 @@ def show(generation: Generation, store: Store = None, conf: Conf = []) -> None: 
     wanted = _resolved(catalog, generation)
     for manifest in catalog.generations():
         if manifest.id == wanted:
-            sys.stdout.write(manifest.model_dump_json(indent=1, exclude={"files"}) + "\n")
+            sys.stdout.write(json.dumps(manifest.model_dump(mode="json", exclude={"files"}), indent=1) + "\n")
             return
     raise StoreError(f"expected a generation, found no {wanted}; list them with `weft generations list`")
 
@@ -98,14 +113,14 @@ def verify(generation: Generation, store: Store = None, conf: Conf = []) -> None
     """Compare every file of a generation with its manifest."""
     catalog = _catalog(store, conf)
     manifest = catalog.verify(_resolved(catalog, generation))
-    sys.stdout.write(f"{manifest.id}: {len(manifest.files)} files are as they were written\n")
+    sys.stdout.write(f"{visible(manifest.id)}: {len(manifest.files)} files are as they were written\n")
 
 
 @generations.command()
 def rollback(generation: Older, store: Store = None, conf: Conf = []) -> None:  # noqa: B006
     """Make an older generation live again, after verifying it."""
     pointer = _catalog(store, conf).rollback(GenerationId(generation))
-    sys.stdout.write(f"{pointer.generation} is live, instead of {pointer.previous}\n")
+    sys.stdout.write(visible(f"{pointer.generation} is live, instead of {pointer.previous}") + "\n")
 
 
 @generations.command()
@@ -117,7 +132,7 @@ def prune(
     """Remove old generations; the live one and the one before it always stay."""
     catalog = _catalog(store, conf)
     removed = [*catalog.prune(keep), *(path.name for path in catalog.clean_leftovers())]
-    sys.stdout.write("".join(f"removed {name}\n" for name in removed) or "nothing to remove\n")
+    sys.stdout.write("".join(f"removed {visible(name)}\n" for name in removed) or "nothing to remove\n")
 
 
 def _catalog(store: Path | None, conf: Sequence[Path]) -> Catalog:

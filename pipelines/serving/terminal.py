@@ -7,6 +7,7 @@ a store is markup, and none of its control characters reaches a terminal.
 from __future__ import annotations
 
 import json
+import logging
 import re
 import sys
 import time
@@ -69,7 +70,7 @@ def plain(text: str) -> str:
     return escape(visible(text))
 
 
-def refusal(command: str, error: WeftError) -> str:
+def refusal(command: str, error: WeftError | OSError) -> str:
     r"""Why a command did not do what it was told to, in one line.
 
     Examples:
@@ -77,6 +78,19 @@ def refusal(command: str, error: WeftError) -> str:
         'weft: expected a store, found none\n'
     """
     return f"{command}: {visible(' '.join(str(error).split()))}\n"
+
+
+class LogLines(logging.Formatter):
+    r"""What is logged, which may quote anybody, without what would steer a terminal; one message looks like one.
+
+    Examples:
+        >>> LogLines().format(logging.makeLogRecord({"msg": "query %s lost", "args": ("a\x1b\nb",)}))
+        'query a�\n    b lost'
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The message, and the traceback where there is one."""
+        return "\n    ".join(map(visible, super().format(record).split("\n")))
 
 
 def cells(*texts: str) -> list[Text]:

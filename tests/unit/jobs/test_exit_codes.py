@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from pathlib import Path
+
 import pytest
 
 from jobs import _job
@@ -32,6 +35,46 @@ def test_no_reason_steers_a_terminal(capsys: pytest.CaptureFixture[str]) -> None
     """OPS-11: what was found may be what anybody wrote."""
     assert _job.run(refuses, ["--found", "\x1b]0;owned\x07"]) == 1
     assert capsys.readouterr().err == "jobs.refuses: expected something, found \ufffd]0;owned\ufffd\n"
+
+
+def is_denied(path: Path) -> None:
+    """Write where nobody may."""
+    path.write_text("")
+
+
+def test_a_place_that_cannot_be_written_is_a_reason_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Job contract: a disk that is full or read-only is no defect of the job's."""
+    assert _job.run(is_denied, [str(tmp_path)]) == 1
+    assert capsys.readouterr().err == f"jobs.is_denied: [Errno 21] Is a directory: '{tmp_path}'\n"
+
+
+def is_stopped() -> None:
+    """Be interrupted."""
+    raise KeyboardInterrupt
+
+
+def test_an_interrupted_job_ends_with_130_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """Job contract: Ctrl-C leaves no traceback, and not nothing either."""
+    assert _job.run(is_stopped, []) == 130
+    assert capsys.readouterr().err == "jobs.is_stopped: interrupted\n"
+
+
+def warns() -> None:
+    """Log what anybody wrote, and go on."""
+    logging.getLogger("pipelines").warning("impression of query %s lost", "a\x1b]0;owned\x07\nb: all is well")
+
+
+def test_nothing_that_is_logged_steers_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """OPS-11: nor does it look like another line of the log."""
+    monkeypatch.setattr(logging.root, "handlers", [])
+    monkeypatch.setattr(logging.root, "level", logging.WARNING)
+    assert _job.run(warns, []) == 0
+    first, second = capsys.readouterr().err.splitlines()
+    assert "WARNING  impression of query a\ufffd]0;owned\ufffd" in first
+    assert second.strip() == "b: all is well lost"
+    assert second.startswith(" ")
 
 
 @pytest.mark.parametrize("arguments", [["--nonsense"], ["--count", "many"], ["surplus"]])

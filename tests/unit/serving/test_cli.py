@@ -68,6 +68,15 @@ def test_what_cannot_be_done_says_why(store: Path, arguments: tuple[str, ...], c
     assert weft(store, "generations", *arguments) == code
 
 
+def test_a_place_that_cannot_be_read_is_a_reason_too(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """OPS-4: one line and exit code 1, whatever is wrong with the disk."""
+    (store / "current.json").unlink()
+    (store / "current.json").mkdir()
+    assert weft(store, "generations", "list") == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "Is a directory" in line
+
+
 def test_learned_versions_are_listed(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """CON-9: `weft learned list` shows every version and which one is live."""
     catalog = Catalog(store)
