@@ -10,7 +10,7 @@ from pipelines.chunking.splitting import decoded
 
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 _TABLE = re.compile(rb"[ \t]*\[\[?[ \t]*(?P<name>[^\]\n]{1,300}?)[ \t]*\]\]?[ \t]*(?:[#;][^\n]*)?\r?\n?\Z")
-_TOML_NAME = rb"""(?P<name>(?:[\w.-]|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|[ \t]++(?=\.)|(?<=\.)[ \t]++){1,200})[ \t]*"""
+_TOML_NAME = rb"""(?P<name>(?:[\w-]|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|[ \t]*+\.[ \t]*+){1,200})[ \t]*"""
 _TOML_TABLE = re.compile(rb"[ \t]*\[\[?[ \t]*" + _TOML_NAME + rb"\]\]?[ \t]*(?:#[^\n]*)?\r?\n?\Z")
 _TOML_KEY = re.compile(rb"[ \t]*" + _TOML_NAME + rb"=[ \t]*(?P<value>[^\n]*)")
 _TOML_TOKEN = re.compile(

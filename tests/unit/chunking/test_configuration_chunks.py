@@ -283,6 +283,7 @@ def test_what_has_no_sections_has_no_keys_that_are_indented() -> None:
         "\\\n",
         "a: |\n",
         "#\n",
+        f"a{' .' * 30}\n",
     ],
 )
 def test_hostile_repetition_costs_little(language: str, unit: str) -> None:
