@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from pipelines.domain.errors import WeftError
-from pipelines.serving.terminal import refusal
+from pipelines.serving.terminal import machines, refusal
 from pipelines.settings import Settings, load_settings
 
 Assignments = Annotated[list[str], typer.Option("--set", help="section.key=value; repeatable, wins over files.")]
@@ -58,6 +58,9 @@ def run(command: Callable[..., Any], argv: Sequence[str] | None = None) -> int:
         typer.main.get_command(app).main(args=None if argv is None else list(argv))
     except WeftError as error:
         sys.stderr.write(refusal(_name(command), error))
+        return 1
+    except OSError as error:
+        sys.stderr.write(refusal(_name(command), machines(error)))
         return 1
     except KeyboardInterrupt:
         sys.stderr.write(f"{_name(command)}: interrupted\n")

@@ -25,7 +25,7 @@ from pipelines.serving.feedback_status import feedback
 from pipelines.serving.learned import learned
 from pipelines.serving.queries import queries
 from pipelines.serving.sessions import sessions
-from pipelines.serving.terminal import AsJson, Conf, Store, cells, print_lines, refusal, root_of, stamp, tell
+from pipelines.serving.terminal import AsJson, Conf, Store, cells, machines, print_lines, refusal, root_of, stamp, tell
 from pipelines.serving.ubi import send_ubi
 from pipelines.settings import load_settings
 
@@ -58,6 +58,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         weft(args=None if argv is None else list(argv))
     except WeftError as error:
         sys.stderr.write(refusal("weft", error))
+        return 1
+    except OSError as error:
+        sys.stderr.write(refusal("weft", machines(error)))
         return 1
     except SystemExit as ended:  # typer reports wrong usage and --help itself
         return int(ended.code or 0)

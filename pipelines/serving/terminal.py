@@ -79,6 +79,18 @@ def refusal(command: str, error: WeftError) -> str:
     return f"{command}: {visible(' '.join(str(error).split()))}\n"
 
 
+def machines(error: OSError) -> StoreError:
+    """What the machine did not let a command do: a wrong path, missing permissions and a full disk are no defect of ours.
+
+    Examples:
+        >>> print(machines(OSError(30, "Read-only file system", "store/current.json")))
+        expected the machine to let it read and write, found [Errno 30] Read-only file system: 'store/current.json'; look at the path, its permissions and its disk
+    """
+    return StoreError(
+        f"expected the machine to let it read and write, found {error}; look at the path, its permissions and its disk"
+    )
+
+
 def cells(*texts: str) -> list[Text]:
     """A row of a table: texts as they are, nothing in them markup."""
     return [Text(visible(text)) for text in texts]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
-from jobs import _job
+from jobs import _job, reindex, search
 from pipelines.domain.errors import StoreError
 
 
@@ -26,6 +29,32 @@ def test_a_job_that_cannot_work_ends_with_1_and_one_line(capsys: pytest.CaptureF
     """Job contract."""
     assert _job.run(refuses, []) == 1
     assert capsys.readouterr().err == "jobs.refuses: expected something, found nothing\n"
+
+
+def writes(where: str) -> None:
+    """Write where that cannot be."""
+    Path(where, "current.json").write_bytes(b"")
+
+
+def test_what_the_machine_refuses_ends_with_1_and_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Job contract: a store that is a file, a folder that cannot be written and a full disk are no crash."""
+    (tmp_path / "file").touch()
+    assert _job.run(writes, [str(tmp_path / "file")]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("jobs.writes: expected the machine to let it read and write, found [Errno 20]")
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("job", [search.search, reindex.reindex])
+def test_a_store_that_is_a_file_is_named(
+    job: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Job contract."""
+    store = tmp_path / "file"
+    store.touch()
+    asked = ["apple"] if job is search.search else ["--source", str(tmp_path)]
+    assert _job.run(job, [*asked, "--store", str(store)]) == 1
+    assert capsys.readouterr().err.splitlines()[-1].endswith("look at the path, its permissions and its disk")
 
 
 def test_no_reason_steers_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
