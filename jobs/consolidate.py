@@ -35,7 +35,7 @@ from pipelines.learning.matching import Probe
 from pipelines.learning.matching_fit import Look
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.tracking import Tracking
-from pipelines.serving.terminal import Conf, Store, plain
+from pipelines.serving.terminal import Conf, Store, plain, root_of
 from pipelines.settings import Settings
 
 _COUNTERS = ("consumed", "applied", "duplicate", "dead_lettered", "late", "waiting", "unjoined", "holes")
@@ -58,6 +58,7 @@ def consolidate(
 ) -> None:
     """Fold the day's evidence into a learned version, calibrate, judge, publish and report it."""
     settings = _job.settings_of(conf, assignments, store)
+    root_of(store, settings)  # a night over a folder that is not there would find nothing new, every night
     with closing(Again(settings, times=2)) as again:
         shadow, look = _log.shadow_of(settings, again), _log.look_of(settings)
         adopted = None if adopt is None else _learned_by(adopt, settings)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs import _job, reindex, search
+from jobs import _job, consolidate, reindex, search
 from pipelines.domain.errors import StoreError
 
 
@@ -55,6 +55,13 @@ def test_a_store_that_is_a_file_is_named(
     asked = ["apple"] if job is search.search else ["--source", str(tmp_path)]
     assert _job.run(job, [*asked, "--store", str(store)]) == 1
     assert capsys.readouterr().err.splitlines()[-1].endswith("look at the path, its permissions and its disk")
+
+
+@pytest.mark.parametrize("adopt", [[], ["--adopt", "elsewhere"]])
+def test_a_night_over_no_store_is_refused(adopt: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Job contract: a name mistyped in a crontab would else be a night with nothing new, for ever."""
+    assert _job.run(consolidate.consolidate, ["--store", str(tmp_path / "nosuch"), *adopt]) == 1
+    assert "nosuch, found no such folder" in capsys.readouterr().err
 
 
 def test_no_reason_steers_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
