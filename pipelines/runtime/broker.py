@@ -126,8 +126,8 @@ def _must_be_free(port: int) -> None:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
             raise BrokerUnavailableError(
-                f"embedded broker: expected port {port} of 127.0.0.1 to be free, found it taken: use what listens there, "
-                "or another port"
+                f"embedded broker: expected port {port} of 127.0.0.1 to be free, found it taken: use what listens "
+                "there, or another port"
             ) from error
 
 

@@ -82,8 +82,8 @@ def ask_all(actors: Sequence[Any], method: str, *arguments: Any) -> list[Any]:
     """Call one method on every actor at once and wait for all answers, in the actors' order.
 
     Raises:
-        Exception: What the first of them raised, out of Ray's wrappers, once all have answered: of an answer that nobody
-            has taken Ray prints the traceback.
+        Exception: What the first of them raised, out of Ray's wrappers, once all have answered: of an answer that
+            nobody has taken Ray prints the traceback.
     """
     asked = [getattr(actor, method).remote(*arguments) for actor in actors]
     answers: list[Any] = []

@@ -80,11 +80,11 @@ def refusal(command: str, error: WeftError) -> str:
 
 
 def machines(error: OSError) -> StoreError:
-    """What the machine did not let a command do: a wrong path, missing permissions and a full disk are no defect of ours.
+    """What the machine did not let a command do: a wrong path, missing permissions and a full disk are no defect.
 
     Examples:
         >>> print(machines(OSError(30, "Read-only file system", "store/current.json")))
-        expected the machine to let it read and write, found [Errno 30] Read-only file system: 'store/current.json'; look at the path, its permissions and its disk
+        expected the machine to let it read and write, found [Errno 30] Read-only file system: 'store/current.json'; ...
     """
     return StoreError(
         f"expected the machine to let it read and write, found {error}; look at the path, its permissions and its disk"
