@@ -34,8 +34,8 @@ def broker(
         while not stopped.wait(_LOOK_EVERY_S):
             if running.ended():
                 raise BrokerUnavailableError(
-                    f"expected the broker at {running.bootstrap} to run on, found it ended: what it held is lost; start "
-                    "it again, with a new store for what comes"
+                    f"expected the broker at {running.bootstrap} to run on, found it ended: what it held is lost; "
+                    "start it again, with a new store for what comes"
                 )
 
 
