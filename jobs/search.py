@@ -7,7 +7,7 @@ A file of queries holds one a line: its text, or a JSON object with `_id` and `t
 processes (`retrieval.spread`). With `--bootstrap` what was shown goes to the feedback topic, so that feedback can be
 given on the query id that is printed. Answers are kept in the query log (`weft queries list`), unless
 `--set query_log.enabled=false`.
-Exit codes: 0 answered, 1 with a reason (nothing published, damaged store, no broker), 2 usage.
+Exit codes: 0 answered, 1 with a reason (nothing published, damaged store; no broker, after the answer), 2 usage.
 """
 
 from __future__ import annotations
@@ -95,14 +95,15 @@ def search(
             log.emit(answer)
     if unlogged := log.dropped + log.lost:
         _job.stderr.print(f"[yellow]{unlogged} of {len(answers)} answers are not in the query log[/]")
-    if bootstrap is not None:
-        with closing(FeedbackProducer.connect(settings.kafka, settings.feedback)) as producer:
-            _tell(answers, producer)
     if not as_json:
         for answer in answers:
             show(answer, settings.retrieval, explain=explain)
     told = [answer_as_json(answer) for answer in answers]
     _job.emit({"answers": told} if queries is not None else told[0], as_json=as_json)
+    # Last of all: where there is no broker, what was found is seen all the same.
+    if bootstrap is not None:
+        with closing(FeedbackProducer.connect(settings.kafka, settings.feedback)) as producer:
+            _tell(answers, producer)
 
 
 class SearchesMany(Protocol):
