@@ -69,6 +69,8 @@ def search(
     """Search what is live in the store."""
     if (query is None) == (queries is None):
         raise typer.BadParameter("give either a QUERY or --queries FILE")
+    if query is not None and not query.strip():
+        raise typer.BadParameter("expected a query with words in it, found none")
     chosen = [*assignments, *_chosen(fusion, channels, unit)]
     settings = _job.settings_of(conf, [*chosen, *broker(bootstrap)], store)
     if k is not None and k > settings.retrieval.depth:
