@@ -56,7 +56,7 @@ def consolidate(
 ) -> None:
     """Fold the day's evidence into a learned version, calibrate, judge, publish and report it."""
     settings = _job.settings_of(conf, assignments, store)
-    root_of(store, settings)
+    root_of(store, settings)  # a night over a folder that is not there would find nothing new, every night
     with closing(Again(settings, times=2)) as again:
         shadow, look = _log.shadow_of(settings, again), _log.look_of(settings)
         adopted = None if adopt is None else _learned_by(adopt, settings)

@@ -8,6 +8,7 @@ event counts exactly once. Exit codes: 0 done, 1 with a reason (wrong log, no br
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 import threading
@@ -33,6 +34,8 @@ from pipelines.learning.binning import bins_of
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.terminal import Bootstrap, Conf, Store, broker, plain
 from pipelines.settings import Settings
+
+log = logging.getLogger(__name__)
 
 _SHOWN = {
     "consumed": "consumed",
@@ -62,9 +65,10 @@ def update(
         clock=system_clock,
     )
     root = Path(settings.storage.root)
-    started, paces = time.monotonic(), Paces()
+    started, paces, standing = time.monotonic(), Paces(), Standing(settings)
 
     def show(found: Sequence[Progress]) -> None:
+        standing.tell(found)
         live.update(_table(found), refresh=True)
         write_metrics(root, found, now=system_clock(), paces=paces.of(found, at=time.monotonic()))
 
@@ -85,6 +89,28 @@ def update(
         _job.stderr.print(plain(f"{source['kind']} {source['name']}: {source['flags']}"))
     _job.emit(summary(standings) | {"flagged": flagged, "seconds": round(seconds, 3)}, as_json=as_json)
     require_balance(standings)
+
+
+class Standing:
+    """Says in the log that the updaters have begun, that the broker has fallen silent, and that it answers again."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._silent: bool | None = None  # None before anything was told
+
+    def tell(self, found: Sequence[Progress]) -> None:
+        """Say what has changed since the last time."""
+        waiting = [one.report.partition for one in found if one.answers is False]
+        topic, broker_at = self._settings.feedback.topic, self._settings.kafka.bootstrap
+        if self._silent is None:
+            log.info(
+                "%s learns from %s at %s: %d partitions", self._settings.storage.root, topic, broker_at, len(found)
+            )
+        if waiting and not self._silent:
+            log.warning("no answer from the broker at %s: partitions %s wait, nothing is lost", broker_at, waiting)
+        elif self._silent and not waiting:
+            log.info("the broker at %s answers again", broker_at)
+        self._silent = bool(waiting)
 
 
 def run(

@@ -94,7 +94,10 @@ def load_settings(
     for file in files:
         _overlay(values, _mapping(file))
     for path, value in _from_environment(os.environ if environment is None else environment):
-        _assign(values, path, value)
+        try:
+            _assign(values, path, value)
+        except ConfigurationError as error:  # a variable is set elsewhere and long ago: it is named
+            raise ConfigurationError(f"{ENVIRONMENT_PREFIX}{'__'.join(path).upper()}: {error}") from error
     for assignment in assignments:
         _assign(values, *_parsed(assignment))
     try:

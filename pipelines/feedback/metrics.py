@@ -115,6 +115,8 @@ def _of(store: Path, standing: Progress, now: float) -> Iterator[Sample]:
     report = standing.report
     partition = _label(report.partition)
     folder = partition_folder(store, report.partition)
+    if standing.answers is not None:
+        yield Sample("broker_answers", "gauge", partition, standing.answers)
     if standing.lag is not None:
         yield Sample("lag_records", "gauge", partition, standing.lag)
     for name in _COUNTERS:

@@ -24,23 +24,22 @@ class LogWatch:
 
     def look(
         self, source: FeedbackSource, states: Mapping[int, PartitionState], positions: Positions, now: float
-    ) -> bool:
-        """Check every partition, if it is time to; whether it was.
+    ) -> None:
+        """Check every partition, if it is time to.
 
         Raises:
             WrongLogError: Naming the partition and what differs.
             BrokerUnavailableError: Nobody answers; asking again later is safe.
         """
         if now < self._look_at:
-            return False
+            return
+        facts = source.facts()  # who does not answer is asked again at the next step: silence must not pass for health
         self._look_at = now + self._every_s
-        facts = source.facts()
         for partition, state in states.items():
             report = state.report()
             require_same_log(report, facts, partition)
             require_still_there(report, source.log_start(partition))
             self._require_within(state, source.highwater(partition), positions[partition])
-        return True
 
     def _require_within(self, state: PartitionState, highwater: int | None, position: int) -> None:
         if highwater is None or position <= highwater:

@@ -82,17 +82,19 @@ def ask_all(actors: Sequence[Any], method: str, *arguments: Any) -> list[Any]:
     """Call one method on every actor at once and wait for all answers, in the actors' order.
 
     Raises:
-        WeftError: What was raised inside the first of those that failed, once all have ended.
+        Exception: What the first of them raised, out of Ray's wrappers, once all have answered: of an answer that
+            nobody has taken Ray prints the traceback.
     """
+    asked = [getattr(actor, method).remote(*arguments) for actor in actors]
     answers: list[Any] = []
     failed: list[RayError] = []
-    for asked in [getattr(actor, method).remote(*arguments) for actor in actors]:
+    for answer in asked:
         try:
-            answers.append(ray.get(asked))
-        except RayError as error:  # Ray tells at length of every failure that nobody asked for
+            answers.append(ray.get(answer))
+        except RayError as error:
             failed.append(error)
     if failed:
-        raise raised_inside(failed[0], WeftError) from failed[0]
+        raise raised_inside(failed[0], Exception) from failed[0]
     return answers
 
 

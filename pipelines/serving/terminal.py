@@ -70,7 +70,7 @@ def plain(text: str) -> str:
     return escape(visible(text))
 
 
-def refusal(command: str, error: WeftError | OSError) -> str:
+def refusal(command: str, error: WeftError) -> str:
     r"""Why a command did not do what it was told to, in one line.
 
     Examples:
@@ -91,6 +91,18 @@ class LogLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The message, and the traceback where there is one."""
         return "\n    ".join(map(visible, super().format(record).split("\n")))
+
+
+def machines(error: OSError) -> StoreError:
+    """What the machine did not let a command do: a wrong path, missing permissions and a full disk are no defect.
+
+    Examples:
+        >>> print(machines(OSError(30, "Read-only file system", "store/current.json")))
+        expected the machine to let it read and write, found [Errno 30] Read-only file system: 'store/current.json'; ...
+    """
+    return StoreError(
+        f"expected the machine to let it read and write, found {error}; look at the path, its permissions and its disk"
+    )
 
 
 def cells(*texts: str) -> list[Text]:

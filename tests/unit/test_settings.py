@@ -25,6 +25,12 @@ def test_an_unknown_key_is_refused_with_the_nearest_known_one(wrong: str) -> Non
         load_settings([], [wrong], environment={})
 
 
+def test_an_unknown_key_of_the_environment_is_refused_by_the_name_of_its_variable() -> None:
+    """OPS-3: it is not on the command line that was typed."""
+    with pytest.raises(ConfigurationError, match=r"^WEFT__STORAGE__ROT: unknown setting storage\.rot; nearest known"):
+        load_settings(environment={"WEFT__STORAGE__ROT": "x"})
+
+
 def test_an_unknown_key_in_a_file_is_refused_with_the_nearest_known_one(tmp_path: Path) -> None:
     """OPS-3."""
     file = tmp_path / "mine.yaml"
