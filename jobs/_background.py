@@ -21,6 +21,8 @@ from pipelines.settings import Settings
 class BackgroundUpdaters:
     """The updaters of a store as Ray actors, driven by a thread of their own while a block runs.
 
+    What fails in them is raised where somebody waits for them, a broker that is silent for too long included.
+
     Args:
         local: One updater in that thread instead.
     """
@@ -69,7 +71,12 @@ class BackgroundUpdaters:
     def _run(self) -> None:
         try:
             update.run(
-                self._settings, local=self._local, until_caught_up=False, stop=self._stop.is_set, on_progress=self._hear
+                self._settings,
+                local=self._local,
+                until_caught_up=False,
+                stop=self._stop.is_set,
+                on_progress=self._hear,
+                impatient=True,
             )
         except BaseException as error:  # noqa: BLE001  handed to the thread that waits
             self._failure = error

@@ -23,6 +23,10 @@ OWN = ("pipelines", "jobs", "conf", "docs", "infra", "README.md", "CHANGELOG.md"
 _TEXTS = frozenset({".py", ".md", ".yaml", ".toml", ".sql", ".json", ""})
 _OWN_BYTES = 100_000  # above it are vocabularies and the like, not texts that somebody wrote
 _MODULE_BYTES = range(2_000, 20_000)  # large enough to say something, small enough that a hundred are quickly read
+_KEPT = "cache"
+_SIGN = "demo"  # the texts of the corpus: whatever store has them is a demonstration's
+_PARTS = (_KEPT, _SIGN, "evaluation", "generations", "learned", "logs", "mlflow", "sessions", "updaters")
+_FILES = (".catalog.lock", "current.json", "learned.html")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +66,23 @@ def make_room(root: Path) -> None:
     """Empty a demonstration's store, but for its caches: its log of feedback ended with the broker that held it.
 
     Raises:
-        StoreError: The store holds something else.
+        StoreError: It is no demonstration's, or holds something that none wrote; nothing was removed.
     """
-    kept = {"cache"}
     held = {path.name for path in root.iterdir()} if root.is_dir() else set()
-    if held - kept and "demo" not in held:
-        raise StoreError(f"{root}: expected an empty folder or a demonstration's store, found {sorted(held)}")
-    for name in sorted(held - kept):
+    strange = {name for name in held if not _is_ours(name)} if _SIGN in held else held - {_KEPT}
+    if strange:
+        raise StoreError(
+            f"{root}: expected an empty folder or a demonstration's store, which is emptied, found {sorted(strange)}; "
+            "give another folder as --store"
+        )
+    for name in sorted(held - {_KEPT}, key=lambda name: (name == _SIGN, name)):  # a killed run is known by its sign
         path = root / name
         shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a demonstration writes under such a name, or leaves such a one behind when it is killed."""
+    return name in _PARTS or name in _FILES or any(name.startswith(f".{file}.") for file in _FILES)
 
 
 def _own() -> Iterator[Path]:

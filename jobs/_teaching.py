@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.progress import track
 
-from jobs import _job
+from jobs import _job, evaluate
 from jobs._background import BackgroundUpdaters
 from jobs._users import PAGE, connected, tell, with_asked
 from pipelines.catalog.catalog import Catalog
@@ -21,7 +21,6 @@ from pipelines.evaluation.measuring import asked
 from pipelines.evaluation.replay import RememberingEncoder
 from pipelines.evaluation.simulation import dealt, kind_of_user, looks, react
 from pipelines.feedback.producer import FeedbackProducer
-from pipelines.ingestion.corpus import corpus_name
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import system_clock
@@ -45,7 +44,7 @@ def taught(
         deal: Which draw of users: who asks what, and does what about it.
     """
     catalog, rules = Catalog(Path(settings.storage.root)), settings.simulation
-    corpus = f"{corpus_name(lessons.corpus)}:"
+    document_id = evaluate.document_id(lessons)
     rng = random.Random(settings.evaluation.seed + deal)  # noqa: S311  a simulation, repeatable by its seed
     questions = dealt(lessons.queries, marks[-1], rng)
     evidence, done, (first, *further) = {}, 0, encoders
@@ -61,7 +60,7 @@ def taught(
                 right = [
                     result.content_hash
                     for result in answer.results
-                    if any(grades.get(uri.removeprefix(corpus), 0) > 0 for uri in result.uris)
+                    if any(grades.get(document_id(uri), 0) > 0 for uri in result.uris)
                 ]
                 _told(producer, answer, right, settings, rng)
             producer.flush()

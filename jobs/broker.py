@@ -3,7 +3,7 @@
     python -m jobs.broker [--port 9092]
 
 In production weft talks to Apache Kafka; every job takes `--bootstrap`, or `kafka.bootstrap` in the configuration.
-Exit codes: 0 stopped by SIGTERM or SIGINT, 1 with a reason (no answer, port taken), 2 usage.
+Exit codes: 0 stopped by SIGTERM or SIGINT, 1 with a reason (no answer, port taken, it died), 2 usage.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from typing import Annotated
 import typer
 
 from jobs import _job
+from pipelines.domain.errors import BrokerUnavailableError
 from pipelines.runtime.broker import EmbeddedBroker
+
+_LOOK_EVERY_S = 1.0  # whether the broker still runs
 
 
 def broker(
@@ -28,7 +31,12 @@ def broker(
         signal.signal(number, lambda *_: stopped.set())
     with EmbeddedBroker(port=port) as running:
         _job.stderr.print(f"broker at {running.bootstrap}, in memory; Ctrl-C ends it and all it holds")
-        stopped.wait()
+        while not stopped.wait(_LOOK_EVERY_S):
+            if running.ended():
+                raise BrokerUnavailableError(
+                    f"expected the broker at {running.bootstrap} to run on, found it ended: what it held is lost; "
+                    "start it again, with a new store for what comes"
+                )
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 Queries of the query log are asked again for the gate, where there are any. It can be killed at any instant and started
 again: the next run finishes what was begun. `--dry-run` finds everything out and changes nothing. `--adopt` takes over
 what another store learned, as after a move to another topic. Exit codes: 0 done or nothing new, 1 with a reason (no
-MLflow, damaged store, taken over before), 2 usage.
+MLflow, no store or a damaged one, taken over before), 2 usage.
 """
 
 from __future__ import annotations
@@ -29,16 +29,14 @@ from pipelines.consolidation.night import Evaluate, Night
 from pipelines.consolidation.pipeline import STEPS
 from pipelines.consolidation.pipeline import consolidate as through_the_night
 from pipelines.domain.matching import Match
-from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.state import PartitionState
+from pipelines.feedback.partitions import states_in
 from pipelines.learning.matching import Probe
 from pipelines.learning.matching_fit import Look
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.tracking import Tracking
-from pipelines.serving.terminal import Conf, Store, plain
+from pipelines.serving.terminal import Conf, Store, plain, root_of
 from pipelines.settings import Settings
 
-_COUNTERS = ("consumed", "applied", "duplicate", "dead_lettered", "late", "waiting", "unjoined", "holes")
 _DOING = {
     "merge": "folding what was streamed into the base",
     "recalibrate": "checking what confidences are worth",
@@ -58,6 +56,7 @@ def consolidate(
 ) -> None:
     """Fold the day's evidence into a learned version, calibrate, judge, publish and report it."""
     settings = _job.settings_of(conf, assignments, store)
+    root_of(store, settings)  # a night over a folder that is not there would find nothing new, every night
     with closing(Again(settings, times=2)) as again:
         shadow, look = _log.shadow_of(settings, again), _log.look_of(settings)
         adopted = None if adopt is None else _learned_by(adopt, settings)
@@ -135,7 +134,7 @@ def run(
         evaluate=evaluate,
         probe=_probe(settings),
         look=look,
-        counters=_counters(root, settings.feedback),
+        counters={str(state.partition): state.report().counts for state in states_in(root, settings.feedback)},
     )
     return through_the_night(night, announce, dry_run=dry_run, adopted=adopted)
 
@@ -151,18 +150,6 @@ def _probe(settings: Settings) -> Probe | None:
             return probed(searcher.search_many, generation, rules, k=settings.retrieval.rerank.depth)
 
     return asked
-
-
-def _counters(root: Path, rules: FeedbackSettings) -> dict[str, dict[str, int]]:
-    found = {}
-    for path in sorted((root / "updaters").glob("*/state.sqlite")):
-        state = PartitionState(path.parent, int(path.parent.name), rules)
-        try:
-            report = state.report()
-            found[path.parent.name] = {name: getattr(report, name) for name in _COUNTERS}
-        finally:
-            state.close()
-    return found
 
 
 def _line(step: str) -> str:

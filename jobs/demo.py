@@ -1,6 +1,6 @@
 """The whole loop on a small real corpus: index, search, feedback through Kafka, learn, consolidate, measure.
 
-    python -m jobs.demo --store DIR [--bootstrap HOST:PORT] [--modules N] [--json]
+    python -m jobs.demo --store DIR [--bootstrap HOST:PORT] [--modules N] [--questions N] [--json]
 
 Indexes weft's own files and modules of the standard library, with the texts that are asked masked; simulated users ask
 half of the questions, one each, and react to what they are shown; quality is measured on the other half, before and
@@ -73,8 +73,10 @@ def demo(
     bootstrap: Annotated[
         str | None, typer.Option("--bootstrap", help="Broker, host:port; default an embedded one.")
     ] = None,
-    modules: Annotated[int, typer.Option("--modules", help="Standard library modules to index.")] = 110,
-    questions: Annotated[int, typer.Option("--questions", help="At most this many, half of them held out.")] = 800,
+    modules: Annotated[int, typer.Option("--modules", min=1, help="Standard library modules to index.")] = 110,
+    questions: Annotated[
+        int, typer.Option("--questions", min=2, help="At most this many, half of them held out.")
+    ] = 800,
     as_json: _job.AsJson = False,
 ) -> None:
     """Show the whole loop on real input."""

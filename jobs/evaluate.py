@@ -49,6 +49,9 @@ from pipelines.serving.queries import collected
 from pipelines.serving.terminal import Conf, Store, broker, plain, tell
 from pipelines.settings import Settings
 
+DAYS = 7.0
+"""Of the query log, where nobody says how many."""
+
 
 def evaluate(
     dataset: Annotated[
@@ -69,7 +72,7 @@ def evaluate(
         typer.Option("--compare", metavar="A B", help="Run files or configurations, paired by query."),
     ] = None,
     ablate: Annotated[bool, typer.Option("--ablate", help="Switch every feature off in turn.")] = False,
-    days: Annotated[float, typer.Option("--days", min=0.0, help="Of the query log.")] = 7.0,
+    days: Annotated[float | None, typer.Option("--days", min=0.0, help=f"Of the query log; default {DAYS:g}.")] = None,
     judgements: Annotated[
         Path | None, typer.Option("--judgements", help="Judgements of logged queries, JSON lines, kept in the store.")
     ] = None,
@@ -81,8 +84,10 @@ def evaluate(
     as_json: _job.AsJson = False,
 ) -> None:
     """Measure retrieval on one split of a data set, or on the query log."""
-    if compare is not None and ablate:
-        raise typer.BadParameter("give either --compare or --ablate")
+    _require_one({"--compare": compare, "--ablate": ablate, "--run-file": run_file})
+    of_data_sets = {"--ablate": ablate, "--run-file": run_file, "--half": half, "--limit": limit}
+    of_the_log = {"--days": days is not None, "--judgements": judgements, "--judge": judge, "--bootstrap": bootstrap}
+    _require_none(of_data_sets if dataset is None else of_the_log, "with" if dataset is None else "without")
     chosen = [] if channels is None else [f"retrieval.channels={json.dumps(channel_names(channels))}"]
     chosen += [] if fusion is None else [f"retrieval.fusion={fusion.value}"]
 
@@ -91,12 +96,10 @@ def evaluate(
 
     settings = configured([], [])
     if dataset is None:
-        if ablate or run_file or half or limit:
-            raise typer.BadParameter("--ablate, --run-file, --half and --limit need a --dataset")
         name, measured = "query log", Path(settings.storage.root)
         if bootstrap is not None:
             collected(measured, _job.settings_of(conf, [*assignments, *broker(bootstrap)], store))
-        logged = _log.read(settings, days=days, judgements=judgements, ask=judge)
+        logged = _log.read(settings, days=DAYS if days is None else days, judgements=judgements, ask=judge)
         summary = _log_compared(logged, compare, configured) if compare else _log_reported(logged, settings)
     else:
         judged = _part_of(read_dataset(dataset, split), settings.evaluation, half=half, limit=limit)
@@ -110,6 +113,16 @@ def evaluate(
     if snapshot:
         summary = {**summary, "run": _snapshot.record(name, summary, settings, measured=measured)}
     _job.emit(summary, as_json=as_json)
+
+
+def _require_one(given: Mapping[str, object]) -> None:
+    if len(named := [name for name, value in given.items() if value]) > 1:
+        raise typer.BadParameter(f"give one of {' and '.join(named)}")
+
+
+def _require_none(given: Mapping[str, object], where: str) -> None:
+    if named := [name for name, value in given.items() if value]:
+        raise typer.BadParameter(f"{' and '.join(named)}: only {where} a --dataset")
 
 
 def _log_reported(logged: _log.Logged, settings: Settings) -> dict[str, Any]:

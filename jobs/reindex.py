@@ -14,6 +14,7 @@ Exit codes: 0 the content is live, 1 nothing changed, with a reason, 2 wrong usa
 from __future__ import annotations
 
 import logging
+import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -35,7 +36,7 @@ from pipelines.ingestion.report import Outcome, Progress
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.cluster import connect
 from pipelines.runtime.stages import ON_CLUSTER, Executor
-from pipelines.serving.terminal import Conf, Store
+from pipelines.serving.terminal import Conf, Store, plain
 from pipelines.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -60,6 +61,9 @@ def reindex(
     keep_record(settings, plan, outcome)
     _job.stderr.print(headline(outcome), soft_wrap=True, highlight=False)
     _job.stderr.print(report(outcome))
+    if outcome.rejected:
+        named = f"weft generations rejected --store {shlex.quote(settings.storage.root)}"
+        _job.stderr.print(f"what was rejected, and why: {plain(named)}", soft_wrap=True, highlight=False)
     _job.emit(asdict(outcome), as_json=as_json)
 
 
@@ -106,11 +110,14 @@ def keep_record(settings: Settings, plan: Plan, outcome: Outcome) -> None:
     from pipelines.ingestion.record import record  # noqa: PLC0415
     from pipelines.runtime.tracking import Tracking  # noqa: PLC0415
 
+    manifest = next((one for one in Catalog(plan.store).generations() if one.id == outcome.generation), None)
+    if manifest is None:
+        log.warning("this run is not recorded in MLflow: its generation was removed meanwhile")
+        return
     try:
-        manifest = next(one for one in Catalog(plan.store).generations() if one.id == outcome.generation)
         record(Tracking.of(settings.tracking, plan.store), plan, outcome, manifest, now=system_clock())
-    except (TrackingUnavailableError, StopIteration) as error:
-        log.warning("this run is not recorded in MLflow: %s", error or "its generation was removed meanwhile")
+    except TrackingUnavailableError as error:
+        log.warning("this run is not recorded in MLflow: %s", error)
 
 
 def headline(outcome: Outcome) -> str:

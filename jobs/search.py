@@ -4,10 +4,10 @@
     python -m jobs.search --queries FILE --store DIR --json
 
 A file of queries holds one a line: its text, or a JSON object with `_id` and `text`; thousands are spread over
-processes (`retrieval.spread`). With `--bootstrap` what was shown
-goes to the feedback topic, so that feedback can be given on the query id that is printed. Answers are kept in the query
-log (`weft queries list`), unless `--set query_log.enabled=false`.
-Exit codes: 0 answered, 1 with a reason (nothing published, damaged store, no broker), 2 usage.
+processes (`retrieval.spread`). With `--bootstrap` what was shown goes to the feedback topic, so that feedback can be
+given on the query id that is printed. Answers are kept in the query log (`weft queries list`), unless
+`--set query_log.enabled=false`.
+Exit codes: 0 answered, 1 with a reason (nothing published, damaged store; no broker, after the answer), 2 usage.
 """
 
 from __future__ import annotations
@@ -69,6 +69,8 @@ def search(
     """Search what is live in the store."""
     if (query is None) == (queries is None):
         raise typer.BadParameter("give either a QUERY or --queries FILE")
+    if query is not None and not query.strip():
+        raise typer.BadParameter("expected a query with words in it, found none")
     chosen = [*assignments, *_chosen(fusion, channels, unit)]
     settings = _job.settings_of(conf, [*chosen, *broker(bootstrap)], store)
     if k is not None and k > settings.retrieval.depth:
@@ -87,7 +89,7 @@ def search(
             explore=explore,
             context=context,
         )
-        for query_id, text in ([(_new_id(), query)] if query is not None else _read(queries))
+        for query_id, text in ([(new_id(), query)] if query is not None else _read(queries))
     ]
     with answering(settings, len(asked)) as searcher, QueryLog(Path(settings.storage.root), settings.query_log) as log:
         answers = searcher.search_many(asked)
@@ -95,14 +97,15 @@ def search(
             log.emit(answer)
     if unlogged := log.dropped + log.lost:
         _job.stderr.print(f"[yellow]{unlogged} of {len(answers)} answers are not in the query log[/]")
-    if bootstrap is not None:
-        with closing(FeedbackProducer.connect(settings.kafka, settings.feedback)) as producer:
-            _tell(answers, producer)
     if not as_json:
         for answer in answers:
             show(answer, settings.retrieval, explain=explain)
     told = [answer_as_json(answer) for answer in answers]
     _job.emit({"answers": told} if queries is not None else told[0], as_json=as_json)
+    # Last of all: where there is no broker, what was found is seen all the same.
+    if bootstrap is not None:
+        with closing(FeedbackProducer.connect(settings.kafka, settings.feedback)) as producer:
+            _tell(answers, producer)
 
 
 class SearchesMany(Protocol):
@@ -229,7 +232,8 @@ def _tell(answers: Sequence[Answer], producer: FeedbackProducer) -> None:
         _job.stderr.print(f"[yellow]{producer.lost} of {len(answers)} answers are not in the feedback topic[/]")
 
 
-def _new_id() -> QueryId:
+def new_id() -> QueryId:
+    """An id that no other query has."""
     return QueryId(uuid.uuid4().hex)
 
 
@@ -240,7 +244,7 @@ def _read(path: Path | None) -> Iterator[tuple[QueryId, str]]:
         if line.lstrip().startswith("{"):
             yield _record(line, f"{path}:{number}")
         elif line.strip():
-            yield _new_id(), line.strip()
+            yield new_id(), line.strip()
 
 
 def _record(line: str, place: str) -> tuple[QueryId, str]:

@@ -1,8 +1,8 @@
 """What learning is worth: simulated users ask queries of one split, retrieval is measured on another that nobody asked.
 
     python -m jobs.study --dataset DIR --learn-from train --split test [--sessions 100,500,2000,all] [--random 0.2]
-        [--adversarial 0.1] [--deals 5] [--hold-out 0.5] [--bare] [--set retrieval.rerank.late_interaction=false]
-        [--json]
+        [--adversarial 0.1] [--deals 5] [--hold-out 0.5] [--foreign DIR:SPLIT] [--bare] [--json]
+        [--set retrieval.rerank.late_interaction=false]
 
 Every session is a user who asks one query, reads, opens and judges what is shown; what they do travels through Kafka to
 the updaters, and what the updaters learned ranks what later users are shown. The table sets beside it each channel
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +33,7 @@ from jobs._study_report import CONVEX, Studied, calibrated, described, table
 from jobs._teaching import AGENT, taught
 from jobs._users import PAGE, standing_for_days
 from pipelines.consolidation.recalibrate import curves_of
+from pipelines.domain.errors import SourceError
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Channel, Scope, Signal
 from pipelines.embedding.encoder import load_encoder
@@ -42,7 +43,6 @@ from pipelines.evaluation.measuring import asked
 from pipelines.evaluation.replay import RememberingEncoder, Replay
 from pipelines.evaluation.runs import Run, as_ranked
 from pipelines.evaluation.study import Values, averaged, best_weight, convex, dealt_apart, headline, row
-from pipelines.ingestion.corpus import corpus_name
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.matching import MatchCalibration, answering_from, match_bins
@@ -84,7 +84,9 @@ def study(
     dataset: Annotated[Path, typer.Option("--dataset", help="Folder with corpus, queries and qrels/.")],
     learn_from: Annotated[str, typer.Option("--learn-from", help="Which judgements users know.")] = "train",
     split: Annotated[str, typer.Option("--split", help="Which judgements are measured, and never asked.")] = "test",
-    sessions: Annotated[str, typer.Option("--sessions", help="Measured after so many.")] = "100,500,2000,all",
+    sessions: Annotated[
+        str, typer.Option("--sessions", help="Measured after so many; all is simulation.sessions.")
+    ] = "100,500,2000,all",
     random_users: Annotated[
         float | None, typer.Option("--random", help="Share of users who judge at random; default simulation.random.")
     ] = None,
@@ -92,12 +94,17 @@ def study(
         float | None,
         typer.Option("--adversarial", help="Share who praise what is wrong; default simulation.adversarial."),
     ] = None,
-    deals: Annotated[int | None, typer.Option("--deals", help="Draws of users; simulation.deals.", min=1)] = None,
+    deals: Annotated[
+        int | None, typer.Option("--deals", help="Draws of users; default simulation.deals.", min=1)
+    ] = None,
     foreign: Annotated[
         list[str], typer.Option("--foreign", help="DIR:SPLIT, whose queries have no answer here; repeatable.")
     ] = [],
     hold_out: Annotated[
-        float, typer.Option("--hold-out", help="Share of the queries to learn from that is measured as well, unasked.")
+        float,
+        typer.Option(
+            "--hold-out", min=0.0, max=1.0, help="Share of the queries to learn from that is measured as well, unasked."
+        ),
     ] = 0.0,
     bare: Annotated[
         bool, typer.Option("--bare", help="Learning alone: no other ways to rank beside it, no probabilities.")
@@ -108,18 +115,31 @@ def study(
     as_json: _job.AsJson = False,
 ) -> None:
     """Measure what learning from simulated users is worth on queries that were never shown."""
+    if bare and foreign:
+        raise typer.BadParameter("--foreign is about probabilities, which --bare leaves out: give one of them")
+    elsewhere = [_place_of(each) for each in foreign]
     named = {"random": random_users, "adversarial": adversarial, "deals": deals}
     chosen = [f"simulation.{name}={value}" for name, value in named.items() if value is not None]
     settings = evaluate.measuring(_job.settings_of(conf, [*assignments, *chosen], store))
     marks = marks_of(sessions, settings)
     lessons, held_out = read_dataset(dataset, learn_from), read_dataset(dataset, split)
     lessons, held_out = dealt_apart(lessons, held_out, hold_out, random.Random(settings.evaluation.seed))  # noqa: S311
-    strangers = [read_dataset(Path(folder), part) for folder, _, part in (each.rpartition(":") for each in foreign)]
+    for part in (lessons, held_out):
+        if not part.queries:
+            raise SourceError(f"{part.name} {part.split}: expected queries to learn from and others to ask, found none")
+    strangers = [read_dataset(folder, part) for folder, part in elsewhere]
     found = run(lessons, held_out, settings, marks, strangers, bare=bare)
     tell(table(f"{held_out.name} {split}, learned from {learn_from}", found))
     if found.held:
         tell(calibrated(found.held))
     _job.emit(described(held_out, learn_from, found), as_json=as_json)
+
+
+def _place_of(text: str) -> tuple[Path, str]:
+    folder, _, part = text.rpartition(":")
+    if not folder or not part:
+        raise typer.BadParameter(f"--foreign takes DIR:SPLIT, found {text!r}")
+    return Path(folder), part
 
 
 def marks_of(text: str, settings: Settings) -> list[int]:
@@ -212,7 +232,7 @@ class _Bench:
         self._replay = Replay(
             self._snapshot, self.encoders, settings.retrieval, now=self._now, batch=settings.evaluation.batch
         )
-        self.document_id: Callable[[str], str] = lambda uri: uri.removeprefix(f"{corpus_name(dataset.corpus)}:")
+        self.document_id = evaluate.document_id(dataset)
 
     def answers(self, queries: Sequence[JudgedQuery], *, k: int = PAGE, **changes: Any) -> list[Answer]:
         """Answers under the priors alone, with some settings of retrieval changed."""

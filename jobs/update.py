@@ -8,6 +8,7 @@ event counts exactly once. Exit codes: 0 done, 1 with a reason (wrong log, no br
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 import threading
@@ -27,13 +28,15 @@ from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.feedback.actors import Task, run_updaters
 from pipelines.feedback.metrics import Paces, standings_of, write_metrics
+from pipelines.feedback.standing import COUNTS
 from pipelines.feedback.updater import Progress
 from pipelines.learning.binning import bins_of
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.terminal import Bootstrap, Conf, Store, broker, plain
 from pipelines.settings import Settings
 
-_COUNTS = ("consumed", "applied", "duplicate", "dead_lettered", "late", "waiting", "unjoined", "holes")
+log = logging.getLogger(__name__)
+
 _SHOWN = {
     "consumed": "consumed",
     "applied": "applied",
@@ -62,9 +65,10 @@ def update(
         clock=system_clock,
     )
     root = Path(settings.storage.root)
-    started, paces = time.monotonic(), Paces()
+    started, paces, standing = time.monotonic(), Paces(), Standing(settings)
 
     def show(found: Sequence[Progress]) -> None:
+        standing.tell(found)
         live.update(_table(found), refresh=True)
         write_metrics(root, found, now=system_clock(), paces=paces.of(found, at=time.monotonic()))
 
@@ -87,6 +91,28 @@ def update(
     require_balance(standings)
 
 
+class Standing:
+    """Says in the log that the updaters have begun, that the broker has fallen silent, and that it answers again."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._silent: bool | None = None  # None before anything was told
+
+    def tell(self, found: Sequence[Progress]) -> None:
+        """Say what has changed since the last time."""
+        waiting = [one.report.partition for one in found if one.answers is False]
+        topic, broker_at = self._settings.feedback.topic, self._settings.kafka.bootstrap
+        if self._silent is None:
+            log.info(
+                "%s learns from %s at %s: %d partitions", self._settings.storage.root, topic, broker_at, len(found)
+            )
+        if waiting and not self._silent:
+            log.warning("no answer from the broker at %s: partitions %s wait, nothing is lost", broker_at, waiting)
+        elif self._silent and not waiting:
+            log.info("the broker at %s answers again", broker_at)
+        self._silent = bool(waiting)
+
+
 def run(
     settings: Settings,
     *,
@@ -95,9 +121,14 @@ def run(
     stop: Callable[[], bool] = lambda: False,
     on_progress: Callable[[Sequence[Progress]], None] = lambda _: None,
     on_tick: Callable[[], None] = lambda: None,
+    impatient: bool = False,
 ) -> list[Progress]:
-    """Run the updaters that the settings describe; see `run_updaters`."""
-    patience = settings.feedback.unreachable_s if until_caught_up else None
+    """Run the updaters that the settings describe; see `run_updaters`.
+
+    Args:
+        impatient: Give up on a silent broker after `feedback.unreachable_s` also where they run until they are stopped.
+    """
+    patience = settings.feedback.unreachable_s if until_caught_up or impatient else None
     task = Task(
         store=Path(settings.storage.root).absolute(),
         kafka=settings.kafka,
@@ -118,7 +149,7 @@ def run(
 def summary(standings: Sequence[Progress]) -> dict[str, Any]:
     """Counts per partition and in total, for machines."""
     partitions = [_row(standing) for standing in standings]
-    totals = {name: sum(row[name] for row in partitions) for name in _COUNTS}
+    totals = {name: sum(row[name] for row in partitions) for name in COUNTS}
     return {**totals, "balanced": all(one.report.balanced for one in standings), "partitions": partitions}
 
 
@@ -151,13 +182,12 @@ class _Registry:
 
 def _row(standing: Progress) -> dict[str, Any]:
     report = standing.report
-    counts = {name: getattr(report, name) for name in _COUNTS}
     return {
         "partition": report.partition,
         "next_offset": report.next_offset,
         "lag": standing.lag,
         "epoch": report.epoch,
-        **counts,
+        **report.counts,
         "dead_letters": dict(report.reasons),
     }
 

@@ -8,10 +8,11 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
+from pydantic.fields import FieldInfo
 
 from pipelines.chunking.settings import ChunkingSettings
 from pipelines.consolidation.settings import ConsolidationSettings
@@ -93,7 +94,10 @@ def load_settings(
     for file in files:
         _overlay(values, _mapping(file))
     for path, value in _from_environment(os.environ if environment is None else environment):
-        _assign(values, path, value)
+        try:
+            _assign(values, path, value)
+        except ConfigurationError as error:  # a variable is set elsewhere and long ago: it is named
+            raise ConfigurationError(f"{ENVIRONMENT_PREFIX}{'__'.join(path).upper()}: {error}") from error
     for assignment in assignments:
         _assign(values, *_parsed(assignment))
     try:
@@ -112,7 +116,7 @@ def _base(conf: Path) -> dict[str, Any]:
 def _mapping(file: Path) -> dict[str, Any]:
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise ConfigurationError(f"{file}: expected a readable YAML file, found: {error}") from error
     if content is None:
         return {}
@@ -132,14 +136,25 @@ def _overlay(values: dict[str, Any], over: Mapping[str, Any]) -> None:
 def _from_environment(environment: Mapping[str, str]) -> Iterable[tuple[list[str], Any]]:
     for name, raw in sorted(environment.items()):
         if name.startswith(ENVIRONMENT_PREFIX):
-            yield name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"), yaml.safe_load(raw)
+            # The value may be a secret, which nothing may quote.
+            yield name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"), _value(raw, name)
 
 
 def _parsed(assignment: str) -> tuple[list[str], Any]:
     path, sign, raw = assignment.partition("=")
     if not sign or not path:
         raise ConfigurationError(f"--set {assignment!r}: expected section.key=value")
-    return path.split("."), yaml.safe_load(raw)
+    return path.split("."), _value(raw, f"--set {assignment!r}")
+
+
+def _value(raw: str, place: str) -> Any:
+    try:
+        return yaml.safe_load(raw)
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        raise ConfigurationError(
+            f"{place}: expected a value in YAML; put quotes around a text that begins as something else does there, "
+            'such as "[a", "*a" or "2026-13-01"'
+        ) from error
 
 
 def _assign(values: dict[str, Any], path: Sequence[str], value: Any) -> None:
@@ -167,14 +182,22 @@ def _explained(item: Mapping[str, Any]) -> str:
         return _unknown(path, _fields_at(path[:-1]))
     if item["type"] == "missing":
         return f"missing setting {'.'.join(path)}: every value is stated in conf/base"
+    if _is_secret(path):
+        return f"{'.'.join(path)}: expected a text; put quotes around one that is a number or another thing in YAML"
     return f"{'.'.join(path)}: {item['msg']}, found {item['input']!r}"
 
 
-def _fields_at(path: Sequence[str]) -> Iterable[str]:
+def _is_secret(path: Sequence[str]) -> bool:
+    field = _fields_at(path[:-1]).get(path[-1]) if path else None
+    return field is not None and SecretStr in {field.annotation, *get_args(field.annotation)}
+
+
+def _fields_at(path: Sequence[str]) -> Mapping[str, FieldInfo]:
     model: Any = Settings
     for name in path:
         field = getattr(model, "model_fields", {}).get(name)
         if field is None:
-            return ()
+            return {}
         model = field.annotation
-    return getattr(model, "model_fields", {}).keys()
+    fields: Mapping[str, FieldInfo] = getattr(model, "model_fields", {})
+    return fields

@@ -35,8 +35,9 @@ class LiveEvidence:
         self._read: dict[LearnedVersion, LearnedState] = {}
 
     def snapshots(self) -> list[Path]:
-        """What every updater published last."""
-        return sorted((self._root / "updaters").glob(f"*/{SNAPSHOT_FILE}"))
+        """What was published last of every partition; a copy of one, beside it under another name, is none."""
+        found = (self._root / "updaters").glob(f"*/{SNAPSHOT_FILE}")
+        return sorted(path for path in found if path.parent.name.isdecimal())
 
     def streamed(self) -> Evidence:
         """The sum of all updaters' snapshots."""

@@ -10,8 +10,19 @@ from pipelines.chunking.splitting import decoded
 
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 _TABLE = re.compile(rb"[ \t]*\[\[?[ \t]*(?P<name>[^\]\n]{1,300}?)[ \t]*\]\]?[ \t]*(?:[#;][^\n]*)?\r?\n?\Z")
-_TOML_KEY = re.compile(rb"[ \t]*(?P<name>(?:[\w.-]|\"[^\"\n]*\"|'[^'\n]*'){1,200})[ \t]*=[ \t]*(?P<value>[^\n]*)")
-_INI_KEY = re.compile(rb"(?P<name>[^\s#;=:\[][^=:\n]{0,200}?)[ \t]*[=:]")
+_TOML_NAME = rb"""(?P<name>(?:[\w-]|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|[ \t]*+\.[ \t]*+){1,200})[ \t]*"""
+_TOML_TABLE = re.compile(rb"[ \t]*\[\[?[ \t]*" + _TOML_NAME + rb"\]\]?[ \t]*(?:#[^\n]*)?\r?\n?\Z")
+_TOML_KEY = re.compile(rb"[ \t]*" + _TOML_NAME + rb"=[ \t]*(?P<value>[^\n]*)")
+_TOML_TOKEN = re.compile(
+    rb"""\"{3}|'{3}|(?P<bracket>[\[\]{}])|"(?:[^"\\\n]|\\.)*+"?|'[^'\n]*+'?|\#[^\n]*|[^"'\#\[\]{}]+"""
+)
+_TOML_REST = {
+    b'"""': re.compile(rb'(?:[^"\\]|\\.?|"{1,2}(?!"))*+(?P<ended>"{3,5})?', re.DOTALL),
+    b"'''": re.compile(rb"(?:[^']|'{1,2}(?!'))*+(?P<ended>'{3,5})?"),
+}
+"""Of a text that goes on over lines, by the quotes before it."""
+_INI_KEY = re.compile(rb"[ \t]*(?P<name>(?:[^\s#;=:\[!\\]|\\.)(?:[^=:\n\\]|\\.){0,200}?)[ \t]*[=:]")
+_ESCAPED = re.compile(rb"\\(?=[ :=#!])")
 _STAGE = re.compile(rb"[ \t]*FROM\s+(?:--\S+\s+)*(?P<image>\S+)(?:\s+AS\s+(?P<name>\S+))?", re.IGNORECASE)
 _INSTRUCTION = re.compile(rb"[ \t]*(?P<name>[A-Za-z]{2,20})(?=\s)")
 _HEREDOC = re.compile(rb"<<[-~]?[\"']?(?P<end>\w+)[\"']?")
@@ -19,7 +30,6 @@ _DIRECTIVE = re.compile(rb"(?P<name>[a-z]{2,20})\b(?P<rest>[^\n]*)")
 _RULE = re.compile(rb"(?P<name>[^\s#:=][^#:=\n]{0,200}?)[ \t]*(?:::?(?!=)|[:?+!]?=)")
 _BLOCK = re.compile(rb"(?P<name>[A-Za-z_][^\s{=]*(?:[ \t]+\"[^\"\n]*\")*)")
 _REQUIREMENT = re.compile(rb"(?P<name>[A-Za-z0-9][\w.-]*|-[^\s]+)")
-_QUOTES = (b'"""', b"'''")
 _LONGEST_VALUE = 2_000  # lines
 
 _Opens = list[Open]
@@ -35,28 +45,38 @@ def toml_entries(source: bytes) -> list[Entry]:
     top: _Opens = []
     value = _Value()
     for start, line, pending in _content(source, b"#", value.goes_on):
-        table = _TABLE.match(line)
+        table = _TOML_TABLE.match(line)
         key = _TOML_KEY.match(line)
         if table is not None:
-            top.append(Open(pending, start, decoded(table["name"]), container=True))
+            top.append(Open(pending, start, _toml_name(table["name"]), container=True))
         elif key is not None:
             holder = top[-1].children if top and top[-1].container else top
-            holder.append(Open(pending, start, decoded(key["name"])))
+            holder.append(Open(pending, start, _toml_name(key["name"])))
             value.begin(key["value"])
     return closed(top, len(source))
 
 
+def _toml_name(name: bytes) -> str:
+    """A key as it is written, without the quotes around it where it is of one part."""
+    quoted = _TOML_TOKEN.fullmatch(name) is not None and name[:1] in {b'"', b"'"}
+    return decoded(name[1:-1] if quoted else name)
+
+
 def ini_entries(source: bytes) -> list[Entry]:
-    """Sections with their keys; keys alone where there are no sections."""
+    """Sections with their keys; keys alone where there are no sections, as in properties."""
     top: _Opens = []
-    for start, line, pending in _content(source, b"#;"):
+    value = _Hanging()
+    for start, line, pending in _content(source, b"#;!", value.goes_on):
         section = _TABLE.match(line)
         key = _INI_KEY.match(line)
+        sections = bool(top) and top[-1].container
         if section is not None:
             top.append(Open(pending, start, decoded(section["name"]), container=True))
-        elif key is not None:
-            holder = top[-1].children if top and top[-1].container else top
-            holder.append(Open(pending, start, decoded(key["name"])))
+            value.column = None
+        elif key is not None and (sections or not _indent(line)):
+            holder = top[-1].children if sections else top
+            holder.append(Open(pending, start, decoded(_ESCAPED.sub(b"", key["name"]))))
+            value.column = _indent(line)
     return closed(top, len(source))
 
 
@@ -164,32 +184,31 @@ class _Value:
     def _read(self, text: bytes) -> None:
         at = 0
         while at < len(text):
-            if self._quote is not None:
-                end = text.find(self._quote, at)
-                if end < 0:
-                    return
-                at, self._quote = end + 3, None
-                continue
-            sign = text[at : at + 1]
-            if text[at : at + 3] in _QUOTES:
-                self._quote = text[at : at + 3]
-                at += 3
-                continue
-            if sign == b"#":
+            token = (_TOML_TOKEN if self._quote is None else _TOML_REST[self._quote]).match(text, at)
+            if token is None:
                 return
-            if sign in {b'"', b"'"}:
-                at = _string_end(text, at)
-                continue
-            self._depth = max(0, self._depth + (sign in {b"[", b"{"}) - (sign in {b"]", b"}"}))
-            at += 1
+            if self._quote is not None:
+                self._quote = self._quote if token["ended"] is None else None
+            elif token.group() in _TOML_REST:
+                self._quote = token.group()
+            elif token["bracket"]:
+                self._depth = max(0, self._depth + (1 if token["bracket"] in b"[{" else -1))
+            at = token.end()
 
 
-def _string_end(text: bytes, at: int) -> int:
-    quote = text[at]
-    at += 1
-    while at < len(text) and text[at] != quote:
-        at += 2 if text[at] == ord("\\") and quote == ord('"') else 1
-    return at + 1
+class _Hanging:
+    """A value of INI that goes on over lines further to the right than its key, comments and brackets among them."""
+
+    def __init__(self) -> None:
+        self.column: int | None = None
+
+    def goes_on(self, line: bytes) -> bool:
+        """Whether a line belongs to the value before it."""
+        return self.column is not None and _indent(line) > self.column and bool(line.strip())
+
+
+def _indent(line: bytes) -> int:
+    return len(line) - len(line.lstrip(b" \t"))
 
 
 class _Script:

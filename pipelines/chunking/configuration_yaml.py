@@ -10,11 +10,14 @@ from pipelines.chunking.splitting import decoded
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 _KEY = re.compile(
     rb"""(?P<indent>[ ]*)(?P<dashes>(?:-[ ]+)*-?(?=[ \r\n]|\Z)[ ]*|)"""
-    rb"""(?P<key>"(?:[^"\\\n]|\\.){0,200}"|'[^'\n]{0,200}'|[^\s#\-\[\]{},&*!|>%@`"'?][^\n:]{0,200}?|-[^\s:][^\n:]{0,200}?)"""
-    rb"""[ ]*:(?=[ \r\n]|\Z)(?P<value>[^\n]*)"""
+    rb"""(?P<key>"(?:[^"\\\n]|\\.){0,200}"|'(?:[^'\n]|''){0,200}'"""
+    # What would mean something else before a blank belongs to the key before anything else.
+    rb"""|(?:[^\s#\-\[\]{},&*!|>%@`"'?:]|[-?:](?=\S))(?:[^\n:#]|:(?=\S)|(?<=\S)#){0,200}?)"""
+    rb"""[ ]*:(?=[ \t\r\n]|\Z)(?P<value>[^\n]*)"""
 )
-_DASH = re.compile(rb"(?P<indent>[ ]*)-(?=[ \r\n]|\Z)(?P<value>[^\n]*)")
-_BLOCK = re.compile(rb"(?:[&!][^\s]*[ ]+)*[|>][-+0-9]*[ \t]*(?:#[^\n]*)?\Z")
+_DASH = re.compile(rb"(?P<indent>[ ]*)(?P<dashes>(?:-[ ]+)*)-(?=[ \r\n]|\Z)(?P<value>[^\n]*)")
+_PROPERTIES = re.compile(rb"\A(?:[&!][^\s]*(?:[ ]+|\Z))+")
+_BLOCK = re.compile(rb"[|>][-+0-9]*[ \t]*(?:#[^\n]*)?\Z")
 _NAME = re.compile(rb"[ ]*(?:-[ ]+)?(?:name|id|key|title|uses)[ ]*:[ ]*[\"']?(?P<name>[^\n\"'#]{1,80})", re.MULTILINE)
 _DOCUMENT = re.compile(rb"---(?=[ \r\n]|\Z)|\.\.\.[ \r]*(?:\n|\Z)")
 _NAMED_WITHIN = 400  # bytes at the beginning of an item that may tell its name
@@ -63,12 +66,15 @@ class _Reader:
         self._open: list[tuple[int, Open]] = []
         self._pending: list[tuple[int, int]] = []  # place and column of the comments since the last entry
         self._block: int | None = None  # indentation of the key whose block of text is being read
+        self._plain: int | None = None  # indentation of the key whose unquoted value may go on
+        self._awaiting: int | None = None  # indentation of the key whose value may begin on the next line
         self._closing: list[bytes] = []  # what ends the value that goes on over lines
         self._lines = 0
 
     def reset(self, at: int) -> None:
         self._open.clear()
-        self._pending, self._block, self._closing = [(at, 0)], None, []
+        self._pending, self._closing = [(at, 0)], []
+        self._block = self._plain = self._awaiting = None
 
     def outside(self, at: int) -> bool:
         """Whether no quoted value is open; a document may end anywhere else."""
@@ -80,34 +86,50 @@ class _Reader:
         if self._continues(data, text):
             return
         if not text or text.startswith((b"#", b"%")):
-            self._pending.append((start, len(data) - len(data.lstrip(b" ")) if text else 0))
+            self._pending.append((start, _indent(data) if text else 0))
             return
         found = _KEY.match(data)
         dash = _DASH.match(data) if found is None or found["dashes"] else None
         if dash is not None:
             self._add(top, start, 2 * len(dash["indent"]) + 1, None)
         elif found is not None:
-            self._add(top, start, 2 * len(found["indent"]), decoded(found["key"].strip(b"\"'")))
+            self._add(top, start, 2 * len(found["indent"]), _name(found["key"]))
         self._pending.clear()
-        value = (found["value"] if found is not None else dash["value"] if dash is not None else b"").strip()
-        self._note(value, len(data) - len(data.lstrip(b" ")), len(found["dashes"]) if found is not None else 0)
+        innermost = found or dash
+        if innermost is not None:
+            self._note(innermost["value"].strip(), len(innermost["indent"]) + len(innermost["dashes"]))
+        elif self._awaiting is not None and _indent(data) > self._awaiting and text[:1] not in {b"{", b"["}:
+            self._note(text, self._awaiting)
 
     def _continues(self, data: bytes, text: bytes) -> bool:
+        indent = _indent(data)
         if self._block is not None:
-            if not text or len(data) - len(data.lstrip(b" ")) > self._block:
+            if not text or indent > self._block:
                 return True
             self._block = None
+        if self._plain is not None and text:
+            if indent > self._plain and not text.startswith(b"#"):
+                self._pending.clear()
+                return True
+            self._plain = None
         if self._closing:
             self._lines += 1
             self._closing = _unclosed(text, self._closing) if self._lines < _LONGEST_SCALAR else []
             return True
         return False
 
-    def _note(self, value: bytes, indent: int, dashes: int) -> None:
-        if _BLOCK.match(value):
-            self._block = indent + dashes
-        elif value[:1] in {b"{", b"[", b'"', b"'"}:
-            self._closing, self._lines = _unclosed(value, []), 0
+    def _note(self, value: bytes, column: int) -> None:
+        """Note what a value leaves open on its first line; `column` is that of its key, or of the innermost dash."""
+        content = _PROPERTIES.sub(b"", value)
+        self._awaiting = None
+        if not content or content.startswith(b"#"):
+            self._awaiting = column
+        elif _BLOCK.match(content):
+            self._block = column
+        elif content[:1] in _CLOSING:
+            self._closing, self._lines = _unclosed(content, []), 0
+        else:
+            self._plain = column
 
     def _add(self, top: list[Open], start: int, indent: int, key: str | None) -> None:
         while self._open and self._open[-1][0] >= indent:
@@ -130,29 +152,47 @@ class _Reader:
         return decoded(named["name"].strip()) if named else str(number)
 
 
-_CLOSING = {ord("{"): b"}", ord("["): b"]"}
+def _name(key: bytes) -> str:
+    """A key as it is written, without the quotes around it."""
+    if key.startswith(b"'"):
+        return decoded(key[1:-1].replace(b"''", b"'"))
+    return decoded(key[1:-1] if key.startswith(b'"') else key)
+
+
+def _indent(line: bytes) -> int:
+    return len(line) - len(line.lstrip(b" "))
+
+
+_PLAIN = b"plain"
+_CLOSING = {b"{": b"}", b"[": b"]", b'"': b'"', b"'": b"'"}
+_FLOW = re.compile(
+    rb"""[ \t]*(?:(?P<open>[{\["'])|(?P<close>[}\]])|(?P<comment>\#.*)|[,:]|\?(?=[ ])"""
+    rb"""|[&!*][^\s,{}\[\]]*|(?P<plain>[^ \t]))"""
+)
+_REST = {
+    b'"': re.compile(rb'(?:[^"\\]|\\.?)*+(?P<ended>")?', re.DOTALL),
+    b"'": re.compile(rb"(?:[^']|'')*+(?P<ended>')?"),  # a quote between single quotes is written twice
+    # Quotes inside it mean themselves.
+    _PLAIN: re.compile(rb"(?:[^,{}\[\]:\#]|:(?![\s,{}\[\]]|\Z)|(?<=\S)\#)*+(?P<ended>(?!\Z))?"),
+}
+"""By what is open, unless that is a bracket: what else belongs to it."""
 
 
 def _unclosed(text: bytes, closing: list[bytes]) -> list[bytes]:
     """What still has to come, innermost last, after more text of a quoted or bracketed value."""
-    stack = list(closing)
-    escaped = False
-    for place, byte in enumerate(text):
-        sign = bytes([byte])
-        quote = stack[-1] if stack and stack[-1] in {b'"', b"'"} else None
-        if escaped:
-            escaped = False
-        elif quote is not None:
-            # Between single quotes a quote is written twice.
-            escaped = byte == ord("\\") if quote == b'"' else text[place : place + 2] == b"''"
-            if sign == quote and not escaped:
+    stack, at = list(closing), 0
+    while at < len(text) and (stack or not at):
+        token = _REST.get(stack[-1] if stack else b"", _FLOW).match(text, at)
+        if token is None:
+            break  # only blanks are left
+        match token.lastgroup:
+            case "open":
+                stack.append(_CLOSING[token["open"]])
+            case "plain":
+                stack.append(_PLAIN)
+            case "close" if token["close"] == stack[-1]:
                 stack.pop()
-        elif sign in {b'"', b"'"}:
-            stack.append(sign)
-        elif byte in _CLOSING:
-            stack.append(_CLOSING[byte])
-        elif stack and sign == stack[-1]:
-            stack.pop()
-        if not stack:
-            return []
+            case "ended":
+                stack.pop()
+        at = token.end()
     return stack

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
-from pipelines.chunking.context import leading
 from pipelines.chunking.dialogue import Place, places
 from pipelines.chunking.exchanges import Exchange, exchanges, question_of, spoken
 from pipelines.chunking.hierarchy import Facts, Unit, assemble, fitted
@@ -157,7 +156,7 @@ def _exchange_units(session: _Session, topic: Segment, exchange: Exchange, paren
         kind="turn_pair",
         level=2,
         parents=parents,
-        context=_context(session, exchange, "\n".join(filter(None, (named, exchange.asked)))),
+        context="\n".join(filter(None, (named, exchange.asked))),
         part_context="\n".join(filter(None, (topic.topic, question))),
         part_kind="turn_part",
         heading_path=(topic.topic,) if topic.topic else (),
@@ -176,16 +175,6 @@ def _exchange_units(session: _Session, topic: Segment, exchange: Exchange, paren
     yield parts[0]
     rest = [*parts[1:], *(part for block in blocks for part in block if _own(part, parts))]
     yield from sorted(rest, key=lambda part: (part.start, -part.end))
-
-
-def _context(session: _Session, exchange: Exchange, context: str) -> str:
-    """What stands before an exchange, shortened where the exchange would be cut for its sake."""
-    room = session.sizes.max_tokens - session.meter.tokens(exchange.start, exchange.end)
-    return (
-        context
-        if session.meter.of_context(context) <= room
-        else leading(context, session.sizes.leading_budget, session.meter)
-    )
 
 
 def _own(block: Unit, parts: Sequence[Unit]) -> bool:

@@ -117,9 +117,10 @@ def fitted(
 ) -> list[Unit]:
     """A unit whole where it has at most `limit` tokens with its context, otherwise its parts in order.
 
-    The first part stands for the unit, with its identity; the others are its children on level 3. No part is above
-    `sizes.max_tokens`: where the cuts leave longer pieces these are cut at lines, and long lines anywhere. Units above
-    that maximum are split as `sizes.overflow` says:
+    Nothing is cut for the sake of a context above `sizes.leading_budget`: that is shortened first. Of a unit that is
+    cut, the first part stands for the unit, with its identity; the others are its children on level 3. No part is
+    above `sizes.max_tokens`: where the cuts leave longer pieces these are cut at lines, and long lines anywhere. Units
+    above that maximum are split as `sizes.overflow` says:
 
     - recursive: at `cuts`, the boundaries of the next level;
     - sentence: at `sentence_cuts`, which also lie between the sentences of its prose; a unit without prose has none,
@@ -131,11 +132,14 @@ def fitted(
         unit = replace(unit, context=leading(unit.context, sizes.leading_budget, meter))
     if body + len(unit.context.encode("utf-8", "replace")) < limit:  # below, not at: the line end after the context
         return [unit]
-    length = meter.tokens(unit.start, unit.end) + meter.of_context(unit.context)
+    own = meter.tokens(unit.start, unit.end)
+    length = own + meter.of_context(unit.context)
     if length <= limit:
         return [unit]
-    split = sizes.overflow if length > sizes.max_tokens else None
     first_context = leading(unit.context, sizes.leading_budget, meter)
+    if own + meter.of_context(first_context) <= limit:
+        return [replace(unit, context=first_context)]
+    split = sizes.overflow if length > sizes.max_tokens else None
     part_context = leading(unit.part_context, sizes.leading_budget, meter)
     reserved = max(meter.of_context(first_context), meter.of_context(part_context))
     room = sizes.max_tokens - reserved

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,7 +69,7 @@ def _either(folder: Path, name: str) -> Path:
 
 def _queries(path: Path) -> Iterator[JudgedQuery]:
     opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8") as file:
+    with _readable(path), opener(path, "rt", encoding="utf-8") as file:
         for number, line in enumerate(file, start=1):
             if line.strip():
                 yield _query(line, f"{path}:{number}")
@@ -76,9 +78,11 @@ def _queries(path: Path) -> Iterator[JudgedQuery]:
 def _query(line: str, place: str) -> JudgedQuery:
     try:
         row = json.loads(line)
-        return JudgedQuery(str(row["_id"]), str(row["text"]), row.get("metadata") or {})
-    except (ValueError, TypeError, KeyError) as error:
-        raise SourceError(f"{place}: expected a JSON object with _id and text, found: {error!r}") from error
+        return JudgedQuery(str(row["_id"]), str(row["text"]), dict(row.get("metadata") or {}))
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise SourceError(
+            f"{place}: expected a JSON object with _id, text and, if any, an object as metadata, found: {error!r}"
+        ) from error
 
 
 def _qrels(folder: Path, split: str) -> Qrels:
@@ -86,7 +90,7 @@ def _qrels(folder: Path, split: str) -> Qrels:
     if not path.is_file():
         raise SourceError(f"{folder}: expected judgements in qrels/{split}.tsv, found splits {splits(folder)}")
     qrels: dict[str, dict[str, int]] = {}
-    with path.open(encoding="utf-8", newline="") as file:
+    with _readable(path), path.open(encoding="utf-8", newline="") as file:
         for number, row in enumerate(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE), start=1):
             # BEIR files start with a line of column names.
             if row and not (number == 1 and not _is_integer(row[-1])):
@@ -102,4 +106,12 @@ def _judgement(row: list[str], place: str) -> tuple[str, str, int]:
 
 
 def _is_integer(text: str) -> bool:
-    return text.strip().lstrip("-").isdecimal()
+    return text.strip().removeprefix("-").isdecimal()
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error, csv.Error) as error:
+        raise SourceError(f"{path}: expected a text in UTF-8 that can be read to its end, found: {error}") from error

@@ -33,7 +33,9 @@ def from_file(path: Path, rules: GroundTruthSettings, *, now: float) -> list[Jud
         SourceError: The file cannot be read, or a line is no judgement.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split(
+            "\n"
+        )  # JSON holds further characters that end lines elsewhere
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path}: expected a file of judgements, found: {error}") from error
     return [

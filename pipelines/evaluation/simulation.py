@@ -151,7 +151,12 @@ def dealt(questions: Sequence[T], sessions: int, rng: random.Random) -> list[T]:
     Examples:
         >>> sorted(dealt("abc", 6, random.Random(1)))
         ['a', 'a', 'b', 'b', 'c', 'c']
+
+    Raises:
+        ValueError: There is no question.
     """
+    if not questions:
+        raise ValueError("expected at least one question to ask, got none")
     asked: list[T] = []
     while len(asked) < sessions:
         asked.extend(rng.sample(questions, len(questions)))

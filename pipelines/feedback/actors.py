@@ -6,6 +6,7 @@ The same loop runs in this process with `local=True`: tests, demonstrations and 
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from pipelines.learning.binning import Bins
 from pipelines.runtime.kafka import KafkaPublisher, create_topic
 from pipelines.runtime.kafka_log import KafkaSource
 from pipelines.runtime.settings import ClusterSettings, KafkaSettings
+
+_log = logging.getLogger(__name__)
 
 Stop = Callable[[], bool]
 OnProgress = Callable[[Sequence[Progress]], None]
@@ -167,7 +170,7 @@ def run_updaters(
 
 def _await_topic(task: Task, stop: Stop) -> int:
     """Make the topic where it is missing; how many partitions it has."""
-    rules, started = task.feedback, time.monotonic()
+    rules, started, told = task.feedback, time.monotonic(), False
     while True:
         try:
             create_topic(task.kafka, rules.topic, partitions=rules.partitions, replication=rules.replication)
@@ -177,7 +180,10 @@ def _await_topic(task: Task, stop: Stop) -> int:
                 return source.facts().partitions
             finally:
                 source.close()
-        except BrokerUnavailableError:
+        except BrokerUnavailableError as error:
             if stop() or (task.unreachable_s is not None and time.monotonic() - started > task.unreachable_s):
                 raise
+            if not told:
+                _log.warning("%s; asking again every %g s", error, rules.retry_s)
+                told = True
             time.sleep(rules.retry_s)

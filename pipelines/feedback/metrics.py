@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.feedback.checkpoints import checkpoints_in
+from pipelines.feedback.partitions import states_in
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.snapshot import NAME, rows_of
 from pipelines.feedback.sources import Heard, Source, compared
-from pipelines.feedback.state import STATE_FILE, PartitionState
-from pipelines.feedback.updater import UPDATERS, Progress, partition_folder
+from pipelines.feedback.state import STATE_FILE
+from pipelines.feedback.updater import Progress, partition_folder
 from pipelines.runtime.files import write_atomically
 
 METRICS_FILE = "logs/feedback.prom"
@@ -36,10 +36,9 @@ def standings_of(store: Path, rules: FeedbackSettings) -> tuple[list[Progress], 
     """Where the partitions of a store stand, without their lag, and its sources, those with flags first."""
     standings: list[Progress] = []
     heard: Heard = Counter()
-    for number in sorted(int(path.name) for path in (store / UPDATERS).glob("*") if path.name.isdecimal()):
-        with contextlib.closing(PartitionState(partition_folder(store, number), number, rules)) as state:
-            standings.append(Progress(state.report(), None))
-            heard.update(state.heard())
+    for state in states_in(store, rules):
+        standings.append(Progress(state.report(), None))
+        heard.update(state.heard())
     return standings, compared(heard, rules.sources)
 
 
@@ -116,6 +115,8 @@ def _of(store: Path, standing: Progress, now: float) -> Iterator[Sample]:
     report = standing.report
     partition = _label(report.partition)
     folder = partition_folder(store, report.partition)
+    if standing.answers is not None:
+        yield Sample("broker_answers", "gauge", partition, standing.answers)
     if standing.lag is not None:
         yield Sample("lag_records", "gauge", partition, standing.lag)
     for name in _COUNTERS:

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pipelines.domain.errors import WrongLogError
 from pipelines.runtime.log import LogFacts
 
+COUNTS = ("consumed", "applied", "duplicate", "dead_lettered", "late", "waiting", "unjoined", "holes")
+"""What is told of partitions one by one and, added up, of all of them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionReport:
@@ -48,6 +51,11 @@ class PartitionReport:
     waiting: int
     open_sessions: int
     reasons: Mapping[str, int]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Each of `COUNTS` by name."""
+        return {name: getattr(self, name) for name in COUNTS}
 
     @property
     def balanced(self) -> bool:

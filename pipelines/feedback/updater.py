@@ -39,15 +39,21 @@ class Progress:
     """Where one partition stands.
 
     Attributes:
-        lag: Records in the log that were not consumed yet; None before the broker said so.
+        lag: Records in the log that were not consumed yet, as far as the broker said; None before it did.
+        answers: Whether the broker answered when it was last asked; None where nobody asks it.
     """
 
     report: PartitionReport
     lag: int | None
+    answers: bool | None = None
 
 
 class Updater:
-    """Owns partitions of one log, from `open` to `close`; one thread calls it."""
+    """Owns partitions of one log, from `open` to `close`; one thread calls it.
+
+    Attributes:
+        silent_since: When the broker first did not answer, of seconds of a monotonic clock; None while it answers.
+    """
 
     def __init__(
         self,
@@ -70,6 +76,7 @@ class Updater:
         self._publish_at = self._look_after_at = float("-inf")
         self._moved_at: float | None = float("-inf")  # what is there is published at once
         self._begun_at: float | None = None
+        self.silent_since: float | None = None
         # Batches make no cycles, but so many objects that looking for some takes a seventh of the time.
         self._collection = UnhurriedCollection(every_s=rules.collect_every_s)
         self._collection.begin()
@@ -126,6 +133,7 @@ class Updater:
             WrongLogError: The log is not the one that the stores belong to.
         """
         delivered = advance(self._source, self._states, self._positions, self._rules, self._bins)
+        # A poll that brings nothing is no answer: it brings nothing while the broker is away, too.
         self._watch.look(self._source, self._states, self._positions, now)
         self._begun_at = now if self._begun_at is None else self._begun_at
         if delivered and self._moved_at is None:
@@ -163,7 +171,10 @@ class Updater:
 
     def progress(self) -> list[Progress]:
         """Where every owned partition stands, by partition."""
-        return [Progress(state.report(), self._lag(partition)) for partition, state in sorted(self._states.items())]
+        answers = self.silent_since is None
+        return [
+            Progress(state.report(), self._lag(partition), answers) for partition, state in sorted(self._states.items())
+        ]
 
     @property
     def caught_up(self) -> bool:
@@ -237,25 +248,28 @@ def keep_up(
     """Step until told to stop; a broker that is away is waited for.
 
     Args:
-        updater: Opened.
+        updater: Opened. It keeps since when the broker is silent, so that patience runs on from call to call.
         until: Asked after every step whether to stop.
         monotonic: Paces publishing and patience.
         pause: Sleeps.
         rules: For pauses.
-        unreachable_s: Patience with a broker that does not answer; None waits for ever.
+        unreachable_s: Patience with a broker that does not answer, however often this is called meanwhile; None waits
+            for ever.
 
     Raises:
         BrokerUnavailableError: Patience ran out.
     """
-    answered = monotonic()
     while True:
+        began = monotonic()
         try:
-            updater.step(monotonic())
-            answered = monotonic()
+            updater.step(began)
+            updater.silent_since = None
         except BrokerUnavailableError as error:
-            if unreachable_s is not None and monotonic() - answered > unreachable_s:
+            if updater.silent_since is None:
+                updater.silent_since = began
+                _log.warning("%s; asking again every %g s", error, rules.retry_s)
+            if unreachable_s is not None and monotonic() - updater.silent_since > unreachable_s:
                 raise
-            _log.warning("%s; asking again in %g s", error, rules.retry_s)
             pause(rules.retry_s)
         if until(updater):
             updater.publish()

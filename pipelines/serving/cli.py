@@ -5,12 +5,14 @@ Exit codes: 0 done, 1 refused with a one-line reason on stderr, 2 wrong usage.
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
+import pyarrow.parquet as pq
 import typer
 from rich.table import Column, Table
 
@@ -18,6 +20,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.pointer import Pointer
 from pipelines.domain.errors import StoreError, WeftError
 from pipelines.domain.ids import GenerationId
+from pipelines.indexes.generation import CHUNKS_FOLDER
 from pipelines.indexes.manifest import Manifest
 from pipelines.serving.attribution import attribute
 from pipelines.serving.dlq import dlq
@@ -25,12 +28,27 @@ from pipelines.serving.feedback_status import feedback
 from pipelines.serving.learned import learned
 from pipelines.serving.queries import queries
 from pipelines.serving.sessions import sessions
-from pipelines.serving.terminal import AsJson, Conf, Store, cells, print_lines, refusal, root_of, stamp, tell
+from pipelines.serving.terminal import (
+    AsJson,
+    Conf,
+    LogLines,
+    Store,
+    cells,
+    machines,
+    print_lines,
+    refusal,
+    root_of,
+    stamp,
+    tell,
+    visible,
+)
 from pipelines.serving.ubi import send_ubi
 from pipelines.settings import load_settings
 
 Generation = Annotated[str, typer.Argument(help="Id of a generation, or `live`.")]
 Older = Annotated[str, typer.Argument(help="Id of the generation; `weft generations list` marks the previous one.")]
+
+LIVE = "live"
 
 weft = typer.Typer(
     no_args_is_help=True,
@@ -48,16 +66,19 @@ weft.add_typer(queries, name="queries")
 weft.command("ubi")(send_ubi)
 weft.command("attribute")(attribute)
 
-LIVE = "live"
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LogLines())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     try:
         weft(args=None if argv is None else list(argv))
     except WeftError as error:
         sys.stderr.write(refusal("weft", error))
+        return 1
+    except OSError as error:
+        sys.stderr.write(refusal("weft", machines(error)))
         return 1
     except SystemExit as ended:  # typer reports wrong usage and --help itself
         return int(ended.code or 0)
@@ -85,12 +106,30 @@ def list_generations(store: Store = None, conf: Conf = [], as_json: AsJson = Fal
 def show(generation: Generation, store: Store = None, conf: Conf = []) -> None:  # noqa: B006
     """The manifest of a generation, without the hashes of its files."""
     catalog = _catalog(store, conf)
-    wanted = _resolved(catalog, generation)
-    for manifest in catalog.generations():
-        if manifest.id == wanted:
-            sys.stdout.write(manifest.model_dump_json(indent=1, exclude={"files"}) + "\n")
-            return
-    raise StoreError(f"expected a generation, found no {wanted}; list them with `weft generations list`")
+    manifest = _manifest(catalog, generation)
+    sys.stdout.write(json.dumps(manifest.model_dump(mode="json", exclude={"files"}), indent=1) + "\n")
+
+
+@generations.command()
+def rejected(
+    generation: Annotated[str, typer.Argument(help="Id of a generation, or `live`.")] = LIVE,
+    *,
+    store: Store = None,
+    conf: Conf = [],  # noqa: B006
+    as_json: AsJson = False,
+) -> None:
+    """What could not be read or parsed, and why, by place."""
+    catalog = _catalog(store, conf)
+    folder = catalog.folder_of(_manifest(catalog, generation).id)
+    table = pq.read_table(folder / CHUNKS_FOLDER / "rejected.parquet")
+    rows = sorted(table.to_pylist(), key=lambda row: (row["uri"], row["reason"]))
+    if as_json:
+        print_lines(rows)
+        return
+    shown = Table("uri", "reason", "detail", box=None)
+    for row in rows:
+        shown.add_row(*cells(row["uri"], row["reason"], row["detail"]))
+    tell(shown)
 
 
 @generations.command()
@@ -98,14 +137,14 @@ def verify(generation: Generation, store: Store = None, conf: Conf = []) -> None
     """Compare every file of a generation with its manifest."""
     catalog = _catalog(store, conf)
     manifest = catalog.verify(_resolved(catalog, generation))
-    sys.stdout.write(f"{manifest.id}: {len(manifest.files)} files are as they were written\n")
+    sys.stdout.write(f"{visible(manifest.id)}: {len(manifest.files)} files are as they were written\n")
 
 
 @generations.command()
 def rollback(generation: Older, store: Store = None, conf: Conf = []) -> None:  # noqa: B006
     """Make an older generation live again, after verifying it."""
     pointer = _catalog(store, conf).rollback(GenerationId(generation))
-    sys.stdout.write(f"{pointer.generation} is live, instead of {pointer.previous}\n")
+    sys.stdout.write(visible(f"{pointer.generation} is live, instead of {pointer.previous or 'none'}") + "\n")
 
 
 @generations.command()
@@ -117,7 +156,7 @@ def prune(
     """Remove old generations; the live one and the one before it always stay."""
     catalog = _catalog(store, conf)
     removed = [*catalog.prune(keep), *(path.name for path in catalog.clean_leftovers())]
-    sys.stdout.write("".join(f"removed {name}\n" for name in removed) or "nothing to remove\n")
+    sys.stdout.write("".join(f"removed {visible(name)}\n" for name in removed) or "nothing to remove\n")
 
 
 def _catalog(store: Path | None, conf: Sequence[Path]) -> Catalog:
@@ -131,6 +170,14 @@ def _resolved(catalog: Catalog, generation: str) -> GenerationId:
     if live is None:
         raise StoreError("expected a live generation, found none: run `python -m jobs.reindex`")
     return live
+
+
+def _manifest(catalog: Catalog, generation: str) -> Manifest:
+    wanted = _resolved(catalog, generation)
+    for manifest in catalog.generations():
+        if manifest.id == wanted:
+            return manifest
+    raise StoreError(f"expected a generation, found no {wanted}; list them with `weft generations list`")
 
 
 def _mark(generation: GenerationId, pointer: Pointer) -> str:

@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from pipelines.feedback.metrics import prometheus, samples, standings_of
+from pipelines.feedback.names import principal_fingerprint
 from pipelines.feedback.sources import Source
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.terminal import Conf, Store, cells, root_of, tell
@@ -27,6 +28,9 @@ def _group() -> None:
 def status(
     store: Store = None,
     conf: Conf = [],  # noqa: B006
+    principal: Annotated[
+        str | None, typer.Option("--principal", help="Only this one: stores keep of principals a fingerprint, no name.")
+    ] = None,
     metrics: Annotated[bool, typer.Option("--prometheus", help="Print metrics in Prometheus' text format.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -34,6 +38,12 @@ def status(
     settings = load_settings(conf)
     root = root_of(store, settings)
     standings, sources = standings_of(root, settings.feedback)
+    if principal is not None:
+        sources = [
+            source
+            for source in sources
+            if (source.kind, source.name) == ("principal", principal_fingerprint(principal))
+        ]
     found = samples(root, standings, now=system_clock())
     if metrics:
         sys.stdout.write(prometheus(found))

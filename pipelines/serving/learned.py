@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,13 +29,23 @@ from pipelines.serving.learned_page import number, page_of
 from pipelines.serving.terminal import AsJson, Conf, Store, cells, print_lines, root_of, stamp, tell
 from pipelines.settings import Settings, load_settings
 
+
+class FamilyName(StrEnum):
+    """Kinds of beliefs, as `Reading.family` names them."""
+
+    WEIGHT = "weight"
+    INTENT = "intent"
+    DECAY = "decay"
+    THRESHOLD = "threshold"
+    QUALITY = "quality"
+    TRUST = "trust"
+    LESSON = "lesson"
+    SIZE = "size"
+    EXAMINATION = "examination"
+
+
 Version = Annotated[str, typer.Argument(help="A learned version, `live`, or `priors`.")]
-Family = Annotated[
-    str | None,
-    typer.Option(
-        "--family", help="Only weight, intent, decay, threshold, quality, trust, lesson, size or examination."
-    ),
-]
+Family = Annotated[FamilyName | None, typer.Option("--family", help="Only beliefs of this kind.")]
 Where = Annotated[str | None, typer.Option("--scope", help="Only what begins with it, such as code or code/model.")]
 
 learned = typer.Typer(no_args_is_help=True, help="What was learned: versions, beliefs, and how they changed.")
@@ -54,7 +65,7 @@ def list_learned(store: Store = None, conf: Conf = [], as_json: AsJson = False) 
             {**each.model_dump(mode="json", exclude={"files"}), "live": each.version == live} for each in manifests
         )
         return
-    table = Table("", "version", "made", "built on", "evidence", "MLflow run")
+    table = Table("", "version", "made", "built on", "evidence", "MLflow run", box=None)
     for manifest in manifests:
         mark = LIVE if manifest.version == live else ""
         parent, run = manifest.parent or LearnedVersion(PRIORS), manifest.mlflow_run_id or ""
@@ -206,7 +217,7 @@ def _name(content: Content) -> str:
     return f"{place.uri}:{place.label.start_line}  {snippet(content.text, '', _SHOWN)}"
 
 
-def _selected(readings: Iterable[Reading], family: str | None, scope: str | None) -> list[Reading]:
+def _selected(readings: Iterable[Reading], family: FamilyName | None, scope: str | None) -> list[Reading]:
     return [
         reading
         for reading in readings

@@ -7,6 +7,7 @@ a store is markup, and none of its control characters reaches a terminal.
 from __future__ import annotations
 
 import json
+import logging
 import re
 import sys
 import time
@@ -77,6 +78,31 @@ def refusal(command: str, error: WeftError) -> str:
         'weft: expected a store, found none\n'
     """
     return f"{command}: {visible(' '.join(str(error).split()))}\n"
+
+
+class LogLines(logging.Formatter):
+    r"""What is logged, which may quote anybody, without what would steer a terminal; one message looks like one.
+
+    Examples:
+        >>> LogLines().format(logging.makeLogRecord({"msg": "query %s lost", "args": ("a\x1b\nb",)}))
+        'query a�\n    b lost'
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The message, and the traceback where there is one."""
+        return "\n    ".join(map(visible, super().format(record).split("\n")))
+
+
+def machines(error: OSError) -> StoreError:
+    """What the machine did not let a command do: a wrong path, missing permissions and a full disk are no defect.
+
+    Examples:
+        >>> print(machines(OSError(30, "Read-only file system", "store/current.json")))
+        expected the machine to let it read and write, found [Errno 30] Read-only file system: 'store/current.json'; ...
+    """
+    return StoreError(
+        f"expected the machine to let it read and write, found {error}; look at the path, its permissions and its disk"
+    )
 
 
 def cells(*texts: str) -> list[Text]:

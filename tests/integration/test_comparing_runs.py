@@ -79,6 +79,24 @@ def test_a_run_file_that_is_none_is_refused(
     assert evaluate.main([*common, "--compare", "base", "base", "--ablate"]) == 2
 
 
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--run-file", "a.run", "--compare", "base", "base"), "give one of --compare and --run-file"),
+        (("--run-file", "a.run", "--ablate"), "give one of --ablate and --run-file"),
+        (("--judgements", "j.jsonl", "--judge", "3"), "--judgements and --judge: only without a --dataset"),
+        (("--bootstrap", "localhost:9092"), "--bootstrap: only without a --dataset"),
+        (("--days", "7"), "--days: only without a --dataset"),
+    ],
+)
+def test_what_would_be_left_undone_is_wrong_usage(
+    dataset: Path, store: Path, arguments: tuple[str, ...], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """EVA-5: nobody waits for a run file or a judgement that was never going to be looked at."""
+    assert evaluate.main(["--dataset", str(dataset), "--store", str(store), *arguments]) == 2
+    assert reason in " ".join(capsys.readouterr().err.split())
+
+
 def test_the_halves_of_a_data_set_share_no_query(
     dataset: Path, store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

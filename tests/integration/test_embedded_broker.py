@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.domain.errors import BrokerUnavailableError
 from pipelines.runtime.broker import EmbeddedBroker
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,3 +66,29 @@ def test_its_process_has_an_id_only_while_it_runs() -> None:
     """OPS."""
     with pytest.raises(ValueError, match="enter its context first"):
         _ = EmbeddedBroker().pid
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    """OPS: who listens there would be taken for the broker."""
+    with EmbeddedBroker() as first:
+        port = int(first.bootstrap.rpartition(":")[2])
+        with pytest.raises(BrokerUnavailableError, match=f"expected port {port} of 127.0.0.1 to be free"):
+            EmbeddedBroker(port=port).__enter__()
+        assert runs(first.pid)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds the broker's process where Linux lists it")
+def test_the_job_ends_with_its_broker() -> None:
+    """OPS: a job that stands for a broker that is gone would be waited for in vain."""
+    with EmbeddedBroker() as lent:  # and given back: its port is free again
+        port = lent.bootstrap.rpartition(":")[2]
+    job = subprocess.Popen(
+        [sys.executable, "-m", "jobs.broker", "--port", port], cwd=ROOT, stderr=subprocess.PIPE, text=True
+    )
+    assert job.stderr is not None
+    assert "broker at" in job.stderr.readline()
+    (child,) = Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split()
+    os.kill(int(child), signal.SIGKILL)
+    _, said = job.communicate(timeout=30)
+    assert (job.returncode, said.count("\n")) == (1, 1)
+    assert said.startswith("jobs.broker: expected the broker")

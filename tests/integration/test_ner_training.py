@@ -58,3 +58,12 @@ def test_data_that_is_missing_ends_the_job_with_its_path(tmp_path: Path, capsys:
     """ING-16: exit code 1 and the file that was expected."""
     assert main(["--data", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
     assert "train.jsonl.gz: expected gzipped JSON Lines" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["--words", "--minutes", "--threads", "--batch-words", "--log-every"])
+def test_a_training_of_nothing_is_wrong_usage(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Job contract: each of these divides something, or bounds it."""
+    folders = ["--data", str(tmp_path), "--out", str(tmp_path / "out")]
+    assert main([*folders, name, "0"]) == 2
+    assert f"Invalid value for '{name}'" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "out").exists()

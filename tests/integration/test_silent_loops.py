@@ -67,6 +67,14 @@ def test_status_says_so(store: Path) -> None:
     assert 'weft_feedback_dead_letters_total{partition="0",reason="undecodable"} 1' in shown.stdout
 
 
+def test_a_principal_is_found_by_name(store: Path) -> None:
+    """FBK-12: stores keep fingerprints of principals, and whoever asks knows a name."""
+    asked = ["feedback", "status", "--store", str(store), "--json", "--principal"]
+    (found,) = json.loads(CliRunner().invoke(weft, [*asked, "user of fan"]).stdout)["sources"]
+    assert (found["kind"], found["flags"]) == ("principal", ["reports only praise"])
+    assert json.loads(CliRunner().invoke(weft, [*asked, "nobody"]).stdout)["sources"] == []
+
+
 def test_metrics_are_a_file_that_can_be_scraped(store: Path) -> None:
     """FBK-12: lag from the high watermark, pace, counts, reasons, age of the checkpoint, sessions, size."""
     lines = (store / "logs/feedback.prom").read_text(encoding="utf-8").splitlines()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -18,7 +19,9 @@ import pytest
 from kafka import KafkaProducer
 
 from jobs import update
+from pipelines.domain.errors import BrokerUnavailableError
 from pipelines.feedback.codec import encode
+from pipelines.feedback.updater import Progress
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.runtime.kafka import KafkaPublisher, create_topic
@@ -144,14 +147,28 @@ def test_a_flagged_source_is_named_whatever_it_is_called(broker: EmbeddedBroker,
     assert not {"\x1b", "\x07"} & set(run.stderr)
 
 
-def test_another_log_under_the_same_name_is_refused(broker: EmbeddedBroker, tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", [["--local"], ["--set", "cluster.object_store_bytes=100000000"]])
+def test_another_log_under_the_same_name_is_refused(broker: EmbeddedBroker, tmp_path: Path, where: list[str]) -> None:
     """FBK-5: a broker that lost everything, and a topic made again by its first client; one line, exit code 1."""
     fill(settings_for(broker, tmp_path), [(b"s1", encode(impression(ts=round(time.time() * 1000))))])
     assert ran(broker, tmp_path, "--local", "--until-caught-up").returncode == 0
     with EmbeddedBroker() as other:
-        refused = ran(other, tmp_path, "--local", "--until-caught-up")
+        refused = ran(other, tmp_path, *where, "--until-caught-up")
     assert refused.returncode == 1
-    assert "expected topic id" in refused.stderr.splitlines()[-1]
+    assert re.match(r"jobs\.update: partition \d: expected topic id", refused.stderr.splitlines()[-1])
+    assert "Traceback" not in refused.stderr
+
+
+def test_what_updaters_on_ray_refuse_is_said_in_one_line(broker: EmbeddedBroker, tmp_path: Path) -> None:
+    """FBK-5: all of them refuse, and what Ray has to say of that is of no use to whoever looks at the last line."""
+    memory = ("--set", "cluster.object_store_bytes=100000000")
+    assert ran(broker, tmp_path, "--local", "--until-caught-up").returncode == 0
+    with EmbeddedBroker() as other:
+        refused = ran(other, tmp_path, "--until-caught-up", *memory)
+    assert refused.returncode == 1
+    last = refused.stderr.splitlines()[-1]
+    assert re.match(r"jobs\.update: partition \d: expected topic id \S+, found \S+: the topic was re-created", last)
+    assert "Traceback" not in refused.stderr
 
 
 def test_a_broker_that_never_answers_is_named(tmp_path: Path) -> None:
@@ -162,6 +179,24 @@ def test_a_broker_that_never_answers_is_named(tmp_path: Path) -> None:
     run = ran(gone, tmp_path, "--local", "--until-caught-up", *impatient)
     assert run.returncode == 1
     assert "is the broker up?" in run.stderr.splitlines()[-1]
+
+
+def test_a_broker_that_goes_away_is_given_up_as_well(tmp_path: Path) -> None:
+    """FBK-5: the job is told where it stands about once a second, which is no answer of the broker's."""
+    with EmbeddedBroker() as leaving:
+        settings = settings_for(leaving, tmp_path)
+        changes = {"poll_records": 1, "unreachable_s": 2.0}
+        settings = settings.model_copy(update={"feedback": settings.feedback.model_copy(update=changes)})
+        fill(settings, [(b"k", b"{}")] * 4_000)
+        until = time.monotonic() + 60.0
+
+        def leave(standings: Sequence[Progress]) -> None:
+            assert any(standing.lag for standing in standings)
+            assert time.monotonic() < until, "still waiting"
+            leaving.__exit__(None, None, None)
+
+        with pytest.raises(BrokerUnavailableError, match="is the broker up"):
+            update.run(settings, local=True, until_caught_up=True, on_progress=leave)
 
 
 def mass(snapshot: Path) -> int:

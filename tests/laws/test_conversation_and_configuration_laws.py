@@ -3,6 +3,7 @@
 import gzip
 import json
 import sysconfig
+import tomllib
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +24,7 @@ from pipelines.embedding.word_vectors import load_word_vectors
 from pipelines.ingestion.content_types import kind_of
 from pipelines.ingestion.transcripts import sessions
 from pipelines.settings import load_settings
+from tests.support.notations import ini, properties, toml
 
 RULES = TopicRules(0.47, 2, ("by the way",))
 SMALL = ChunkSizes(40, 24, 5, 6, whole_tokens=20, nested_tokens=10, topics=RULES)
@@ -121,6 +123,7 @@ FRAGMENTS = [
     ),
     *("key: value\n", "# note\n", "list:\n", "  - name: x\n    y: z\n", "- a\n", "text: |\n  a: b\n  # c\n", "---\n"),
     *("  deep: {x: 1,\n y: 2}\n", "&a [*a]\n", 'q: "x\n  y: z"\n', "[table]\n", "[[t.u]]\n", 'k = """\n[no]\n"""\n'),
+    *('k = """a \\\n  b\n', "  [t]\n", "\tk = v\n  # w: x\n"),
     *("k = [\n 1,\n]\n", "; note\n", "FROM a AS b\n", "RUN c \\\n  d\n", "COPY x y\n", "RUN <<EOF\nFROM e\nEOF\n"),
     *(
         "require (\n",
@@ -155,13 +158,14 @@ def test_configuration_is_covered_whatever_it_holds(text: str, language: str, na
 
 
 VALUES = st.recursive(
-    st.one_of(st.integers(), st.text("ab \n:#'\"", max_size=30), st.booleans(), st.none()),
+    st.one_of(st.integers(), st.text("ab \n:#'\"-", max_size=30), st.booleans(), st.none()),
     lambda inner: st.one_of(
         st.lists(inner, max_size=4), st.dictionaries(st.text("abc", min_size=1), inner, max_size=4)
     ),
     max_leaves=25,
 )
-OBJECTS = st.dictionaries(st.text("abcdef", min_size=1, max_size=6), VALUES, min_size=1, max_size=6)
+KEYS = st.text("abcdef:'# -", min_size=1, max_size=6)
+OBJECTS = st.dictionaries(KEYS, VALUES, min_size=1, max_size=6)
 
 
 @pytest.mark.parametrize(
@@ -173,8 +177,15 @@ OBJECTS = st.dictionaries(st.text("abcdef", min_size=1, max_size=6), VALUES, min
 )
 @given(value=OBJECTS)
 @example(value={"a": [], "c": {}, "b": " '\n#", "aaaa": [0, 0, 0, 0], "aa": [], "aaa": []})  # a quote written twice
+@example(value={"b": [], "aa": [None, 0, 0, [" :\n: a : ", 0]], "a": None, **dict.fromkeys("cdef", 0)})  # after dashes
+@example(value={"a": [f"{'a ' * 15}- 'b", 0], **dict.fromkeys("bcd", 0)})  # neither a dash nor a quote means anything
+@example(value={"a:b": [], "c d": {}, "e'": 0, "f": "a b " * 10})
 def test_keys_are_found_and_no_short_scalar_is_cut(language: str, write: Callable[[object], str], value: dict) -> None:
     """ING-9: checked against what wrote the file: each top-level key is a chunk's, and values stay whole."""
+    keys_found(value, language, write)
+
+
+def keys_found(value: dict, language: str, write: Callable[[dict], str]) -> None:
     text = write(value)
     document = a_file(text, language)
     chunks = chunk_document(document, SMALL, words)
@@ -186,6 +197,43 @@ def test_keys_are_found_and_no_short_scalar_is_cut(language: str, write: Callabl
             line = write({key: item}).strip("{}").strip()
             if not isinstance(item, dict | list) and words(line) < SMALL.target_tokens // 2:
                 assert any(line in chunk.text for chunk in chunks), line
+
+
+@given(value=st.dictionaries(KEYS, st.lists(VALUES, min_size=1, max_size=4), min_size=1, max_size=6))
+@example(value={"a": ["b'"], "c": [0] * 20})
+@example(value={"a": ["it's", '"', "#b", "c: 'd"], "b": [[[0]], {"a": "a'b"}], "c": [0] * 12})
+def test_keys_are_found_beside_brackets(value: dict) -> None:
+    """ING-9: what is between brackets may hold quotes that mean themselves."""
+    keys_found(value, "yaml", lambda one: yaml.safe_dump(one, width=30, sort_keys=False, default_flow_style=None))
+
+
+def lists_and_tables(inner: st.SearchStrategy) -> st.SearchStrategy:
+    return st.one_of(st.lists(inner, max_size=4), st.dictionaries(KEYS, inner, max_size=4))
+
+
+TEXTS = st.text("ab \n:#'\"=[];\\-", max_size=30)
+TOML = st.dictionaries(
+    KEYS, st.recursive(st.one_of(st.integers(0, 9), TEXTS, st.booleans()), lists_and_tables, max_leaves=20), min_size=1
+)
+
+
+@given(value=TOML)
+def test_keys_and_tables_of_toml_are_found_and_no_short_scalar_is_cut(value: dict) -> None:
+    """ING-9: whatever stands in strings and arrays that go on over lines."""
+    assert tomllib.loads(toml(value)) == value
+    keys_found(value, "toml", toml)
+
+
+@given(value=st.dictionaries(st.text("abc:'#-", min_size=1), st.dictionaries(st.text("ab", min_size=1), TEXTS)))
+def test_sections_are_found(value: dict) -> None:
+    """ING-9: lines that are indented go on with a value, whatever they begin with."""
+    keys_found(value, "ini", ini)
+
+
+@given(value=st.dictionaries(KEYS, TEXTS.map(lambda text: text.replace("\\", "")), min_size=1))
+def test_keys_of_properties_are_found_and_no_short_value_is_cut(value: dict) -> None:
+    """ING-9: with what a backslash stands before."""
+    keys_found(value, "ini", properties)
 
 
 def a_member(language: str, name: str) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from pipelines.domain.ranking import Channel, ChannelHit
 from pipelines.retrieval.candidates import Candidates
@@ -14,10 +16,15 @@ from pipelines.retrieval.rerank.diversity import diverse
 from pipelines.retrieval.rerank.explored import Choice, contending
 from pipelines.retrieval.settings import DiversitySettings, RetrievalSettings
 from pipelines.retrieval.spelled import Candidate
-from tests.support.candidate_tables import a_hit, a_table, told
+from tests.support.candidate_tables import AHit, a_hit, a_table, told
 from tests.support.retrieval_fakes import settings
 
 CHANNELS = (Channel.DENSE, Channel.LEXICAL, Channel.GRAPH)
+
+
+NEAR = [(math.cos(angle), math.sin(angle), 0.0, 0.0) for angle in (0.0, 0.05, 0.7, 1.5)]
+# Cosines of 0, .5 and 1 to the last bit: less a quarter of them, scores in eighths are equal to others.
+EXACT = [(1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.5, 0.5, 0.5, 0.5), (0.5, 0.5, -0.5, -0.5)]
 
 
 @st.composite
@@ -31,12 +38,26 @@ def contenders(draw: st.DrawFn) -> tuple[Candidates, np.ndarray]:
         hits = {channel: ChannelHit(1, draw(st.sampled_from([0.0, 0.5]))) for channel in sorted(by)}
         similarity = {Channel.DENSE: draw(st.sampled_from([0.1, 0.6]))}
         made.append(a_hit(name, hits, name, further=similarity, score=score))
-    angles = draw(st.lists(st.sampled_from([0.0, 0.05, 0.7, 1.5]), min_size=len(made), max_size=len(made)))
+    directions = st.sampled_from(draw(st.sampled_from([NEAR, EXACT])))
+    return pointing(made, draw(st.lists(directions, min_size=len(made), max_size=len(made))))
+
+
+def pointing(made: Sequence[AHit], directions: Sequence[tuple[float, ...]]) -> tuple[Candidates, np.ndarray]:
+    """Candidates best first, and the unit vector of each."""
     ordered = a_table(*made)
-    vectors = {one.name: (math.cos(angle), math.sin(angle)) for one, angle in zip(made, angles, strict=True)}
+    vectors = {one.name: direction for one, direction in zip(made, directions, strict=True)}
     return ordered, np.array([vectors[name] for name in ordered.hashes], dtype=np.float32)
 
 
+def scored(directions: Sequence[tuple[float, ...]], **scores: float) -> tuple[Candidates, np.ndarray]:
+    made = [a_hit(name, {Channel.DENSE: ChannelHit(1, 0.5)}, name, score=score) for name, score in scores.items()]
+    return pointing(made, directions)
+
+
+# The last is like none of the others: where it is compared, too, one of them is not.
+CROWD = scored([NEAR[0], NEAR[1], NEAR[1], NEAR[3]], a=0.5, b=0.5, c=0.5, d=0.375)
+# Once the best is shown, the other two are equal, and like one another.
+TIED = scored([EXACT[0], EXACT[2], EXACT[1]], c=1.0, b=0.5, a=0.375)
 USUAL = settings()
 
 
@@ -83,6 +104,32 @@ def test_no_two_shown_are_near_duplicates_and_none_left_out_goes_unnamed(found, 
 
 
 @given(contenders())
+def test_a_near_duplicate_is_named_by_what_it_is_most_like(found) -> None:
+    """RET-12: of all that stands above it; what is only like something left out stays."""
+    candidates, vectors = found
+    kept = {one.content_hash: set(one.alike) for one in shown(found, len(candidates), alike=0.78)}
+    named: dict[str, set[str]] = {name: set() for name in kept}
+    for at, one in enumerate(told(candidates)):
+        if one.content_hash not in kept:
+            above = [place for place in range(at) if candidates.hashes[place] in kept]
+            likest = max(above, key=lambda place: float(vectors[place] @ vectors[at]))
+            assert vectors[likest] @ vectors[at] >= 0.78
+            named[candidates.hashes[likest]] |= set(one.uris)
+    assert kept == named
+
+
+@given(contenders(), st.sampled_from([0.0, 0.2]))
+def test_a_vector_that_is_no_number_is_like_none(found, mmr: float) -> None:
+    """RET-12: it costs nobody else a place, nor anything of a score."""
+    candidates, vectors = found
+    answers = []
+    for worst in (np.nan, 0.0):
+        vectors[0] = worst
+        answers.append(shown((candidates, vectors), len(candidates), mmr=mmr))
+    assert answers[0] == answers[1]
+
+
+@given(contenders())
 def test_the_best_of_all_stays_first(found) -> None:
     """RET-12: diversity never costs the best result its place."""
     for changes in ({"mmr": 0.4}, {"represent": True}, {"alike": 0.9}):
@@ -126,18 +173,50 @@ def test_what_is_like_what_stands_above_loses_most(found, mmr: float) -> None:
         assert abs(one.score - (own[one.content_hash] - mmr * max(0.0, above))) < 1e-5
 
 
-@given(contenders(), st.integers(1, 12), st.sampled_from([0.0, 0.2]), st.booleans(), st.sampled_from([3, 50]))
-def test_what_a_draw_would_show_is_what_a_search_with_its_scores_shows(
-    found, k: int, mmr: float, represent: bool, depth: int
-) -> None:
-    """EVA-7, RET-12: propensities follow every draw to its end: near-duplicates, what is alike, channels' words."""
+def test_of_equals_the_one_of_the_higher_score_has_its_turn() -> None:
+    """RET-12: .5 − .25 · .5 = .375 − .25 · 0; the second of them then loses .25 · .5 to the first."""
+    answer = shown(TIED, 3, mmr=0.25, alike=2.0)
+    assert [(one.content_hash, one.score) for one in answer] == [("c", 1.0), ("b", 0.375), ("a", 0.25)]
+
+
+def a_choice(found: tuple[Candidates, np.ndarray], k: int, **changes: object) -> Choice:
     candidates, vectors = found
     place = {row: at for at, row in enumerate(candidates.rows.tolist())}
     by = lambda rows: vectors[[place[row] for row in rows.tolist()]]  # noqa: E731
-    rules = tuned(mmr=mmr, represent=represent, depth=depth).diversity
-    choice = Choice(contending(candidates, 0), k, by, rules, lambda _: True)
+    return Choice(contending(candidates, 0), k, by, tuned(**changes).diversity, lambda _: True)
+
+
+@given(
+    contenders(),
+    st.integers(1, 12),
+    st.booleans(),
+    st.fixed_dictionaries(
+        {
+            "mmr": st.sampled_from([0.0, 0.2, 0.25]),
+            "alike": st.sampled_from([0.99, 2.0]),
+            "depth": st.sampled_from([3, 50]),
+        }
+    ),
+)
+@example(CROWD, 10, False, {"mmr": 0.2, "alike": 2.0, "depth": 3})
+@example(TIED, 10, False, {"mmr": 0.25, "alike": 2.0, "depth": 50})
+def test_what_a_draw_would_show_is_what_a_search_with_its_scores_shows(
+    found, k: int, represent: bool, rules: dict[str, float]
+) -> None:
+    """EVA-7, RET-12: propensities follow every draw to its end: near-duplicates, what is alike, channels' words."""
+    choice = a_choice(found, k, represent=represent, **rules)
     totals = choice.contenders.totals[choice.contenders.number]
     ranked = choice.ranked(np.stack([totals, totals], axis=1))
     names = [choice.contenders.hashes[line] for line in ranked[:, 1] if line >= 0]
-    assert names == [one.content_hash for one in shown(found, k, mmr=mmr, represent=represent, depth=depth)]
+    assert names == [one.content_hash for one in shown(found, k, represent=represent, **rules)]
     assert ranked[:, 0].tolist() == ranked[:, 1].tolist()
+
+
+@given(contenders(), st.integers(1, 6), st.sampled_from([0.0, 0.2, 0.25]), st.sampled_from([3, 50]), st.data())
+def test_no_draw_minds_another(found, k: int, mmr: float, depth: int, data: st.DataObject) -> None:
+    """EVA-7, RET-12: what is kept and what is left out in one draw is nothing to the others."""
+    eighths = st.integers(0, 8).map(lambda number: number / 8)
+    scores = data.draw(arrays(np.float64, (len(found[0]), data.draw(st.integers(2, 5))), elements=eighths))
+    choice = a_choice(found, k, mmr=mmr, depth=depth)
+    alone = [choice.ranked(scores[:, [draw]])[:, 0].tolist() for draw in range(scores.shape[1])]
+    assert choice.ranked(scores).T.tolist() == alone

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -12,8 +13,8 @@ from hypothesis import strategies as st
 from pipelines.chunking import ChunkSizes, chunk_document
 from pipelines.chunking.context import leading, trailing
 from pipelines.chunking.digest import digest
-from pipelines.chunking.hierarchy import REMAINDER
-from pipelines.chunking.splitting import Meter
+from pipelines.chunking.hierarchy import REMAINDER, Unit, fitted
+from pipelines.chunking.splitting import Cuts, Meter
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.sizing import Overflow, made_by, pairs_of
@@ -93,6 +94,22 @@ def test_budgets_for_context_hold_and_are_told(text: str, sizes: ChunkSizes, con
             own = source[chunk.start_byte : chunk.end_byte].decode().strip()
             assert own in chunk.text
             assert words(chunk.text) == before + words(own) + after
+
+
+@given(SIZES, st.booleans(), st.integers(0, 9), st.integers(0, 60))
+def test_no_unit_is_cut_for_the_sake_of_a_context_above_its_budget(
+    sizes: ChunkSizes, wide: bool, spare: int, context: int
+) -> None:
+    """ING-12: a context gives way to the unit that it stands before, and only where there is no room for both."""
+    limit = sizes.max_tokens if wide else sizes.target_tokens
+    length = limit - sizes.leading_budget - spare
+    source = b"word " * length
+    unit = Unit(start=0, end=len(source), path="unit", kind="unit", level=2, context=" ".join(["name"] * context))
+    anywhere = partial(Cuts.between, 0, len(source), range(0, len(source), 5))
+    (whole,) = fitted(unit, anywhere, limit=limit, source=source, sizes=sizes, meter=Meter(source, words))
+    assert (whole.start, whole.end, whole.share, whole.split) == (0, len(source), 1.0, None)
+    free = sizes.context_before is None and length + context <= limit
+    assert words(whole.context) == (context if free else min(context, sizes.leading_budget))
 
 
 @given(TEXTS, SIZES)

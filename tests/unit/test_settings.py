@@ -25,11 +25,53 @@ def test_an_unknown_key_is_refused_with_the_nearest_known_one(wrong: str) -> Non
         load_settings([], [wrong], environment={})
 
 
+def test_an_unknown_key_of_the_environment_is_refused_by_the_name_of_its_variable() -> None:
+    """OPS-3: it is not on the command line that was typed."""
+    with pytest.raises(ConfigurationError, match=r"^WEFT__STORAGE__ROT: unknown setting storage\.rot; nearest known"):
+        load_settings(environment={"WEFT__STORAGE__ROT": "x"})
+
+
 def test_an_unknown_key_in_a_file_is_refused_with_the_nearest_known_one(tmp_path: Path) -> None:
     """OPS-3."""
     file = tmp_path / "mine.yaml"
     file.write_text("storage: {rooot: x}\n")
     with pytest.raises(ConfigurationError, match=r"unknown setting storage\.rooot; nearest known: storage\.root"):
+        load_settings([file], environment={})
+
+
+NO_YAML = ["[a", "*alias", "2026-13-01", "[" * 5_000]
+
+
+@pytest.mark.parametrize("value", NO_YAML, ids=lambda value: value[:10])
+def test_what_is_no_yaml_is_named(tmp_path: Path, value: str) -> None:
+    """OPS-3: in a file, a variable and an assignment; a variable may hold a secret, and is not quoted."""
+    file = tmp_path / "mine.yaml"
+    file.write_text(f"kafka: {{sasl_password: {value}}}\n")
+    with pytest.raises(ConfigurationError, match=r"mine\.yaml: expected a readable YAML file"):
+        load_settings([file], environment={})
+    with pytest.raises(ConfigurationError, match=r"--set .kafka\.sasl_password=.*: expected a value in YAML"):
+        load_settings([], [f"kafka.sasl_password={value}"], environment={})
+    with pytest.raises(ConfigurationError, match="WEFT__KAFKA__SASL_PASSWORD: expected a value in YAML") as refused:
+        load_settings([], environment={"WEFT__KAFKA__SASL_PASSWORD": value})
+    assert "lias" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["KAFKA__SASL_PASSWORD", "INGEST__SUMMARY__API_KEY", "EVALUATION__GROUND_TRUTH__API_KEY"]
+)
+def test_a_secret_that_is_no_text_is_not_quoted(name: str) -> None:
+    """OPS-11: what a job says on stderr ends in logs; one of digits is taken within quotes."""
+    with pytest.raises(ConfigurationError, match=r"expected a text; put quotes") as refused:
+        load_settings([], environment={f"WEFT__{name}": "12345678"})
+    assert "1234" not in str(refused.value)
+    load_settings([], environment={f"WEFT__{name}": '"12345678"'})
+
+
+def test_a_file_in_another_encoding_is_named(tmp_path: Path) -> None:
+    """OPS-3."""
+    file = tmp_path / "mine.yaml"
+    file.write_bytes("storage: {root: café}\n".encode("latin-1"))
+    with pytest.raises(ConfigurationError, match=r"mine\.yaml: expected a readable YAML file"):
         load_settings([file], environment={})
 
 

@@ -45,11 +45,10 @@ def diverse(
         vectors: Of each query; None where no vectors are kept: then nothing is known to be alike.
         passes: Of each query.
     """
-    tuned, chosen = settings.diversity, candidates
+    tuned = settings.diversity
     if settings.fusion is not FusionMode.LEARNED:
-        return chosen.head(ks)
-    if tuned.mmr > 0.0 or tuned.alike <= 1.0:
-        chosen = marginal(chosen, vectors, tuned)
+        return candidates.head(ks)
+    chosen = marginal(candidates, vectors, tuned)
     return represented(chosen, ks, tuned, passes) if tuned.represent else chosen.head(ks)
 
 
@@ -67,14 +66,14 @@ def marginal(candidates: Candidates, vectors: Sequence[VectorsOf | None], settin
     stays = np.ones(len(candidates), dtype=bool)
     alike: dict[int, tuple[str, ...]] = {}
     for query, lines in candidates.queries:
-        vectors_of_query = vectors[query]
         compared = candidates.number[lines][: settings.depth]
-        cosines = None if vectors_of_query is None else cosines_of(vectors_of_query(candidates.merged.row[compared]))
-        if cosines is None or (settings.mmr <= 0.0 and cosines.max() < settings.alike):
+        cosines = cosines_of(vectors[query], candidates.merged.row[compared], settings)
+        if cosines is None:
             continue
-        subtracted, twins = _chosen(candidates.totals[compared], cosines, settings)
-        taken[lines.start : lines.start + len(compared)] = subtracted
-        for at, left_out in twins.items():
+        # Candidates of one score come by content hash.
+        turns, nearest = marginal_relevance(candidates.totals[compared, None], cosines, settings)
+        taken[lines.start + turns[:, 0]] = nearest[:, 0]
+        for at, left_out in _twins(turns[:, 0], nearest[:, 0], cosines).items():
             stays[[lines.start + place for place in left_out]] = False
             alike[int(compared[at])] = _uris(candidates, compared[left_out])
     if settings.mmr <= 0.0 and not alike:
@@ -83,31 +82,55 @@ def marginal(candidates: Candidates, vectors: Sequence[VectorsOf | None], settin
     return best_first(lowered.but(alike={**lowered.alike, **alike}).take(stays))
 
 
-def cosines_of(vectors: np.ndarray) -> np.ndarray:
-    """Of unit rows to one another; −1 to themselves."""
-    cosines: np.ndarray = vectors @ vectors.T
+def cosines_of(vectors: VectorsOf | None, rows: Ints, settings: DiversitySettings) -> np.ndarray | None:
+    """Of contents to one another, (n, n), −1 to themselves; None where they change nothing of what is shown."""
+    if vectors is None or (settings.mmr <= 0.0 and settings.alike > 1.0):
+        return None
+    unit = vectors(rows)
+    cosines: np.ndarray = np.fmax(unit @ unit.T, -1.0)  # what is no number is like nothing
     np.fill_diagonal(cosines, -1.0)
-    return cosines
+    return None if settings.mmr <= 0.0 and cosines.max() < settings.alike else cosines
 
 
-def _chosen(totals: Floats, cosines: np.ndarray, settings: DiversitySettings) -> tuple[Floats, dict[int, list[int]]]:
-    """What is subtracted from each, NaN for those left out; and these by the one that each is too much like."""
-    taken = np.full(len(totals), np.nan)
-    nearest = np.zeros(len(totals))  # greatest cosine to anything chosen so far
-    nearest_to = np.zeros(len(totals), dtype=int)
-    waiting = np.ones(len(totals), dtype=bool)
+def marginal_relevance(scores: Floats, cosines: np.ndarray, settings: DiversitySettings) -> tuple[Ints, Floats]:
+    """The order of score − mmr · greatest cosine to what is kept before, under many draws of scores at once.
+
+    Step by step whoever has most of it has its turn, of equals the one of the higher score, of these the first, and is
+    kept unless that cosine reaches `alike`: then it is a near-duplicate. A search is one draw.
+
+    Args:
+        scores: Of each candidate under each draw, (n, draws); of each draw its best `depth` are compared.
+        cosines: Of each to each, (n, n).
+
+    Returns:
+        Whose turn it is, and its greatest cosine, at least 0, to those kept before, NaN of near-duplicates; both
+        (steps, draws).
+    """
+    order = np.argsort(-scores.T, axis=1, kind="stable")[:, : settings.depth]  # a line per draw, here and below
+    each = np.arange(len(order))
+    waiting = np.take_along_axis(scores.T, order, axis=1)  # −inf once it had its turn
+    nearest = np.zeros(waiting.shape)  # greatest cosine to anything kept so far
+    turns, taken = np.empty(waiting.T.shape, dtype=np.int64), np.empty(waiting.T.shape)
+    for step in range(len(turns)):
+        place = (waiting - settings.mmr * nearest).argmax(axis=1)
+        turns[step] = at = order[each, place]
+        taken[step] = reached = nearest[each, place]
+        waiting[each, place] = -np.inf
+        # Rows, not columns: a product of matrices need not be symmetric to the last bit.
+        to_others = cosines.take(at[:, None] * len(cosines) + order)
+        np.maximum(nearest, to_others, out=nearest, where=(reached < settings.alike)[:, None])
+    taken[taken >= settings.alike] = np.nan
+    return turns, taken
+
+
+def _twins(turns: Ints, taken: Floats, cosines: np.ndarray) -> dict[int, list[int]]:
+    """Near-duplicates of one draw by the one kept before them that each is most like, the first of equals."""
     twins: dict[int, list[int]] = {}
-    while waiting.any():
-        # The first of equals wins: candidates come by score, then content hash.
-        at = int(np.where(waiting, totals - settings.mmr * nearest, -np.inf).argmax())
-        waiting[at] = False
-        if not np.isnan(taken).all() and nearest[at] >= settings.alike:
-            twins.setdefault(int(nearest_to[at]), []).append(at)
-            continue
-        taken[at] = nearest[at]
-        nearest_to[cosines[at] > nearest] = at
-        nearest = np.maximum(nearest, cosines[at])
-    return taken, twins
+    kept, left_out = np.flatnonzero(~np.isnan(taken)), np.flatnonzero(np.isnan(taken))
+    likeness = np.where(kept[:, None] < left_out, cosines[turns[kept][:, None], turns[left_out]], -np.inf)
+    for at, twin in zip(turns[kept[likeness.argmax(axis=0)]].tolist(), turns[left_out].tolist(), strict=True):
+        twins.setdefault(at, []).append(twin)
+    return twins
 
 
 def represented(candidates: Candidates, ks: Ints, settings: DiversitySettings, passes: Sequence[Passes]) -> Candidates:

@@ -16,7 +16,7 @@ import numpy as np
 from pipelines.domain.ranking import Channel
 from pipelines.retrieval.candidates import Candidates, Flags, Floats, Ints
 from pipelines.retrieval.channels.run import VectorsOf
-from pipelines.retrieval.rerank.diversity import Passes, cosines_of, with_newcomers
+from pipelines.retrieval.rerank.diversity import Passes, cosines_of, marginal_relevance, with_newcomers
 from pipelines.retrieval.settings import DiversitySettings
 
 
@@ -62,19 +62,13 @@ class Choice:
 
     def _lowered(self, scores: Floats) -> Floats:
         """Scores less what those above take from them, −inf of near-duplicates; as `diversity.marginal` has it."""
-        tuned, count, draws = self.settings, len(scores), np.arange(scores.shape[1])
-        unlike = tuned.mmr <= 0.0 and tuned.alike > 1.0
-        cosines = None if self.vectors is None or unlike else cosines_of(self.vectors(self.contenders.rows))
-        if cosines is None or (tuned.mmr <= 0.0 and cosines.max() < tuned.alike):
+        cosines = cosines_of(self.vectors, self.contenders.rows, self.settings)
+        if cosines is None:
             return scores
-        lowered, nearest = scores.copy(), np.zeros_like(scores)
-        waiting = np.argsort(np.argsort(-scores, axis=0, kind="stable"), axis=0) < tuned.depth
-        for step in range(min(count, tuned.depth)):
-            at = np.where(waiting, scores - tuned.mmr * nearest, -np.inf).argmax(axis=0)
-            waiting[at, draws] = False
-            twin = nearest[at, draws] >= tuned.alike if step else np.zeros(len(draws), dtype=bool)
-            lowered[at, draws] = np.where(twin, -np.inf, scores[at, draws] - tuned.mmr * nearest[at, draws])
-            nearest[:, ~twin] = np.maximum(nearest[:, ~twin], cosines[:, at[~twin]])
+        turns, nearest = marginal_relevance(scores, cosines, self.settings)
+        left = np.take_along_axis(scores, turns, axis=0) - self.settings.mmr * nearest
+        lowered = scores.copy()
+        np.put_along_axis(lowered, turns, np.where(np.isnan(left), -np.inf, left), axis=0)
         return lowered
 
     def _represent(self, order: Ints, stays: Flags, head: Flags) -> None:

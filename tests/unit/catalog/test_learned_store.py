@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -67,6 +68,14 @@ def test_live_evidence_without_a_version_is_what_was_streamed(catalog: Catalog) 
     stream(catalog, 0, used(5))
     stream(catalog, 1, used(2, day=20_001))
     assert catalog.live_evidence() == used(5) + used(2, day=20_001)
+
+
+def test_a_copy_of_a_partition_does_not_count(catalog: Catalog) -> None:
+    """LRN-1: whoever keeps a copy of `updaters/0` beside it, before mending something, does not teach it all twice."""
+    stream(catalog, 0, used(1))
+    folder = catalog.root / "updaters" / "0"
+    shutil.copytree(folder, folder.with_name("0.copy"))
+    assert catalog.live_evidence() == catalog.streamed_evidence() == used(1)
 
 
 def test_a_night_changes_nothing_that_is_known(catalog: Catalog) -> None:

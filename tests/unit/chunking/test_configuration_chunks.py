@@ -6,7 +6,10 @@ import time
 import pytest
 
 from pipelines.chunking import ChunkSizes, chunk_document
+from pipelines.chunking.configuration_entries import Entry
+from pipelines.chunking.configuration_lines import ini_entries
 from pipelines.chunking.configuration_schemas import SCANNERS
+from pipelines.chunking.configuration_yaml import yaml_entries
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 
@@ -106,6 +109,28 @@ seven: 2}}
     assert [name for chunk in chunks for name in chunk.defines if chunk.level] == ["one", "two", "four", "six"]
     two = next(chunk for chunk in chunks if chunk.symbol == "two")
     assert two.text.endswith("# no comment")
+
+
+@pytest.mark.parametrize(
+    ("value", "starts"),
+    [
+        ('\n  "b: b\n  c: c"', []),
+        ("\n  b c\n  - d: 'e", []),
+        (" !t &u 'b\n  c: c'", []),
+        ("\n- - |\n    b: b\n  - c", ["- - |", "  - c"]),
+        ("\n- - b\n    - c: d\n  - e", ["- - b", "  - e"]),
+    ],
+)
+def test_what_a_value_goes_on_with_is_no_key(value: str, starts: list[str]) -> None:
+    """ING-9: below its key, after properties, or as deep as the dash that it stands behind."""
+    text = f"a:{value}\nz: 0\n"
+    entries = yaml_entries(text.encode())
+    assert [entry.key for entry in entries] == ["a", "z"]
+    assert [text[entry.at :].partition("\n")[0] for entry in below(entries[0])] == starts
+
+
+def below(entry: Entry) -> list[Entry]:
+    return [found for child in entry.children for found in (child, *below(child))]
 
 
 def test_a_comment_that_goes_on_belongs_to_the_key_above() -> None:
@@ -219,6 +244,25 @@ def test_sections_of_ini_files() -> None:
     assert [name for chunk in chunks for name in chunk.defines if chunk.level] == ["x", "a", "b"]
 
 
+def test_values_of_ini_go_on_further_to_the_right() -> None:
+    """ING-9: comments and what looks like a section, too; keys may stand to the right of their section."""
+    text = (
+        "[a]\n\tk = v\n\t  [b]\n\t  # on k\n\t# on l\n\tl = w\n[c]\nm =\n  [d]\n  ; on m\n\n  e: f\n# on n\nn\\:o = p\n"
+    )
+    found = [(text[entry.start : entry.end], entry.key) for top in ini_entries(text.encode()) for entry in below(top)]
+    assert found == [
+        ("\tk = v\n\t  [b]\n\t  # on k\n", "k"),
+        ("\t# on l\n\tl = w\n", "l"),
+        ("m =\n  [d]\n  ; on m\n\n  e: f\n", "m"),
+        ("# on n\nn\\:o = p\n", "n:o"),
+    ]
+
+
+def test_what_has_no_sections_has_no_keys_that_are_indented() -> None:
+    """ING-9: nginx's notation is none of keys and values."""
+    assert ini_entries(b"server {\n    listen 80;\n    proxy_pass http://a:80;\n}\n") == []
+
+
 @pytest.mark.parametrize("language", sorted(SCANNERS))
 @pytest.mark.parametrize(
     "unit",
@@ -239,6 +283,7 @@ def test_sections_of_ini_files() -> None:
         "\\\n",
         "a: |\n",
         "#\n",
+        f"a{' .' * 30}\n",
     ],
 )
 def test_hostile_repetition_costs_little(language: str, unit: str) -> None:

@@ -120,6 +120,9 @@ def test_people_judge_by_file(tmp_path: Path) -> None:
     path.write_text(json.dumps({"text": "t", "content_hash": A, "grade": 2, "by": "ada"}) + "\n\n")
     (found,) = from_file(path, RULES, now=NOW)
     assert (found.text, found.content_hash, found.grade, found.by, found.source) == ("t", A, 2, "ada", Source.JUDGED)
+    told = json.dumps({"text": "one\u2028two", "content_hash": A, "grade": 2}, ensure_ascii=False)
+    path.write_bytes(f"{told}\r\n{told}".encode("utf-8-sig"))
+    assert [each.text for each in from_file(path, RULES, now=NOW)] == ["one\u2028two"] * 2
     for line in (
         '{"text": "t"}',
         "[]",

@@ -107,13 +107,34 @@ def test_a_missing_split_is_refused_with_those_there_are(tmp_path: Path) -> None
         read_dataset(folder, "dev")
 
 
-@pytest.mark.parametrize("line", ["2\td1", "2 d1 1", "2\td1\tgood"])
+@pytest.mark.parametrize("line", ["2\td1", "2 d1 1", "2\td1\tgood", "2\td1\t--1"])
 def test_a_malformed_judgement_is_refused_with_its_place(tmp_path: Path, line: str) -> None:
     """EVA-5."""
     folder = a_dataset(tmp_path / "set", queries={"2": ("two", {})}, qrels=[("2", "d1", 1)])
     with (folder / "qrels" / "test.tsv").open("a") as file:
         file.write(line + "\n")
     with pytest.raises(SourceError, match=r"test\.tsv:3: expected query-id, corpus-id"):
+        read_dataset(folder, "test")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("queries.jsonl.gz", gzip.compress(b'{"_id": "2", "text": "two"}\n' * 999)[:-20]),
+        ("queries.jsonl.gz", b"no gzip"),
+        ("queries.jsonl", b'{"_id": "2", "text": "caf\xe9"}\n'),
+        ("queries.jsonl", b'{"_id": "2", "text": "two", "metadata": "none"}\n'),
+        ("queries.jsonl", b"[" * 100_000),
+        ("qrels/test.tsv", b"2\td\xe9\t1\n"),
+        ("qrels/test.tsv", b"2\t" + b"d" * 200_000 + b"\t1\n"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, content: bytes) -> None:
+    """EVA-5: a download that ended early, another encoding, a file of something else."""
+    folder = a_dataset(tmp_path / "set", queries={"2": ("two", {})}, qrels=[("2", "d1", 1)])
+    (folder / name).write_bytes(content)
+    with pytest.raises(SourceError, match=rf"{name}\S*: expected a"):
         read_dataset(folder, "test")
 
 

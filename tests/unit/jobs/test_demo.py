@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from jobs import _job, demo
 from jobs._demo_corpus import make_room, prepare, split
 from jobs.demo import teach
 from pipelines.chunking.ground_truth import SyntheticQuestion
@@ -42,6 +44,16 @@ def test_held_out_questions_are_never_learned_from() -> None:
     assert split(questions[::-1], 40) == (lessons, held_out)
 
 
+@pytest.mark.parametrize("arguments", [("--questions", "1"), ("--modules", "0")])
+def test_a_demonstration_of_nothing_is_wrong_usage(
+    tmp_path: Path, arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Job contract: half of one question is none."""
+    assert _job.run(demo.demo, ["--store", str(tmp_path), *arguments]) == 2
+    assert f"Invalid value for '{arguments[0]}'" in " ".join(capsys.readouterr().err.split())
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_store_of_something_else_is_left_alone(tmp_path: Path) -> None:
     """ARC-2: the demonstration starts afresh, so it must never be pointed at a store that is in use."""
     (tmp_path / "generations").mkdir()
@@ -50,12 +62,41 @@ def test_a_store_of_something_else_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "generations").is_dir()
 
 
+def test_a_folder_that_only_has_a_demo_is_left_alone(tmp_path: Path) -> None:
+    """ARC-2: nor is anything removed that no demonstration wrote, such as the project of somebody who gave `.`."""
+    for name in ("demo", "src", "cache"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "notes.md").write_text("mine")
+    with pytest.raises(StoreError, match=r"found \['notes.md', 'src'\]; give another folder"):
+        make_room(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"cache", "demo", "notes.md", "src"}
+
+
 def test_its_own_store_is_emptied_but_for_the_caches(tmp_path: Path) -> None:
     """OPS-1: `make run` may be run again, and is quicker then."""
-    for name in ("cache", "demo", "generations", "updaters"):
+    for name in ("cache", "demo", "generations", "learned", "logs", "mlflow", "sessions", "updaters"):
         (tmp_path / name).mkdir()
+    for name in (".catalog.lock", "current.json", ".current.json.k1ll3d", "learned.html"):
+        (tmp_path / name).touch()
     make_room(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
+
+
+def test_emptying_it_can_be_killed_and_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ARC-2: what is half empty is still known as a demonstration's."""
+    for name in ("demo", "generations", "updaters"):
+        (tmp_path / name).mkdir()
+    with monkeypatch.context() as killed:
+        killed.setattr(shutil, "rmtree", lambda path: path.rmdir() if path.name != "updaters" else _interrupt())
+        with pytest.raises(KeyboardInterrupt):
+            make_room(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"demo", "updaters"}
+    make_room(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def _interrupt() -> None:
+    raise KeyboardInterrupt
 
 
 def test_nothing_that_is_asked_stands_in_what_is_indexed(tmp_path: Path) -> None:

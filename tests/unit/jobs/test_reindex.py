@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from jobs.reindex import headline, plan_of
+from jobs.reindex import headline, keep_record, plan_of
 from pipelines.domain.errors import ConfigurationError
 from pipelines.domain.ids import GenerationId
 from pipelines.ingestion.report import Outcome, Progress
@@ -25,18 +27,24 @@ def test_a_run_without_sources_is_refused() -> None:
         plan_of(load_settings(environment={}), [])
 
 
-def test_the_last_line_says_whether_something_changed() -> None:
-    """ING-26: content that is live already is not published again, and the run says so."""
+def an_outcome(*, published: bool = True) -> Outcome:
     facts = dict.fromkeys(("documents", "chunks", "entities", "embedded", "embedding_cache_hits"), 1)
     more = dict.fromkeys(("extracted", "entity_cache_hits", "skipped", "unchanged"), 0)
     empty: dict[str, dict[str, int]] = {name: {} for name in ("rejected", "by_type", "by_domain", "by_language")}
-    told = [
-        headline(
-            Outcome(
-                generation=GenerationId("g"), content_hash="h", published=new, seconds=1.0, **facts, **more, **empty
-            )
-        )
-        for new in (True, False)
-    ]
+    return Outcome(
+        generation=GenerationId("g"), content_hash="h", published=published, seconds=1.0, **facts, **more, **empty
+    )
+
+
+def test_a_run_that_cannot_be_recorded_says_why(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """OPS-7: a generation that was removed before its run was recorded leaves a line, and the job ends well."""
+    settings = load_settings([], [f"storage.root={tmp_path}"], environment={})
+    keep_record(settings, plan_of(settings, [tmp_path]), an_outcome())
+    assert caplog.messages == ["this run is not recorded in MLflow: its generation was removed meanwhile"]
+
+
+def test_the_last_line_says_whether_something_changed() -> None:
+    """ING-26: content that is live already is not published again, and the run says so."""
+    told = [headline(an_outcome(published=new)) for new in (True, False)]
     assert told[0] != told[1]
     assert all("generation g" in line for line in told)

@@ -37,6 +37,13 @@ def test_a_line_that_is_no_query_is_named(tmp_path: Path, line: str) -> None:
         list(search._read(path))
 
 
+@pytest.mark.parametrize("query", ["", " \n"])
+def test_a_query_without_a_word_is_wrong_usage(query: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """RET-21: such as that of a shell variable that was never set; in a file of queries such lines are passed over."""
+    assert search.main([query]) == 2
+    assert "expected a query with words in it" in capsys.readouterr().err
+
+
 def an_answer(results: int, query_id: str) -> Answer:
     generation = MemoryGeneration({f"d{number}": [f"red w{number}"] for number in range(results)})
     answer = a_searcher(generation, depth=results).search(a_query("red", k=results))

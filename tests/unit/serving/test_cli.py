@@ -3,10 +3,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.learned import LearnedState
+from pipelines.domain.documents import Rejection
+from pipelines.indexes.schemas import rejections_to_table
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
 from pipelines.serving.cli import main
 from tests.support.generations import publish
@@ -54,6 +57,20 @@ def test_showing_and_verifying_the_live_one(store: Path, capsys: pytest.CaptureF
     assert capsys.readouterr().out == "g3: 3 files are as they were written\n"
 
 
+def test_what_was_rejected_is_listed_with_its_reason(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """ING-26, OPS-11: of the live generation where none is named; a count by reason says of no file what it lacks."""
+    rows = [Rejection("b.bin", "binary", "found a zero byte"), Rejection("a[red].md", "blank", "found \x1b[0m none")]
+    pq.write_table(rejections_to_table(rows), store / "generations/g3/chunks/rejected.parquet")
+    assert weft(store, "generations", "rejected", "--json") == 0
+    assert [row["uri"] for row in told(capsys)] == ["a[red].md", "b.bin"]
+    assert weft(store, "generations", "rejected", "live") == 0
+    _, first, second = capsys.readouterr().out.splitlines()
+    assert first.split() == ["a[red].md", "blank", "found", "\N{REPLACEMENT CHARACTER}[0m", "none"]
+    assert second.split()[:2] == ["b.bin", "binary"]
+    assert weft(store, "generations", "rejected", "g9") == 1
+    assert "found no g9" in capsys.readouterr().err
+
+
 def test_damage_is_one_line_and_exit_code_1(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """ARC-2: verification names the damaged file and fails the command."""
     (store / "generations/g3/vectors/words/vectors.npy").write_text("?")
@@ -68,6 +85,22 @@ def test_what_cannot_be_done_says_why(store: Path, arguments: tuple[str, ...], c
     assert weft(store, "generations", *arguments) == code
 
 
+def test_a_place_that_cannot_be_read_is_a_reason_too(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """OPS-4: one line and exit code 1, whatever is wrong with the disk."""
+    (store / "current.json").unlink()
+    (store / "current.json").mkdir()
+    assert weft(store, "generations", "list") == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "Is a directory" in line
+
+
+def test_a_family_that_is_none_is_refused(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """LRN-12: an empty table would say that nothing is believed."""
+    assert weft(store, "learned", "show", "--family", "wait") == 2
+    assert "'wait' is not one of" in capsys.readouterr().err
+    assert weft(store, "learned", "show", "--family", "lesson") == 0  # of which nothing was said yet
+
+
 def test_learned_versions_are_listed(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """CON-9: `weft learned list` shows every version and which one is live."""
     catalog = Catalog(store)
@@ -77,7 +110,7 @@ def test_learned_versions_are_listed(store: Path, capsys: pytest.CaptureFixture[
     assert json.loads(capsys.readouterr().out)["live"] is False
     catalog.make_live(version)
     assert weft(store, "learned", "list") == 0
-    assert version in capsys.readouterr().out
+    assert capsys.readouterr().out.splitlines()[1].split()[:2] == ["live", version]
 
 
 @pytest.fixture

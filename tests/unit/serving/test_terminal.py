@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from pipelines.catalog.catalog import Catalog
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Channel
 from pipelines.evaluation.queries.writer import QueryLog
@@ -15,6 +17,7 @@ from pipelines.feedback.codec import encode
 from pipelines.serving.cli import main
 from pipelines.settings import load_settings
 from tests.support.feedback_events import lesson_outcome
+from tests.support.generations import publish
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 from tests.support.session_store import Partition, judged, phase
 
@@ -62,6 +65,46 @@ def test_no_text_of_a_store_breaks_a_command_or_steers_a_terminal(
     said = capsys.readouterr().out
     assert tells in said
     assert not {"\x1b", "\x07"} & set(said)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("list",),
+        ("list", "--json"),
+        ("show", "live"),
+        ("verify", "live"),
+        ("rollback", "{first}"),
+        ("prune", "--keep", "0"),
+    ],
+    ids=" ".join,
+)
+def test_no_name_of_a_generation_is_markup_or_steers_a_terminal(
+    tmp_path: Path, command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """OPS-11: a manifest is a file; a store may have been copied from anywhere."""
+    names = [f"[red] {ESCAPE}\x9b {number}" for number in range(3)]
+    for number, name in enumerate(names):
+        publish(Catalog(tmp_path), name, created_at=float(number))
+    arguments = [word.format(first=names[0]) for word in command]
+    assert main(["generations", *arguments, "--store", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "[red]" in said
+    assert not {"\x1b", "\x07", "\x9b"} & set(said)
+
+
+def test_nothing_that_is_logged_steers_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """OPS-11: nor does it look like a line of its own."""
+    monkeypatch.setattr(logging.root, "handlers", [])
+    monkeypatch.setattr(logging.root, "level", logging.WARNING)
+    (tmp_path / "generations" / f"a{ESCAPE}\nb").mkdir(parents=True)
+    assert main(["generations", "list", "--store", str(tmp_path)]) == 0
+    first, second, *more = capsys.readouterr().err.splitlines()
+    assert first == "a\ufffd]0;owned\ufffd"
+    assert second.startswith("    b is left out: ")
+    assert all(line.startswith("    ") for line in more)
 
 
 def test_what_is_piped_is_not_cut_to_a_terminal(store: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,223 @@
+"""Ask one question after the other, and say what the results are worth: the shortest way around the loop.
+
+    python -m jobs.ask --store DIR [--bootstrap HOST:PORT] [-k 5]
+
+A line is a question, or says something about the answer to the last one:
+
+    +2   result 2 is good          !2   open result 2: its whole text
+    -2   result 2 is not           ?2   what the score of result 2 is made of
+    =    ask the same again, and say what has moved
+
+With `--bootstrap` the feedback topic is told what was shown and what became of it; where updaters run
+(`python -m jobs.update`), `=` shows what they made of it a second later. An empty line says this again; Ctrl-D ends.
+Lines may be piped in. Answers are kept in the query log, as those of `jobs.search` are.
+Exit codes: 0 ended, 1 with a reason (nothing published, damaged store, no broker), 2 usage.
+"""
+
+from __future__ import annotations
+
+import getpass
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.padding import Padding
+
+from jobs import _job
+from jobs.search import new_id, opened, show
+from pipelines.domain.errors import WeftError
+from pipelines.domain.ranking import ANY, Answer, Query, RankedResult
+from pipelines.evaluation.queries.writer import QueryLog
+from pipelines.feedback.producer import ANONYMOUS, FeedbackProducer
+from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.trace import explained
+from pipelines.serving.terminal import Conf, Store, broker, plain
+from pipelines.settings import Settings
+
+HELP = (
+    "a question, or about the last answer: +2 good · -2 bad · !2 open · ?2 why this score · = ask again and compare · "
+    "Ctrl-D ends"
+)
+AGAIN = "="
+_ABOUT = re.compile(r"([+\-!?])\s*(\d{1,4})")
+_PROMPT = "› "
+_NAMED = 3  # changes told one by one: the first ones are what people look at
+
+
+def ask(
+    conf: Conf = [],
+    assignments: _job.Assignments = [],
+    store: Store = None,
+    k: Annotated[int, typer.Option("-k", min=1, max=100, help="Results.")] = 5,
+    model: Annotated[str, typer.Option("--model", help="Rank by what was learned for it; * for all.")] = ANY,
+    agent: Annotated[str, typer.Option("--agent", help="Rank by what was learned for it; * for all.")] = ANY,
+    principal: Annotated[
+        str | None, typer.Option("--principal", help="Whose verdicts they are; default the name you are logged in by.")
+    ] = None,
+    bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker that is told what you say.")] = None,
+) -> None:
+    """Ask one question after the other, and say what the results are worth."""
+    settings = _job.settings_of(conf, [*assignments, *broker(bootstrap)], store)
+    who = Query(text="", query_id=new_id(), k=k, model=model, agent=agent, principal=principal or _login())
+    with ExitStack() as open_:
+        searcher = open_.enter_context(opened(settings))
+        producer = None
+        if bootstrap is not None:
+            producer = open_.enter_context(closing(FeedbackProducer.connect(settings.kafka, settings.feedback)))
+        log = open_.enter_context(QueryLog(Path(settings.storage.root), settings.query_log))
+        sitting = Sitting(searcher, producer, log, settings, who)
+        _job.stdout.print(f"[dim]{plain(HELP)}[/]", highlight=False)
+        sitting.listen(_typed() if sys.stdin.isatty() else sys.stdin)
+
+
+@dataclass
+class Sitting:
+    """One person's questions and verdicts, one after the other.
+
+    Attributes:
+        producer: None where nobody is told.
+        who: A query that says who asks, for how many results.
+        last: The answer that verdicts are about.
+    """
+
+    searcher: Searcher
+    producer: FeedbackProducer | None
+    log: QueryLog
+    settings: Settings
+    who: Query
+    last: Answer | None = None
+
+    def listen(self, lines: Iterable[str]) -> None:
+        """Do what every line says; what cannot be done is told, and the next one is heard."""
+        for line in lines:
+            try:
+                self.hear(line.strip())
+            except WeftError as error:
+                _job.stderr.print(f"[yellow]{plain(' '.join(str(error).split()))}[/]")
+
+    def hear(self, line: str) -> None:
+        """Do what one line says."""
+        about = _ABOUT.fullmatch(line)
+        if about is not None:
+            self._about(about[1], int(about[2]))
+        elif line == AGAIN:
+            self._again()
+        elif line:
+            self._asked(line)
+        else:
+            _job.stdout.print(f"[dim]{plain(HELP)}[/]", highlight=False)
+
+    def _asked(self, text: str) -> Answer:
+        query = Query(
+            text=text,
+            query_id=new_id(),
+            k=self.who.k,
+            model=self.who.model,
+            agent=self.who.agent,
+            principal=self.who.principal,
+        )
+        self.last = answer = self.searcher.search(query)
+        self.log.emit(answer)
+        if self.producer is not None:
+            self.producer.emit(answer)
+        show(answer, self.settings.retrieval, explain=False)
+        for result in answer.results:
+            if result.asked:
+                _job.stdout.print(
+                    f"[dim]is {result.rank} any good? +{result.rank} or -{result.rank}[/]", highlight=False
+                )
+        return answer
+
+    def _again(self) -> None:
+        if self.last is None:
+            _job.stdout.print("[dim]nothing was asked yet[/]")
+            return
+        before = self.last
+        _job.stdout.print(f"[dim]{plain(moved(before, self._asked(before.query.text)))}[/]", highlight=False)
+
+    def _about(self, what: str, rank: int) -> None:
+        result = None if self.last is None else next((each for each in self.last.results if each.rank == rank), None)
+        if self.last is None or result is None:
+            shown = 0 if self.last is None else len(self.last.results)
+            found = f"one of the {shown} results of the last answer" if shown else "a question first: nothing is shown"
+            _job.stdout.print(f"[yellow]expected {found}, found {what}{rank}[/]")
+        elif what == "?":
+            _job.stdout.print(Padding(explained(result), (0, 0, 1, 5)), soft_wrap=False)
+        elif what == "!":
+            whole = "\n".join(map(plain, result.text.splitlines()))
+            _job.stdout.print(Padding(whole, (0, 0, 1, 5)), highlight=False, soft_wrap=False)
+            self._tell(self.last.query, result, None)
+        else:
+            self._tell(self.last.query, result, 1.0 if what == "+" else -1.0)
+
+    def _tell(self, query: Query, result: RankedResult, verdict: float | None) -> None:
+        """Say that a result was opened, or what is thought of it."""
+        if self.producer is None:
+            if verdict is not None:
+                _job.stdout.print("[yellow]nobody is told: start with --bootstrap HOST:PORT[/]")
+            return
+        if verdict is None:
+            self.producer.selection(query, result.content_hash, result.rank)
+        else:
+            self.producer.explicit(query, verdict, content_hash=result.content_hash, asked=bool(result.asked))
+        self.producer.flush()
+        said = {1.0: "good", -1.0: "not good", None: "opened"}[verdict]
+        _job.stdout.print(f"[dim]told: {result.rank} {said}[/]")
+
+
+def moved(before: Answer, now: Answer) -> str:
+    """What stands elsewhere than when the same was asked before, or else whose score has changed; the best first."""
+    known = {result.content_hash: result for result in before.results}
+    were = {content: result.rank for content, result in known.items()}
+    ranks = [
+        f"{result.uris[0]} {were.get(result.content_hash, 'new')} → {result.rank}"
+        for result in now.results
+        if were.get(result.content_hash) != result.rank
+    ]
+    if ranks:
+        return f"moved: {_first(ranks)}"
+    scores = [
+        f"{result.rank} {known[result.content_hash].score:.4f} → {result.score:.4f}"
+        for result in now.results
+        if f"{known[result.content_hash].score:.4f}" != f"{result.score:.4f}"
+    ]
+    return f"the same order; scores: {_first(scores)}" if scores else "nothing has changed"
+
+
+def _first(changes: Sequence[str]) -> str:
+    rest = f", and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
+    return ", ".join(changes[:_NAMED]) + rest
+
+
+def _login() -> str:
+    """Who is logged in; a container's user may have no name, and is anonymous then."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ANONYMOUS
+
+
+def _typed() -> Iterator[str]:
+    """Lines that a person types, until there are no more."""
+    import readline  # noqa: F401, PLC0415  lines can be edited and had back; not every Python has it, nor does a pipe need it
+
+    while True:
+        try:
+            yield input(_PROMPT)
+        except EOFError:
+            sys.stdout.write("\n")
+            return
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the job."""
+    return _job.run(ask, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

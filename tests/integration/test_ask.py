@@ -1,0 +1,201 @@
+"""RET-18, FBK-2: questions and verdicts from the terminal, with the real encoder, indexes, broker and updaters."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from jobs import ask, evaluate, update
+from jobs.search import new_id, opened
+from pipelines.domain.errors import BrokerUnavailableError
+from pipelines.domain.events import Explicit, Impression, Selection
+from pipelines.domain.ranking import Query, RankedResult
+from pipelines.evaluation.beir import read_dataset
+from pipelines.evaluation.queries.reader import read_queries
+from pipelines.evaluation.queries.writer import QueryLog
+from pipelines.feedback.codec import decode
+from pipelines.feedback.producer import FeedbackProducer
+from pipelines.runtime.broker import EmbeddedBroker
+from pipelines.runtime.kafka import create_topic
+from pipelines.runtime.stages import HERE
+from pipelines.settings import Settings, load_settings
+from tests.support.updater_process import PARTITIONS, whole_log
+
+TEXTS = {
+    "d1": "Apples are green or red and grow on trees.",
+    "d2": "Bananas are yellow and grow in the tropics.",
+    "d3": "Lemons are yellow and sour, and grow on trees.",
+    "d4": "Locks are released\nwhen the transaction ends.",
+}
+QUESTION = "yellow fruit that grows"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A store in which the texts are live."""
+    folder = tmp_path_factory.mktemp("fruit")
+    records = [{"_id": name, "title": "", "text": text} for name, text in TEXTS.items()]
+    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, records)))
+    (folder / "queries.jsonl").write_text(json.dumps({"_id": "q1", "text": QUESTION}))
+    (folder / "qrels").mkdir()
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td2\t1\n")
+    settings = load_settings([], [f"storage.root={tmp_path_factory.mktemp('store')}"], environment={})
+    stored = evaluate.indexed(read_dataset(folder, "test"), evaluate.measuring(settings), executor=HERE)
+    return stored.storage.root
+
+
+@contextmanager
+def broker_for(root: str, *assignments: str) -> Iterator[tuple[EmbeddedBroker, Settings]]:
+    """A broker with an empty topic, and settings for it and a store."""
+    with EmbeddedBroker() as broker:
+        chosen = [f"storage.root={root}", f"kafka.bootstrap={broker.bootstrap}", *assignments]
+        settings = load_settings([], chosen, environment={})
+        create_topic(settings.kafka, settings.feedback.topic, partitions=PARTITIONS, replication=1)
+        yield broker, settings
+
+
+@contextmanager
+def sitting(settings: Settings, principal: str = "ada") -> Iterator[ask.Sitting]:
+    with (
+        opened(settings) as searcher,
+        closing(FeedbackProducer.connect(settings.kafka, settings.feedback)) as producer,
+        QueryLog(Path(settings.storage.root), settings.query_log) as log,
+    ):
+        who = Query(text="", query_id=new_id(), k=3, principal=principal)
+        yield ask.Sitting(searcher, producer, log, settings, who)
+
+
+def test_what_is_typed_reaches_the_topic_as_it_was_meant(root: str) -> None:
+    """FBK-1, FBK-2: what was shown, opened, praised and blamed, each about the result that stood at that rank."""
+    with broker_for(root) as (broker, settings):
+        with sitting(settings) as sat:
+            sat.listen([QUESTION, "!2", "+2", "-1"])
+        values = chain.from_iterable(whole_log(broker.bootstrap, settings.feedback.topic, 4))
+        shown, *said = (decode(value, max_bytes=settings.feedback.limits.event_bytes) for value in values)
+    assert isinstance(shown, Impression)
+    first, second = (result.content_hash for result in shown.results[:2])
+    opened_, praised, blamed = said
+    assert isinstance(opened_, Selection)
+    assert isinstance(praised, Explicit)
+    assert isinstance(blamed, Explicit)
+    assert (opened_.content_hash, opened_.rank) == (second, 2)
+    assert [(praised.content_hash, praised.signal), (blamed.content_hash, blamed.signal)] == [(second, 1), (first, -1)]
+    assert {(each.query_id, each.principal) for each in (opened_, praised, blamed)} == {(shown.query_id, "ada")}
+    # A verdict counts as asked for on the result alone that the answer asks about.
+    marked = {result.content_hash for result in shown.results if result.asked}
+    assert {each.content_hash for each in (praised, blamed) if each.asked} == marked & {first, second}
+
+
+def test_verdicts_change_what_the_same_question_finds(root: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """LRN-4, FBK-7: around the whole loop within one sitting, and what moved is told."""
+    with broker_for(root) as (_, settings), sitting(settings) as sat:
+        sat.listen([QUESTION, "="])
+        assert "nothing has changed" in capsys.readouterr().out
+        before = [result.content_hash for result in found(sat)]
+        sat.listen(["+2", "-1"])
+        assert learned_and_asked_again(sat, capsys).startswith("the same order; scores: 1 ")
+        with sitting(settings, "bob") as other:
+            other.listen([QUESTION, "+2", "-1"])
+        said = learned_and_asked_again(sat, capsys)
+        assert [result.content_hash for result in found(sat)] == [before[1], before[0], before[2]]
+        assert said.startswith(f"moved: {found(sat)[0].uris[0]} 2 → 1, {found(sat)[1].uris[0]} 1 → 2")
+
+
+def learned_and_asked_again(sat: ask.Sitting, capsys: pytest.CaptureFixture[str]) -> str:
+    """What is said of the same question once the updaters have caught up."""
+    update.run(sat.settings, local=True, until_caught_up=True)
+    sat.searcher.refresh()
+    sat.listen(["="])
+    return capsys.readouterr().out.splitlines()[-1]
+
+
+def found(sat: ask.Sitting) -> Sequence[RankedResult]:
+    assert sat.last is not None
+    return sat.last.results
+
+
+def test_lines_may_be_piped_in_and_a_wrong_one_ends_nothing(
+    root: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RET-18: scores are explained, texts shown whole; without a broker nobody is told, and that is said."""
+    lines = ["+1", "=", QUESTION, "?1", "!1", "+1", "-9", ""]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(lines) + "\n"))
+    asked_before = logged(root)
+    assert ask.main(["--store", root, "-k", "2"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "expected a question first: nothing is shown, found +1" in out
+    assert "nothing was asked yet" in out
+    assert "late interaction" in out
+    assert "nobody is told: start with --bootstrap HOST:PORT" in out
+    assert "expected one of the 2 results of the last answer, found -9" in out
+    assert out.count("+2 good · -2 bad") == 2
+    assert logged(root) == [*asked_before, QUESTION]
+
+
+def test_a_text_is_opened_whole_and_line_by_line(root: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """RET-18."""
+    with broker_for(root) as (_, settings), sitting(settings) as sat:
+        sat.listen(["locks and transactions"])
+        capsys.readouterr()
+        sat.listen(["!1"])
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert lines[:2] == ["Locks are released", "when the transaction ends."]
+
+
+def test_a_user_without_a_name_is_anonymous(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """FBK-2: containers run as numbers that no file of users knows."""
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 4_000_000)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("locks\n"))
+    assert ask.main(["--store", root]) == 0
+
+
+def logged(root: str) -> list[str]:
+    settings = load_settings([], [f"storage.root={root}"], environment={})
+    return [query.text for query in reversed(read_queries(Path(root), settings.query_log, limit=100))]
+
+
+def test_a_broker_that_dies_costs_verdicts_and_not_the_sitting(root: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """FBK-2: what could not be told is said, line by line, and the next question is answered."""
+    short = ["kafka.connect_timeout_ms=1000", "kafka.request_timeout_ms=1000", "kafka.delivery_timeout_ms=2500"]
+    with broker_for(root, *short, "kafka.send_block_ms=1000") as (broker, settings), ExitStack() as open_:
+        # Closing may say once more what could not be told: then the job ends with 1.
+        open_.enter_context(suppress(BrokerUnavailableError))
+        sat = open_.enter_context(sitting(settings))
+        sat.listen([QUESTION, "+1"])
+        os.kill(broker.pid, signal.SIGKILL)
+        sat.listen(["+2", "locks and transactions"])
+        said = capsys.readouterr()
+    assert "told: 1 good" in said.out
+    assert "told: 2 good" not in said.out
+    assert "Locks are released" in said.out
+    assert settings.kafka.bootstrap in said.err
+
+
+def test_a_person_types_until_there_is_no_more(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RET-18: a terminal is prompted line by line, and the end of its input ends the job well."""
+    lines = iter(["locks", "?1"])
+    prompts: list[str] = []
+
+    def typed(prompt: str) -> str:
+        prompts.append(prompt)
+        try:
+            return next(lines)
+        except StopIteration:
+            raise EOFError from None
+
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", typed)
+    assert ask.main(["--store", root]) == 0
+    assert len(prompts) == 3

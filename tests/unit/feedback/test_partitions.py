@@ -1,0 +1,60 @@
+"""ARC-3, FBK-12: whoever looks into a store changes nothing in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipelines.domain.errors import CorruptionError, StoreError
+from pipelines.feedback.checkpoints import write_checkpoint
+from pipelines.feedback.metrics import standings_of
+from pipelines.feedback.partitions import partitions_in, states_in
+from pipelines.feedback.standing import COUNTS
+from pipelines.feedback.state import STATE_FILE
+from pipelines.feedback.updater import Updater, partition_folder
+from pipelines.serving.partitions import states
+from pipelines.settings import load_settings
+from tests.support.feedback_events import BINS, RULES, explicit, impression, records, session
+from tests.support.feedback_source import FakeLog, FakeSource
+from tests.support.folded_evidence import digest_of_stores
+from tests.support.session_store import Partition, judged, phase
+
+SPOKEN = records([session(), impression(), explicit()])
+
+
+def test_every_partition_is_told_of_by_its_counts(tmp_path: Path) -> None:
+    """FBK-12: in the order of their numbers; a copy that lies beside them is none."""
+    for number in (10, 2):
+        Partition(tmp_path, partition=number, partitions=11).feed([phase("start"), *judged()])
+    partition_folder(tmp_path, 2).with_name("2.copy").symlink_to(partition_folder(tmp_path, 2))
+    found = {state.partition: state.report().counts for state in states_in(tmp_path, RULES)}
+    expected = dict.fromkeys(COUNTS, 0) | {"consumed": 3, "applied": 3}
+    assert list(found.items()) == [(2, expected), (10, expected)]
+
+
+def test_a_folder_that_was_never_claimed_is_no_partition(tmp_path: Path) -> None:
+    """FBK-12: an updater that is only starting has nothing to tell, and is not given an empty state."""
+    partition_folder(tmp_path, 0).mkdir(parents=True)
+    assert standings_of(tmp_path, RULES) == ([], [])
+    with pytest.raises(StoreError, match=r"expected a store of partition 0, found \[\]"):
+        list(states(load_settings(environment={}), tmp_path, 0))
+    assert not list(partition_folder(tmp_path, 0).iterdir())
+
+
+@pytest.mark.parametrize("emptied", [True, False])
+def test_a_lost_state_is_restored_after_somebody_looked_for_it(tmp_path: Path, emptied: bool) -> None:
+    """ARC-3: what was looked for is not made, empty: an updater would begin there, without what it had learned."""
+    folder, log = partition_folder(tmp_path, 0), FakeLog.of(SPOKEN)
+    updater = Updater.open(FakeSource(log), tmp_path, [0], RULES, BINS)
+    updater.step(0.0)
+    write_checkpoint(updater._states[0], keep=1)
+    updater.close()
+    taught = digest_of_stores([folder])
+    (folder / STATE_FILE).write_bytes(b"") if emptied else (folder / STATE_FILE).unlink()
+    assert partitions_in(tmp_path) == [0]
+    with pytest.raises(CorruptionError, match="expected a partition's state"):
+        standings_of(tmp_path, RULES)
+    log.log_start = len(SPOKEN)  # retention has taken the events, too
+    Updater.open(FakeSource(log), tmp_path, [0], RULES, BINS).close()
+    assert digest_of_stores([folder]) == taught
