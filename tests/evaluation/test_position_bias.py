@@ -17,7 +17,7 @@ from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Answer, Query
 from pipelines.embedding.encoder import load_encoder
 from pipelines.evaluation.beir import Dataset, read_dataset
-from pipelines.evaluation.compare import compare
+from pipelines.evaluation.compare import Difference, compare
 from pipelines.evaluation.measuring import measure_searcher
 from pipelines.feedback.credit import chosen_rank, credits_of, tally_click, tally_credits, tally_shown
 from pipelines.feedback.producer import impression_of
@@ -73,50 +73,40 @@ def taught(searcher: Searcher, learner: Learner, dataset: Dataset, settings: Set
         searcher.refresh()
 
 
-def measured(settings: Settings, folder: Path, split: str, rounds: int = ROUNDS) -> tuple[Mapping[str, float], Beliefs]:
-    """nDCG@10 by query of a split after so many rounds of learning from the dev queries, and what was learned."""
+def held_out(
+    settings: Settings, folder: Path, teach: str, test: str, rounds: int = ROUNDS
+) -> tuple[Mapping[str, float], Beliefs]:
+    """nDCG@10 by held-out query after learning, and what was learned."""
     learner = Learner(settings, Catalog(Path(settings.storage.root)), now=NOW)
     with Searcher(learner, load_encoder(settings.embedding), settings.retrieval, clock=lambda: NOW) as searcher:
-        taught(searcher, learner, read_dataset(folder, "dev"), settings, rounds)
-        judged = read_dataset(folder, split)
+        taught(searcher, learner, read_dataset(folder, teach), settings, rounds)
+        judged = read_dataset(folder, test)
         document_id = lambda uri: uri.removeprefix(f"{corpus_name(judged.corpus)}:")  # noqa: E731
-        found = measure_searcher(searcher, judged, settings.evaluation, document_id=document_id)
-    return found.measured["ndcg_at_10"], learner.beliefs
+        measured = measure_searcher(searcher, judged, settings.evaluation, document_id=document_id)
+    return measured.measured["ndcg_at_10"], learner.beliefs
 
 
-def indexed(folder: Path) -> Settings:
-    return evaluate.indexed(read_dataset(folder, "dev"), SETTINGS, before=lambda: connect(SETTINGS.cluster))
+@pytest.fixture(scope="module")
+def stored(data_root: Path) -> Settings:
+    """Settings of a store in which CoSQA is indexed."""
+    dataset = read_dataset(data_root / "cosqa", "dev")
+    return evaluate.indexed(dataset, SETTINGS, before=lambda: connect(SETTINGS.cluster))
 
 
-def test_weighing_clicks_by_examination_beats_skip_above_alone(data_root: Path) -> None:
-    """FBK-10: where the same is asked again, after three rounds of users whose looks fall off with the rank, paired by
-    query: what clicks say of single contents is what the rank biases most. And how often they look is found out.
-    """
-    folder = data_root / "cosqa"
-    stored = indexed(folder)
+def weighed_and_not(stored: Settings, folder: Path, test: str) -> tuple[Difference, Beliefs]:
+    """What weighing clicks by examination changes after three rounds, and what was learned with it."""
     without = stored.feedback.credit.model_copy(update={"inverse_clip": 1.0})
     uncorrected = stored.model_copy(update={"feedback": stored.feedback.model_copy(update={"credit": without})})
-    (control, _), (treatment, beliefs) = (measured(settings, folder, "dev") for settings in (uncorrected, stored))
-    change = compare(control, treatment, SETTINGS.evaluation).change
+    (control, _), (treatment, beliefs) = (held_out(settings, folder, "dev", test) for settings in (uncorrected, stored))
+    change = compare(control, treatment, SETTINGS.evaluation)
     means = [float(np.mean(list(run.values()))) for run in (control, treatment)]
-    Console().print(
-        f"nDCG@10 {means[0]:.4f} → {means[1]:.4f}: {change.mean:+.4f} ({change.low:+.4f} … {change.high:+.4f})"
-    )
-    assert change.low > 0.0
-    assert_looks_are_known(beliefs)
+    Console().print(f"nDCG@10 on {test} {means[0]:.4f} → {means[1]:.4f}: {told(change)}")
+    return change, beliefs
 
 
-def test_clicks_alone_teach_although_the_first_rank_is_looked_at_most(data_root: Path) -> None:
-    """FBK-10: position one does not teach itself: rankings gain, paired by held-out query; and what is learned of looks
-    stays right while rankings become better.
-    """
-    folder = data_root / "cosqa"
-    stored = indexed(folder)
-    (untaught, _), (taught_long, beliefs) = (measured(stored, folder, "test", rounds) for rounds in (0, LONG))
-    change = compare(untaught, taught_long, SETTINGS.evaluation).change
-    Console().print(f"nDCG@10 by clicks alone {change.mean:+.4f} ({change.low:+.4f} … {change.high:+.4f})")
-    assert change.low > 0.0
-    assert_looks_are_known(beliefs)
+def told(difference: Difference) -> str:
+    change = difference.change
+    return f"{change.mean:+.4f} ({change.low:+.4f} … {change.high:+.4f})"
 
 
 def assert_looks_are_known(beliefs: Beliefs) -> None:
@@ -124,3 +114,29 @@ def assert_looks_are_known(beliefs: Beliefs) -> None:
     domain = max(Domain, key=lambda each: beliefs.examination[each].observations(1))
     learned = [beliefs.examined(domain, rank) for rank in range(1, 11)]
     assert np.abs(np.array(learned) - LOOKS).max() < 0.1
+
+
+def test_weighing_clicks_by_examination_beats_skip_above_alone(stored: Settings, data_root: Path) -> None:
+    """FBK-10: on CoSQA, after three rounds of users whose looks fall off with the rank, paired by held-out query."""
+    compared, beliefs = weighed_and_not(stored, data_root / "cosqa", "test")
+    assert_looks_are_known(beliefs)
+    assert compared.change.low > 0.0
+
+
+def test_weighing_clicks_by_examination_pays_where_the_same_is_asked_again(stored: Settings, data_root: Path) -> None:
+    """FBK-10: what clicks say of single contents is what the rank biases most."""
+    compared, beliefs = weighed_and_not(stored, data_root / "cosqa", "dev")
+    assert_looks_are_known(beliefs)
+    assert compared.change.low > 0.0
+
+
+def test_clicks_alone_teach_although_the_first_rank_is_looked_at_most(stored: Settings, data_root: Path) -> None:
+    """FBK-10: position one does not teach itself: rankings gain, paired by held-out query; and what is learned of looks
+    stays right while rankings become better.
+    """
+    folder = data_root / "cosqa"
+    (untaught, _), (taught_long, beliefs) = (held_out(stored, folder, "dev", "test", rounds) for rounds in (0, LONG))
+    compared = compare(untaught, taught_long, SETTINGS.evaluation)
+    Console().print(f"nDCG@10 by clicks alone {told(compared)}")
+    assert_looks_are_known(beliefs)
+    assert compared.change.low > 0.0
