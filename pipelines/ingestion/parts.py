@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import secrets
 import shutil
 from collections.abc import Callable
@@ -27,8 +27,11 @@ def write_part(folder: Path, unit: Unit) -> Path:
             if table.num_rows:
                 pq.write_table(table, writing / f"{name}.parquet")
         # Another worker that was given the same unit may have been first: its tables are the same.
-        with contextlib.suppress(OSError):
+        try:
             writing.rename(part)
+        except OSError as error:
+            if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}:
+                raise
     finally:
         shutil.rmtree(writing, ignore_errors=True)
     return part

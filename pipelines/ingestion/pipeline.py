@@ -48,6 +48,7 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
     Raises:
         SourceError: A source cannot be read at all, or nothing in any of them can be indexed.
         ModelUnavailableError: A model cannot be loaded.
+        StoreError: Not everything that was made is on disk.
         NothingPublishedError: There is neither a source nor a live generation.
         StaleVersionError: Another run published meanwhile.
     """
@@ -71,13 +72,15 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
             raise SourceError(f"nothing to index in {sources}: {progress.rejected or 'no files'}")
         watch(progress.entering("merging tables", clock()))
         builder = GenerationBuilder(staged, plan.index, map_shards=executor.tasks)
-        merged = builder.merge(parts_in(parts), base=base)
+        if len(written := parts_in(parts)) != len(every):
+            raise StoreError(f"expected {len(every)} parts on disk, found {len(written)}: run again")
+        merged = builder.merge(written, base=base)
         facts = facts_of(plan, models, sizes, parent=parent)
         content_hash = builder.content_hash(merged, facts)
         generation, published = parent, content_hash != live_hash
         if generation is None or published:
             watch(progress.entering("building indexes", clock()))
-            builder.index(merged, parts_in(parts), facts, base=base)
+            builder.index(merged, written, facts, base=base)
             watch(progress.entering("publishing", clock()))
             generation = catalog.publish(staged, expected_parent=parent)
         return outcome_of(

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -174,3 +175,14 @@ def test_a_record_that_says_all_in_its_title_is_no_blank(tmp_path: Path) -> None
     (unit,) = _read(a_plan(corpus, tmp_path / "store"))
     assert unit.tables["chunks"]["text"].to_pylist() == ["On Locks"]
     assert [(row["uri"], row["reason"]) for row in unit.tables["rejected"].to_pylist()] == [("old:2", "blank")]
+
+
+def test_a_part_that_cannot_be_put_in_place_is_an_error(tmp_path: Path) -> None:
+    """ARC-9, ING-3: only that it is there already, from another attempt, is none; it was left out unsaid."""
+    unit = Unit(0, (), {"vectors": pa.table({"x": [1]})})
+    part = write_part(tmp_path / "parts", unit)
+    assert write_part(tmp_path / "parts", unit) == part  # written twice
+    (tmp_path / "parts" / "00000001").write_text("a file in its place")
+    with pytest.raises(NotADirectoryError):
+        write_part(tmp_path / "parts", Unit(1, (), unit.tables))
+    assert [path.name for path in (tmp_path / "parts").iterdir() if path.is_dir()] == ["00000000"]
