@@ -36,7 +36,7 @@ def rules(data: bytes) -> GitIgnoreSpec:
         >>> rules(b"*.py[cod]").match_file("a/b.pyc"), rules(b"*a*a*a*a*a*a*b").match_file("a" * 250 + "c")
         (True, False)
     """
-    lines = data.decode("utf-8", "replace").splitlines()
+    lines = data.decode("utf-8-sig", "replace").splitlines()
     kept = [line for line in lines if line.strip() and not line.startswith("#")]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of brackets that a later Python may read in another way

@@ -57,3 +57,8 @@ def test_hostile_rules_cost_next_to_nothing(data: bytes) -> None:
     begun = time.perf_counter()
     assert not spec.match_file("a/" * 30 + "a" * 250 + "c")
     assert time.perf_counter() - begun < 1.0
+
+
+def test_the_first_rule_of_a_file_from_windows_is_obeyed() -> None:
+    """ING-1: after a byte order mark, as git obeys it."""
+    assert rules(b"\xef\xbb\xbf*.log\r\nbuild/\r\n").match_file("a.log")
