@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import http.client
 import json
-import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -85,7 +85,7 @@ def _asked(settings: SummarySettings, text: str) -> str:
     try:
         with urllib.request.urlopen(request, timeout=settings.timeout_s) as answer:  # noqa: S310  as above
             return _content(json.loads(answer.read(_ANSWER_BYTES)))
-    except (OSError, ValueError, RecursionError, urllib.error.URLError) as error:
+    except (OSError, ValueError, RecursionError, http.client.HTTPException) as error:
         raise EndpointError(f"{settings.endpoint}: expected a chat completion, found: {error}") from error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -118,3 +119,23 @@ def test_an_endpoint_that_hangs_or_is_not_there_holds_nothing_up(endpoint: Endpo
 
 def _facts(document: Document) -> dict[str, Any]:
     return {name: getattr(document, name) for name in Document.__dataclass_fields__}
+
+
+@pytest.mark.parametrize(
+    "said", [b"\x16\x03\x01 no HTTP\r\n\r\n", b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 200 + b"\r\n"]
+)
+def test_what_does_not_speak_http_is_a_failure_like_any_other(said: bytes) -> None:
+    """ING-3, ING-18: it ended the run."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(said)
+
+        threading.Thread(target=answer, daemon=True).start()
+        asking = Summariser(settings(f"http://127.0.0.1:{server.getsockname()[1]}/v1"), words)
+        extract = summary_of(a_document(), [], limit=50, count_tokens=words)
+        assert asking.summed_up(a_document(), []).summary == extract
+    assert dict(asking.counts) == {FAILED: 1}
