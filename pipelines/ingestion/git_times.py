@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.ingestion.settings import GitSettings
+from pipelines.ingestion.times import known_seconds
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LINE_BYTES = 4096  # of a file that holds one name
@@ -82,12 +83,14 @@ def _commits(git: _Git, head: str, prefix: bytes, blobs: Mapping[bytes, str]) ->
     waiting = dict(blobs)
     mark = f"{head}\t".encode()
     command = ("log", "-z", "--name-only", "--no-renames", f"--format={head}%x09%ct%x09%an", head, *_within(prefix))
-    when, author = 0.0, ""
+    when: float | None = None
+    author = ""
     for record in git.records(*command) if waiting else ():
         if record.startswith(mark):
             _, seconds, name = record.split(b"\t", 2)
-            when, author = float(seconds), name.decode("utf-8", "replace").strip()
-        elif (blob := waiting.pop(record.removeprefix(b"\n"), None)) is not None:
+            when = known_seconds(float(seconds)) if seconds else None  # a damaged commit says none
+            author = name.decode("utf-8", "replace").strip()
+        elif (blob := waiting.pop(record.removeprefix(b"\n"), None)) is not None and when is not None:
             yield record.removeprefix(b"\n"), Commit(when, author, blob)
             if not waiting:
                 return

@@ -129,3 +129,18 @@ def test_damaged_repositories_are_as_none(tree: Path) -> None:
     assert set(read(tree)) == set(COMMITTED)
     (tree / ".git" / "HEAD").write_text("ref: refs/heads/../../../outside\n")
     assert last_commits(tree, INGEST.git) == {}
+
+
+@pytest.mark.parametrize("date", ["", "99999999999999999999 +0000"])
+def test_a_commit_without_a_time_is_as_none(tree: Path, date: str) -> None:
+    """ING-3: a damaged commit takes nothing with it but its own time."""
+    (tree / "damaged.md").write_text("# New\n")
+    git(tree, "add", ".")
+    parent, root = git(tree, "rev-parse", "HEAD").strip(), git(tree, "write-tree").strip()
+    written = f"tree {root}\nparent {parent}\nauthor A <a@b> {date}\ncommitter A <a@b> {date}\n\nm\n"
+    (tree.parent / "commit").write_text(written)
+    commit = git(tree, "hash-object", "-t", "commit", "-w", "--literally", str(tree.parent / "commit")).strip()
+    git(tree, "update-ref", "HEAD", commit)
+    found = read(tree)
+    assert {name: found[name] for name in COMMITTED} == COMMITTED
+    assert found["damaged.md"] == ((tree / "damaged.md").stat().st_mtime, ())
