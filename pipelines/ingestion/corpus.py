@@ -12,20 +12,21 @@ from typing import IO, Any, cast
 
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
 from pipelines.ingestion.declared import as_strings, as_text, declared, with_declared
+from pipelines.ingestion.items import escaped
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
 _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
 
 
 def corpus_name(path: Path) -> str:
-    """The folder's name where the file is just called "corpus", else the file's.
+    """The folder's name where the file is just called "corpus", else the file's; always encodable.
 
     Examples:
         >>> corpus_name(Path("data/scifact/corpus.jsonl.gz")), corpus_name(Path("data/notes.jsonl"))
         ('scifact', 'notes')
     """
     stem = path.name.removesuffix(".gz").removesuffix(".jsonl")
-    return path.resolve().parent.name if stem == "corpus" else stem
+    return escaped(path.resolve().parent.name if stem == "corpus" else stem)
 
 
 def line_offsets(path: Path, *, limit: int, stride: int) -> tuple[list[int], int]:
@@ -73,6 +74,10 @@ def records(
                 return
             if line is None:
                 yield Rejection(place, "too_large", f"expected a line of at most {limit} bytes, found more")
+            elif not line:
+                left = first_line + count - number
+                yield Rejection(place, "unreadable", f"expected {left} more lines, found the end: the file was changed")
+                return
             elif line.strip():
                 yield _document(line, place, name, trust, domain)
 
@@ -94,10 +99,9 @@ def _line(file: IO[bytes], limit: int) -> bytes | None:
 
 def _document(line: bytes, place: str, name: str, trust: int, domain: Domain | None) -> Document | Rejection:
     try:
-        record = json.loads(line)
+        return as_document(json.loads(line), place, name, trust, domain)
     except (ValueError, RecursionError) as error:
         return Rejection(place, "invalid_record", f"expected a JSON object, found: {error}")
-    return as_document(record, place, name, trust, domain)
 
 
 def as_document(

@@ -58,6 +58,10 @@ def declared(facts: Mapping[Any, Any]) -> tuple[Declared, list[str]]:
     Of several names for one fact the first that fits counts. What has another kind, or no field of its own, is kept as
     metadata.
 
+    Raises:
+        ValueError: A number has more digits than can be written.
+        RecursionError: Facts are nested deeper than can be written.
+
     Examples:
         >>> facts, problems = declared({"title": "Locks", "citations": "many", "team": "core"})
         >>> facts.title, dict(facts.metadata), problems
@@ -105,7 +109,19 @@ def as_strings(facts: Mapping[Any, Any]) -> dict[str, str]:
 def _string(value: Any) -> str:
     if isinstance(value, date):  # YAML has days and times
         return value.isoformat()
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+    return value if isinstance(value, str) else json.dumps(_named(value), sort_keys=True, default=_other)
+
+
+def _named(value: Any) -> Any:
+    """The value with texts for the names of its mappings, which YAML may write as numbers, days or nothing."""
+    if isinstance(value, Mapping):
+        return {_string(name): _named(inner) for name, inner in value.items()}
+    return [_named(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _other(value: Any) -> Any:
+    """What JSON has no form for; a set has no order of its own."""
+    return sorted(map(str, value)) if isinstance(value, set) else str(value)
 
 
 def as_text(text: str) -> str:

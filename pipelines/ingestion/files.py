@@ -103,6 +103,9 @@ def expanded(document: Document) -> Iterator[Document | Rejection]:
         yield papers.with_facts(document) if document.content_type is ContentType.PAPER else document
         return
     for session in transcripts.sessions(document.text, document.uri):
+        if isinstance(session, Rejection):
+            yield session
+            continue
         yield replace(
             document,
             uri=session.uri,

@@ -58,13 +58,13 @@ def _declared(source: str, depth: int) -> Declared:
     try:
         _require_harmless(source, depth)
         facts = yaml.load(source, _LOADER)  # noqa: S506  a safe loader, in C
+        if not isinstance(facts, dict):
+            raise DeclarationError(f"expected front matter to be a mapping, found {type(facts).__name__}")
+        require_shallow(facts, depth)
+        return declared(facts)[0]
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         found = " ".join(str(error).split())[:200]
         raise DeclarationError(f"expected front matter in YAML, found: {found}") from error
-    if not isinstance(facts, dict):
-        raise DeclarationError(f"expected front matter to be a mapping, found {type(facts).__name__}")
-    require_shallow(facts, depth)
-    return declared(facts)[0]
 
 
 def _require_harmless(source: str, depth: int) -> None:

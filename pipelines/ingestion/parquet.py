@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 
 from pipelines.domain.documents import Document, Domain, Rejection
 from pipelines.ingestion.corpus import as_document
-from pipelines.ingestion.items import RowsItem
+from pipelines.ingestion.items import RowsItem, escaped
 from pipelines.ingestion.settings import IngestSettings, ParquetSettings
+from pipelines.ingestion.times import epoch_seconds, moment_seconds
 
 SUFFIX = ".parquet"
 _BATCH_ROWS = 64  # decoded at a time: bounds memory where rows are long
-_MOST_SECONDS = 1e11  # a number above it counts milliseconds: in seconds it would be the year 5138
 _DAMAGED = (pa.ArrowException, OSError)
 
 
@@ -28,7 +28,8 @@ def list_rows(path: Path, settings: IngestSettings) -> Iterator[RowsItem]:
         OSError: It is no Parquet file.
     """
     try:
-        metadata = pq.read_metadata(path)
+        with path.open("rb") as file:  # Arrow itself takes no name that is not UTF-8
+            metadata = pq.read_metadata(file)
     except pa.ArrowException as error:
         raise OSError(f"expected a Parquet file, found: {error}") from error
     # Each item reads its row group up to its own rows, so there are not too many of them.
@@ -42,10 +43,10 @@ def list_rows(path: Path, settings: IngestSettings) -> Iterator[RowsItem]:
 def read_rows(item: RowsItem, settings: IngestSettings, domain: Domain | None) -> Iterator[Document | Rejection]:
     """Documents of the rows of one item; a row that is no record is a rejection that names it."""
     path = Path(item.path)
-    name = path.name.removesuffix(SUFFIX)
+    name = escaped(path.name.removesuffix(SUFFIX))
     place = f"{name}:group {item.group}"
     try:
-        with pq.ParquetFile(path) as file:
+        with path.open("rb") as opened, pq.ParquetFile(opened) as file:
             columns = _Columns(file.schema_arrow, settings.parquet)
             if columns.text is None:
                 found = ", ".join(file.schema_arrow.names)[:200]
@@ -56,9 +57,12 @@ def read_rows(item: RowsItem, settings: IngestSettings, domain: Domain | None) -
                 return
             for number, row in _rows(file, item, columns.read):
                 at = f"{place} row {number}"
-                if len(row[columns.text] or "") > settings.max_file_bytes:
+                text = row[columns.text]
+                if len(text or "") > settings.max_file_bytes:
                     detail = f"expected a text of at most {settings.max_file_bytes} characters, found more"
                     yield Rejection(at, "too_large", detail)
+                elif isinstance(text, bytes):
+                    yield Rejection(at, "undecodable", "expected a text in UTF-8, found other bytes")
                 else:
                     record = columns.record(row, otherwise=f"{item.group}-{number}")
                     yield as_document(record, at, name, settings.trust.corpus, domain, modified=columns.time(row))
@@ -72,10 +76,37 @@ def _rows(file: pq.ParquetFile, item: RowsItem, columns: Sequence[str]) -> Itera
     for batch in batches:
         begin, end = max(at, item.first), min(at + batch.num_rows, item.first + item.count)
         if begin < end:
-            yield from zip(range(begin, end), batch.slice(begin - at, end - begin).to_pylist(), strict=True)
+            yield from zip(range(begin, end), _values(batch.slice(begin - at, end - begin)), strict=True)
         at += batch.num_rows
         if at >= item.first + item.count:
             return
+
+
+def _values(rows: pa.RecordBatch) -> list[dict[str, Any]]:
+    """Rows as Python's values; texts that are not UTF-8 stay bytes, and times beyond Python's calendar are numbers."""
+    try:
+        return rows.to_pylist()
+    except (ValueError, OverflowError):
+        columns: list[tuple[str, Any]] = list(zip(rows.schema.names, rows.columns, strict=True))
+        return [{name: _value(cells[row]) for name, cells in columns} for row in range(rows.num_rows)]
+
+
+def _value(cell: Any) -> Any:
+    try:
+        return cell.as_py()
+    except UnicodeDecodeError:
+        cell = cell.value if isinstance(cell, pa.DictionaryScalar) else cell
+        if isinstance(cell, pa.ListScalar):
+            return [_value(one) for one in cell.values or ()]
+        return cell.as_buffer().to_pybytes()
+    except (ValueError, OverflowError):
+        return cell.value  # how a time is stored
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_decoded(one) for one in value]
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 class _Columns:
@@ -88,18 +119,20 @@ class _Columns:
         self._id = next((name for name in settings.id if name in scalars), None)
         self._title = next((name for name in settings.title if name in texts), None)
         self._time = next((name for name in settings.time if name in scalars), None)
+        # A number in a column of times is one that no calendar has, in a unit of its own.
+        self._is_temporal = self._time in {field.name for field in schema if pa.types.is_temporal(field.type)}
         self._facts = [field.name for field in schema if _is_fact(field.type)]
         self.read = list(dict.fromkeys(name for name in (self.text, *self._facts) if name))
 
     def record(self, row: Mapping[str, Any], *, otherwise: str) -> dict[str, Any]:
         """A row as a record of a corpus; `otherwise` is its identity where it has none of its own."""
-        own = row.get(self._id) if self._id else None
+        own = _decoded(row.get(self._id)) if self._id else None
         used = {self.text, self._id, self._title}
         return {
             "_id": otherwise if own is None or own == "" else str(own),
-            "title": row.get(self._title) if self._title else None,
+            "title": _decoded(row.get(self._title)) if self._title else None,
             "text": row[self.text] if self.text else None,
-            "metadata": {name: row[name] for name in self._facts if name not in used},
+            "metadata": {name: _decoded(row[name]) for name in self._facts if name not in used},
         }
 
     def time(self, row: Mapping[str, Any]) -> float | None:
@@ -111,11 +144,11 @@ class _Columns:
             except ValueError:
                 return None
         if isinstance(value, datetime):
-            return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+            return moment_seconds(value)
         if isinstance(value, date):
-            return datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return value / 1000 if abs(value) > _MOST_SECONDS else float(value)
+            return moment_seconds(datetime(value.year, value.month, value.day))
+        if isinstance(value, int | float) and not isinstance(value, bool) and not self._is_temporal:
+            return epoch_seconds(value)
         return None
 
 

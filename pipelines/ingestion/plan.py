@@ -22,6 +22,7 @@ from pipelines.indexes import schemas
 from pipelines.indexes.settings import IndexSettings
 from pipelines.ingestion.embed import ENCODER, Embed
 from pipelines.ingestion.find_entities import EXTRACTOR, FindEntities
+from pipelines.ingestion.items import escaped
 from pipelines.ingestion.mention_cache import MentionCache
 from pipelines.ingestion.parts import Written
 from pipelines.ingestion.pools import sized
@@ -81,7 +82,7 @@ def units_of(plan: Plan, stored: Path | None = None) -> list[Unit]:
     Raises:
         SourceError: A source cannot be read at all, or two files of different sources would have one URI.
     """
-    items = [item for source in plan.sources for item in list_items(source, plan.ingest)]
+    items = [item for source in plan.sources for item in list_items(source, plan.ingest, store=plan.store)]
     if stored is not None:
         items += list_stored(stored, together=plan.ingest.unit_documents)
     return list(grouped(_distinct(items), plan.ingest.unit_documents, plan.ingest.unit_bytes))
@@ -160,7 +161,7 @@ def facts_of(
         "settings": plan.fingerprint,
         "models": {role: f"{model.name}@{model.identity}" for role, model in zip(roles, models, strict=True)},
         "parameters": {"embedding": made_with_of(plan, models), "extraction": _found_with(plan)},
-        "sources": [str(source) for source in plan.sources],
+        "sources": [escaped(str(source)) for source in plan.sources],
         SIZING: snapshots(sizes),
     }
 

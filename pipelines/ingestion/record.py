@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from pipelines.indexes.manifest import Manifest
+from pipelines.ingestion.items import escaped
 from pipelines.ingestion.plan import Plan
 from pipelines.ingestion.report import Outcome
 from pipelines.runtime.tracking import Tracking
@@ -49,7 +50,7 @@ def parameters_of(plan: Plan) -> dict[str, object]:
     """Everything a run was told, with dotted names."""
     sections = {name: getattr(plan, name).model_dump(mode="json") for name in _SECTIONS}
     told = {
-        "sources": [str(source) for source in plan.sources],
+        "sources": [escaped(str(source)) for source in plan.sources],
         "domain": plan.domain,
         "full": plan.full,
         "fingerprint": plan.fingerprint,

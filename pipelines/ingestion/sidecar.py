@@ -39,9 +39,9 @@ def read_sidecar(data: bytes, *, depth: int) -> tuple[Declared, list[str]]:
     """
     try:
         facts = json.loads(data)
+        if not isinstance(facts, dict):
+            raise DeclarationError(f"expected a JSON object, found {type(facts).__name__}")
+        require_shallow(facts, depth)
+        return declared(facts)
     except (ValueError, RecursionError) as error:
         raise DeclarationError(f"expected a JSON object, found: {error}") from error
-    if not isinstance(facts, dict):
-        raise DeclarationError(f"expected a JSON object, found {type(facts).__name__}")
-    require_shallow(facts, depth)
-    return declared(facts)

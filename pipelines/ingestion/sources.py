@@ -20,18 +20,25 @@ from pipelines.ingestion.stored import read_stored
 
 __all__ = ["FileItem", "RecordsItem", "RowsItem", "SourceItem", "list_items", "read_item", "read_source"]
 
+CRASHED = "reader_crashed"
+"""The reason noted for an item that a reader failed at in a way that nobody foresaw."""
+
+_DETAIL_CHARACTERS = 500
 _LINE_LOOKED_AT = 65_536  # bytes of a first line that tell turns from records
 
 
-def list_items(path: Path, settings: IngestSettings) -> list[SourceItem]:
+def list_items(path: Path, settings: IngestSettings, *, store: Path | None = None) -> list[SourceItem]:
     """Items of a source in a fixed order; no content of a tree is read, a corpus is read once to find its lines.
+
+    Args:
+        store: A folder that is left out where it lies in a tree: what weft itself writes is no source.
 
     Raises:
         SourceError: There is no such source, or it cannot be opened at all.
     """
     try:
         if path.is_dir():
-            return list(_files(path, settings))
+            return list(_files(path, settings, store))
         if not path.is_file():
             raise SourceError(f"source {path}: expected a folder or a regular file, found none; check the path")
         if path.name.endswith(corpus.SUFFIXES) and not _is_transcript(path):
@@ -51,7 +58,19 @@ def read_item(item: SourceItem, settings: IngestSettings, *, domain: Domain | No
 
     Args:
         domain: Overrides the domain that the content type would give.
+
+    Raises:
+        MemoryError: There is not enough: what a generation holds must not depend on that.
     """
+    try:
+        yield from _read(item, settings, domain)
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  hostile input may raise anything inside a reader, and must not stop a run
+        yield Rejection(place_of(item), CRASHED, f"{type(error).__name__}: {error}"[:_DETAIL_CHARACTERS])
+
+
+def _read(item: SourceItem, settings: IngestSettings, domain: Domain | None) -> Iterator[Document | Rejection]:
     if isinstance(item, FileItem):
         yield from read_file(item, settings, domain)
         return
@@ -72,7 +91,17 @@ def read_item(item: SourceItem, settings: IngestSettings, *, domain: Domain | No
             domain=domain,
         )
     except OSError as error:
-        yield Rejection(f"{corpus.corpus_name(Path(item.path))}:line {item.first_line}", "unreadable", str(error))
+        yield Rejection(place_of(item), "unreadable", error.strerror or str(error))
+
+
+def place_of(item: SourceItem) -> str:
+    """What names an item where none of its documents can."""
+    if isinstance(item, FileItem):
+        return item.uri
+    if isinstance(item, RecordsItem):
+        return f"{corpus.corpus_name(Path(item.path))}:line {item.first_line}"
+    name = Path(item.path if isinstance(item, RowsItem) else item.folder).name.removesuffix(parquet.SUFFIX)
+    return f"{escaped(name)}:group {item.group} row {item.first}"
 
 
 def read_source(path: Path, settings: IngestSettings, *, domain: Domain | None) -> Iterator[Document | Rejection]:
@@ -85,11 +114,13 @@ def read_source(path: Path, settings: IngestSettings, *, domain: Domain | None) 
         yield from read_item(item, settings, domain=domain)
 
 
-def _files(root: Path, settings: IngestSettings) -> Iterator[FileItem]:
+def _files(root: Path, settings: IngestSettings, store: Path | None) -> Iterator[FileItem]:
     with os.scandir(root):
         pass  # a root that cannot be listed is an error of the source, not of an item
     actual = root.resolve()
-    paths = tree.listed(actual, skipped=settings.skipped_names, max_depth=settings.max_depth)
+    own = None if store is None else store.resolve()
+    left_out = own.relative_to(actual).parts if own is not None and actual in own.parents else None
+    paths = tree.listed(actual, skipped=settings.skipped_names, max_depth=settings.max_depth, left_out=left_out)
     yield from _described(actual, list(paths), settings)
 
 

@@ -14,17 +14,18 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pipelines.chunking.dialogue import Line, Turn, written
+from pipelines.domain.documents import Rejection
 from pipelines.ingestion import chat_log
+from pipelines.ingestion.times import epoch_seconds, moment_seconds
 
 _HINT = re.compile(r'"(?:speaker|role|sender|from|author)"\s*:')
-_SESSION_KEY = re.compile(r"session_(\d+)\Z")
+_SESSION_KEY = re.compile(r"session_(\d{1,18})\Z")
 _SPEAKERS = ("speaker", "role", "sender", "from", "author")
 _TEXTS = ("text", "content", "message", "value", "body")
 _TURN_IDS = ("dia_id", "turn_id", "id", "uuid")
 _TIMES = ("time", "timestamp", "created_at", "date", "date_time", "ts", "create_time")
 _TURN_LISTS = ("turns", "messages", "conversation", "dialogue", "conversations", "utterances")
 _SESSION_IDS = ("id", "session_id", "session", "conversation_id")
-_MOST_MILLISECONDS = 1e11  # an epoch time above it counts milliseconds: in seconds it would be the year 5138
 _BLANK_LONGEST = 1_000  # characters in which a structure begins
 _LOCOMO_TIME = "%I:%M %p on %d %B, %Y"
 
@@ -35,6 +36,7 @@ class Session:
 
     Attributes:
         name: Tells the sessions of one file apart.
+        lines: None of them where it cannot be read.
         time: When it began, in seconds since the epoch.
         time_text: The same as the file says it.
         conversation: Which conversation it belongs to, where a file holds several.
@@ -71,7 +73,7 @@ def recognised(text: str) -> bool:
         (True, False)
     """
     value = _structured(text)
-    return chat_log.is_log(text) if value is None else next(_of_structure(value), None) is not None
+    return chat_log.is_log(text) if value is None else any(session.lines for session in _of_structure(value))
 
 
 def is_of_turns(line: str) -> bool:
@@ -84,8 +86,10 @@ def is_of_turns(line: str) -> bool:
     return recognised(f"[{line}]")
 
 
-def sessions(text: str, uri: str) -> Iterator[Transcript]:
+def sessions(text: str, uri: str) -> Iterator[Transcript | Rejection]:
     """Every session of a transcript that holds a turn, in order; none where the text is no transcript.
+
+    A session with something among its turns that is none cannot be told, and is a rejection.
 
     Args:
         uri: The file's; a session's is that, "#" and its name.
@@ -94,8 +98,11 @@ def sessions(text: str, uri: str) -> Iterator[Transcript]:
     for session in _sessions(text):
         name = _word(session.name)
         seen[name] = seen.get(name, 0) + 1
-        unique = name if seen[name] == 1 else f"{name}~{seen[name]}"
-        yield Transcript(f"{uri}#{unique}", _title(session), written(session.lines), session.time, _metadata(session))
+        place = f"{uri}#{name}" if seen[name] == 1 else f"{uri}#{name}~{seen[name]}"
+        if session.lines:
+            yield Transcript(place, _title(session), written(session.lines), session.time, _metadata(session))
+        else:
+            yield Rejection(place, "invalid_record", "expected turns that each name a speaker and a text, found others")
 
 
 def _sessions(text: str) -> Iterator[Session]:
@@ -113,7 +120,8 @@ def _structured(text: str) -> Any:
 
 
 def _of_structure(value: Any) -> Iterator[Session]:
-    return (session for session in _of_value(value) if any(isinstance(line, Turn) for line in session.lines))
+    """Sessions, without lines those that cannot be read."""
+    return _of_value(value)
 
 
 def _parsed(text: str) -> Any:
@@ -123,7 +131,7 @@ def _parsed(text: str) -> Any:
     except (ValueError, RecursionError):
         pass
     try:
-        return [json.loads(line) for line in text.lstrip("\ufeff").splitlines() if line.strip()]
+        return [json.loads(line) for line in text.lstrip("\ufeff").split("\n") if line.strip()]
     except (ValueError, RecursionError):
         return None
 
@@ -155,7 +163,7 @@ def _of_object(value: Mapping[str, Any]) -> Iterator[Session]:
 def _locomo(conversation: Mapping[str, Any], name: str | None) -> Iterator[Session]:
     numbered = sorted((int(match.group(1)), key) for key in conversation if (match := _SESSION_KEY.match(key)))
     for number, key in numbered:
-        if isinstance(conversation[key], list) and _are_turns(conversation[key]):
+        if isinstance(conversation[key], list) and conversation[key]:
             time = conversation.get(f"{key}_date_time")
             session = f"{name}:session_{number}" if name else f"session_{number}"
             yield _session(session, conversation[key], time, name)
@@ -167,7 +175,7 @@ def _generic(item: Any, number: str, conversation: str | None) -> Iterator[Sessi
     if not isinstance(item, dict):
         return
     turns = next((item[key] for key in _TURN_LISTS if isinstance(item.get(key), list)), None)
-    if turns and _are_turns(turns):
+    if turns:
         name = _first_text(item, _SESSION_IDS) or number
         yield _session(name, turns, _first(item, _TIMES), conversation, _text(item.get("title")))
 
@@ -181,9 +189,9 @@ def _by_session(turns: Sequence[Mapping[str, Any]]) -> Iterator[Session]:
         yield _session(name, group, None, None)
 
 
-def _session(
-    name: str, turns: Sequence[Mapping[str, Any]], time: Any, conversation: str | None, title: str | None = None
-) -> Session:
+def _session(name: str, turns: Sequence[Any], time: Any, conversation: str | None, title: str | None = None) -> Session:
+    if not _are_turns(turns):
+        return Session(name, ())
     lines = tuple(_lines(turns))
     first = next((_first(turn, _TIMES) for turn in turns if _first(turn, _TIMES) is not None), None)
     stated = time if time is not None else first
@@ -247,18 +255,17 @@ def _seconds(value: Any) -> float | None:
         True
     """
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value) / 1000 if abs(value) > _MOST_MILLISECONDS else float(value)
+        return epoch_seconds(value)
     moment = _moment(value) if isinstance(value, str) else None
-    return None if moment is None else moment.timestamp()
+    return None if moment is None else moment_seconds(moment)
 
 
 def _moment(text: str) -> datetime | None:
     for parse in (datetime.fromisoformat, lambda stated: datetime.strptime(stated, _LOCOMO_TIME)):
         try:
-            moment = parse(text.strip())
+            return parse(text.strip())
         except ValueError:
             continue
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return None
 
 

@@ -34,11 +34,13 @@ class UnreadableError(Exception):
         return Rejection(uri, self.reason, str(self))
 
 
-def listed(root: Path, *, skipped: Sequence[str], max_depth: int) -> Iterator[tuple[str, ...]]:
+def listed(
+    root: Path, *, skipped: Sequence[str], max_depth: int, left_out: tuple[str, ...] | None = None
+) -> Iterator[tuple[str, ...]]:
     """Paths below a folder that are to be read, as their parts, in the order of their bytes.
 
-    What `.gitignore` files exclude is left out, at every level, and so are `skipped` names. Links, devices and
-    folders that cannot be listed are named too: reading them tells why they cannot be read.
+    What `.gitignore` files exclude is left out, at every level, and so are `skipped` names and the path `left_out`.
+    Links, devices and folders that cannot be listed are named too: reading them tells why they cannot be read.
     """
     waiting: list[tuple[tuple[str, ...], tuple[GitIgnoreSpec | None, ...]]] = [((), ())]
     while waiting:
@@ -53,7 +55,7 @@ def listed(root: Path, *, skipped: Sequence[str], max_depth: int) -> Iterator[tu
         below = []
         for name, is_folder in entries:
             path = (*folder, name)
-            if name in skipped or _ignored(path, in_force, is_folder=is_folder):
+            if name in skipped or path == left_out or _ignored(path, in_force, is_folder=is_folder):
                 continue
             if is_folder and len(path) <= max_depth:
                 below.append((path, in_force))

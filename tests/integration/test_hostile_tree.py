@@ -6,21 +6,24 @@ import itertools
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from pipelines.catalog.catalog import Catalog
+from pipelines.domain.errors import StoreError
 from pipelines.ingestion.pipeline import ingest
 from pipelines.ingestion.read_and_chunk import ReadAndChunk, Reading
 from pipelines.ingestion.report import Outcome
 from pipelines.ingestion.sizing import prior_sizes
 from pipelines.ingestion.sources import list_items
 from pipelines.ingestion.units import Unit
-from pipelines.runtime.stages import HERE
+from pipelines.runtime.stages import HERE, Stage
 from tests.support.ingestion import a_plan
 
 SECRET = "the combination of the vault is 4711"
@@ -193,3 +196,30 @@ def test_many_tiny_files_are_all_indexed(tmp_path: Path, files: int) -> None:
     outcome = _run(root, tmp_path / "store", "ingest.unit_documents=500")
     assert outcome.rejected == {"binary": files // 100}
     assert outcome.documents == files - files // 100
+
+
+def test_a_source_under_a_name_that_is_no_text_is_indexed(tmp_path: Path) -> None:
+    """ING-1, ING-3: the manifest names its sources in a form that can be written down."""
+    root = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    root.mkdir()
+    (root / "good.txt").write_text("A good file.\n")
+    outcome = _run(root, tmp_path / "store")
+    assert (outcome.documents, outcome.rejected) == (1, {})
+    (manifest,) = Catalog(tmp_path / "store").generations()
+    assert manifest.facts["sources"] == [f"{tmp_path}/caf\\xe9"]
+
+
+def test_a_run_that_lost_what_a_worker_made_publishes_nothing(tmp_path: Path) -> None:
+    """ING-3, ARC-2: every unit is on disk, or the run fails."""
+    root, store = tmp_path / "tree", tmp_path / "store"
+    root.mkdir()
+    for name in "abcd":
+        (root / f"{name}.txt").write_text(f"File {name}.\n")
+
+    def forgetful(rows: Sequence[pa.Table], stages: Sequence[Stage]) -> Iterator[pa.Table]:
+        yield from HERE.stream(rows[1:], stages)
+
+    plan = a_plan(root, store, "index.shards=1", "ingest.unit_documents=1")
+    with pytest.raises(StoreError, match="expected 4 parts on disk, found 3"):
+        ingest(plan, Catalog(store), replace(HERE, stream=forgetful), lambda _: None, clock=time.monotonic)
+    assert Catalog(store).pointer().generation is None

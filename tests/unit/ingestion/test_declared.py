@@ -197,3 +197,26 @@ def test_what_is_declared_of_a_paper_goes_before_what_it_says(tmp_path: Path, se
     assert rejected == {}
     assert (paper.title, paper.authors, paper.trust_level) == ("Ours", ("Bob",), 5)
     assert "Tall \ufffd" in paper.text
+
+
+def test_names_of_facts_that_are_no_texts_stop_nothing() -> None:
+    """ING-3, ING-4: YAML names facts by numbers and days, too; a set has one order, whatever process reads it."""
+    source = "history:\n  2024-05-01: first\nports:\n  80: web\n  x: y\n  ~: z\nfound: !!set {b, a, c}\n"
+    found = front_matter(f"---\n{source}---\n", limit=1000, depth=8)
+    assert found is not None
+    assert found.metadata == {
+        "history": '{"2024-05-01": "first"}',
+        "ports": '{"80": "web", "null": "z", "x": "y"}',
+        "found": '["a", "b", "c"]',
+    }
+
+
+@pytest.mark.parametrize("name", ["title", "citations", "team"])
+def test_a_number_of_too_many_digits_leaves_a_note_and_the_document(
+    tmp_path: Path, settings: IngestSettings, name: str
+) -> None:
+    """ING-3: YAML reads any number of hexadecimal digits, and Python writes no integer of so many."""
+    (tmp_path / "a.md").write_text(f"---\n{name}: 0x{'f' * 5000}\n---\n# Title\n")
+    documents, rejected = read(tmp_path, settings)
+    assert list(documents) == ["a.md"]
+    assert rejected["a.md"].reason == "bad_front_matter"

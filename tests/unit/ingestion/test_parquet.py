@@ -98,3 +98,36 @@ def test_files_without_texts_and_damaged_files_are_told(tmp_path: Path, settings
     documents, rejected = read(whole, settings)
     assert documents == []
     assert set(rejected.values()) == {"undecodable"}
+
+
+def test_values_that_python_has_none_for_cost_no_other_row(tmp_path: Path, settings: IngestSettings) -> None:
+    """ING-3: bytes that are no text where there should be some, and times that no calendar has."""
+    raw = pa.array([b"ok", b"caf\xe9", b"so"], pa.binary())
+    texts: pa.Array = pa.Array.from_buffers(pa.string(), 3, raw.buffers())
+    table = pa.table(
+        {
+            "text": texts,
+            "id": ["a", "b", "c"],
+            "timestamp": pa.array([10**13, 0, 1683554160], pa.timestamp("s")),
+            "day": pa.array([2**30, 0, 1], pa.date32()),
+            "note": pa.Array.from_buffers(pa.string(), 3, raw.buffers()),
+            "tags": pa.ListArray.from_arrays(pa.array([0, 1, 2, 3]), texts),
+        }
+    )
+    pq.write_table(table, tmp_path / "odd.parquet")
+    documents, rejected = read(tmp_path / "odd.parquet", settings)
+    assert [(one.uri, one.text, one.modified_at) for one in documents] == [
+        ("odd:a", "ok", None),
+        ("odd:c", "so", 1683554160.0),
+    ]
+    assert rejected == {"odd:group 0 row 1": "undecodable"}
+    assert documents[0].metadata["day"] == str(2**30)
+    assert (documents[1].metadata["note"], documents[1].metadata["tags"]) == ("so", '["so"]')
+
+
+@pytest.mark.parametrize("stated", [float("nan"), float("inf"), -1e300, 10**18])
+def test_numbers_that_are_no_times_are_none(tmp_path: Path, settings: IngestSettings, stated: float) -> None:
+    """ING-2, ING-3: a time is one from year 1 to 9999."""
+    pq.write_table(pa.table({"text": ["a"], "timestamp": [stated]}), tmp_path / "t.parquet")
+    (document,), _ = read(tmp_path / "t.parquet", settings)
+    assert document.modified_at is None

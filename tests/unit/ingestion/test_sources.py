@@ -6,12 +6,14 @@ import os
 import pickle
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
 from pipelines.domain.errors import SourceError
 from pipelines.ingestion.settings import IngestSettings
-from pipelines.ingestion.sources import list_items, read_item, read_source
+from pipelines.ingestion.sources import FileItem, list_items, read_item, read_source
 from pipelines.settings import load_settings
 
 
@@ -234,3 +236,76 @@ def test_a_paper_in_json_is_read_as_markdown(tree: Path, settings: IngestSetting
     assert documents["tree/paper.json"].text.startswith("# On Reeds\n")
     assert documents["tree/paper.json"].trust_level == settings.trust.academic
     assert {kind for name, (kind, _, _) in kinds.items() if name != "paper.json"} == {ContentType.CONFIGURATION}
+
+
+@pytest.mark.parametrize("nested", ['{"a": ', "["])
+def test_no_depth_of_metadata_ends_a_corpus(tmp_path: Path, settings: IngestSettings, nested: str) -> None:
+    """ING-3: what can just be read may be too deep to be written again."""
+    closing = {"{": "}", "[": "]"}[nested[0]]
+    wide = settings.model_copy(update={"max_file_bytes": 100_000})
+    lines = [
+        f'{{"_id": "{depth}", "text": "t", "metadata": {{"title": {nested * depth}1{closing * depth}}}}}\n'
+        for depth in range(900, 1000)
+    ]
+    write(tmp_path / "deep.jsonl", "".join(lines))
+    documents, rejected = read(tmp_path / "deep.jsonl", wide)
+    assert len(documents) + len(rejected) == len(lines)
+    assert set(rejected.values()) == {"invalid_record"}
+
+
+def test_a_corpus_cut_short_after_listing_tells_what_is_gone(tmp_path: Path, settings: IngestSettings) -> None:
+    """ING-3: nothing disappears unsaid."""
+    path = tmp_path / "books.jsonl"
+    write(path, "".join(json.dumps({"_id": str(n), "text": "x"}) + "\n" for n in range(5)))
+    (item,) = list_items(path, settings)
+    write(path, path.read_bytes()[: len(path.read_bytes()) * 2 // 5])
+    *documents, gone = read_item(item, settings, domain=None)
+    assert [one.uri for one in documents] == ["books:0", "books:1"]
+    assert gone == Rejection("books:line 3", "unreadable", "expected 3 more lines, found the end: the file was changed")
+
+
+def test_files_with_names_that_are_not_text_are_corpora_and_tables(tmp_path: Path, settings: IngestSettings) -> None:
+    """ING-1, ING-3: a URI can always be written down."""
+    name = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
+    write(Path(f"{name}.jsonl"), '{"_id": "1", "text": "x"}\n')
+    with Path(f"{name}.parquet").open("wb") as file:
+        pq.write_table(pa.table({"text": ["x"], "id": ["1"]}), file)
+    for suffix in (".jsonl", ".parquet"):
+        documents, rejected = read(Path(f"{name}{suffix}"), settings)
+        assert (list(documents), rejected) == (["caf\\xe9:1"], {})
+
+
+def test_a_reader_that_fails_costs_its_own_item_alone(
+    tree: Path, settings: IngestSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ING-3: input may raise anything inside a reader; want of memory tells nothing of the input, and ends the run."""
+
+    def failing(text: str, *_: object, **__: object) -> None:
+        if "boom" in text:
+            raise RuntimeError("nobody foresaw this")
+        if "large" in text:
+            raise MemoryError
+
+    monkeypatch.setattr("pipelines.ingestion.files.front_matter", failing)
+    write(tree / "a.md", "# boom\n")
+    write(tree / "b.md", "# calm\n")
+    documents, rejected = read(tree, settings)
+    assert list(documents) == ["tree/b.md"]
+    assert rejected == {"tree/a.md": "reader_crashed"}
+    write(tree / "c.md", "# large\n")
+    with pytest.raises(MemoryError):
+        read(tree, settings)
+
+
+def test_the_store_is_no_source(tree: Path, tmp_path: Path, settings: IngestSettings) -> None:
+    """ING-1, ING-25: a store inside a source is left out, as is any folder of the name that stores have by default."""
+    for folder in ("kept", ".weft"):
+        write(tree / folder / "generations" / "manifest.json", "{}")
+    write(tree / "a.md", "# A\n")
+    (tmp_path / "link").symlink_to(tree)
+    for store in (tree / "kept", tmp_path / "link" / "kept"):
+        found = [item.uri for item in list_items(tree, settings, store=store) if isinstance(item, FileItem)]
+        assert found == ["tree/a.md"]
+    for other in (None, tmp_path / "elsewhere", tmp_path, tree):
+        found = [item.uri for item in list_items(tree, settings, store=other) if isinstance(item, FileItem)]
+        assert found == ["tree/a.md", "tree/kept/generations/manifest.json"]

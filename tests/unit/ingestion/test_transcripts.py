@@ -159,3 +159,51 @@ def test_every_turn_of_locomo_is_kept(data_root: Path) -> None:
         for turn_id, (speaker, words) in zip(ids, said(session), strict=True):
             found[f"{session.metadata['conversation']}:{turn_id}"] = (speaker, words.strip())
     assert found == expected
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [1e300, float("nan"), float("inf"), 10**400, -1e14, "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"],
+    ids=lambda stated: str(stated)[:30],
+)
+def test_a_time_that_no_calendar_has_is_none(tmp_path: Path, stated: object) -> None:
+    """ING-3: it stops nothing, and the turns are read all the same."""
+    (tmp_path / "chat.json").write_text(json.dumps([TURNS[0] | {"time": stated}, TURNS[1]]))
+    (found,) = read_source(tmp_path, load_settings(environment={}).ingest, domain=None)
+    assert isinstance(found, Document)
+    assert 0.0 < (found.modified_at or 0.0) < 5e9  # the file's own
+    assert [words for words in ("Why?", "So.") if words not in found.text] == []
+
+
+def test_a_session_of_a_number_that_is_none_stops_nothing(tmp_path: Path) -> None:
+    """ING-3: Python reads no integer of 5,000 digits."""
+    (tmp_path / "chat.json").write_text(json.dumps({f"session_{'9' * 5000}": TURNS, "session_1": TURNS}))
+    found = list(read_source(tmp_path, load_settings(environment={}).ingest, domain=None))
+    assert [one.uri.partition("#")[2] for one in found] == ["session_1"]
+
+
+def test_a_session_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    """ING-3: beside others that can; a turn without a text, such as a call of a tool, took its session away unsaid."""
+    silent = [{"speaker": "Ann", "text": "Why?"}, {"speaker": "Bob", "text": None}]
+    named = {"sessions": [{"id": "a", "turns": TURNS}, {"id": "b", "turns": silent}]}
+    (tmp_path / "named.json").write_text(json.dumps(named))
+    (tmp_path / "numbered.json").write_text(json.dumps({"session_1": TURNS, "session_2": silent, "session_3": []}))
+    found = list(read_source(tmp_path, load_settings(environment={}).ingest, domain=None))
+    kinds = {one.uri.rpartition("/")[2]: getattr(one, "reason", None) for one in found}
+    assert kinds == {
+        "named.json#a": None,
+        "named.json#b": "invalid_record",
+        "numbered.json#session_1": None,
+        "numbered.json#session_2": "invalid_record",
+    }
+
+
+def test_a_line_of_json_ends_where_lines_of_files_do(tmp_path: Path) -> None:
+    """ING-1: JSON holds further separators of lines unescaped."""
+    turns = [{"speaker": "Ann", "text": "Why\u2028not?"}, {"speaker": "Bob", "text": "So\x85."}]
+    lines = "".join(json.dumps(turn, ensure_ascii=False) + "\r\n" for turn in turns)
+    (tmp_path / "chat.jsonl").write_bytes(lines.encode())
+    (found,) = read_source(tmp_path, load_settings(environment={}).ingest, domain=None)
+    assert isinstance(found, Document)
+    assert found.content_type is ContentType.CONVERSATION
+    assert "Why\u2028not?" in found.text
