@@ -36,7 +36,7 @@ from pipelines.ingestion.report import Outcome, Progress
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.cluster import connect
 from pipelines.runtime.stages import ON_CLUSTER, Executor
-from pipelines.serving.terminal import Conf, Store, plain
+from pipelines.serving.terminal import Conf, Store, named_path, plain
 from pipelines.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,10 @@ _LINE_EVERY_S = 10.0
 def reindex(
     conf: Conf = [],
     assignments: _job.Assignments = [],
-    source: Annotated[list[Path], typer.Option("--source", help="What to index; repeatable.")] = [],
+    source: Annotated[
+        list[Path],
+        typer.Option("--source", parser=named_path, metavar="PATH", help="What to index; repeatable."),
+    ] = [],
     store: Store = None,
     domain: Annotated[Domain | None, typer.Option("--domain", help="Domain of every document.")] = None,
     full: Annotated[bool, typer.Option("--full", help="Make everything anew, whatever is cached or live.")] = False,

@@ -6,12 +6,13 @@ import difflib
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 
 from pipelines.chunking.settings import ChunkingSettings
@@ -32,6 +33,7 @@ from pipelines.runtime.settings import ClusterSettings, KafkaSettings, TrackingS
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 ENVIRONMENT_PREFIX = "WEFT__"
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a path made of a URL has one slash left
 
 
 class StorageSettings(BaseModel):
@@ -40,6 +42,13 @@ class StorageSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     root: str
+
+    @field_validator("root")
+    @classmethod
+    def _is_folder(cls, root: str) -> str:
+        if not root.strip() or _URL.match(root):
+            raise ValueError("expected a folder on a disk of this machine")
+        return root
 
 
 class Settings(BaseModel):

@@ -25,7 +25,12 @@ _SIGACTION_BYTES = 512  # more than any platform's struct sigaction (152 on 64-b
 
 
 def connect(settings: ClusterSettings) -> None:
-    """Join the cluster that RAY_ADDRESS or `settings.address` names, or start a local one; once per process."""
+    """Join the cluster that RAY_ADDRESS or `settings.address` names, or start a local one; once per process.
+
+    Raises:
+        WeftError: It does not start, or cannot be joined.
+        OSError: Nobody answers at the address.
+    """
     if ray.is_initialized():
         return
     address = os.environ.get("RAY_ADDRESS") or settings.address
@@ -33,7 +38,19 @@ def connect(settings: ClusterSettings) -> None:
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     common: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.WARNING, "configure_logging": False}
     with keeping_signal_handlers():
-        _initialise(address, settings, common)
+        try:
+            _initialise(address, settings, common)
+        except UnicodeEncodeError as error:  # it tells its head the command line
+            raise WeftError(
+                "expected arguments in UTF-8, all that Ray takes, found others: name such a path by a link to it"
+            ) from error
+        except OSError:
+            raise
+        except Exception as error:  # Ray raises no less general one where it does not start in time
+            raise WeftError(
+                f"expected Ray to start, or to be joined at {address!r}, found: {end_of(error)}; run again when the "
+                "machine is less busy"
+            ) from error
     _make_private(_TOKEN_FILE.expanduser())
 
 
@@ -104,7 +121,7 @@ def _make_private(token: Path) -> None:
         token.chmod(0o600)
 
 
-def raised_inside(error: BaseException, passed: type[Exception]) -> BaseException:
+def raised_inside(error: BaseException, passed: type[Exception] | tuple[type[Exception], ...]) -> BaseException:
     """What was raised inside a worker, out of the wrappers that Ray puts around it.
 
     Args:

@@ -20,6 +20,7 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 _ERROR = "error"  # column of a batch that a worker could not make
+_TOLD = (WeftError, OSError)  # what workers raise that says itself what was expected and found
 _TASK_RETRIES = 3  # of a task whose worker died; its exceptions are not retried
 
 
@@ -54,7 +55,7 @@ def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Iterator[pa.
     """Pass every batch through all stages, in whatever order they get done; only batches in flight are in memory.
 
     Raises:
-        WeftError: What a worker raised, as it raised it; the stream stops.
+        WeftError, OSError: What a worker raised, as it raised it; the stream stops.
     """
     if not batches:
         return
@@ -74,7 +75,7 @@ def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Iterator[pa.
             _raise_carried(batch)
             yield batch
     except RayError as error:
-        raise raised_inside(error, WeftError) from error
+        raise raised_inside(error, _TOLD) from error
 
 
 def stream_here(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Iterator[pa.Table]:
@@ -94,7 +95,7 @@ def run_tasks(run: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[
     """Run a function on every task, side by side on the cluster; results in the order of the tasks, like `map`.
 
     Raises:
-        WeftError: What the function raised, as it raised it.
+        WeftError, OSError: What the function raised, as it raised it.
     """
 
     def on_a_worker(task: Task) -> Result:
@@ -109,7 +110,7 @@ def _results(pending: Sequence[Any]) -> Iterator[Any]:
         for result in pending:
             yield ray.get(result)
     except RayError as error:
-        raise raised_inside(error, WeftError) from error
+        raise raised_inside(error, _TOLD) from error
 
 
 def cluster_cpus() -> int:
@@ -151,8 +152,16 @@ class _Step:
         try:
             return self._worker.run(batch)
         except WeftError as error:
-            # As data, because Ray's wrappers keep no more of an exception than its text.
-            return pa.table({_ERROR: pa.array([pickle.dumps(error)], pa.binary())})
+            return _carried(error)
+        except OSError as error:  # a full disk, for one; others have constructors of their own, and may not come back
+            return _carried(
+                OSError(error.errno, error.strerror, error.filename) if error.errno else OSError(str(error))
+            )
+
+
+def _carried(error: Exception) -> pa.Table:
+    """An error as data, because Ray's wrappers keep no more of one than its text."""
+    return pa.table({_ERROR: pa.array([pickle.dumps(error)], pa.binary())})
 
 
 def _raise_carried(batch: pa.Table) -> None:

@@ -23,7 +23,24 @@ from rich.text import Text
 from pipelines.domain.errors import StoreError, WeftError
 from pipelines.settings import Settings
 
-Store = Annotated[Path | None, typer.Option("--store", help="Where weft keeps everything; default storage.root.")]
+
+def named_path(text: str) -> Path:
+    """A path that was given; an empty one, as a variable without a value leaves it, would be the working directory.
+
+    Raises:
+        typer.BadParameter: It is empty.
+    """
+    if not text.strip():
+        raise typer.BadParameter("expected a path, found none; the working directory is '.'")
+    return Path(text)
+
+
+Store = Annotated[
+    Path | None,
+    typer.Option(
+        "--store", parser=named_path, metavar="PATH", help="Where weft keeps everything; default storage.root."
+    ),
+]
 Conf = Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable, later files win.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
 Bootstrap = Annotated[str | None, typer.Option("--bootstrap", help="Broker, host:port; default kafka.bootstrap.")]

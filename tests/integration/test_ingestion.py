@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from pipelines.ingestion.plan import Plan
 from pipelines.ingestion.report import Outcome, Progress
 from pipelines.runtime.stages import HERE, ON_CLUSTER, Executor
 from tests.conftest import ROOT
-from tests.support.ingestion import FORBIDDEN, KILLED, KILLED_ONCE, UNAVAILABLE, a_plan, a_tree
+from tests.support.ingestion import FORBIDDEN, FULL_DISK, KILLED, KILLED_ONCE, UNAVAILABLE, a_plan, a_tree
 
 QUERIES = ("close a handle", "open the queue number 1", "lock", "consumer")
 
@@ -202,3 +203,13 @@ def test_small_changes_in_many_units_start_no_actors(tmp_path: Path) -> None:
         outcome = _run(a_plan(tree, tmp_path / "store", f"ingest.pools.few={few}"), executor)
         assert outcome.published
         assert ways == expected
+
+
+@pytest.mark.parametrize("few", [0, 100])
+def test_what_the_machine_refuses_a_worker_is_told_as_it_is(cluster: None, tmp_path: Path, few: int) -> None:
+    """OPS-3: a full disk is named in a line, whichever worker met it; the end of a remote traceback was shown."""
+    plan = a_plan(a_tree(tmp_path), tmp_path / "store", f"ingest.pools.few={few}", encoder=FULL_DISK)
+    with pytest.raises(OSError, match="No space left on device") as refused:
+        _run(plan, ON_CLUSTER)
+    assert (refused.value.errno, refused.value.filename) == (errno.ENOSPC, "parts")
+    assert Catalog(plan.store).pointer().generation is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import time
@@ -26,6 +27,7 @@ UNAVAILABLE = "tests.support.ingestion:unavailable"
 FORBIDDEN = "tests.support.ingestion:forbidden"
 CAPITALS = "tests.support.ingestion:CapitalExtractor"
 SLOW = "tests.support.ingestion:SlowEncoder"
+FULL_DISK = "tests.support.ingestion:FullDiskEncoder"
 KILLED_ONCE = "tests.support.ingestion:KilledOnceEncoder"
 KILLED = "tests.support.ingestion:KilledEncoder"
 TOPICS = ("lock", "queue", "parser", "socket", "index", "token", "cache", "thread")
@@ -60,6 +62,13 @@ class SlowEncoder(WordEncoder):
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         time.sleep(0.05)
         return super().encode(texts)
+
+
+class FullDiskEncoder(WordEncoder):
+    """Meets a full disk."""
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "parts")
 
 
 class KilledOnceEncoder(WordEncoder):

@@ -1,5 +1,6 @@
 """OPS-3: layered configuration, unknown keys refused with the nearest known one."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,11 @@ def test_the_fingerprint_follows_every_value() -> None:
     first, same = (load_settings([], ["storage.root=a"], environment={}) for _ in range(2))
     other = load_settings([], ["storage.root=b"], environment={})
     assert first.fingerprint == same.fingerprint != other.fingerprint
+
+
+@pytest.mark.parametrize("root", ["s3://bucket/weft", "s3:/bucket/weft", "gs://b", "file:///tmp/x", "", " "])
+def test_a_store_that_is_no_folder_is_refused(root: str) -> None:
+    """OPS-3: a URL made a folder of its name in the working directory, and everything was kept there."""
+    with pytest.raises(ConfigurationError, match=r"storage\.root: .*expected a folder on a disk of this machine"):
+        load_settings([], [f"storage.root={json.dumps(root)}"], environment={})
+    assert load_settings([], ["storage.root=c:d/e"], environment={}).storage.root == "c:d/e"

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.reindex import headline, keep_record, plan_of
+from jobs import _job
+from jobs.reindex import headline, keep_record, plan_of, reindex
 from pipelines.domain.errors import ConfigurationError
 from pipelines.domain.ids import GenerationId
 from pipelines.ingestion.report import Outcome, Progress
@@ -48,3 +49,12 @@ def test_the_last_line_says_whether_something_changed() -> None:
     told = [headline(an_outcome(published=new)) for new in (True, False)]
     assert told[0] != told[1]
     assert all("generation g" in line for line in told)
+
+
+@pytest.mark.parametrize("option", ["--source", "--store"])
+def test_an_empty_path_is_wrong_usage(tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """OPS-3: a variable without a value must not index the working directory, nor make a store of it."""
+    other = {"--source": "--store", "--store": "--source"}[option]
+    assert _job.run(reindex, [other, str(tmp_path), option, ""]) == 2
+    assert option in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
