@@ -186,11 +186,16 @@ def strides(length: int) -> Cutter:
 
 
 def character_start(source: bytes, position: int, floor: int) -> int:
-    """The last position at or before `position`, and behind `floor`, at which a character begins."""
+    """The last position at or before `position`, and behind `floor`, at which a character begins.
+
+    Examples:
+        >>> character_start("a😀b".encode(), 4, 0)
+        1
+    """
     back = position
     while back > floor + 1 and source[back] & 0xC0 == 0x80:  # a continuation byte of UTF-8
         back -= 1
-    return back if back > floor + 1 else position
+    return position if source[back] & 0xC0 == 0x80 else back
 
 
 def encoded(text: str) -> bytes:

@@ -15,7 +15,7 @@ from pipelines.indexes import schemas
 from pipelines.indexes.merge import repeated_uri
 from pipelines.ingestion.items import SourceItem, StoredItem
 from pipelines.ingestion.parser import Parser
-from pipelines.ingestion.report import REJECTED
+from pipelines.ingestion.report import NO_SUMMARY, REJECTED
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sources import read_item
 from pipelines.ingestion.summarise import Summariser
@@ -87,7 +87,7 @@ class ReadAndChunk(UnitWorker):
             chunks += of_document
             rejections += [] if note is None else [note]
             if of_document:
-                documents.append(self._summariser.summed_up(one.document, of_document))
+                documents.append(self._summed_up(one.document, of_document, rejections))
                 keys.append(one.key)
             elif note is None:
                 rejections.append(_blank(one.document))
@@ -99,6 +99,15 @@ class ReadAndChunk(UnitWorker):
         written, self._summariser.counts = self._summariser.counts, Counter()
         counts = {"documents": len(documents), "chunks": len(chunks), **written}
         return _noted(unit.having(tables, counts), kept, rejections)
+
+    def _summed_up(self, document: Document, chunks: list[Chunk], rejections: list[Rejection]) -> Document:
+        try:
+            return self._summariser.summed_up(document, chunks)
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001  no text may stop a run; without a summary it is found all the same
+            rejections.append(Rejection(document.uri, NO_SUMMARY, f"{type(error).__name__}: {error}"))
+            return document
 
     def compared(self, unit: Unit) -> Unit | Work:
         """The unit, done, where the live generation holds all its documents; else what there is to do in it."""

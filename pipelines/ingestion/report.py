@@ -12,8 +12,13 @@ from pipelines.indexes.merge import Merged
 REJECTED = "rejected:"
 """Prefix of counts by reason."""
 
-NOTES = frozenset({"parser_crashed", "parser_timeout", "parser_memory", "restored", "bad_front_matter", "bad_sidecar"})
-"""Reasons noted for documents that were indexed all the same: in plain windows, or without what was declared."""
+NO_SUMMARY = "summary_crashed"
+"""The reason noted for a document that summing up failed at."""
+
+NOTES = frozenset(
+    {"parser_crashed", "parser_timeout", "parser_memory", "restored", "bad_front_matter", "bad_sidecar", NO_SUMMARY}
+)
+"""Reasons noted for documents that were indexed all the same: in plain windows, or without what belongs to them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.chunking.summary import summary_of
+from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.errors import SourceError
 from pipelines.indexes.merge import REPEATED, Merge, merge_tables
 from pipelines.ingestion.embed import Embed
@@ -15,6 +17,7 @@ from pipelines.ingestion.find_entities import FindEntities
 from pipelines.ingestion.parts import write_part
 from pipelines.ingestion.plan import Plan, units_of
 from pipelines.ingestion.read_and_chunk import ReadAndChunk, Reading
+from pipelines.ingestion.report import NOTES
 from pipelines.ingestion.sizing import prior_sizes
 from pipelines.ingestion.units import Unit, pack, unpack
 from tests.support.ingestion import CAPITALS, FORBIDDEN, WORDS, a_plan, a_tree
@@ -186,3 +189,34 @@ def test_a_part_that_cannot_be_put_in_place_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(NotADirectoryError):
         write_part(tmp_path / "parts", Unit(1, (), unit.tables))
     assert [path.name for path in (tmp_path / "parts").iterdir() if path.is_dir()] == ["00000000"]
+
+
+def test_a_text_that_cannot_be_summed_up_is_indexed_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ING-3, ING-18: it is told, and the documents beside it have their summaries."""
+
+    def failing(document: Document, *_: object, **__: object) -> str:
+        if "a.md" in document.uri:
+            raise ValueError("nobody foresaw this")
+        return "A summary."
+
+    monkeypatch.setattr("pipelines.ingestion.summarise.summary_of", failing)
+    root = tmp_path / "tree"
+    root.mkdir()
+    for name in "ab":
+        (root / f"{name}.md").write_text(f"# {name}\n\nSome text.\n")
+    (unit,) = _read(a_plan(root, tmp_path / "store"))
+    summaries = {row["uri"]: row["summary"] for row in unit.tables["documents"].to_pylist()}
+    assert summaries == {"tree/a.md": None, "tree/b.md": "A summary."}
+    (note,) = unit.tables["rejected"].to_pylist()
+    assert (note["uri"], note["reason"]) == ("tree/a.md", "summary_crashed")
+    assert "summary_crashed" in NOTES
+
+
+@pytest.mark.parametrize("lead", range(8, 12))
+def test_a_summary_never_ends_inside_a_character(lead: int) -> None:
+    """ING-3, ING-18: where a few tokens are left after the first sentence, whatever stands there."""
+    text = " ".join(["word"] * lead) + ". " + "a😀b😀" * 40 + "\n"
+    document = Document(uri="a", content_type=ContentType.TEXT, domain=Domain.GENERAL, text=text, trust_level=50)
+    found = summary_of(document, [], limit=12, count_tokens=lambda some: len(some.split()) + some.count("😀"))
+    assert found is not None
+    assert found.startswith("word")
