@@ -68,7 +68,7 @@ def ask(
         searcher = open_.enter_context(opened(settings))
         producer = None
         if bootstrap is not None:
-            producer = open_.enter_context(closing(FeedbackProducer.connect(settings.kafka, settings.feedback)))
+            producer = open_.enter_context(closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)))
         log = open_.enter_context(QueryLog(Path(settings.storage.root), settings.query_log))
         sitting = Sitting(searcher, producer, log, settings, who)
         _job.stdout.print(f"[dim]{plain(HELP)}[/]", highlight=False)

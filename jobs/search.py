@@ -104,7 +104,7 @@ def search(
     _job.emit({"answers": told} if queries is not None else told[0], as_json=as_json)
     # Last of all: where there is no broker, what was found is seen all the same.
     if bootstrap is not None:
-        with closing(FeedbackProducer.connect(settings.kafka, settings.feedback)) as producer:
+        with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
             _tell(answers, producer)
 
 
