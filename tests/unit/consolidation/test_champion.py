@@ -28,6 +28,10 @@ class InMemoryCatalog:
     def pointer(self) -> Now:
         return Now(self.live)
 
+    def read_learned(self, version: LearnedVersion) -> None:
+        if version not in self.published:
+            raise NothingPublishedError(f"expected a published learned version, found {version}")
+
     def make_live(self, version: LearnedVersion) -> None:
         if version not in self.published:
             raise NothingPublishedError(f"expected a published learned version, found {version}")
