@@ -158,7 +158,8 @@ def test_a_file_of_queries_is_answered_query_by_query(
 
 def test_a_broker_is_told_what_was_shown(stored: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     """FBK-2: the job has sent its impression when it ends; where there is no broker it says so, and what it found."""
-    asked = ["yellow fruit", "--store", stored.storage.root, "--json", "--bootstrap"]
+    who = ["--session", "s-9", "--principal", "ada"]
+    asked = ["yellow fruit", "--store", stored.storage.root, "--json", *who, "--bootstrap"]
     with EmbeddedBroker() as broker:
         settings = load_settings([], [f"kafka.bootstrap={broker.bootstrap}"], environment={})
         create_topic(settings.kafka, settings.feedback.topic, partitions=PARTITIONS, replication=1)
@@ -166,7 +167,7 @@ def test_a_broker_is_told_what_was_shown(stored: Settings, capsys: pytest.Captur
         (value,) = chain.from_iterable(whole_log(broker.bootstrap, settings.feedback.topic, 1))
     answer, told = last_line(capsys), decode(value, max_bytes=settings.feedback.limits.event_bytes)
     assert isinstance(told, Impression)
-    assert told.query_id == answer["query_id"]
+    assert (told.query_id, told.session_id, told.principal) == (answer["query_id"], "s-9", "ada")
     assert [one.content_hash for one in told.results] == [one["content_hash"] for one in answer["results"]]
     assert search.main([*asked, broker.bootstrap, "--set", "kafka.connect_timeout_ms=1000"]) == 1
     said = capsys.readouterr()
