@@ -51,7 +51,6 @@ def reconsidered(plan: Plan, found: Mapping[Channel, Ranked], hints: Hints, sett
     vector = query_vector(found)
     memory = plan.query.memory
     shift = None if vector is None or memory is None else shift_of(vector, memory, tuned.shift)
-    understanding = replace(plan.understanding, shift=shift)
     widening = tuned.shift.widening if shift is not None and shift.happened else 1.0
     most = max((len(found[channel].ranking) for channel in _WORDS_AND_MEANING if channel in found), default=0)
     # Of a query that one channel was enough for, one hit is the answer.
@@ -59,9 +58,10 @@ def reconsidered(plan: Plan, found: Mapping[Channel, Ranked], hints: Hints, sett
     least = 1 if routed else tuned.expansion.fewer_than
     few = most < least and len(first_rows(found)) < least
     channels = settings.channels if few else plan.channels
-    wanted = (few and not routed) or understanding.complexity is Complexity.COMPLEX
+    wanted = (few and not routed) or plan.understanding.complexity is Complexity.COMPLEX
     if shift is None and not (few or wanted):
         return plan
+    understanding = replace(plan.understanding, shift=shift)
     # To a text so long other words add nothing but time.
     if tuned.expansion.enabled and wanted and len(plan.text.split()) <= tuned.expansion.most_words:
         understanding = replace(understanding, variants=_variants(plan.text, first_rows(found), hints, tuned.expansion))
