@@ -286,14 +286,55 @@ def test_what_comes_too_late_changes_nothing() -> None:
     assert (begun, late) == ([], [False])
 
 
+def test_who_ends_a_round_as_the_last_one_goes_on() -> None:
+    """RET-7: long before who asked would take over."""
+    begun, at_work = threading.Event(), {}
+
+    def beside() -> None:
+        begun.set()
+        at_work["beside"] = threading.get_ident()
+        time.sleep(0.05)  # the other has ended by then, or ends the round itself
+
+    def search() -> Steps[Any, int]:
+        yield Round({DENSE: lambda: begun.wait(20.0), LEXICAL: beside}, dict.fromkeys((DENSE, LEXICAL), 60.0))
+        return threading.get_ident()
+
+    warm, started = WarmThreads(2, "test"), time.perf_counter()
+    assert Awake(search(), warm).result(20.0) == at_work["beside"]
+    assert time.perf_counter() - started < MOST_S
+    warm.close()
+
+
+def test_what_hangs_holds_one_thread_and_no_other_waits_for_it() -> None:
+    """RET-7: others search meanwhile, also before its time is over."""
+    begun, warm = threading.Event(), WarmThreads(2, "test")
+
+    def search(beside: Callable[[], object]) -> Steps[Any, int]:
+        found, _ = yield Round({DENSE: lambda: begun.wait(20.0), LEXICAL: beside}, {DENSE: 20.0, LEXICAL: 20.0})
+        return len(found)
+
+    with hanging() as hang:
+        answers: list[int] = []
+        held_up = Awake(search(lambda: (begun.set(), hang())), warm)
+        asking = threading.Thread(target=lambda: answers.append(held_up.result(0.01)))
+        asking.start()
+        assert begun.wait(20.0)
+        assert Awake(search(int), warm).result(20.0) == 2
+        assert not answers
+    asking.join()
+    assert answers == [1]
+    warm.close()
+
+
 def test_the_next_search_begins_while_one_is_ranked() -> None:
-    """RET-20: and no more than one ahead."""
+    """RET-20: and no more than one ahead, nor before channels have ended for that one."""
     seen: list[str] = []
 
     def search(name: str) -> Steps[None, str]:
+        assert all(event.is_set() for event in others.values())
         begun = threading.Event()
         others[name] = begun
-        yield Round({DENSE: begun.set}, {DENSE: 20.0})
+        yield Round({DENSE: lambda: time.sleep(0.01) or begun.set()}, {DENSE: 20.0})
         for other, event in others.items():
             assert event.wait(20.0), f"{other} was asked for and is not searched for"
         seen.append(f"{name} beside {sorted(others)}")
