@@ -25,7 +25,6 @@ from pipelines.consolidation.champion import (
     PROMOTED_TAG,
     ChampionFollower,
     follow_champion,
-    promote,
 )
 from pipelines.consolidation.night import EXPERIMENT, Night
 from pipelines.consolidation.pipeline import STEPS, consolidate
@@ -210,16 +209,6 @@ def test_a_version_is_promoted_and_rolled_back_by_a_command(
     }
     stream(root, 0, FIRST_DAY + SECOND_DAY + THIRD_DAY)
     assert night.catalog.read_learned(go(night)["learned"]).evidence == FIRST_DAY + THIRD_DAY  # nothing waits any more
-
-
-def test_a_version_that_no_registry_knows_is_not_promoted(root: Path, night: Night) -> None:
-    """CON-9: updaters would move it back within a minute."""
-    version = night.catalog.publish_learned(
-        LearnedState(parent=None, evidence=FIRST_DAY, cut=FIRST_DAY), expected_newest=None
-    )
-    with pytest.raises(StoreError, match=f"expected learned version {version} in the registry"):
-        promote(night.catalog, night.tracking, version, by="ada", why="", now=0.0)
-    assert night.catalog.pointer().learned is None
 
 
 def test_the_night_after_a_doubtful_one_keeps_its_evidence(root: Path, night: Night) -> None:
