@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from types import TracebackType
 
 from jobs import update
 from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.staging import StagingArea
 from pipelines.domain.errors import BrokerUnavailableError
 from pipelines.feedback.updater import Progress
 from pipelines.settings import Settings
@@ -99,16 +99,23 @@ class BackgroundUpdaters:
 
 @contextmanager
 def apart(settings: Settings) -> Iterator[Settings]:
-    """The settings with a store that shares the generation and nothing else, and is removed in the end."""
+    """The settings with a store that shares the generation and nothing else, and is removed in the end.
+
+    What killed processes left of theirs is removed first; those of running ones stay.
+    """
     root = Path(settings.storage.root)
-    with tempfile.TemporaryDirectory(prefix=f"{root.name}-study-", dir=root.parent) as folder:
+    beside = StagingArea(root.parent)
+    beside.clean_leftovers()
+    own = beside.stage()
+    try:
         generation = Catalog(root).pointer().generation
-        own = Path(folder)
         shutil.copytree(
             root / "generations" / str(generation), own / "generations" / str(generation), copy_function=_linked
         )
         shutil.copy(root / "current.json", own / "current.json")
         yield settings.model_copy(update={"storage": settings.storage.model_copy(update={"root": str(own)})})
+    finally:
+        beside.release(own)
 
 
 def _linked(source: str, target: str) -> None:

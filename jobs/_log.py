@@ -300,9 +300,9 @@ def _asked_of_model(queries: Sequence[LoggedQuery], settings: Settings, most: in
     known = {(one.text, one.content_hash) for one in kept if one.holds(now)}
     pairs = dict.fromkeys((query.text, result.content_hash) for query in queries for result in query.results)
     wanted = [pair for pair in pairs if pair not in known][:most]
-    generation = Catalog(Path(settings.storage.root)).open_live()
     judge = judging.Judge(rules)
-    found = judge.judge(wanted, lambda content: _text(generation, content), now=now)
+    with closing(Catalog(Path(settings.storage.root)).open_live()) as generation:
+        found = judge.judge(wanted, lambda content: _text(generation, content), now=now)
     if judge.failed:
         _job.stderr.print(f"[yellow]{judge.failed} requests brought no grade[/]")
     return found
@@ -315,8 +315,8 @@ def _text(generation: Generation, content: ContentHash) -> str | None:
 
 def _items(logged: Logged) -> dict[str, Any]:
     """Facts about contents, as far as the live generation holds them."""
-    with suppress(NothingPublishedError):
-        chunks = Catalog(logged.root).open_live().chunks
+    with suppress(NothingPublishedError), closing(Catalog(logged.root).open_live()) as generation:
+        chunks = generation.chunks
         documents = chunks.table("documents").select(["uri", "tier"]).to_pylist()
         tiers = {row["uri"]: row["tier"] for row in documents if row["tier"] is not None}
 

@@ -20,7 +20,7 @@ PAGE = 10
 @contextmanager
 def connected(settings: Settings) -> Iterator[FeedbackProducer]:
     """A producer for the configured broker, closed in the end."""
-    producer = FeedbackProducer.connect(settings.kafka, settings.feedback)
+    producer = FeedbackProducer.connect_now(settings.kafka, settings.feedback)
     try:
         yield producer
     finally:

@@ -16,7 +16,6 @@ Exit codes: 0 ended, 1 with a reason (nothing published, damaged store, no broke
 
 from __future__ import annotations
 
-import getpass
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,7 +35,7 @@ from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.feedback.producer import ANONYMOUS, FeedbackProducer
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.trace import explained
-from pipelines.serving.terminal import Conf, Store, broker, plain
+from pipelines.serving.terminal import Conf, Store, broker, login, plain
 from pipelines.settings import Settings
 
 HELP = (
@@ -63,12 +62,12 @@ def ask(
 ) -> None:
     """Ask one question after the other, and say what the results are worth."""
     settings = _job.settings_of(conf, [*assignments, *broker(bootstrap)], store)
-    who = Query(text="", query_id=new_id(), k=k, model=model, agent=agent, principal=principal or _login())
+    who = Query(text="", query_id=new_id(), k=k, model=model, agent=agent, principal=principal or login() or ANONYMOUS)
     with ExitStack() as open_:
         searcher = open_.enter_context(opened(settings))
         producer = None
         if bootstrap is not None:
-            producer = open_.enter_context(closing(FeedbackProducer.connect(settings.kafka, settings.feedback)))
+            producer = open_.enter_context(closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)))
         log = open_.enter_context(QueryLog(Path(settings.storage.root), settings.query_log))
         sitting = Sitting(searcher, producer, log, settings, who)
         _job.stdout.print(f"[dim]{plain(HELP)}[/]", highlight=False)
@@ -192,14 +191,6 @@ def moved(before: Answer, now: Answer) -> str:
 def _first(changes: Sequence[str]) -> str:
     rest = f", and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
     return ", ".join(changes[:_NAMED]) + rest
-
-
-def _login() -> str:
-    """Who is logged in; a container's user may have no name, and is anonymous then."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return ANONYMOUS
 
 
 def _typed() -> Iterator[str]:

@@ -41,9 +41,10 @@ from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.evaluation.significance import Half, half_of
 from pipelines.ingestion.corpus import corpus_name
 from pipelines.ingestion.report import Progress
+from pipelines.ingestion.unchanged import cutting_code
 from pipelines.retrieval.settings import FusionMode
 from pipelines.runtime.cluster import connect
-from pipelines.runtime.files import sha256_of
+from pipelines.runtime.files import sha256_of, write_atomically
 from pipelines.runtime.stages import ON_CLUSTER, Executor
 from pipelines.serving.queries import collected
 from pipelines.serving.terminal import Conf, Store, broker, plain, tell
@@ -199,18 +200,27 @@ def indexed(
 ) -> Settings:
     """The settings with a store that holds the data set's corpus, indexed now unless that was done before.
 
+    After a change of the code that cuts the store is brought up to it: what is measured is what that code makes.
+
     Args:
         before: Called before anything is indexed, and only then.
     """
     root = _root_of(dataset, settings)
     stored = settings.model_copy(update={"storage": settings.storage.model_copy(update={"root": str(root)})})
-    if Catalog(root).pointer().generation is None:
+    cut_with = root / _CUT_WITH
+    if Catalog(root).pointer().generation is None or not _says(cut_with, cutting_code()):
         _job.stderr.print(plain(f"indexing {dataset.corpus} below {root}"))
         before()
         plan = reindex.plan_of(stored, [dataset.corpus])
         outcome = reindex.run(plan, watch=_tell, executor=executor)
         _job.stderr.print(reindex.headline(outcome))
+        write_atomically(cut_with, cutting_code().encode())
     return stored
+
+
+def _says(path: Path, wanted: str) -> bool:
+    """Whether a file holds a text, and nothing else."""
+    return path.is_file() and path.read_bytes() == wanted.encode()
 
 
 def _root_of(dataset: Dataset, settings: Settings) -> Path:
@@ -264,6 +274,10 @@ def table(summary: Mapping[str, Any], measurement: Measurement) -> Table:
     for channel, count in measurement.failed_channels.items():
         shown.add_row(f"without {channel}", str(count), "queries")
     return shown
+
+
+_CUT_WITH = "cut-with"
+"""In a store of an evaluation: which code cut what is live in it. No part of its name: vectors are cached inside."""
 
 
 def _key(corpus: Path, settings: Settings) -> str:

@@ -5,8 +5,8 @@
 
 A file of queries holds one a line: its text, or a JSON object with `_id` and `text`; thousands are spread over
 processes (`retrieval.spread`). With `--bootstrap` what was shown goes to the feedback topic, so that feedback can be
-given on the query id that is printed. Answers are kept in the query log (`weft queries list`), unless
-`--set query_log.enabled=false`.
+given on the query id that is printed; with `--session` under that session's id, whose own learning ranks it, too.
+Answers are kept in the query log (`weft queries list`), unless `--set query_log.enabled=false`.
 Exit codes: 0 answered, 1 with a reason (nothing published, damaged store; no broker, after the answer), 2 usage.
 """
 
@@ -27,17 +27,17 @@ from jobs import _job
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import NothingPublishedError, SourceError
-from pipelines.domain.ids import QueryId
+from pipelines.domain.ids import QueryId, SessionId
 from pipelines.domain.ranking import ANY, Answer, Channel, Query, RankedResult
 from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.feedback.producer import FeedbackProducer
+from pipelines.feedback.producer import ANONYMOUS, FeedbackProducer
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
 from pipelines.retrieval.snippet import snippet
 from pipelines.retrieval.trace import answer_as_json, context_lines, explained, gap_line, understanding_line
 from pipelines.runtime.files import text_lines
 from pipelines.serving.engines import load_engines, searching, source_of
-from pipelines.serving.terminal import Conf, Store, broker, plain
+from pipelines.serving.terminal import Conf, Store, broker, login, plain
 from pipelines.settings import Settings
 
 
@@ -59,6 +59,12 @@ def search(
     ] = None,
     model: Annotated[str, typer.Option("--model", help="Rank by what was learned for it; * for all.")] = ANY,
     agent: Annotated[str, typer.Option("--agent", help="Rank by what was learned for it; * for all.")] = ANY,
+    session: Annotated[
+        str | None, typer.Option("--session", help="Whose queries these are, and whose feedback; default each alone.")
+    ] = None,
+    principal: Annotated[
+        str | None, typer.Option("--principal", help="Who asks; default the name you are logged in by.")
+    ] = None,
     explore: Annotated[
         bool, typer.Option("--explore", help="Draw the weights from their posterior, to try others.")
     ] = False,
@@ -86,6 +92,8 @@ def search(
             domain=domain,
             model=model,
             agent=agent,
+            session_id=SessionId(session) if session else None,
+            principal=principal or login() or ANONYMOUS,
             explore=explore,
             context=context,
         )
@@ -104,7 +112,7 @@ def search(
     _job.emit({"answers": told} if queries is not None else told[0], as_json=as_json)
     # Last of all: where there is no broker, what was found is seen all the same.
     if bootstrap is not None:
-        with closing(FeedbackProducer.connect(settings.kafka, settings.feedback)) as producer:
+        with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
             _tell(answers, producer)
 
 

@@ -3,7 +3,9 @@
     python -m jobs.update --store DIR --bootstrap HOST:PORT [--until-caught-up] [--local] [--json]
 
 Without `--until-caught-up` it runs until SIGTERM or SIGINT. It can be killed at any instant and started again: every
-event counts exactly once. Exit codes: 0 done, 1 with a reason (wrong log, no broker, partition taken over), 2 usage.
+event counts exactly once. The folder of the store must be there: `jobs.reindex` makes one, and so does `mkdir`, where
+events are to be learned from before anything is indexed. Exit codes: 0 done, 1 with a reason (no store, wrong log, no
+broker, partition taken over), 2 usage.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from pipelines.feedback.standing import COUNTS
 from pipelines.feedback.updater import Progress
 from pipelines.learning.binning import bins_of
 from pipelines.runtime.clock import system_clock
-from pipelines.serving.terminal import Bootstrap, Conf, Store, broker, plain
+from pipelines.serving.terminal import Bootstrap, Conf, Store, broker, plain, root_of
 from pipelines.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -58,13 +60,13 @@ def update(
 ) -> None:
     """Keep the evidence of every partition up with the feedback topic; while it runs on, follow the champion alias."""
     settings = _job.settings_of(conf, [*assignments, *broker(bootstrap)], store)
+    root = root_of(store, settings)  # a name mistyped would learn beside the store that searches read, and say nothing
     follower = ChampionFollower(
-        Catalog(Path(settings.storage.root)),
+        Catalog(root),
         _Registry(settings),
         every_s=settings.consolidation.follow_every_s,
         clock=system_clock,
     )
-    root = Path(settings.storage.root)
     started, paces, standing = time.monotonic(), Paces(), Standing(settings)
 
     def show(found: Sequence[Progress]) -> None:

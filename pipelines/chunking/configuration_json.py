@@ -1,14 +1,16 @@
-"""Entries of JSON, with comments and trailing commas, well-formed or not."""
+"""Entries between brackets: of JSON, with comments and trailing commas, and of YAML in flow style; even ill-formed."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pipelines.chunking.configuration_entries import DEEPEST, Entry, Open, closed
 from pipelines.chunking.splitting import decoded
 
 _TOKEN = re.compile(rb'"(?:[^"\\\n]|\\.)*+"?|[{}\[\],:]|//[^\n]*|/\*(?:[^*]|\*(?!/))*+(?:\*/)?|[^\s{}\[\],:"/]+|/')
+_IGNORED = (b"//", b"/*")
 
 
 @dataclass(slots=True)
@@ -37,11 +39,26 @@ def json_entries(source: bytes) -> list[Entry]:
         >>> [(entry.key, [child.key for child in entry.children]) for entry in json_entries(b'{"a": {"b": 1}, "c": 2}')]
         [('a', ['b']), ('c', [])]
     """
+    return entries_within(source, _TOKEN, _IGNORED, lambda name: decoded(name.strip(b'"')))
+
+
+def entries_within(
+    source: bytes, tokens: re.Pattern[bytes], ignored: tuple[bytes, ...], named: Callable[[bytes], str]
+) -> list[Entry]:
+    """Keys of the outermost object, or the objects in the outermost list.
+
+    Args:
+        tokens: Brackets, commas, colons before values, scalars, and whatever else stands between them.
+        ignored: What tokens begin with that are no part of the structure, such as comments.
+        named: A key, without the quotes around it.
+    """
     top = _Frame(None, array=False, boundary=0)
     stack = [top]
     skipped = 0  # brackets open below the deepest level
-    for token in _TOKEN.finditer(source):
+    for token in tokens.finditer(source):
         mark, at = token.group(), token.start()
+        if mark.startswith(ignored):
+            continue
         if mark in {b"{", b"["}:
             if skipped or len(stack) > DEEPEST:
                 skipped += 1
@@ -53,7 +70,7 @@ def json_entries(source: bytes) -> list[Entry]:
             elif len(stack) > 1:
                 _finish(stack.pop())
         elif not skipped:
-            _scalar(source, stack[-1], mark, at)
+            _scalar(source, stack[-1], mark, at, named)
     while len(stack) > 1:
         _finish(stack.pop())
     found = top.entries[0].children if len(top.entries) == 1 and not top.entries[0].key else top.entries
@@ -76,16 +93,16 @@ def _finish(frame: _Frame) -> None:
         frame.owner.container = not frame.array or bool(frame.entries)
 
 
-def _scalar(source: bytes, frame: _Frame, mark: bytes, at: int) -> None:
+def _scalar(source: bytes, frame: _Frame, mark: bytes, at: int, named: Callable[[bytes], str]) -> None:
     if mark == b",":
         frame.boundary, frame.name = at + 1, None
         frame.count += 1
     elif mark == b":":
         if frame.name is not None and not frame.array:
             place, name = frame.name
-            frame.entries.append(Open(_start(source, frame.boundary, place), place, decoded(name.strip(b'"'))))
+            frame.entries.append(Open(_start(source, frame.boundary, place), place, named(name)))
             frame.name = None
-    elif not mark.startswith((b"//", b"/*")):
+    else:
         frame.name = (at, mark)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from pipelines.chunking.configuration_entries import DEEPEST, Entry, Open, closed
+from pipelines.chunking.configuration_json import entries_within
 from pipelines.chunking.splitting import decoded
 
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
@@ -20,6 +21,16 @@ _PROPERTIES = re.compile(rb"\A(?:[&!][^\s]*(?:[ ]+|\Z))+")
 _BLOCK = re.compile(rb"[|>][-+0-9]*[ \t]*(?:#[^\n]*)?\Z")
 _NAME = re.compile(rb"[ ]*(?:-[ ]+)?(?:name|id|key|title|uses)[ ]*:[ ]*[\"']?(?P<name>[^\n\"'#]{1,80})", re.MULTILINE)
 _DOCUMENT = re.compile(rb"---(?=[ \r\n]|\Z)|\.\.\.[ \r]*(?:\n|\Z)")
+_BEFORE_BRACES = re.compile(rb"(?:[ \t]*(?:#[^\n]*)?\r?\n|---(?=[ \r\n]))*+[ \t]*(?=\{(?![{%#]))")
+_FLOW_TOKEN = re.compile(
+    rb"""\"(?:[^"\\]|\\[\s\S])*+"?|'(?:[^']|'')*+'?|(?<!\S)\#[^\n]*|[{}\[\],]"""
+    # A colon parts a key from its value before a blank, and behind quotes; elsewhere it belongs to a plain scalar.
+    rb"""|:(?=[\s{}\[\],]|\Z)|(?<=["']):|[&!*][^\s,{}\[\]]*+"""
+    rb"""|[^\s{}\[\],](?:[^\n{}\[\],:\#]|:(?![\s{}\[\],]|\Z)|(?<=\S)\#)*+"""
+)
+_NO_STRUCTURE = (b"#", b"&", b"!", b"*")  # comments, and what is said of a node or stands for one
+_DEEPER = {b"{": 1, b"[": 1, b"}": -1, b"]": -1}
+_NOTHING = re.compile(rb"(?:\s|\#[^\n]*|\.\.\.(?=\s|\Z))*+")
 _NAMED_WITHIN = 400  # bytes at the beginning of an item that may tell its name
 _LONGEST_SCALAR = 2_000  # lines of a quoted or bracketed value
 
@@ -52,10 +63,33 @@ def yaml_entries(source: bytes) -> list[Entry]:
         >>> [(each.key, [child.key for child in each.children]) for each in yaml_entries(b"a:\n  b: 1\n# on c\nc: 2\n")]
         [('a', ['b']), ('c', [])]
     """
+    if (flow := _flow_entries(source)) is not None:
+        return flow
     documents = yaml_documents(source)
     if len(documents) == 1:
         return list(documents[0].children)
     return documents
+
+
+def _flow_entries(source: bytes) -> list[Entry] | None:
+    r"""Keys of a document that is one mapping in braces; None where it is anything else, such as a template.
+
+    Examples:
+        >>> [(entry.key, [child.key for child in entry.children]) for entry in yaml_entries(b"{a: 1, 'b': {c: x:2}}\n")]
+        [('a', []), ('b', ['c'])]
+    """
+    if (before := _BEFORE_BRACES.match(source)) is None:
+        return None
+    depth = 0
+    for token in _FLOW_TOKEN.finditer(source, before.end()):
+        depth += _DEEPER.get(token.group(), 0)
+        if not depth:
+            break
+    else:
+        return None
+    if _NOTHING.fullmatch(source, token.end()) is None:
+        return None
+    return entries_within(source, _FLOW_TOKEN, _NO_STRUCTURE, lambda name: _name(name.strip()))
 
 
 class _Reader:

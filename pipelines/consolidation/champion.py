@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
+import time
+from collections.abc import Mapping
 from typing import Protocol
 
 from pipelines.domain.errors import StoreError, WeftError
@@ -14,6 +17,8 @@ log = logging.getLogger(__name__)
 
 CHAMPION = "champion"
 CHALLENGER = "challenger"
+PROMOTED_TAG = "weft.promoted"
+"""Begins the names of the tags that tell who moved the alias by hand."""
 
 
 class Aliases(Protocol):
@@ -36,6 +41,9 @@ class LearnedCatalog(Protocol):
 
     def pointer(self) -> Pointer:
         """What is live now."""
+
+    def read_learned(self, version: LearnedVersion) -> object:
+        """A learned version, verified."""
 
     def make_live(self, version: LearnedVersion) -> object:
         """Make a published version live in one step, after verifying it."""
@@ -71,6 +79,59 @@ def follow_if_possible(catalog: LearnedCatalog, registry: Aliases) -> None:
         follow_champion(catalog, registry)
     except StoreError as error:
         log.warning("the champion alias was not followed: %s", error)
+
+
+class Registry(Aliases, Protocol):
+    """Aliases and tags of learned versions, to be read and moved."""
+
+    def tags_of(self, learned: LearnedVersion) -> Mapping[str, str] | None:
+        """The tags a learned version is registered with, None where it is not registered."""
+
+    def tag(self, learned: LearnedVersion, key: str, value: str) -> None:
+        """Set one tag of a registered learned version."""
+
+    def set_alias(self, alias: str, learned: LearnedVersion) -> None:
+        """Point an alias at a registered learned version."""
+
+    def drop_alias(self, alias: str) -> None:
+        """Remove an alias, if it is there."""
+
+
+def promote(
+    catalog: LearnedCatalog, registry: Registry, version: LearnedVersion, *, by: str, why: str, now: float
+) -> LearnedVersion | None:
+    """Move the champion alias to a version and follow it, as a person does who reviewed it; back just as well.
+
+    Who did it, when, why and instead of which version is kept as a tag of the registered version, one for each time.
+    A challenger that is promoted waits no more.
+
+    Args:
+        by: Who says so.
+        why: In their words; may be empty.
+        now: Seconds since the epoch.
+
+    Returns:
+        The version that was the champion, None where there was none.
+
+    Raises:
+        TrackingUnavailableError: The registry does not answer.
+        StoreError: There is no such version, it is damaged, or the registry does not know it; nothing has changed.
+    """
+    catalog.read_learned(version)
+    if registry.tags_of(version) is None:
+        raise StoreError(
+            f"expected learned version {version} in the registry, found none: a night that was killed is finished by "
+            "the next `python -m jobs.consolidate`; look at tracking.uri"
+        )
+    former = registry.alias(CHAMPION)
+    at = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+    said = {"by": by, "instead_of": former, "why": why}
+    registry.tag(version, f"{PROMOTED_TAG}.{at}", json.dumps(said, ensure_ascii=False))
+    registry.set_alias(CHAMPION, version)
+    if registry.alias(CHALLENGER) == version:
+        registry.drop_alias(CHALLENGER)
+    follow_champion(catalog, registry)
+    return former
 
 
 class ChampionFollower:

@@ -79,6 +79,7 @@ class Understanding:
         limit: Results and channels that the router would give: what an adaptive query gets.
         variants: Texts searched beside it.
         filters: What its text seems to ask for beyond its explicit filters.
+        unknown: What reads like a filter in it, "name:value", though no document has that: words like all others.
         home: The domain that its agent searches unless it asks for more, where that was applied.
         shift: None without a session's earlier queries.
         shadowed: Content hashes that learned triggers still on trial would lead to, with the trigger (RET-17).
@@ -91,6 +92,7 @@ class Understanding:
     limit: int
     variants: tuple[Variant, ...] = ()
     filters: tuple[InferredFilter, ...] = ()
+    unknown: tuple[str, ...] = ()
     home: str | None = None
     shift: Shift | None = None
     shadowed: Mapping[str, str] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -22,6 +22,7 @@ from pipelines.evaluation.settings import AlarmSettings
 
 _SECONDS_PER_HOUR = 3600.0
 _FLOOR = 1e-4  # share that a bin without queries has in the index of stability, which takes logarithms of shares
+_WITHIN = "within its bound"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,20 +103,28 @@ def popularity_loop(watched: Watched, rules: AlarmSettings) -> Alarm:
 
 
 def cold_start(watched: Watched, rules: AlarmSettings) -> Alarm:
-    """How much seldomer than others new contents are shown, of those that a channel ranks high."""
-    new: list[bool] = []
-    old: list[bool] = []
+    """How much seldomer than others new contents are shown, of those that a channel ranks high.
+
+    Of so many contents on either side as an alarm needs observations: how often a few are shown says something of
+    these few. A young store has hardly any that are old, and cannot tell.
+    """
+    new: dict[str, list[bool]] = {}
+    old: dict[str, list[bool]] = {}
     for query in watched.queries:
         shown = _shown(query, rules.depth)
         high = {hit.content_hash for head in query.heads.values() for hit in head if hit.rank <= rules.depth}
         for content in high:
             modified = watched.items.get(content, Item()).modified_at
-            if modified is not None:
-                is_new = 0.0 <= query.at - modified < rules.new_hours * _SECONDS_PER_HOUR
-                (new if is_new else old).append(content in shown)
-    usual = _mean(old)
-    says = f"channels find what is new, and it is not shown; of what is old, {usual:.0%} is"
-    return _share("cold start", new, rules.cold_ratio * usual, rules, says=says, wanted=True)
+            if modified is not None and modified <= query.at:  # what was touched since had another time then
+                is_new = query.at - modified < rules.new_hours * _SECONDS_PER_HOUR
+                (new if is_new else old).setdefault(content, []).append(content in shown)
+    seen, others = ([one for each in side.values() for one in each] for side in (new, old))
+    says = f"channels find what is new, and it is not shown; of what is old, {_mean(others):.0%} is"
+    few = min(len(new), len(old))
+    if few < rules.minimum:
+        told = f"too few contents to tell: {len(new)} new and {len(old)} old"
+        return replace(_unknown("cold start", rules.cold_ratio * _mean(others), len(seen)), says=told)
+    return _seldomer("cold start", seen, others, rules.cold_ratio, rules, says=says)
 
 
 def context_drift(watched: Watched, rules: AlarmSettings) -> Alarm:
@@ -171,9 +180,8 @@ def trigger_pollution(watched: Watched, rules: AlarmSettings) -> Alarm:
         for result in query.results if query.outcomes else ():
             triggered = result.channels and set(result.channels) <= set(rules.trigger_channels)
             (alone if triggered else others).append(result.content_hash in liked)
-    usual = _mean(others)
-    says = f"what learned triggers alone find is seldom wanted; of other results {usual:.0%} are"
-    return _share("trigger pollution", alone, rules.trigger_ratio * usual, rules, says=says, wanted=True)
+    says = f"what learned triggers alone find is seldom wanted; of other results {_mean(others):.0%} are"
+    return _seldomer("trigger pollution", alone, others, rules.trigger_ratio, rules, says=says)
 
 
 ALARMS: Mapping[str, Callable[[Watched, AlarmSettings], Alarm]] = MappingProxyType(
@@ -192,16 +200,28 @@ ALARMS: Mapping[str, Callable[[Watched, AlarmSettings], Alarm]] = MappingProxyTy
 )
 
 
-def _share(
-    name: str, seen: Sequence[bool], bound: float, rules: AlarmSettings, *, says: str, wanted: bool = False
-) -> Alarm:
-    """Rings where the share of what was seen is above its bound; below it, where it is wanted."""
+def _share(name: str, seen: Sequence[bool], bound: float, rules: AlarmSettings, *, says: str) -> Alarm:
+    """Rings where the share of what was seen is above its bound."""
     n = len(seen)
     if n < rules.minimum:
         return _unknown(name, bound, n)
     low, high = wilson(sum(seen), n, rules.level)
-    ringing = high < bound if wanted else low > bound
-    return Alarm(name, _mean(seen), low, high, bound, n, ringing, says if ringing else "within its bound")
+    ringing = low > bound
+    return Alarm(name, _mean(seen), low, high, bound, n, ringing, says if ringing else _WITHIN)
+
+
+def _seldomer(
+    name: str, seen: Sequence[bool], others: Sequence[bool], ratio: float, rules: AlarmSettings, *, says: str
+) -> Alarm:
+    """Rings where the share of what was seen is below `ratio` of that of others, the least that this may be."""
+    n = min(len(seen), len(others))
+    bound = ratio * _mean(others)
+    if n < rules.minimum:
+        return _unknown(name, bound, n)
+    low, high = wilson(sum(seen), len(seen), rules.level)
+    least, _ = wilson(sum(others), len(others), rules.level)
+    ringing = high < ratio * least
+    return Alarm(name, _mean(seen), low, high, bound, len(seen), ringing, says if ringing else _WITHIN)
 
 
 def _mean(seen: Sequence[bool]) -> float:

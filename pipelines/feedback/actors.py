@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from pipelines.domain.errors import BrokerUnavailableError
+from pipelines.domain.errors import BrokerUnavailableError, StoreError
+from pipelines.feedback.partitions import partitions_in, states_in
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.updater import Progress, Updater, keep_up
 from pipelines.learning.binning import Bins
@@ -50,11 +51,22 @@ class UpdaterActor:
         self._task = task
         self._partitions = list(partitions)
         self._updater: Updater | None = None
+        self._silent_since: float | None = None  # before it could be opened
 
     def advance(self, seconds: float) -> list[Progress]:
-        """Keep up with the log for about that long, and say where the partitions stand."""
-        updater = self._updater = self._updater or open_updater(self._task, self._partitions)
+        """Keep up with the log for about that long, and say where the partitions stand.
+
+        Where the broker is away before the updater could be opened, as when an actor was restarted meanwhile, it is
+        asked again with the same patience as later on; so long the partitions stand where their stores say.
+
+        Raises:
+            BrokerUnavailableError: Patience ran out.
+            WrongLogError: A store belongs to another log.
+        """
         deadline = time.monotonic() + seconds
+        updater = self._updater = self._updater or self._opened(deadline)
+        if updater is None:
+            return self._stored()
         keep_up(
             updater,
             until=lambda _: time.monotonic() >= deadline,
@@ -64,6 +76,42 @@ class UpdaterActor:
             unreachable_s=self._task.unreachable_s,
         )
         return updater.progress()
+
+    def _opened(self, deadline: float) -> Updater | None:
+        """The updater once the broker answers; None where it did not until then."""
+        rules, patience = self._task.feedback, self._task.unreachable_s
+        while True:
+            began = time.monotonic()
+            try:
+                updater = open_updater(self._task, self._partitions)
+            except BrokerUnavailableError as error:
+                if self._silent_since is None:
+                    self._silent_since = began
+                    _log.warning(
+                        "partitions %s cannot be claimed yet: %s; asking again every %g s",
+                        self._partitions,
+                        error,
+                        rules.retry_s,
+                    )
+                if patience is not None and time.monotonic() - self._silent_since > patience:
+                    raise
+            else:
+                if self._silent_since is not None:
+                    _log.info("partitions %s are claimed: the broker answers again", self._partitions)
+                self._silent_since = None
+                return updater
+            time.sleep(rules.retry_s)
+            if time.monotonic() >= deadline:
+                return None
+
+    def _stored(self) -> list[Progress]:
+        """Where those partitions stand that have a store."""
+        root, rules = self._task.store, self._task.feedback
+        known = sorted(set(self._partitions) & set(partitions_in(root)))
+        try:
+            return [Progress(state.report(), None, answers=False) for state in states_in(root, rules, known)]
+        except StoreError:  # opening the updater restores it, or says why not
+            return []
 
     def close(self) -> None:
         """Release stores and connections."""
@@ -76,7 +124,10 @@ class Crew(Protocol):
     """Updaters that together own every partition."""
 
     def advance(self, seconds: float) -> list[Progress]:
-        """All of them keep up for about that long; where every partition stands, by partition."""
+        """All of them keep up for about that long; where every partition stands, by partition.
+
+        One is left out whose updater could not be opened yet, and that has no store.
+        """
 
     def close(self) -> None:
         """Release everything."""
@@ -144,7 +195,7 @@ def run_updaters(
         cluster: Where their actors run; None runs one updater in this process and thread.
         until_caught_up: Return when everything that the log held has been consumed; otherwise run until `stop`.
         stop: Asked about once a second.
-        on_progress: Told where the partitions stand, about once a second.
+        on_progress: Told where the partitions stand, all of them, about once a second.
         on_tick: A job's own chores, run about every `tick_every_s` seconds and once at the end.
 
     Returns:
@@ -157,8 +208,10 @@ def run_updaters(
     try:
         while True:
             standings = crew.advance(rules.publish_every_s)
-            on_progress(standings)
-            if stop() or (until_caught_up and all(standing.lag == 0 for standing in standings)):
+            complete = len(standings) == partitions
+            if complete:
+                on_progress(standings)
+            if stop() or (until_caught_up and complete and all(standing.lag == 0 for standing in standings)):
                 on_tick()
                 return standings
             if time.monotonic() >= tick_at:

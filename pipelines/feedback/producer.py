@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from pipelines.domain.documents import Domain
@@ -34,6 +35,7 @@ from pipelines.domain.ranking import ANY, Answer, Query, RankedResult
 from pipelines.feedback.codec import encode
 from pipelines.feedback.settings import MS, FeedbackSettings, TriggerSettings
 from pipelines.feedback.trigger_terms import trigger_terms
+from pipelines.feedback.waiting import WaitingPublisher
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.kafka import KafkaPublisher
 from pipelines.runtime.settings import KafkaSettings
@@ -48,7 +50,14 @@ ANONYMOUS = "anonymous"
 
 
 class Publisher(Protocol):
-    """Carries keyed records to one topic, in the order they were sent per key."""
+    """Carries keyed records to one topic, in the order they were sent per key.
+
+    Attributes:
+        waiting: Records that wait for somebody to hand them to.
+    """
+
+    @property
+    def waiting(self) -> int: ...  # noqa: D102
 
     def send(self, key: bytes, value: bytes) -> None:
         """Hand a record over; BrokerUnavailableError when it cannot be taken in a bounded time."""
@@ -98,12 +107,33 @@ class FeedbackProducer:
 
     @classmethod
     def connect(cls, kafka: KafkaSettings, feedback: FeedbackSettings) -> Self:
-        """A producer for the configured broker and topic.
+        """A producer for the configured broker and topic, at once: a service may start before its broker.
+
+        While no broker answers, events wait, `kafka.wait_bytes` of them at most, and are sent in their order once one
+        does. `waiting` counts them; `flush` and `close` say so where they are not sent.
+        """
+        publisher = WaitingPublisher(
+            partial(KafkaPublisher, kafka, feedback.topic),
+            most_bytes=kafka.wait_bytes,
+            retry_s=feedback.retry_s,
+            patience_s=kafka.connect_timeout_ms / MS,
+            broker=kafka.bootstrap,
+        )
+        return cls(publisher, triggers=feedback.triggers)
+
+    @classmethod
+    def connect_now(cls, kafka: KafkaSettings, feedback: FeedbackSettings) -> Self:
+        """The same for who has nothing to do without a broker, such as a job that says one thing and ends.
 
         Raises:
             BrokerUnavailableError: The broker does not answer.
         """
         return cls(KafkaPublisher(kafka, feedback.topic), triggers=feedback.triggers)
+
+    @property
+    def waiting(self) -> int:
+        """Events that no broker has been handed yet."""
+        return self._publisher.waiting
 
     def impression(self, answer: Answer) -> str:
         """Say what was shown."""

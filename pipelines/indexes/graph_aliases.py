@@ -49,8 +49,38 @@ def entity_key(name: str) -> str:
         ('apache kafka', True, 'c++')
     """
     folded = unicodedata.normalize("NFKC", name).casefold().strip()
-    key = " ".join(_NOT_IN_KEYS.sub(" ", _POSSESSIVE.sub("", folded)).split())
-    return key or folded
+    return _parts(_POSSESSIVE.sub("", folded)) or folded
+
+
+def entity_keys(words: Sequence[str], longest: int) -> list[list[str]]:
+    """The key of every run of at most `longest` words, by its first word and its length, shorter runs first.
+
+    Each is `entity_key` of the words with blanks between, at the cost of each word read once: what a run is made of
+    hangs on its words alone, but that the last one loses a possessive.
+
+    Args:
+        words: Without blanks inside.
+
+    Examples:
+        >>> entity_keys(["Ada's", "C++", "--"], 2)
+        [['ada', 'ada s c++'], ['c++', 'c++'], ['--']]
+    """
+    folded = [unicodedata.normalize("NFKC", word).casefold() for word in words]
+    within = [f"{parts} " if (parts := _parts(word)) else "" for word in folded]
+    ending = [_POSSESSIVE.sub("", word.strip()) for word in folded]
+    last = [kept if end == word else _parts(end) for word, end, kept in zip(folded, ending, within, strict=True)]
+    found: list[list[str]] = []
+    for start in range(len(words)):
+        keys, before = [], ""
+        for end in range(start, min(start + longest, len(words))):
+            keys.append((before + last[end]).rstrip() or entity_key(" ".join(words[start : end + 1])))
+            before += within[end]
+        found.append(keys)
+    return found
+
+
+def _parts(folded: str) -> str:
+    return " ".join(_NOT_IN_KEYS.sub(" ", folded).split())
 
 
 def merged(names: Iterable[Name], similarity: Similarity, *, least: float, longest: int) -> dict[Key, Key]:

@@ -39,11 +39,14 @@ _BY = {"by_type": "content_type", "by_domain": "domain", "by_language": "languag
 _PLACED = """
 select uri, min(part) as part from (select uri, part from documents union all select uri, part from kept) group by uri
 """
-_UNCHANGED = "select uri, kept.modified_at as seen_at from kept join placed using (uri, part)"
+_UNCHANGED = (
+    "select uri, kept.modified_at as seen_at, kept.made_from as found_by from kept join placed using (uri, part)"
+)
 _DOCUMENTS = """
 select documents.* from documents join placed using (uri, part)
 union all by name
-select base_documents.* replace (unchanged.seen_at as modified_at) from base_documents join unchanged using (uri)
+select base_documents.* replace (unchanged.seen_at as modified_at, unchanged.found_by as made_from)
+from base_documents join unchanged using (uri)
 """
 _TEXTS = """
 select texts.* from texts join placed using (uri, part)

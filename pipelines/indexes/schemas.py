@@ -74,8 +74,10 @@ DOCUMENTS = pa.schema(
 TEXTS = pa.schema([_required("uri", pa.string()), _required("text", pa.large_string())])
 """Every document's text, so that a store can be indexed anew without its sources (ING-15)."""
 
-KEPT = pa.schema([_required("uri", pa.string()), _optional("modified_at", pa.float64())])
-"""Documents that are in the live generation unchanged, with the time that their source gives now (ING-25)."""
+KEPT = pa.schema(
+    [_required("uri", pa.string()), _optional("modified_at", pa.float64()), _required("made_from", pa.string())]
+)
+"""Documents that are in the live generation unchanged, with the time and the key that they have now (ING-25)."""
 
 CHUNKS = pa.schema(
     [
@@ -240,9 +242,9 @@ def texts_to_table(documents: Sequence[Document]) -> pa.Table:
     return _table(TEXTS, columns)
 
 
-def kept_to_table(documents: Sequence[Document]) -> pa.Table:
-    """Unchanged documents as rows of `KEPT`."""
-    return _table(KEPT, _transposed(KEPT, [(item.uri, item.modified_at) for item in documents]))
+def kept_to_table(documents: Sequence[tuple[Document, str]]) -> pa.Table:
+    """Unchanged documents as rows of `KEPT`, each with its key."""
+    return _table(KEPT, _transposed(KEPT, [(item.uri, item.modified_at, key) for item, key in documents]))
 
 
 def table_to_documents(table: pa.Table) -> list[Document]:

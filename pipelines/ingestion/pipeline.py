@@ -58,7 +58,7 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
     if plan.full:
         forget(plan)
     base, live_hash = _base(plan, catalog, parent)
-    reading = reading_of(plan, models, sizes, KnownDocuments() if base is None else KnownDocuments.of(base))
+    reading = reading_of(plan, models, sizes, _known(plan, base, parent))
     with _folder(catalog) as parts, _folder(catalog) as staged, _folder(catalog) as scratch:
         steps = _Steps(executor, watch, clock, parts)
         begun = clock()
@@ -80,6 +80,8 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
             builder.index(merged, parts_in(parts), facts, base=base)
             watch(progress.entering("publishing", clock()))
             generation = catalog.publish(staged, expected_parent=parent)
+        elif progress.counts.get("documents", 0):
+            plan.found_again.note(generation, staged)
         return outcome_of(
             merged,
             progress.entering("done", clock()),
@@ -146,6 +148,12 @@ def _base(plan: Plan, catalog: Catalog, parent: GenerationId | None) -> tuple[Pa
     except StoreError as error:
         log.warning("everything is made anew, for the live generation cannot be built on: %s", error)
         return None, None
+
+
+def _known(plan: Plan, base: Path | None, parent: GenerationId | None) -> KnownDocuments:
+    if base is None or parent is None:
+        return KnownDocuments()
+    return KnownDocuments.of(base) | plan.found_again.of(parent)
 
 
 def _stored(plan: Plan, catalog: Catalog, parent: GenerationId | None, scratch: Path) -> Path:

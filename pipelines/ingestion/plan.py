@@ -30,7 +30,7 @@ from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sizing import SIZING, snapshots
 from pipelines.ingestion.sources import FileItem, SourceItem, list_items
 from pipelines.ingestion.stored import list_stored
-from pipelines.ingestion.unchanged import KnownDocuments, cutting_code
+from pipelines.ingestion.unchanged import FoundAgain, KnownDocuments, cutting_code
 from pipelines.ingestion.units import Unit, grouped
 from pipelines.ingestion.worker import Chained, Step
 from pipelines.learning.priors import Priors
@@ -73,6 +73,11 @@ class Plan:
     def mentions(self) -> Path:
         """Where mentions are cached."""
         return self.store / "cache" / "entities.sqlite"
+
+    @property
+    def found_again(self) -> FoundAgain:
+        """Under which keys the live content was found once more."""
+        return FoundAgain(self.store / "cache" / "found-again")
 
 
 def units_of(plan: Plan, stored: Path | None = None) -> list[Unit]:
@@ -182,6 +187,7 @@ def forget(plan: Plan) -> None:
     for cache in (VectorCache(plan.vectors), MentionCache(plan.mentions)):
         cache.clear()
         cache.close()
+    plan.found_again.forget()
 
 
 def made_with_of(plan: Plan, models: Sequence[Model]) -> list[str]:

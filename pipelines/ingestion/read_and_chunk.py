@@ -77,7 +77,7 @@ class ReadAndChunk(UnitWorker):
         """Add the tables `documents`, `texts`, `chunks`, `kept` and `rejected`."""
         found = list(self._found(unit))
         rejections = [one for one in found if isinstance(one, Rejection)]
-        kept = [one.document for one in found if isinstance(one, _Found) and one.kept]
+        kept = [(one.document, one.key) for one in found if isinstance(one, _Found) and one.kept]
         wanted = [one for one in found if isinstance(one, _Found) and not one.kept]
         documents: list[Document] = []
         keys: list[str] = []
@@ -107,7 +107,8 @@ class ReadAndChunk(UnitWorker):
         wanted = [one.document for one in known if not one.kept]
         if wanted:
             return Work(len(wanted), sum(len(document.text) for document in wanted))
-        return _noted(unit, [one.document for one in known], [one for one in found if isinstance(one, Rejection)])
+        kept = [(one.document, one.key) for one in known]
+        return _noted(unit, kept, [one for one in found if isinstance(one, Rejection)])
 
     def _found(self, unit: Unit) -> Iterator[_Found | Rejection]:
         """The documents of a unit, the first of each URI, and whatever is none."""
@@ -124,14 +125,15 @@ class ReadAndChunk(UnitWorker):
                 else:
                     seen.add(found.uri)
                     sizes = self._sizes_of(found)
-                    key = document_key(found, sizes, reading.made_with)
-                    yield _Found(found, sizes, key, key in reading.known or self._was_summed_up(item, found, sizes))
+                    keys = list(self._keys_of(item, found, sizes))
+                    known = next((key for key in keys if key in reading.known), None)
+                    yield _Found(found, sizes, known or keys[0], kept=known is not None)
 
-    def _was_summed_up(self, item: SourceItem, document: Document, sizes: ChunkSizes) -> bool:
-        """Whether a stored document is known without its summary, which was not declared but made of its text."""
-        if not isinstance(item, StoredItem):
-            return False
-        return document_key(replace(document, summary=None), sizes, self._reading.made_with) in self._reading.known
+    def _keys_of(self, item: SourceItem, document: Document, sizes: ChunkSizes) -> Iterator[str]:
+        """The keys a document may be known by: a stored one's summary may not be declared but made of its text."""
+        yield document_key(document, sizes, self._reading.made_with)
+        if isinstance(item, StoredItem):
+            yield document_key(replace(document, summary=None), sizes, self._reading.made_with)
 
     def _sizes_of(self, document: Document) -> ChunkSizes:
         sizes = self._reading.sizes.sizes_of(document)
@@ -139,7 +141,7 @@ class ReadAndChunk(UnitWorker):
         return sizes if document.content_type is ContentType.RECORD else sizes.capped(self._limit)
 
 
-def _noted(unit: Unit, kept: list[Document], rejections: list[Rejection]) -> Unit:
+def _noted(unit: Unit, kept: list[tuple[Document, str]], rejections: list[Rejection]) -> Unit:
     tables = {"kept": schemas.kept_to_table(kept), "rejected": schemas.rejections_to_table(rejections)}
     reasons = Counter(f"{REJECTED}{rejection.reason}" for rejection in rejections)
     return unit.having(tables, {**unit.counts, "unchanged": len(kept), **reasons})

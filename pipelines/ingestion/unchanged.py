@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 from pipelines import chunking
 from pipelines.chunking.sizes import ChunkSizes
 from pipelines.domain.documents import Document
+from pipelines.domain.ids import GenerationId
 from pipelines.indexes.merge import CHUNKS_FOLDER, REPEATED
 from pipelines.runtime.blobs import blob_key
-from pipelines.runtime.files import files_below
+from pipelines.runtime.files import files_below, write_atomically
 from pipelines.runtime.sealed import canonical
 
 _KEY = np.dtype("S32")  # half a key is enough: 128 bits do not meet by chance
@@ -52,6 +53,9 @@ class KnownDocuments:
         plain = documents.filter(pc.invert(pc.is_in(documents["uri"], value_set=noted)))
         return cls([str(key) for key in plain["made_from"].to_pylist()])
 
+    def __or__(self, other: KnownDocuments) -> KnownDocuments:
+        return KnownDocuments([key.decode() for key in np.union1d(self._keys, other._keys).tolist()])
+
     def __contains__(self, key: str) -> bool:
         wanted = np.array(key[: _KEY.itemsize], dtype=_KEY)
         at = int(np.searchsorted(self._keys, wanted))
@@ -59,6 +63,42 @@ class KnownDocuments:
 
     def __len__(self) -> int:
         return len(self._keys)
+
+    def as_bytes(self) -> bytes:
+        """All keys, one after the other."""
+        return self._keys.tobytes()
+
+
+class FoundAgain:
+    """Keys under which the live generation's content was found once more, though it was made under others.
+
+    Code that cuts changes more often than what it makes of a document. A run that finds the content as it is publishes
+    nothing; without these keys all later ones would read and cut everything again. A cache: what is lost is cut anew.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def of(self, generation: GenerationId) -> KnownDocuments:
+        """The keys noted for this generation; none where another one's are noted."""
+        try:
+            noted, _, keys = self._path.read_bytes().partition(b"\n")
+        except FileNotFoundError:
+            return KnownDocuments()
+        if noted.decode("utf-8", "replace") != generation:
+            return KnownDocuments()
+        size = _KEY.itemsize
+        whole = (keys[start : start + size] for start in range(0, len(keys) - size + 1, size))
+        return KnownDocuments([key.decode("ascii", "replace") for key in whole])
+
+    def note(self, generation: GenerationId, staged: Path) -> None:
+        """Remember the keys of a staged generation, whose content turned out to be that of `generation`."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(self._path, generation.encode() + b"\n" + KnownDocuments.of(staged).as_bytes())
+
+    def forget(self) -> None:
+        """Remember nothing."""
+        self._path.unlink(missing_ok=True)
 
 
 @functools.cache

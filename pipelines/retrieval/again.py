@@ -18,6 +18,7 @@ from pipelines.domain.ranking import Channel
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.understanding import Complexity, Variant
 from pipelines.retrieval.candidates import Floats, Ints
+from pipelines.retrieval.channels.rounds import Steps
 from pipelines.retrieval.channels.run import Asked, Found, Ranked
 from pipelines.retrieval.hits import Hits, ScoreRows
 from pipelines.retrieval.plan import Plan
@@ -50,7 +51,6 @@ def reconsidered(plan: Plan, found: Mapping[Channel, Ranked], hints: Hints, sett
     vector = query_vector(found)
     memory = plan.query.memory
     shift = None if vector is None or memory is None else shift_of(vector, memory, tuned.shift)
-    understanding = replace(plan.understanding, shift=shift)
     widening = tuned.shift.widening if shift is not None and shift.happened else 1.0
     most = max((len(found[channel].ranking) for channel in _WORDS_AND_MEANING if channel in found), default=0)
     # Of a query that one channel was enough for, one hit is the answer.
@@ -58,9 +58,10 @@ def reconsidered(plan: Plan, found: Mapping[Channel, Ranked], hints: Hints, sett
     least = 1 if routed else tuned.expansion.fewer_than
     few = most < least and len(first_rows(found)) < least
     channels = settings.channels if few else plan.channels
-    wanted = (few and not routed) or understanding.complexity is Complexity.COMPLEX
+    wanted = (few and not routed) or plan.understanding.complexity is Complexity.COMPLEX
     if shift is None and not (few or wanted):
         return plan
+    understanding = replace(plan.understanding, shift=shift)
     # To a text so long other words add nothing but time.
     if tuned.expansion.enabled and wanted and len(plan.text.split()) <= tuned.expansion.most_words:
         understanding = replace(understanding, variants=_variants(plan.text, first_rows(found), hints, tuned.expansion))
@@ -171,8 +172,8 @@ def _scores(ranked: Ranked) -> ScoreRows:
     return lambda rows: np.array([known.get(row, 0.0) for row in rows.tolist()], dtype=np.float64)
 
 
-Run = Callable[[Sequence[Asked]], Found]
-"""Runs channels over a batch."""
+Run = Callable[[Sequence[Asked]], Steps[list[Ranked], Found]]
+"""The steps of a search through the channels for a batch."""
 
 
 def search_again(
@@ -181,7 +182,7 @@ def search_again(
     run: Run,
     hints: Hints,
     settings: RetrievalSettings,
-) -> tuple[list[Plan], Found]:
+) -> Steps[list[Ranked], tuple[list[Plan], Found]]:
     """The plans after a first look, and what the channels found for those that needed another pass, with all else."""
     later = [reconsidered(plan, found.of(at), hints, settings) for at, plan in enumerate(plans)]
     again = [at for at, plan in enumerate(later) if needs_another_pass(plans[at], plan)]
@@ -193,7 +194,7 @@ def search_again(
         if _other(plans[at], plan)
     }
     asked = [asking for at in again for asking in (*own.get(at, ()), *_variants_asked(later[at]))]
-    second = run(asked)
+    second = yield from run(asked)
     rankings, failed = {channel: dict(of_channel) for channel, of_channel in found.rankings.items()}, [*found.failed]
     places = iter(range(len(asked)))
     for at in again:

@@ -6,7 +6,6 @@ Every stage is a plain function over candidates; each adds to their scores and s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,16 +16,16 @@ from pipelines.domain.ranking import Answer, Channel, Query, RankedResult, Signa
 from pipelines.domain.sessions import SessionMemory
 from pipelines.retrieval.again import Hints, nearness_to_session, query_vector, search_again, with_own_scores
 from pipelines.retrieval.assembly import Verdict, results, score_and_cut
+from pipelines.retrieval.awake import Awake, one_ahead
 from pipelines.retrieval.candidates import Candidates
 from pipelines.retrieval.channels.graph import GraphChannel
+from pipelines.retrieval.channels.rounds import Steps
 from pipelines.retrieval.channels.run import (
     Asked,
     Channels,
-    Finish,
     Found,
     Ranked,
     run_channels,
-    start_channels,
 )
 from pipelines.retrieval.context.assemble import with_contexts
 from pipelines.retrieval.context.read import neighbours_in
@@ -53,6 +52,7 @@ from pipelines.retrieval.spelled import Candidate, spelled_out
 from pipelines.retrieval.stopwatch import Stopwatch
 from pipelines.retrieval.understanding.shift import remembered, usage_kept
 from pipelines.retrieval.weights import Shared, SignalWeights, Weighing, believed_in_common
+from pipelines.runtime.warm import WarmThreads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,29 +106,31 @@ class Pipeline:
     channels: Channels
     facts: GenerationFacts
     settings: RetrievalSettings
-    pool: Executor
+    threads: WarmThreads
     pairs: PairScorer | None = None
 
     def answer(self, queries: Sequence[Query], *, now: float) -> list[Answer]:
         """Answer queries together: channels see batches of them, and search for the next while one is ranked."""
-        plans = [make_plan(query, self.facts, self.snapshot.filters, self.settings) for query in queries]
         size = self.settings.encode_batch
-        waiting = [plans[start : start + size] for start in range(0, len(plans), size)]
-        answers: list[Answer] = []
-        started = [self._start(batch) for batch in waiting[:1]]
-        for at, batch in enumerate(waiting):
-            found = started.pop()()
-            started += [self._start(later) for later in waiting[at + 1 : at + 2]]
-            read, found = search_again(batch, found, self._run, self._hints, self.settings)
-            answers += self._ranked(read, found, now)
-        return answers
+        batches = [self._steps(queries[start : start + size], now) for start in range(0, len(queries), size)]
+        if len(batches) == 1:
+            return Awake(batches[0], self.threads).result(self._late_s * len(queries))
+        return [answer for answers in one_ahead(batches, self.threads) for answer in answers]
 
-    def _start(self, plans: Sequence[Plan]) -> Finish:
-        asked = [Asked(plan.words, plan.channels, plan.depth, plan.among) for plan in plans]
-        return start_channels(self.channels, asked, budget_ms=self.settings.budget_ms, pool=self.pool)
+    def _steps(self, queries: Sequence[Query], now: float) -> Steps[list[Ranked], list[Answer]]:
+        """Plan, search, look again where that is needed, and rank."""
+        plans = [make_plan(query, self.facts, self.snapshot.filters, self.settings) for query in queries]
+        found = yield from self._run([Asked(plan.words, plan.channels, plan.depth, plan.among) for plan in plans])
+        read, found = yield from search_again(plans, found, self._run, self._hints, self.settings)
+        return self._ranked(read, found, now)
 
-    def _run(self, asked: Sequence[Asked]) -> Found:
-        return run_channels(self.channels, asked, budget_ms=self.settings.budget_ms, pool=self.pool)
+    def _run(self, asked: Sequence[Asked]) -> Steps[list[Ranked], Found]:
+        return run_channels(self.channels, asked, budget_ms=self.settings.budget_ms)
+
+    @property
+    def _late_s(self) -> float:
+        # What waits behind a channel that hangs has half of its own time left, whatever the settings say.
+        return min(self.settings.patience_ms, min(self.settings.budget_ms.values()) / 2) / 1000
 
     @property
     def _hints(self) -> Hints:

@@ -44,12 +44,20 @@ class Plan:
 
 
 def make_plan(query: Query, facts: GenerationFacts, filters: RowFilter, settings: RetrievalSettings) -> Plan:
-    """Bound, normalise and understand a query."""
+    """Bound, normalise and understand a query.
+
+    Raises:
+        ValueError: One of its filters asks for what no document can have; the message names the query.
+    """
     text, truncated = bounded(query.text, max_bytes=settings.query_max_bytes, max_terms=settings.query_max_terms)
     read, sought, understanding = understood(query, text, facts.known, settings.understanding)
     k = min(query.k, understanding.limit) if query.adaptive else query.k
     channels = routed(query, understanding, settings)
     apart = channels != settings.channels and settings.understanding.router.parts
+    try:
+        among = filters.rows(read.filters)
+    except ValueError as error:
+        raise ValueError(f"query {query.query_id}: {error}; none of its batch was answered") from error
     return Plan(
         query=read,
         text=sought,
@@ -59,7 +67,7 @@ def make_plan(query: Query, facts: GenerationFacts, filters: RowFilter, settings
         channels=channels,
         depth=settings.depth,
         k=k,
-        among=filters.rows(read.filters),
+        among=among,
     )
 
 

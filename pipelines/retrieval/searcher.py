@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Hashable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from types import TracebackType
 
@@ -18,6 +17,7 @@ from pipelines.retrieval.ports import PairScorer, QueryEncoder
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot import Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock
+from pipelines.runtime.warm import WarmThreads
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class Searcher:
         self._settings = settings
         self._clock = clock
         self._lock = threading.Lock()
-        self._pool = ThreadPoolExecutor(settings.channel_threads, thread_name_prefix="channel")
+        self._threads = WarmThreads(settings.channel_threads, "search")
         self._held = self._take(None, source.token())
 
     def search(self, query: Query) -> Answer:
@@ -91,7 +91,7 @@ class Searcher:
 
     def close(self) -> None:
         """Wait for running searches and release the threads."""
-        self._pool.shutdown()
+        self._threads.close()
 
     def __enter__(self) -> Searcher:
         return self
@@ -135,7 +135,7 @@ class Searcher:
     def _opened(self, snapshot: Snapshot) -> Pipeline:
         channels = open_channels(snapshot.generation, self._encoders, self._settings)
         facts = read_facts(snapshot.generation, most=self._settings.understanding.prefilter.most_values)
-        return Pipeline(snapshot, channels, facts, self._settings, self._pool, self._pairs)
+        return Pipeline(snapshot, channels, facts, self._settings, self._threads, self._pairs)
 
 
 def _seen(held: _Held, now: float) -> _Held:

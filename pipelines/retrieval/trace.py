@@ -56,6 +56,7 @@ def understanding_as_json(read: Understanding) -> dict[str, Any]:
         "limit": read.limit,
         "variants": [{"text": variant.text, "source": variant.source} for variant in read.variants],
         "filters": [asdict(each) for each in read.filters],
+        "unknown_filters": list(read.unknown),
         "home": read.home,
         "triggers_on_trial": dict(read.shadowed),
         "shift": None if shift is None else {**asdict(shift), "happened": shift.happened},
@@ -73,6 +74,7 @@ def understanding_line(read: Understanding) -> str:
     cues = f" ({', '.join(read.cues)})" if read.cues else ""
     parts = [f"read as {read.type.value.replace('_', ' ')}{cues}", read.complexity.value]
     parts += [f"{each.name}: {each.value}{'' if each.applied else ' not applied'}" for each in read.filters]
+    parts += [f"no document has {each}: taken as words" for each in read.unknown]
     parts += [f"home: {read.home}"] if read.home is not None else []
     parts += [f"also asked ({variant.source}): {variant.text}" for variant in read.variants]
     if read.shift is not None and read.shift.happened:

@@ -1,7 +1,8 @@
 """Writing to Kafka, and asking about topics; reading is in `kafka_log`.
 
 Foreign errors are mapped here: everything that a later try may cure is `BrokerUnavailableError`, an offset that the
-log does not hold is `WrongLogError`, a setting or permission that stands in the way is `ConfigurationError`.
+log does not hold is `WrongLogError`, a record too large for any request is `InvalidEventError`, a setting or permission
+that stands in the way is `ConfigurationError`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,13 @@ from typing import Any
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka import errors as kafka_errors
 
-from pipelines.domain.errors import BrokerUnavailableError, ConfigurationError, WeftError, WrongLogError
+from pipelines.domain.errors import (
+    BrokerUnavailableError,
+    ConfigurationError,
+    InvalidEventError,
+    WeftError,
+    WrongLogError,
+)
 from pipelines.runtime.log import LogFacts
 from pipelines.runtime.settings import KafkaSettings
 
@@ -40,6 +47,8 @@ def mapped(error: Exception, doing: str) -> WeftError:
         return WrongLogError(f"{doing}: the log does not hold the offset sought: {error!r}")
     if isinstance(error, _REFUSED):
         return ConfigurationError(f"{doing}: refused, see the kafka section of the settings: {error!r}")
+    if isinstance(error, kafka_errors.MessageSizeTooLargeError):
+        return InvalidEventError("oversized", f"{doing}: {error!r}")
     return BrokerUnavailableError(f"{doing}: expected an answer, found {error!r}; is the broker up?")
 
 
@@ -120,7 +129,10 @@ class KafkaPublisher:
 
     Attributes:
         failed: Records that were accepted by `send` and given up later.
+        waiting: None ever do: whoever sends waits for the broker.
     """
+
+    waiting = 0
 
     def __init__(self, settings: KafkaSettings, topic: str) -> None:
         self._topic = topic

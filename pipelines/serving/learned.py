@@ -26,7 +26,7 @@ from pipelines.learning.reading import Move, Reading, moves, read_all
 from pipelines.retrieval.snippet import snippet
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.learned_page import number, page_of
-from pipelines.serving.terminal import AsJson, Conf, Store, cells, print_lines, root_of, stamp, tell
+from pipelines.serving.terminal import AsJson, Conf, Store, cells, login, print_lines, root_of, stamp, tell, visible
 from pipelines.settings import Settings, load_settings
 
 
@@ -146,6 +146,29 @@ def write_page(catalog: Catalog, priors: Priors, out: Path, *, version: str = LI
     with _live(catalog) as generation:
         shown = page_of(title, old, new, priors, hashes=hashes, names=partial(_names, generation))
     out.write_text(shown.html(), encoding="utf-8")
+
+
+@learned.command()
+def promote(
+    version: Annotated[
+        str, typer.Argument(help="The learned version that is to be live; `weft learned list` names them.")
+    ],
+    *,
+    why: Annotated[str, typer.Option("--why", help="Kept with the version, as is when.")] = "",
+    by: Annotated[str | None, typer.Option("--by", help="Who says so; default the name you are logged in by.")] = None,
+    store: Store = None,
+    conf: Conf = [],  # noqa: B006
+) -> None:
+    """Move the alias `champion` to a version, after verifying it: to one that waits, or back to an older one."""
+    # MLflow takes seconds to import: only who changes something waits for it.
+    from pipelines.consolidation.champion import promote as moved  # noqa: PLC0415
+    from pipelines.runtime.tracking import Tracking  # noqa: PLC0415
+
+    catalog, settings = _opened(store, conf)
+    tracking = Tracking.of(settings.tracking, catalog.root)
+    who, now = by or login() or "somebody", system_clock()
+    former = moved(catalog, tracking, LearnedVersion(version), by=who, why=why, now=now)
+    sys.stdout.write(visible(f"{version} is live, instead of {former or 'none'}") + "\n")
 
 
 @learned.command()

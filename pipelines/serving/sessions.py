@@ -101,7 +101,7 @@ def unlearn(
     for state, life in _found(settings, store, session):
         _require_in_force(catalog, state.partition, life)
         principal = life.principal
-    with closing(FeedbackProducer.connect(settings.kafka, settings.feedback)) as producer:
+    with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
         event_id = producer.session(session, "unlearn", principal=principal)
     sys.stdout.write(json.dumps({"session": session, "event_id": event_id}) + "\n")
 

@@ -6,6 +6,7 @@ a store is markup, and none of its control characters reaches a terminal.
 
 from __future__ import annotations
 
+import getpass
 import json
 import logging
 import re
@@ -43,6 +44,14 @@ def root_of(store: Path | None, settings: Settings) -> Path:
     if not root.is_dir():
         raise StoreError(f"expected a store in {root}, found no such folder: name it with --store or storage.root")
     return root
+
+
+def login() -> str:
+    """The name that whoever runs this is logged in by; empty where a container's user has none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""
 
 
 def broker(bootstrap: str | None) -> list[str]:

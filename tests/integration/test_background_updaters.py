@@ -2,14 +2,48 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from jobs._background import BackgroundUpdaters
+from jobs._background import BackgroundUpdaters, apart
+from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import BrokerUnavailableError
+from pipelines.ingestion.pipeline import ingest
 from pipelines.runtime.broker import EmbeddedBroker
+from pipelines.runtime.stages import HERE
 from pipelines.settings import load_settings
+from tests.conftest import ROOT
+from tests.support.ingestion import a_plan, a_tree
+
+_KILLED = """
+import os, signal, sys
+from jobs._background import apart
+from pipelines.settings import load_settings
+with apart(load_settings([], ["storage.root=" + sys.argv[1]], environment={})) as own:
+    print(own.storage.root, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_study_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    """EVA-6: a store is as large as its generation; those of running studies stay."""
+    source, store = a_tree(tmp_path, files=2), tmp_path / "stores" / "one"
+    ingest(a_plan(source, store), Catalog(store), HERE, lambda _: None, clock=time.monotonic)
+    settings = load_settings([], [f"storage.root={store}"], environment={})
+    killed = subprocess.run(
+        [sys.executable, "-c", _KILLED, str(store)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    left = Path(killed.stdout.strip())
+    assert (left / "current.json").is_file()
+    with apart(settings) as running, apart(settings) as other:
+        assert not left.exists()
+        for own in (running, other):
+            Catalog(Path(own.storage.root)).open_live().close()
+    assert sorted(path.name for path in store.parent.iterdir()) == ["model", "one"]
 
 
 @pytest.mark.timeout(60)

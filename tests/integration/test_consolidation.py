@@ -19,7 +19,13 @@ from jobs.consolidate import consolidate as consolidate_job
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.learned import LearnedState
 from pipelines.consolidation.adopt import ADOPTED, Adopted, learned_by
-from pipelines.consolidation.champion import CHALLENGER, CHAMPION, ChampionFollower, follow_champion
+from pipelines.consolidation.champion import (
+    CHALLENGER,
+    CHAMPION,
+    PROMOTED_TAG,
+    ChampionFollower,
+    follow_champion,
+)
 from pipelines.consolidation.night import EXPERIMENT, Night
 from pipelines.consolidation.pipeline import STEPS, consolidate
 from pipelines.domain.errors import StoreError
@@ -28,6 +34,7 @@ from pipelines.domain.ranking import Signal
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.clock import SECONDS_PER_DAY
 from pipelines.runtime.tracking import REGISTERED_MODEL, Tracking
+from pipelines.serving.cli import main
 from pipelines.settings import load_settings
 from tests.support.nights import a_day, stream
 
@@ -166,6 +173,42 @@ def test_a_doubtful_night_waits_until_someone_promotes_it(root: Path, night: Nig
     move_alias_in_the_ui(night, first)
     follow_champion(night.catalog, night.tracking)
     assert night.catalog.live_evidence() == FIRST_DAY  # decided against: exactly that day is out
+
+
+def test_a_version_is_promoted_and_rolled_back_by_a_command(
+    root: Path, night: Night, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """CON-9, ARC-8: it does what the UI does, at once, and keeps who did it and why; what is refused does nothing."""
+    stream(root, 0, FIRST_DAY)
+    first = go(night)["learned"]
+    stream(root, 0, FIRST_DAY + SECOND_DAY)
+    second = go(replace(night, shadow=overturned))["learned"]
+
+    def weft(*words: str) -> int:
+        return main(["learned", "promote", *words, "--store", str(root)])
+
+    before = state_of(root)
+    assert weft("v999999", "--why", "mistyped") == 1
+    assert state_of(root) == before
+    capsys.readouterr()
+    assert weft(second, "--why", "the page looks right", "--by", "ada") == 0
+    assert capsys.readouterr().out == f"{second} is live, instead of {first}\n"
+    assert (night.catalog.pointer().learned, night.tracking.alias(CHAMPION)) == (second, second)
+    assert night.tracking.alias(CHALLENGER) is None
+    assert weft(first, "--by", "grace") == 0
+    assert (night.catalog.pointer().learned, night.catalog.live_evidence()) == (first, FIRST_DAY)
+    told = {
+        version: [
+            json.loads(value) for key, value in (night.tracking.tags_of(version) or {}).items() if PROMOTED_TAG in key
+        ]
+        for version in (first, second)
+    }
+    assert told == {
+        second: [{"by": "ada", "instead_of": first, "why": "the page looks right"}],
+        first: [{"by": "grace", "instead_of": second, "why": ""}],
+    }
+    stream(root, 0, FIRST_DAY + SECOND_DAY + THIRD_DAY)
+    assert night.catalog.read_learned(go(night)["learned"]).evidence == FIRST_DAY + THIRD_DAY  # nothing waits any more
 
 
 def test_the_night_after_a_doubtful_one_keeps_its_evidence(root: Path, night: Night) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import ModelUnavailableError, SourceError
+from pipelines.ingestion import plan as plan_module
 from pipelines.ingestion.pipeline import ingest
 from pipelines.ingestion.plan import Plan
 from pipelines.ingestion.report import Outcome, Progress
@@ -100,6 +101,22 @@ def test_unchanged_content_needs_no_model_and_stays_live(source: Path, tmp_path:
     assert (again.embedding_cache_hits, again.entity_cache_hits) == (contents, contents)
     assert again.unchanged == first.documents == again.documents
     assert (again.generation, again.content_hash, again.published) == (first.generation, first.content_hash, False)
+
+
+def test_code_that_cuts_as_before_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ING-25, ING-20: after an upgrade whose chunks are the same, one run cuts everything again, and no later one."""
+    source = a_tree(tmp_path, files=4)
+    first = _run(a_plan(source, tmp_path / "store", "index.shards=1"))
+    monkeypatch.setattr(plan_module, "cutting_code", lambda: "another version of the chunkers")
+    upgraded = _run(a_plan(source, tmp_path / "store", "index.shards=1"))
+    assert (upgraded.unchanged, upgraded.published, upgraded.generation) == (0, False, first.generation)
+    again = _run(a_plan(source, tmp_path / "store", "index.shards=1"))
+    assert (again.unchanged, again.published, again.generation) == (first.documents, False, first.generation)
+    (source / "notes.md").write_text("# Notes\n\nSomething else entirely.\n")
+    changed = _run(a_plan(source, tmp_path / "store", "index.shards=1"))
+    assert (changed.unchanged, changed.published) == (first.documents - 1, True)
+    published = _run(a_plan(source, tmp_path / "store", "index.shards=1"))
+    assert (published.unchanged, published.published) == (first.documents, False)
 
 
 def test_only_new_text_is_computed_unless_everything_is_wanted(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from pipelines.evaluation.ground_truth import Source, judged, keep, kept
 from pipelines.evaluation.queries.days import OUTCOME_LOG, day_folder
 from pipelines.evaluation.queries.schema import OUTCOMES
 from pipelines.evaluation.queries.writer import QueryLog, write_rows
+from pipelines.indexes.generation import Generation
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.matching import answering_from
 from pipelines.retrieval.settings import RetrievalSettings
@@ -105,13 +106,21 @@ def test_judgements_of_people_overrule_feedback(
     assert after["hit_rate_at_1"] < before["hit_rate_at_1"]
 
 
-def test_a_model_judges_what_was_shown_and_not_judged_yet(store: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_judges_what_was_shown_and_not_judged_yet(
+    store: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """EVA-4: as many as asked for, kept with the model's name, and not asked about twice."""
     root = Path(store.storage.root)
+    opened, closed = [], []
+    opens, closes = Generation.__init__, Generation.close
+    monkeypatch.setattr(Generation, "__init__", lambda self, *a, **k: (opened.append(self), opens(self, *a, **k))[1])
+    monkeypatch.setattr(Generation, "close", lambda self: (closed.append(self), closes(self))[1])
     with a_model(*["1"] * 3, *["2"] * 2) as (url, seen):
         endpoint = ["--set", f"evaluation.ground_truth.endpoint={url}", "--set", "evaluation.ground_truth.model=m"]
         told(capsys, store, "--judge", 3, *endpoint)
         told(capsys, store, "--judge", 2, *endpoint)
+    assert opened
+    assert closed == opened  # a night asks for alarms in a process that goes on
     found = [one for one in kept(root) if one.by == "m"]
     assert sorted(one.grade for one in found) == [1, 1, 1, 2, 2]
     assert len({(one.text, one.content_hash) for one in found}) == len(seen) == 5

@@ -15,6 +15,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.events import Impression
 from pipelines.evaluation.beir import read_dataset
 from pipelines.feedback.codec import decode
+from pipelines.ingestion import plan
 from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.runtime.kafka import create_topic
 from pipelines.runtime.stages import HERE
@@ -77,6 +78,27 @@ def test_a_data_set_is_measured_by_one_command(
     assert {row[0] for row in returned} == set(QUERIES)
     # ARC-4: one content, two records, both credited.
     assert {row[2] for row in returned if row[0] == "q3" and int(row[3]) <= 2} == {"d4", "d5"}
+
+
+def test_what_is_measured_is_what_this_code_cuts(
+    dataset: Path, stored: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """EVA-5: after a change of the chunkers a corpus is cut again, once, in the store that caches its vectors."""
+    root = Path(stored.storage.root)
+    settings = stored.model_copy(
+        update={"storage": stored.storage.model_copy(update={"root": str(root.parent.parent)})}
+    )
+    begun: list[str] = []
+
+    def again(cut_with: str) -> Settings:
+        for module in (evaluate, plan):
+            monkeypatch.setattr(module, "cutting_code", lambda: cut_with)
+        return evaluate.indexed(
+            read_dataset(dataset, "test"), settings, executor=HERE, before=lambda: begun.append(cut_with)
+        )
+
+    assert [again(name).storage.root for name in ("new", "new", "newer", "newer")] == [str(root)] * 4
+    assert begun == ["new", "newer"]
 
 
 def test_a_limit_measures_the_first_queries_only(
@@ -158,7 +180,8 @@ def test_a_file_of_queries_is_answered_query_by_query(
 
 def test_a_broker_is_told_what_was_shown(stored: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     """FBK-2: the job has sent its impression when it ends; where there is no broker it says so, and what it found."""
-    asked = ["yellow fruit", "--store", stored.storage.root, "--json", "--bootstrap"]
+    who = ["--session", "s-9", "--principal", "ada"]
+    asked = ["yellow fruit", "--store", stored.storage.root, "--json", *who, "--bootstrap"]
     with EmbeddedBroker() as broker:
         settings = load_settings([], [f"kafka.bootstrap={broker.bootstrap}"], environment={})
         create_topic(settings.kafka, settings.feedback.topic, partitions=PARTITIONS, replication=1)
@@ -166,7 +189,7 @@ def test_a_broker_is_told_what_was_shown(stored: Settings, capsys: pytest.Captur
         (value,) = chain.from_iterable(whole_log(broker.bootstrap, settings.feedback.topic, 1))
     answer, told = last_line(capsys), decode(value, max_bytes=settings.feedback.limits.event_bytes)
     assert isinstance(told, Impression)
-    assert told.query_id == answer["query_id"]
+    assert (told.query_id, told.session_id, told.principal) == (answer["query_id"], "s-9", "ada")
     assert [one.content_hash for one in told.results] == [one["content_hash"] for one in answer["results"]]
     assert search.main([*asked, broker.bootstrap, "--set", "kafka.connect_timeout_ms=1000"]) == 1
     said = capsys.readouterr()

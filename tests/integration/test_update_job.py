@@ -20,8 +20,10 @@ from kafka import KafkaProducer
 
 from jobs import update
 from pipelines.domain.errors import BrokerUnavailableError
+from pipelines.feedback.actors import Task, UpdaterActor
 from pipelines.feedback.codec import encode
 from pipelines.feedback.updater import Progress
+from pipelines.learning.binning import bins_of
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.runtime.kafka import KafkaPublisher, create_topic
@@ -47,6 +49,11 @@ def settings_for(broker: EmbeddedBroker, store: Path) -> Settings:
         "cluster.object_store_bytes=100000000",
     ]
     return load_settings([], assignments, environment={})
+
+
+def a_task(settings: Settings, *, unreachable_s: float | None) -> Task:
+    bins = bins_of(settings.learning, settings.priors.quality)
+    return Task(Path(settings.storage.root), settings.kafka, settings.feedback, bins, unreachable_s)
 
 
 def command(broker: EmbeddedBroker, store: Path, *more: str) -> list[str]:
@@ -197,6 +204,42 @@ def test_a_broker_that_goes_away_is_given_up_as_well(tmp_path: Path) -> None:
 
         with pytest.raises(BrokerUnavailableError, match="is the broker up"):
             update.run(settings, local=True, until_caught_up=True, on_progress=leave)
+
+
+def test_an_actor_that_is_restarted_while_the_broker_is_away_waits_for_it(
+    broker: EmbeddedBroker, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """FBK-5: what was consumed is in its store; it goes on once the broker answers, and counts nothing twice."""
+    settings = settings_for(broker, tmp_path)
+    fill(settings, [(b"k", encode(impression(ts=round(time.time() * 1000))))])
+    update.run(settings, local=True, until_caught_up=True)
+    kafka = settings.kafka.model_copy(update={"connect_timeout_ms": 500, "request_timeout_ms": 500})
+    restarted = UpdaterActor(a_task(settings.model_copy(update={"kafka": kafka}), unreachable_s=None), range(4))
+    os.kill(broker.pid, signal.SIGSTOP)
+    try:
+        away = [restarted.advance(0.0), restarted.advance(0.0)][-1]
+    finally:
+        os.kill(broker.pid, signal.SIGCONT)
+    assert [(one.lag, one.answers) for one in away] == [(None, False)] * 4
+    assert sum(one.report.consumed for one in away) == 1
+    (said,) = [record.getMessage() for record in caplog.records if "cannot be claimed yet" in record.getMessage()]
+    assert "is the broker up?" in said
+    await_condition(lambda: all(one.lag == 0 for one in restarted.advance(1.0)))
+    assert sum(one.report.consumed for one in restarted.advance(0.1)) == 1
+    restarted.close()
+
+
+def test_an_actor_that_is_restarted_gives_up_after_its_patience(tmp_path: Path) -> None:
+    """FBK-5: one that is to catch up; however often it was asked meanwhile."""
+    with EmbeddedBroker() as gone:
+        settings = settings_for(gone, tmp_path)
+    settings = settings.model_copy(update={"kafka": settings.kafka.model_copy(update={"connect_timeout_ms": 200})})
+    began = time.monotonic()
+    actor = UpdaterActor(a_task(settings, unreachable_s=1.0), range(4))
+    assert actor.advance(0.0) == []
+    with pytest.raises(BrokerUnavailableError, match="is the broker up"):
+        await_condition(lambda: bool(actor.advance(0.0)))
+    assert time.monotonic() - began > 1.0
 
 
 def mass(snapshot: Path) -> int:

@@ -4,7 +4,7 @@ import gzip
 import json
 import sysconfig
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from pipelines.chunking import ChunkSizes, chunk_document
 from pipelines.chunking.chunker import chunkers_with
+from pipelines.chunking.configuration_entries import Entry
+from pipelines.chunking.configuration_yaml import yaml_entries
 from pipelines.chunking.dialogue import Line, Turn, places, written
 from pipelines.chunking.exchanges import exchanges
 from pipelines.chunking.topics import TopicRules
@@ -205,6 +207,24 @@ def keys_found(value: dict, language: str, write: Callable[[dict], str]) -> None
 def test_keys_are_found_beside_brackets(value: dict) -> None:
     """ING-9: what is between brackets may hold quotes that mean themselves."""
     keys_found(value, "yaml", lambda one: yaml.safe_dump(one, width=30, sort_keys=False, default_flow_style=None))
+
+
+@given(value=OBJECTS, width=st.sampled_from([30, 10_000]))
+@example(value={"a": 1, "b": {"c": 2}}, width=10_000)
+@example(value={"a:b": {"c d": ["it's", {"e": "x: {y"}]}, "e'": "f # g"}, width=30)
+def test_keys_of_a_file_in_braces_are_found(value: dict, width: int) -> None:
+    """ING-9: a YAML file that is one mapping in flow style, on one line or several."""
+    text = yaml.safe_dump(value, width=width, sort_keys=False, default_flow_style=True)
+    assert keys_below(yaml_entries(text.encode())) == keys_in(value)
+
+
+def keys_in(value: dict) -> dict[str, object]:
+    return {key: keys_in(item) if isinstance(item, dict) else {} for key, item in value.items()}
+
+
+def keys_below(entries: Sequence[Entry]) -> dict[str, object]:
+    """Elements of lists, which are no keys of anybody's, have numbers for names."""
+    return {entry.key: keys_below(entry.children) for entry in entries if not entry.key.isdecimal()}
 
 
 def lists_and_tables(inner: st.SearchStrategy) -> st.SearchStrategy:

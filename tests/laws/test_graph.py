@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.domain.links import Link, LinkKind
-from pipelines.indexes.graph_aliases import Key, Name, merged
+from pipelines.indexes.graph_aliases import Key, Name, entity_key, entity_keys, merged
 from tests.support.graphs import a_file, a_graph, edges, graph_settings
 
 NAMES = st.sampled_from(["load", "Store", "Store.get", "get", "Index.get", "self.get", "b.load", "t.b.load", "x.load"])
@@ -60,3 +60,15 @@ def test_merging_aliases_is_an_equivalence_that_merging_again_keeps(counts: dict
     for root in roots.values():
         sizes[root] = sizes.get(root, 0) + 1
     assert max(sizes.values(), default=0) <= 5
+
+
+LETTERS = st.text(alphabet=st.sampled_from("aBs'’._-+#1\u0301ßİﬁ´¨…ΣςЙ각\u1100가"), max_size=6)
+
+
+@settings(max_examples=300, deadline=None)
+@given(words=st.lists((LETTERS | st.text(max_size=4)).filter(lambda word: word.split() == [word]), max_size=7))
+def test_the_keys_of_runs_are_those_of_the_words_together(words: list[str]) -> None:
+    """ING-17, RET-7: a name in a query is the name that was indexed, whatever it is written with."""
+    for start, keys in enumerate(entity_keys(words, 4)):
+        runs = [" ".join(words[start:end]) for end in range(start + 1, min(start + 4, len(words)) + 1)]
+        assert keys == [entity_key(run) for run in runs]

@@ -12,6 +12,8 @@ from tests.support.feedback_events import RULES
 class MemoryPublisher(Publisher):
     """Keeps what it is sent, in that order, or refuses it as a broker does that is away."""
 
+    waiting = 0
+
     def __init__(self, *, available: bool = True) -> None:
         self.available = available
         self.sent: list[tuple[bytes, bytes]] = []

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
-from pipelines.indexes.graph_aliases import entity_key
+from pipelines.indexes.graph_aliases import entity_key, entity_keys
 
 _WORD = re.compile(r"[^\s,;:!?()\[\]{}\"“”]+")
 _MEMBER = re.compile(r"[.#]|::|->")
@@ -48,10 +48,11 @@ class Vocabulary:
             [[1], [2]]
         """
         words = [match.group() for match in islice(_WORD.finditer(text), self._most_words)]
+        keys = entity_keys(words, self._longest)
         found: list[Sequence[int]] = []
         start = 0
         while start < len(words):
-            length, entities = self._longest_from(words, start)
+            length, entities = self._longest_of(keys[start])
             if entities:
                 found.append(entities)
             start += length
@@ -61,9 +62,9 @@ class Vocabulary:
         """One spelling of an entity."""
         return self._first[entity]
 
-    def _longest_from(self, words: Sequence[str], start: int) -> tuple[int, Sequence[int]]:
-        for length in range(min(self._longest, len(words) - start), 0, -1):
-            name = entity_key(" ".join(words[start : start + length]))
+    def _longest_of(self, keys: Sequence[str]) -> tuple[int, Sequence[int]]:
+        for length in range(len(keys), 0, -1):
+            name = keys[length - 1]
             if len(name) >= self._shortest and (entities := self._named.get(name)):
                 return length, entities
         return 1, ()

@@ -1,11 +1,9 @@
-"""Runs channels side by side, each within its time budget; one that fails is left out and named (RET-7)."""
+"""Channels side by side, each within its time budget; one that fails is left out and named (RET-7)."""
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -14,9 +12,8 @@ import numpy as np
 
 from pipelines.domain.ranking import Channel
 from pipelines.indexes.rows import RowSet
+from pipelines.retrieval.channels.rounds import Round, Steps
 from pipelines.retrieval.hits import Floats, Hits, Ints, ScoreRows
-
-log = logging.getLogger(__name__)
 
 Among = Sequence[RowSet | None]
 """For each text of a batch the only contents that it may find; None for all."""
@@ -113,25 +110,14 @@ class Asked:
     among: RowSet | None = None
 
 
-Finish = Callable[[], Found]
-"""Waits for channels that were started, runs those that follow them, and says what all found."""
-
-
 def run_channels(
-    channels: Channels, asked: Sequence[Asked], *, budget_ms: Mapping[Channel, float], pool: Executor
-) -> Found:
-    """Search all channels at once, then all that follow them at once.
+    channels: Channels, asked: Sequence[Asked], *, budget_ms: Mapping[Channel, float]
+) -> Steps[list[Ranked], Found]:
+    """The steps of a search through all channels at once, then through all that follow them at once.
 
     Args:
         budget_ms: Time per query and channel; a batch of n has n times as long. Followers' time begins with theirs.
     """
-    return start_channels(channels, asked, budget_ms=budget_ms, pool=pool)()
-
-
-def start_channels(
-    channels: Channels, asked: Sequence[Asked], *, budget_ms: Mapping[Channel, float], pool: Executor
-) -> Finish:
-    """Start what `run_channels` does: whoever has something else to do meanwhile asks for the rest later."""
     started = time.perf_counter()
     wanting = {channel: [at for at, each in enumerate(asked) if channel in each.channels] for channel in budget_ms}
     budget_s = {channel: budget * len(wanting[channel]) / 1000 for channel, budget in budget_ms.items()}
@@ -141,25 +127,30 @@ def start_channels(
         for channel, each in channels.searching.items()
         if wanting[channel]
     }
-    gathered = _gathering(searches, wanting, budget_s, pool)
+    rankings, failed = yield from _at_once(searches, wanting, budget_s)
+    follows = {
+        channel: partial(_followed, each, of_channel[channel], _first(rankings, wanting[channel]))
+        for channel, each in channels.following.items()
+        if wanting[channel]
+    }
+    following, failed_too = yield from _at_once(follows, wanting, budget_s)
+    reasons = {**failed, **failed_too}
+    without = [
+        {**channels.missing, **{channel.value: reasons[channel] for channel in reasons if channel in each.channels}}
+        for each in asked
+    ]
+    elapsed_ms = (time.perf_counter() - started) * 1000.0 / max(1, len(asked))
+    return Found({**rankings, **following}, without, elapsed_ms)
 
-    def finish() -> Found:
-        rankings, failed = gathered()
-        follows = {
-            channel: partial(_followed, each, of_channel[channel], _first(rankings, wanting[channel]))
-            for channel, each in channels.following.items()
-            if wanting[channel]
-        }
-        following, failed_too = _gathering(follows, wanting, budget_s, pool)()
-        reasons = {**failed, **failed_too}
-        without = [
-            {**channels.missing, **{channel.value: reasons[channel] for channel in reasons if channel in each.channels}}
-            for each in asked
-        ]
-        elapsed_ms = (time.perf_counter() - started) * 1000.0 / max(1, len(asked))
-        return Found({**rankings, **following}, without, elapsed_ms)
 
-    return finish
+def _at_once(
+    tasks: Mapping[Channel, Callable[[], list[Ranked]]],
+    wanting: Mapping[Channel, Sequence[int]],
+    budget_s: Mapping[Channel, float],
+) -> Steps[list[Ranked], tuple[dict[Channel, Mapping[int, Ranked]], dict[Channel, str]]]:
+    """What each task gives within its budget, by place in the batch, and why others give nothing."""
+    found, failed = yield Round(tasks, budget_s)
+    return {channel: dict(zip(wanting[channel], ranked, strict=True)) for channel, ranked in found.items()}, failed
 
 
 def _first(rankings: Mapping[Channel, Mapping[int, Ranked]], places: Sequence[int]) -> list[dict[Channel, Ranked]]:
@@ -189,38 +180,3 @@ def _to_depths(find: Callable[[Sequence[int], int], list[Ranked]], asked: Sequen
 
 def _texts(asked: Sequence[Asked], some: Sequence[int]) -> tuple[list[str], list[RowSet | None]]:
     return [asked[at].text for at in some], [asked[at].among for at in some]
-
-
-def _gathering(
-    tasks: Mapping[Channel, Callable[[], list[Ranked]]],
-    wanting: Mapping[Channel, Sequence[int]],
-    budget_s: Mapping[Channel, float],
-    pool: Executor,
-) -> Callable[[], tuple[dict[Channel, Mapping[int, Ranked]], dict[Channel, str]]]:
-    """What each task, started now, gives within its budget, by place in the batch, and why others give nothing."""
-    started = time.perf_counter()
-    futures = {channel: pool.submit(task) for channel, task in tasks.items()}
-
-    def gathered() -> tuple[dict[Channel, Mapping[int, Ranked]], dict[Channel, str]]:
-        rankings: dict[Channel, Mapping[int, Ranked]] = {}
-        failed: dict[Channel, str] = {}
-        for channel, future in futures.items():
-            left_s = max(0.0, started + budget_s[channel] - time.perf_counter())
-            if reason := _failure(future, left_s, budget_s[channel]):
-                log.warning("channel %s left out: %s", channel.value, reason)
-                failed[channel] = reason
-            else:
-                rankings[channel] = dict(zip(wanting[channel], future.result(), strict=True))
-        return rankings, failed
-
-    return gathered
-
-
-def _failure(future: Future[list[Ranked]], left_s: float, budget_s: float) -> str | None:
-    """Why there is no result, waiting for it as long as time is left; None once it is there."""
-    try:
-        error = future.exception(left_s)
-    except TimeoutError:
-        future.cancel()
-        return f"no answer within {budget_s:g} s"
-    return f"{type(error).__name__}: {error}" if error else None

@@ -50,6 +50,22 @@ def inferred_filters(
     return " ".join(kept.split()) or text, tuple(found.values())
 
 
+def unknown_filters(sought: str, known: Callable[[str, str], bool]) -> tuple[str, ...]:
+    """What reads like a filter in a text that is searched, and names what no document has: mistyped, or words.
+
+    Examples:
+        >>> unknown_filters("locks langauge:python at 10:30", lambda name, value: False)
+        ('langauge:python',)
+    """
+    stated = (match for match in _STATED.finditer(sought) if _is_name(match[1]))
+    return tuple(match[0] for match in stated if not known(match[1], match[2].strip('"')))
+
+
+def _is_name(text: str) -> bool:
+    """Whether a word may name a fact: times of day, and single letters as in code, are too common to be told."""
+    return len(text) > 1 and not text[0].isdigit()
+
+
 def applied(filters: tuple[InferredFilter, ...], explicit: Mapping[str, str]) -> dict[str, str]:
     """All filters in force: what was asked for explicitly stands above what was inferred."""
     return {**{each.name: each.value for each in filters if each.applied}, **explicit}

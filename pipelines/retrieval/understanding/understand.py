@@ -8,7 +8,7 @@ from dataclasses import replace
 from pipelines.domain.ranking import ANY, Query
 from pipelines.domain.understanding import Understanding
 from pipelines.retrieval.understanding.kinds import query_type
-from pipelines.retrieval.understanding.prefilter import applied, inferred_filters
+from pipelines.retrieval.understanding.prefilter import applied, inferred_filters, unknown_filters
 from pipelines.retrieval.understanding.router import complexity
 from pipelines.retrieval.understanding.settings import UnderstandingSettings
 
@@ -38,6 +38,7 @@ def understood(
         complexity=routed,
         limit=settings.router.limits[routed],
         filters=filters,
+        unknown=unknown_filters(sought, known) if settings.prefilter.enabled else (),
         home=home,
     )
     intent = kind.value if query.intent == ANY and confidence >= settings.type.intent_from else query.intent

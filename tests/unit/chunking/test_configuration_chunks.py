@@ -111,6 +111,38 @@ seven: 2}}
     assert two.text.endswith("# no comment")
 
 
+def test_a_yaml_file_in_braces_has_its_keys() -> None:
+    """ING-9: on one line, with what is said of nodes, after comments; a large object is a unit of its own."""
+    text = f"# First.\n---\n{{a: &x 1, 'b': {{c: nginx:1.2, d: {LONG}}}, e: [f: 1, g], \"h\":*x}}  # last\n"
+    chunks = chunks_of(text, "yaml")
+    assert {name for chunk in chunks for name in chunk.defines} >= {"a", "b", "e", "h"}
+    assert "b" in [chunk.symbol for chunk in chunks]
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("{{ if .Values.a }}\nb: 1\n", ["b"]),
+        ("{% set a %}\nb: 1\n", ["b"]),
+        ("{a: 1}: c\nb: 1\n", ["b"]),
+        ("{a: 1}\n---\nb: 1\n", ["b"]),
+        ("{a: 1, b: 2", []),
+        ("{}\n", []),
+    ],
+)
+def test_what_only_begins_with_a_brace_is_read_by_its_lines(text: str, keys: list[str]) -> None:
+    """ING-9: templates, several documents, and what is ill-formed."""
+    assert [entry.key for entry in yaml_entries(text.encode())] == keys
+
+
+def test_a_brace_that_never_ends_costs_what_its_size_costs() -> None:
+    """ING-9: hostile files, too."""
+    begun = time.process_time()
+    for text in ("{" * 500_000, "{a: '" + "''" * 250_000, "{a: " + ": " * 250_000, "\n" * 500_000 + "{"):
+        yaml_entries(text.encode())
+    assert time.process_time() - begun < 10.0
+
+
 @pytest.mark.parametrize(
     ("value", "starts"),
     [

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
-from pipelines.evaluation.alarms import ALARMS, Alarm, Watched, alarms
+from pipelines.evaluation.alarms import ALARMS, Alarm, Watched, alarms, wilson
 from pipelines.evaluation.memory import Item
 from pipelines.evaluation.queries.reader import LoggedQuery
 from pipelines.settings import load_settings
@@ -38,7 +39,8 @@ def kept_first_by_usage(number: int) -> LoggedQuery:
 
 
 def new_is_left_out(number: int) -> LoggedQuery:
-    return a_logged(number, [a_result("old")], heads={"dense": [("new", 0.9), ("old", 0.8)]})
+    new, old = f"new {number}", f"old {number}"
+    return a_logged(number, [a_result(old)], heads={"dense": [(new, 0.9), (old, 0.8)]})
 
 
 def another_kind(number: int) -> LoggedQuery:
@@ -72,7 +74,7 @@ FAILURES: dict[str, Callable[[int], LoggedQuery]] = {
 
 
 def watched(queries: Sequence[LoggedQuery]) -> Watched:
-    items = {"new": FRESH, "old": OLD}
+    items = {f"new {n}": FRESH for n in range(N)} | {f"old {n}": OLD for n in range(N)}
     items |= {f"own {n}": FRESH if n % 2 else OLD for n in range(N)}
     return Watched(list(reversed(queries)), items)
 
@@ -110,6 +112,39 @@ def test_a_few_bad_queries_are_no_alarm(name: str) -> None:
     alarm = rung(name, [FAILURES[name](number) for number in range(10)])
     assert not alarm.ringing
     assert "too few" in alarm.says
+
+
+def test_a_young_store_cannot_tell_how_what_is_new_fares() -> None:
+    """EVA-11: four old files beside hundreds of new ones are no measure, however often they are asked for."""
+
+    def asked(number: int) -> LoggedQuery:
+        old = f"old {number % 4}"
+        return a_logged(number, [a_result(old)], heads={"dense": [(f"new {number}", 0.9), (old, 0.8)]})
+
+    alarm = rung("cold_start", [asked(number) for number in range(N)])
+    assert not alarm.ringing
+    assert alarm.says == "too few contents to tell: 100 new and 4 old"
+
+
+def test_what_is_usual_is_not_known_better_than_it_is() -> None:
+    """EVA-11: 26 of 31 old ones were shown, which may be 67 % but for chance; 28 % of new ones may be half of that."""
+
+    def asked(number: int) -> LoggedQuery:
+        new, old = f"new {number}", f"old {number % 31}"
+        shown = ([old] if number % 31 < 26 and number < 31 else []) + ([new] if number % 25 < 7 else [])
+        heads = {"dense": [(new, 0.9), (old, 0.8)] if number < 31 else [(new, 0.9)]}
+        return a_logged(number, [a_result(each, rank=rank) for rank, each in enumerate(shown, start=1)], heads=heads)
+
+    alarm = rung("cold_start", [asked(number) for number in range(N)])
+    assert alarm.value == pytest.approx(0.28)
+    assert 0.5 * wilson(26, 31, RULES.level)[0] < alarm.high < alarm.bound == pytest.approx(0.5 * 26 / 31)
+    assert not alarm.ringing
+
+
+def test_what_was_touched_after_it_was_asked_for_is_neither_old_nor_new() -> None:
+    """EVA-11: its time when it was asked for is not known any more."""
+    queries = [replace(new_is_left_out(number), at=NOW - 2000 * HOUR) for number in range(N)]
+    assert rung("cold_start", queries).says == "too few contents to tell: 0 new and 0 old"
 
 
 def test_triggers_that_find_what_is_wanted_do_not_ring() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs import _job, consolidate, reindex, search
+from jobs import _job, consolidate, reindex, search, update
 from pipelines.domain.errors import StoreError
 
 
@@ -63,6 +63,16 @@ def test_a_night_over_no_store_is_refused(adopt: list[str], tmp_path: Path, caps
     """Job contract: a name mistyped in a crontab would else be a night with nothing new, for ever."""
     assert _job.run(consolidate.consolidate, ["--store", str(tmp_path / "nosuch"), *adopt]) == 1
     assert "nosuch, found no such folder" in capsys.readouterr().err
+
+
+def test_updaters_of_no_store_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Job contract: a name mistyped would else be a new store, which learns beside the one that searches read."""
+    mistyped = tmp_path / "nosuch"
+    assert _job.run(update.update, ["--store", str(mistyped), "--local", "--until-caught-up"]) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"expected a store in {mistyped}, found no such folder" in said
+    assert not mistyped.exists()
 
 
 def test_no_reason_steers_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

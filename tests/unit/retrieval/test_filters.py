@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pipelines.domain.documents import ContentType, Domain
+from pipelines.domain.ids import QueryId
 from pipelines.retrieval.filters import matches
 from tests.support.retrieval_fakes import MemoryGeneration, a_place, a_query, a_searcher
 
@@ -68,6 +71,14 @@ def test_a_date_that_is_none_is_refused(modified_at: float | None) -> None:
     searcher = a_searcher(MemoryGeneration({"a": ["Text."]}, {"a": {"modified_at": modified_at}}))
     with pytest.raises(ValueError, match="yesterday"):
         searcher.search(a_query("text", filters={"since": "yesterday"}))
+
+
+def test_of_a_batch_the_query_with_a_wrong_filter_is_named() -> None:
+    """RET-4, RET-21: whoever asks many at once must not look for it."""
+    searcher = a_searcher(MemoryGeneration({"a": ["Text."]}))
+    wrong = replace(a_query("text", filters={"until": "soon"}), query_id=QueryId("q-17"))
+    with pytest.raises(ValueError, match=r"query q-17: expected a date .* found 'soon'; none of its batch"):
+        searcher.search_many([a_query("text"), wrong])
 
 
 def test_a_filter_does_not_starve_the_ranking() -> None:

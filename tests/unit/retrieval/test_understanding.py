@@ -14,7 +14,7 @@ from pipelines.domain.understanding import Complexity, QueryType, Shift
 from pipelines.indexes.graph_schemas import EdgeKind
 from pipelines.retrieval.across_domains import ACROSS
 from pipelines.retrieval.facts import GenerationFacts
-from pipelines.retrieval.trace import answer_as_json
+from pipelines.retrieval.trace import answer_as_json, understanding_line
 from pipelines.retrieval.understanding.expansion import feedback_variant, neighbour_variant
 from pipelines.retrieval.understanding.kinds import query_type
 from pipelines.retrieval.understanding.prefilter import inferred_filters
@@ -225,6 +225,28 @@ def test_filters_are_inferred_as_far_as_they_are_sure(text: str, kept: str, filt
     sought, found = inferred_filters(text, FACTS.known, TUNED.prefilter)
     assert sought == kept
     assert {each.name: (each.value, each.applied) for each in found} == filters
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown"),
+    [
+        ("apple langauge:python", ("langauge:python",)),
+        ('apple team:b team:"d e"', ('team:"d e"',)),
+        ("apple since:yesterday", ("since:yesterday",)),
+        ("apple team:b at 10:30 x:int https://a/b std::sort", ()),
+    ],
+)
+def test_a_filter_that_no_document_meets_is_told(text: str, unknown: tuple[str, ...]) -> None:
+    """RET-4: it becomes words, and whoever mistyped it sees that; what no filter looks like is not told."""
+    searcher = a_searcher(MemoryGeneration({"b": ["apple b"]}, {"b": {"metadata": {"team": "b"}}}))
+    answer = searcher.search(a_query(text))
+    assert answer.understanding is not None
+    assert answer.understanding.unknown == unknown
+    assert answer_as_json(answer)["understanding"]["unknown_filters"] == list(unknown)
+    line = understanding_line(answer.understanding)
+    assert all(f"no document has {each}: taken as words" in line for each in unknown)
+    off = a_searcher(MemoryGeneration({"b": ["apple"]}), **understanding(prefilter={"enabled": False}))
+    assert off.search(a_query(text)).understanding.unknown == ()  # type: ignore[union-attr]
 
 
 def test_an_inferred_filter_leaves_documents_out_and_an_explicit_one_stands_above_it() -> None:

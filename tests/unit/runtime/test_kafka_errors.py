@@ -3,7 +3,13 @@
 import pytest
 from kafka import errors
 
-from pipelines.domain.errors import BrokerUnavailableError, ConfigurationError, WeftError, WrongLogError
+from pipelines.domain.errors import (
+    BrokerUnavailableError,
+    ConfigurationError,
+    InvalidEventError,
+    WeftError,
+    WrongLogError,
+)
 from pipelines.runtime.kafka import mapped
 
 EVERY = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.KafkaError)]
@@ -25,3 +31,4 @@ def test_what_a_caller_does_differs() -> None:
     assert isinstance(mapped(errors.KafkaConnectionError(), "reading"), BrokerUnavailableError)
     assert isinstance(mapped(errors.OffsetOutOfRangeError(), "reading"), WrongLogError)
     assert isinstance(mapped(errors.TopicAuthorizationFailedError(), "reading"), ConfigurationError)
+    assert isinstance(mapped(errors.MessageSizeTooLargeError(), "writing"), InvalidEventError)
