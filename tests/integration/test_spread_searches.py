@@ -22,7 +22,8 @@ from pipelines.retrieval.trace import answer_as_json
 from pipelines.runtime.actors import Shared
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.engines import Engines, source_of
-from pipelines.serving.spread import SearcherPool, SearchProcess, View, packed, unpacked
+from pipelines.serving.spread import SearcherPool, SearchProcess, packed, unpacked
+from pipelines.serving.views import View
 from pipelines.settings import Settings, load_settings
 from tests.support.parts import a_document
 from tests.support.retrieval_fakes import a_query
@@ -117,7 +118,7 @@ def test_a_view_that_is_gone_costs_a_process_nothing(settings: Settings, cluster
             assert process.open(Shared(View(settings, pin))) == pin.generation
             with pytest.raises(StoreError, match="gone"):
                 process.open(Shared(View(settings, replace(pin, generation=GenerationId("gone")))))
-        pack = process.answer(Shared(View(settings, pin)), numbered(["fruit"]))
+        (pack,) = process.answer([Shared(View(settings, pin))], numbered(["fruit"]))
     finally:
         gc.enable()  # which a process that does nothing else leaves off
     assert unpacked(pack)[0].results
