@@ -12,6 +12,7 @@ from pipelines.retrieval.ports import QueryEncoder
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot import OneSnapshot, Snapshot
+from pipelines.runtime.garbage import uncollected
 from pipelines.runtime.memory import keep_freed_memory
 from pipelines.runtime.threads import linear_algebra_threads
 
@@ -73,7 +74,9 @@ class Replay:
             self._searching(settings or self._settings, snapshot or self.snapshot) as searcher,
         ):
             for start in range(0, len(queries), self._batch):
-                yield from searcher.search_many(queries[start : start + self._batch])
+                with uncollected():  # or else Python looks through the whole generation for garbage, again and again
+                    answers = searcher.search_many(queries[start : start + self._batch])
+                yield from answers
                 watch(min(start + self._batch, len(queries)))
 
     def otherwise(self, settings: RetrievalSettings, snapshot: Snapshot) -> Replay:

@@ -13,6 +13,7 @@ from pipelines.retrieval.channels.open import Openings
 from pipelines.retrieval.live import Pin
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot import OneSnapshot, Snapshot
+from pipelines.runtime.garbage import uncollected
 from pipelines.serving.engines import LoadEngines, searching, source_of
 from pipelines.settings import Settings
 
@@ -68,8 +69,9 @@ def in_turns(searchers: Sequence[Searcher], queries: Sequence[Query], batch: int
     """
     answers: list[list[Answer]] = [[] for _ in searchers]
     for start in range(0, len(queries), batch):
-        for told, searcher in zip(answers, searchers, strict=True):
-            told.extend(searcher.search_many(queries[start : start + batch]))
+        with uncollected():
+            for told, searcher in zip(answers, searchers, strict=True):
+                told.extend(searcher.search_many(queries[start : start + batch]))
     return answers
 
 
