@@ -15,6 +15,7 @@ from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import ContentHash
 from pipelines.evaluation.beir import Dataset
 from pipelines.evaluation.compare import HEADLINE, Comparison, Difference, compare_runs
+from pipelines.evaluation.measuring import Measurement
 from pipelines.evaluation.runs import Run, order_of, read_run
 from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.evaluation.significance import Half
@@ -43,10 +44,15 @@ AskEach = Callable[[Sequence[Settings]], Sequence[Run]]
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two that are compared."""
+    """One of the two that are compared.
+
+    Attributes:
+        settings: What was asked under; None for a run file.
+    """
 
     name: str
     run: Run
+    settings: Settings | None = None
 
 
 def sides(names: Sequence[str], configure: Configure, ask: AskEach) -> list[Side]:
@@ -63,7 +69,7 @@ def sides(names: Sequence[str], configure: Configure, ask: AskEach) -> list[Side
     configured = [None if each is None else configure(*each) for each in changes]
     read = [read_run(Path(name)) for name, each in zip(names, configured, strict=True) if each is None]
     runs = {True: iter(read), False: iter(ask([each for each in configured if each is not None]))}
-    return [Side(name, next(runs[each is None])) for name, each in zip(names, configured, strict=True)]
+    return [Side(name, next(runs[each is None]), each) for name, each in zip(names, configured, strict=True)]
 
 
 def configuration(name: str, configure: Configure) -> Settings:
@@ -96,19 +102,27 @@ def compared(dataset: Dataset, control: Side, treatment: Side, settings: Setting
 
 
 def described(
-    dataset: Dataset, control: Side, treatment: Side, found: Comparison, moved: Verdict, settings: EvaluationSettings
+    dataset: Dataset,
+    control: Side,
+    treatment: Side,
+    found: Comparison,
+    moved: Verdict,
+    *,
+    times: Measurement | None,
+    settings: EvaluationSettings,
 ) -> dict[str, Any]:
     """For machines: the treatment's measures under the names of the job's contract, and the comparison beside them.
 
-    Queries are asked together: there are no times of single searches to tell.
+    Args:
+        times: Of some of its queries asked one by one; None for a run file, which knows none.
     """
     return {
         "dataset": dataset.name,
         "split": dataset.split,
         **{name: sum(values.values()) / len(values) for name, values in found.treatment.items()},
         "queries": len(dataset.qrels),
-        "p50_ms": None,
-        "p95_ms": None,
+        "p50_ms": None if times is None else times.p50_ms,
+        "p95_ms": None if times is None else times.p95_ms,
         "control": {
             "name": control.name,
             **{name: sum(values.values()) / len(values) for name, values in found.control.items()},

@@ -155,7 +155,13 @@ def _compared(dataset: Dataset, names: tuple[str, str], configured: _compare.Con
         control, treatment = _compare.sides(names, configured, lambda each: runs_of(dataset, each, again))
     found, moved = _compare.compared(dataset, control, treatment, settings)
     _compare.show(dataset, control, treatment, found, moved, settings.evaluation)
-    return _compare.described(dataset, control, treatment, found, moved, settings.evaluation)
+    times = None if treatment.settings is None else _timed(dataset, treatment.settings)
+    return _compare.described(dataset, control, treatment, found, moved, times=times, settings=settings.evaluation)
+
+
+def _timed(dataset: Dataset, settings: Settings) -> Measurement:
+    """The first queries asked one by one, as users ask them: whoever asks in batches knows no times."""
+    return _asked_of(replace(dataset, queries=dataset.queries[: settings.evaluation.timed]), settings)
 
 
 def runs_of(dataset: Dataset, configured: Sequence[Settings], again: _replay.Again) -> list[Run]:
