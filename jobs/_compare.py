@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,8 +38,8 @@ LABELS = {
 Configure = Callable[[list[Path], list[str]], Settings]
 """Settings with some files and assignments over the common ones."""
 
-Measure = Callable[[Settings], Measurement]
-"""Asks every query under these settings."""
+AskEach = Callable[[Sequence[Settings]], Sequence[Run]]
+"""Asks every query under each of some settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,29 +47,29 @@ class Side:
     """One of the two that are compared.
 
     Attributes:
-        measurement: None for a run file, which knows no times.
+        settings: What was asked under; None for a run file.
     """
 
     name: str
     run: Run
-    measurement: Measurement | None = None
+    settings: Settings | None = None
 
 
-def side(name: str, configure: Configure, measure: Measure) -> Side:
-    """What a name on the command line stands for.
+def sides(names: Sequence[str], configure: Configure, ask: AskEach) -> list[Side]:
+    """What names on the command line stand for.
 
     A YAML file, assignments such as "retrieval.fusion=rrf" separated by blanks, or `base` is a configuration; anything
     else is a TREC run file.
 
     Raises:
-        SourceError: It is a run file that cannot be read.
-        ConfigurationError: It is a configuration that is none.
+        SourceError: One is a run file that cannot be read.
+        ConfigurationError: One is a configuration that is none.
     """
-    changes = _changes(name)
-    if changes is None:
-        return Side(name, read_run(Path(name)))
-    measurement = measure(configure(*changes))
-    return Side(name, measurement.run, measurement)
+    changes = [_changes(name) for name in names]
+    configured = [None if each is None else configure(*each) for each in changes]
+    read = [read_run(Path(name)) for name, each in zip(names, configured, strict=True) if each is None]
+    runs = {True: iter(read), False: iter(ask([each for each in configured if each is not None]))}
+    return [Side(name, next(runs[each is None]), each) for name, each in zip(names, configured, strict=True)]
 
 
 def configuration(name: str, configure: Configure) -> Settings:
@@ -102,10 +102,20 @@ def compared(dataset: Dataset, control: Side, treatment: Side, settings: Setting
 
 
 def described(
-    dataset: Dataset, control: Side, treatment: Side, found: Comparison, moved: Verdict, settings: EvaluationSettings
+    dataset: Dataset,
+    control: Side,
+    treatment: Side,
+    found: Comparison,
+    moved: Verdict,
+    *,
+    times: Measurement | None,
+    settings: EvaluationSettings,
 ) -> dict[str, Any]:
-    """For machines: the treatment's measures under the names of the job's contract, and the comparison beside them."""
-    times = treatment.measurement
+    """For machines: the treatment's measures under the names of the job's contract, and the comparison beside them.
+
+    Args:
+        times: Of some of its queries asked one by one; None for a run file, which knows none.
+    """
     return {
         "dataset": dataset.name,
         "split": dataset.split,

@@ -193,7 +193,7 @@ def compared(logged: Logged, control: Settings, treatment: Settings) -> LogCompa
     queries = to_replay(logged.queries, rules.alarms.queries)
     asked = [*queries, *exploring(logged.queries)]
     with closing(Again(control, times=2)) as again:
-        answers = [_by_id(again(asked, one)) for one in (control, treatment)]
+        answers = [_by_id(some) for some in again.under_each(asked, [(control, None), (treatment, None)])]
     runs: list[Run] = [_as_run(some, queries) for some in answers]
     rankings = [[list(run[query.query_id]) for query in queries] for run in runs]
     replayed = {query.query_id for query in queries}

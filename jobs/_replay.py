@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 from pipelines.catalog.overlays import Listing
 from pipelines.domain.ranking import Answer, Query
-from pipelines.embedding.encoder import load_encoder
-from pipelines.embedding.settings import EmbeddingSettings
-from pipelines.evaluation.replay import RememberingEncoder, Replay
+from pipelines.evaluation.remembering import RememberingEncoder, remembered
+from pipelines.evaluation.replay import Replay
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.live import Pin
-from pipelines.retrieval.ports import QueryEncoder
 from pipelines.runtime.clock import system_clock
-from pipelines.serving.engines import Engines, source_of
+from pipelines.serving.engines import Engines, load_engines, source_of
+from pipelines.serving.views import OpenViews, View, in_turns
 from pipelines.settings import Settings
 
 if TYPE_CHECKING:
     from pipelines.serving.spread import SearcherPool
+
+Side: TypeAlias = tuple[Settings, Evidence | None]
+"""What queries are asked under: settings, and the beliefs that follow from evidence, or those of the first time."""
 
 
 def replayed(settings: Settings) -> Replay:
@@ -28,17 +31,18 @@ def replayed(settings: Settings) -> Replay:
     Raises:
         NothingPublishedError: No generation is live.
     """
-    now = system_clock()
+    now, rules = system_clock(), settings.evaluation
     snapshot = source_of(settings, lambda: now).take(None)
-    batch = settings.evaluation.batch
-    return Replay(snapshot, remembering(settings), settings.retrieval, now=now, batch=batch)
+    encoders = remembering_engines(settings).encoders
+    return Replay(snapshot, encoders, settings.retrieval, now=now, batch=rules.batch, most=rules.remembered)
 
 
 class Again:
     """Asks a store the same queries again and again, now under these settings and beliefs, now under those.
 
     Whatever is published meanwhile, all of them are asked of what was live at first, at that time. That is done here;
-    where there are enough queries to pay for them, by processes that are started for it.
+    where there are enough queries to pay for them, by processes that are started for it. Here as there encoders, FAISS
+    and Lucene are asked once for what is the same under all.
     """
 
     def __init__(self, settings: Settings, *, times: int) -> None:
@@ -50,7 +54,7 @@ class Again:
         """
         self._settings = settings
         self._times = times
-        self._encoders: list[tuple[EmbeddingSettings, Sequence[QueryEncoder]]] = []
+        self._views = OpenViews(remembering_engines)
         self._pool: SearcherPool | None = None
         self._pins: dict[str, Pin] = {}
 
@@ -60,41 +64,39 @@ class Again:
         Args:
             evidence: Under the beliefs that follow from it, instead of what was believed at first.
         """
-        pin = self._pinned(settings)
-        if evidence is not None:
-            pin = replace(pin, evidence=evidence, listing=Listing())
+        (answers,) = self.under_each(queries, [(settings, evidence)])
+        return answers
+
+    def under_each(self, queries: Sequence[Query], sides: Sequence[Side]) -> list[list[Answer]]:
+        """The answers under each side, in the queries' order; sides take turns, batch by batch."""
+        views = [View(settings, self._pinned(settings, evidence)) for settings, evidence in sides]
         processes = self._settings.retrieval.spread.worth(self._times * len(queries))
         if self._pool is None and processes == 1:
-            return self._here(queries, settings, pin)
-        from pipelines.serving.spread import SearcherPool, View  # noqa: PLC0415  only who needs Ray waits for it
+            return self._here(queries, views)
+        from pipelines.serving.spread import SearcherPool  # noqa: PLC0415  only who needs Ray waits for it
 
-        self._pool = self._pool or SearcherPool(self._settings, processes=processes, load=_remembering_engines)
-        return self._pool.search_many(queries, View(settings, pin))
+        self._pool = self._pool or SearcherPool(self._settings, processes=processes, load=remembering_engines)
+        return self._pool.search_each(queries, views)
 
     def close(self) -> None:
         """End what was started."""
         if self._pool is not None:
             self._pool.close()
 
-    def _pinned(self, settings: Settings) -> Pin:
+    def _pinned(self, settings: Settings, evidence: Evidence | None) -> Pin:
         root = settings.storage.root
         if root not in self._pins:
             self._pins[root] = source_of(settings).pin()
-        return self._pins[root]
+        pin = self._pins[root]
+        return pin if evidence is None else replace(pin, evidence=evidence, listing=Listing())
 
-    def _here(self, queries: Sequence[Query], settings: Settings, pin: Pin) -> list[Answer]:
-        known = [encoders for embedding, encoders in self._encoders if embedding == settings.embedding]
-        if not known:
-            known = [remembering(settings)]
-            self._encoders.append((settings.embedding, known[0]))
-        snapshot, batch = source_of(settings).at(pin, None), settings.evaluation.batch
-        return list(Replay(snapshot, known[0], settings.retrieval, now=pin.at, batch=batch)(queries))
+    def _here(self, queries: Sequence[Query], views: Sequence[View]) -> list[list[Answer]]:
+        with self._views.opened(views) as searchers:
+            return in_turns(searchers, queries, self._settings.evaluation.batch)
 
 
-def _remembering_engines(settings: Settings) -> Engines:
-    return Engines(remembering(settings))
-
-
-def remembering(settings: Settings) -> list[RememberingEncoder]:
-    """The configured encoders, each of which encodes a query once however often it is asked."""
-    return [RememberingEncoder(load_encoder(each)) for each in settings.embedding.encoders]
+def remembering_engines(settings: Settings) -> Engines:
+    """The configured models, over generations: all are asked once for what does not change from time to time."""
+    engines, most = load_engines(settings), settings.evaluation.remembered
+    encoders = [RememberingEncoder(each, most) for each in engines.encoders]
+    return Engines(encoders, engines.pairs, partial(remembered, most=most))

@@ -18,10 +18,11 @@ from pipelines.domain.ids import QueryId, SessionId
 from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.beir import Dataset, JudgedQuery
 from pipelines.evaluation.measuring import asked
-from pipelines.evaluation.replay import RememberingEncoder
+from pipelines.evaluation.remembering import RememberingSource
 from pipelines.evaluation.simulation import dealt, kind_of_user, looks, react
 from pipelines.feedback.producer import FeedbackProducer
 from pipelines.learning.evidence import Evidence
+from pipelines.retrieval.ports import QueryEncoder
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.engines import source_of
@@ -33,7 +34,7 @@ AGENT = "study"
 def taught(
     settings: Settings,
     lessons: Dataset,
-    encoders: Sequence[RememberingEncoder],
+    encoders: Sequence[QueryEncoder],
     marks: Sequence[int],
     *,
     deal: int = 0,
@@ -50,7 +51,13 @@ def taught(
     evidence, done, (first, *further) = {}, 0, encoders
     with (
         BackgroundUpdaters(settings, local=True) as updaters,
-        Searcher(source_of(settings), first, settings.retrieval, clock=system_clock, further=further) as searcher,
+        Searcher(
+            RememberingSource(source_of(settings), settings.evaluation.remembered),
+            first,
+            settings.retrieval,
+            clock=system_clock,
+            further=further,
+        ) as searcher,
         connected(settings) as producer,
     ):
         for upto in track(looks(marks, rules), "teaching", console=_job.stderr, transient=True):

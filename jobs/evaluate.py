@@ -21,6 +21,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,14 +30,14 @@ import typer
 from rich.progress import track
 from rich.table import Table
 
-from jobs import _ablate, _compare, _job, _log, _snapshot, reindex
+from jobs import _ablate, _compare, _job, _log, _replay, _snapshot, reindex
 from jobs.search import channel_names, opened
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ranking import Channel
 from pipelines.evaluation.beir import Dataset, JudgedQuery, read_dataset
-from pipelines.evaluation.measuring import Measurement, measure_searcher
-from pipelines.evaluation.runs import write_run
+from pipelines.evaluation.measuring import Measurement, asked, measure_searcher
+from pipelines.evaluation.runs import Run, as_ranked, write_run
 from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.evaluation.significance import Half, half_of
 from pipelines.ingestion.corpus import corpus_name
@@ -150,24 +151,53 @@ def _measured(dataset: Dataset, settings: Settings, run_file: Path | None) -> di
 
 def _compared(dataset: Dataset, names: tuple[str, str], configured: _compare.Configure) -> dict[str, Any]:
     settings = configured([], [])
-    control, treatment = (
-        _compare.side(name, configured, lambda changed: _asked_of(dataset, changed)) for name in names
-    )
+    with closing(_replay.Again(settings, times=len(names))) as again:
+        control, treatment = _compare.sides(names, configured, lambda each: runs_of(dataset, each, again))
     found, moved = _compare.compared(dataset, control, treatment, settings)
     _compare.show(dataset, control, treatment, found, moved, settings.evaluation)
-    return _compare.described(dataset, control, treatment, found, moved, settings.evaluation)
+    times = None if treatment.settings is None else _timed(dataset, treatment.settings)
+    return _compare.described(dataset, control, treatment, found, moved, times=times, settings=settings.evaluation)
+
+
+def _timed(dataset: Dataset, settings: Settings) -> Measurement:
+    """The first queries asked one by one, as users ask them: whoever asks in batches knows no times."""
+    return _asked_of(replace(dataset, queries=dataset.queries[: settings.evaluation.timed]), settings)
+
+
+def runs_of(dataset: Dataset, configured: Sequence[Settings], again: _replay.Again) -> list[Run]:
+    """What is returned for every query of the data set under each configuration, all of them asked together."""
+    stored = [_stored(dataset, each) for each in configured]
+    queries = [[asked(query, each.evaluation) for query in dataset.queries] for each in stored]
+    alike = all(some == queries[0] for some in queries)
+    found = (
+        again.under_each(queries[0], [(each, None) for each in stored])
+        if stored and alike
+        else [again(some, each) for some, each in zip(queries, stored, strict=True)]
+    )
+    return [
+        {
+            str(answer.query.query_id): as_ranked(
+                answer.results, each.evaluation.depth, document_id=document_id(dataset)
+            )
+            for answer in answers
+        }
+        for each, answers in zip(stored, found, strict=True)
+    ]
 
 
 def _ablated(dataset: Dataset, settings: Settings) -> dict[str, Any]:
-    stored = indexed(dataset, settings, before=lambda: connect(settings.cluster))
+    stored = _stored(dataset, settings)
     found = _ablate.ablated(dataset, stored, document_id(dataset))
     _ablate.show(dataset, stored, found)
     return _ablate.as_json(dataset, stored, found)
 
 
 def _asked_of(dataset: Dataset, settings: Settings) -> Measurement:
-    stored = indexed(dataset, settings, before=lambda: connect(settings.cluster))
-    return run(dataset, stored, progress=_shown)
+    return run(dataset, _stored(dataset, settings), progress=_shown)
+
+
+def _stored(dataset: Dataset, settings: Settings) -> Settings:
+    return indexed(dataset, settings, before=lambda: connect(settings.cluster))
 
 
 def _part_of(dataset: Dataset, settings: EvaluationSettings, *, half: Half | None, limit: int | None) -> Dataset:

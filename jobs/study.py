@@ -29,6 +29,7 @@ import typer
 from jobs import _job, evaluate
 from jobs._background import apart
 from jobs._probing import probed, shown
+from jobs._replay import remembering_engines
 from jobs._study_report import CONVEX, Studied, calibrated, described, table
 from jobs._teaching import AGENT, taught
 from jobs._users import PAGE, standing_for_days
@@ -36,11 +37,10 @@ from pipelines.consolidation.recalibrate import curves_of
 from pipelines.domain.errors import SourceError
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Channel, Scope, Signal
-from pipelines.embedding.encoder import load_encoder
 from pipelines.evaluation.answerable import Held, held, judged_bins
 from pipelines.evaluation.beir import Dataset, JudgedQuery, Qrels, read_dataset
 from pipelines.evaluation.measuring import asked
-from pipelines.evaluation.replay import RememberingEncoder, Replay
+from pipelines.evaluation.replay import Replay
 from pipelines.evaluation.runs import Run, as_ranked
 from pipelines.evaluation.study import Values, averaged, best_weight, convex, dealt_apart, headline, row
 from pipelines.learning.beliefs import Beliefs, read_beliefs
@@ -221,17 +221,18 @@ def _taught_anew(
 
 
 class _Bench:
-    """Answers the held-out queries under any evidence, encoding each of them once."""
+    """Answers the held-out queries under any evidence, asking encoders and indexes for each of them once."""
 
     def __init__(self, settings: Settings, dataset: Dataset) -> None:
         self.settings = settings
         self.dataset = dataset
-        self.encoders = [RememberingEncoder(load_encoder(each)) for each in settings.embedding.encoders]
-        self._now = system_clock()
-        self._snapshot = source_of(settings).take(None)
+        self.encoders = remembering_engines(settings).encoders
+        self._now, rules = system_clock(), settings.evaluation
+        snapshot = source_of(settings).take(None)
         self._replay = Replay(
-            self._snapshot, self.encoders, settings.retrieval, now=self._now, batch=settings.evaluation.batch
+            snapshot, self.encoders, settings.retrieval, now=self._now, batch=rules.batch, most=rules.remembered
         )
+        self._snapshot = self._replay.snapshot
         self.document_id = evaluate.document_id(dataset)
 
     def answers(self, queries: Sequence[JudgedQuery], *, k: int = PAGE, **changes: Any) -> list[Answer]:
@@ -255,8 +256,7 @@ class _Bench:
         retrieval = self.settings.retrieval.model_copy(update={"without_signals": hidden})
         snapshot = replace(self._snapshot, beliefs=self._beliefs(evidence))
         settings = self.settings.model_copy(update={"retrieval": retrieval})
-        replay = Replay(snapshot, self.encoders, retrieval, now=self._now, batch=settings.evaluation.batch)
-        return shown(replay, settings, asking)
+        return shown(self._replay.otherwise(retrieval, snapshot), settings, asking)
 
     def names(self, answers: Sequence[Answer]) -> dict[str, list[str]]:
         """Ids that judgements name each content by."""

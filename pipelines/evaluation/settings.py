@@ -95,6 +95,8 @@ class EvaluationSettings(BaseModel):
     unjudged_depth: Annotated[int, Field(ge=1)]
     shown_movers: Annotated[int, Field(ge=0)]
     batch: Annotated[int, Field(ge=1)]
+    timed: Annotated[int, Field(ge=1)]
+    remembered: Count
     reward_strength: Positive
     shadow_queries: Count
     group_key: str

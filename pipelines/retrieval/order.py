@@ -71,7 +71,9 @@ def certainties(results: Scored, draws: WeightDraws) -> list[float | None]:
     if count < 2 or not results.learned.all():
         return [None] * count
     above = (results.fixed[:-1] - results.fixed[1:])[:, None] + _apart(results, draws)
-    sure: list[float | None] = np.mean((above > 0.0) + 0.5 * (above == 0.0), axis=1).tolist()
+    # Draws above less draws below, and all of them, are twice those above with half of the ties.
+    balance = np.add.reduce(np.sign(above), axis=1)
+    sure: list[float | None] = ((balance + above.shape[1]) / (2 * above.shape[1])).tolist()
     return [*sure, None]
 
 

@@ -10,7 +10,7 @@ from types import TracebackType
 
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Answer, Query
-from pipelines.retrieval.channels.open import open_channels
+from pipelines.retrieval.channels.open import Openings, open_channels
 from pipelines.retrieval.facts import read_facts
 from pipelines.retrieval.pipeline import Pipeline
 from pipelines.retrieval.ports import PairScorer, QueryEncoder
@@ -49,12 +49,14 @@ class Searcher:
         clock: Clock,
         further: Sequence[QueryEncoder] = (),
         pairs: PairScorer | None = None,
+        openings: Openings | None = None,
     ) -> None:
         """Open what is live.
 
         Args:
             further: More encoders, in the order of `embedding.further`; each a dense channel.
             pairs: A cross-encoder for the best candidates.
+            openings: What others opened of the same generation, for whoever opens searchers one after the other.
 
         Raises:
             NothingPublishedError: No generation is live yet.
@@ -65,6 +67,7 @@ class Searcher:
         self._pairs = pairs
         self._settings = settings
         self._clock = clock
+        self._openings = openings or Openings()
         self._lock = threading.Lock()
         self._threads = WarmThreads(settings.channel_threads, "search")
         self._held = self._take(None, source.token())
@@ -133,8 +136,9 @@ class Searcher:
         return _Held(snapshot, pipeline, token, now, now)
 
     def _opened(self, snapshot: Snapshot) -> Pipeline:
-        channels = open_channels(snapshot.generation, self._encoders, self._settings)
-        facts = read_facts(snapshot.generation, most=self._settings.understanding.prefilter.most_values)
+        generation, most = snapshot.generation, self._settings.understanding.prefilter.most_values
+        channels = open_channels(generation, self._encoders, self._settings, self._openings)
+        facts = self._openings.of(generation, "facts", most, lambda: read_facts(generation, most=most))
         return Pipeline(snapshot, channels, facts, self._settings, self._threads, self._pairs)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -12,7 +12,7 @@ import numpy as np
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Channel, ChannelHit, Contribution, Signal, WeightBelief
-from pipelines.retrieval.candidates import CHANNELS, SIGNALS, Candidates, Floats, Part
+from pipelines.retrieval.candidates import CHANNELS, SIGNALS, Candidates, Flags, Floats, Ints, Part
 from pipelines.retrieval.ports import Standing, StoredContent
 from pipelines.retrieval.sums import exact_sums
 from pipelines.retrieval.weights import SignalWeight, SignalWeights
@@ -70,77 +70,117 @@ def spelled_out(candidates: Candidates, weights: Sequence[SignalWeights]) -> lis
     """
     merged, numbers = candidates.merged, candidates.number
     believed = [weights[query](domain) for query, domain in merged.scopes]
-    named = [[_named(part, of_scope) for part in candidates.parts] for of_scope in believed]
-    values, shares = candidates.values[numbers], candidates.weights[numbers]
+    scopes, ranks, scores = merged.scope[numbers], merged.ranks[numbers], merged.scores[numbers]
+    signals = candidates.signals[numbers]
     columns = zip(
         numbers.tolist(),
         candidates.contents,
-        merged.scope[numbers].tolist(),
+        scopes.tolist(),
         candidates.place.tolist(),
-        merged.ranks[numbers].tolist(),
-        merged.scores[numbers].tolist(),
-        candidates.signals[numbers].tolist(),
-        values.tolist(),
-        shares.tolist(),
-        (values * shares).tolist(),
+        candidates.document.tolist(),
+        _named(CHANNELS, ranks > 0, lambda found: map(ChannelHit, ranks[found].tolist(), scores[found].tolist())),
+        _named(CHANNELS, ~np.isnan(scores), lambda known: scores[known].tolist()),
+        _named(SIGNALS, ~np.isnan(signals), lambda known: signals[known].tolist()),
+        _contributions(candidates, scopes, believed),
         _relevances(candidates, believed).tolist(),
         strict=True,
     )
+    uri, alike = candidates.standings.documents.uri, candidates.alike
     return [
         Candidate(
-            row=content.row,
-            content=content,
-            standing=_standing(content, place),
-            domain=merged.scopes[scope][1],
-            channels={
-                channel: ChannelHit(rank, score)
-                for channel, rank, score in zip(CHANNELS, ranks, scores, strict=True)
-                if rank
-            },
-            scores=_told(CHANNELS, scores),
-            signals=_told(SIGNALS, signals),
-            contributions=_contributions(named[scope], values, shares, amounts),
-            uris=candidates.uris(number),
-            alike=candidates.alike.get(number, ()),
-            relevance=relevance,
+            content.row,
+            content,
+            _standing(content, place),
+            merged.scopes[scope][1],
+            channels,
+            scores_of,
+            signals_of,
+            contributions,
+            tuple([uri(each) for each in candidates.speaks_for.get(number) or (document,)]),
+            alike.get(number, ()),
+            relevance,
         )
-        for number, content, scope, place, ranks, scores, signals, values, shares, amounts, relevance in columns
+        for (
+            number,
+            content,
+            scope,
+            place,
+            document,
+            channels,
+            scores_of,
+            signals_of,
+            contributions,
+            relevance,
+        ) in columns
     ]
 
 
 Name = TypeVar("Name", Channel, Signal)
+Value = TypeVar("Value")
 
 
-def _told(names: Sequence[Name], values: Sequence[float]) -> dict[Name, float]:
-    """What is known, by name: NaN is not."""
-    return {name: value for name, value in zip(names, values, strict=True) if value == value}  # noqa: PLR0124
+def _named(
+    names: Sequence[Name], known: Flags, values: Callable[[Flags], Iterable[Value]]
+) -> Iterator[dict[Name, Value]]:
+    """What is known of each line, by the name of its column.
+
+    Args:
+        known: (lines, names).
+        values: Of what is known, line by line.
+    """
+    of = list(zip(_picked(names, known.nonzero()[1]), values(known), strict=True))
+    return (dict(of[start:end]) for start, end in _spans(known))
+
+
+def _spans(known: Flags) -> Iterator[tuple[int, int]]:
+    """Where each line's known values start and end, among those of all lines."""
+    ends = np.add.reduce(known, axis=1, dtype=np.int64).cumsum().tolist()
+    return zip([0, *ends], ends, strict=False)
+
+
+def _picked(items: Sequence[Value], places: Ints) -> list[Value]:
+    return [items[place] for place in places.tolist()]
 
 
 def _standing(content: StoredContent, place: int) -> Standing:
-    return next(standing for standing in content.occurrences if standing.place == place)
-
-
-def _named(part: Part, weights: Mapping[Signal, SignalWeight]) -> tuple[str, WeightBelief | None]:
-    """An addend's name, and what is believed of its weight; None also where the signal does not count."""
-    weight = None if part.signal is None else weights.get(part.signal)
-    return part.name, None if weight is None else weight.belief
+    for standing in content.occurrences:
+        if standing.place == place:
+            return standing
+    raise LookupError(
+        f"expected the content of row {content.row} at place {place} of the generation, found it elsewhere"
+    )
 
 
 def _contributions(
-    named: Sequence[tuple[str, WeightBelief | None]],
-    values: Sequence[float],
-    shares: Sequence[float],
-    amounts: Sequence[float],
-) -> tuple[Contribution, ...]:
-    """What a score is made of; what adds nothing, whose amount is NaN, is left out."""
-    addends = zip(named, values, shares, amounts, strict=True)
-    return tuple(
-        [
-            Contribution(name, value, share, amount, belief)
-            for (name, belief), value, share, amount in addends
-            if amount == amount  # noqa: PLR0124
-        ]
+    candidates: Candidates, scopes: Ints, believed: Sequence[Mapping[Signal, SignalWeight]]
+) -> Iterator[tuple[Contribution, ...]]:
+    """What the score of each line is made of; what adds nothing, whose amount is NaN, is left out."""
+    parts, values, shares = (
+        candidates.parts,
+        candidates.values[candidates.number],
+        candidates.weights[candidates.number],
     )
+    amounts = values * shares
+    adds = ~np.isnan(amounts)
+    lines, places = adds.nonzero()
+    beliefs = [_belief(part, of_scope) for of_scope in believed for part in parts]
+    made = list(
+        map(
+            Contribution,
+            _picked([part.name for part in parts], places),
+            values[adds].tolist(),
+            shares[adds].tolist(),
+            amounts[adds].tolist(),
+            _picked(beliefs, scopes[lines] * len(parts) + places),
+        )
+    )
+    return (tuple(made[start:end]) for start, end in _spans(adds))
+
+
+def _belief(part: Part, weights: Mapping[Signal, SignalWeight]) -> WeightBelief | None:
+    """What is believed of an addend's weight; None also where its signal does not count."""
+    weight = None if part.signal is None else weights.get(part.signal)
+    return None if weight is None else weight.belief
 
 
 def _relevances(candidates: Candidates, believed: Sequence[Mapping[Signal, SignalWeight]]) -> Floats:

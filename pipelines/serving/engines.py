@@ -10,10 +10,11 @@ from pathlib import Path
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.embedding.encoder import load_encoder, load_pair_encoder
+from pipelines.retrieval.channels.open import Openings
 from pipelines.retrieval.live import CatalogSource
 from pipelines.retrieval.ports import PairScorer, QueryEncoder
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot import SnapshotSource
+from pipelines.retrieval.snapshot import Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.memory import keep_freed_memory
 from pipelines.runtime.threads import linear_algebra_threads
@@ -27,10 +28,12 @@ class Engines:
     Attributes:
         encoders: The default one first, each of which is a dense channel.
         pairs: A cross-encoder for the best candidates; None where none is configured.
+        over: What is searched instead of a snapshot; of one that it made itself, that one.
     """
 
     encoders: Sequence[QueryEncoder]
     pairs: PairScorer | None = None
+    over: Callable[[Snapshot], Snapshot] = lambda snapshot: snapshot
 
 
 LoadEngines = Callable[[Settings], Engines]
@@ -56,15 +59,26 @@ def source_of(settings: Settings, clock: Clock = system_clock) -> CatalogSource:
 
 @contextmanager
 def searching(
-    settings: Settings, engines: Engines, source: SnapshotSource, *, clock: Clock = system_clock
+    settings: Settings,
+    engines: Engines,
+    source: SnapshotSource,
+    *,
+    clock: Clock = system_clock,
+    openings: Openings | None = None,
 ) -> Iterator[Searcher]:
-    """A searcher, in a process that does little else: it keeps the memory that searches free, and what was opened."""
+    """A searcher, in a process that does little else: it keeps the memory that searches free, and what was opened.
+
+    Args:
+        openings: What others opened of the same generation.
+    """
     encoder, *further = engines.encoders
     rules = settings.retrieval
     keep_freed_memory(rules.memory_kept)
     with (
         linear_algebra_threads(rules.product_threads),
-        Searcher(source, encoder, rules, clock=clock, further=further, pairs=engines.pairs) as searcher,
+        Searcher(
+            source, encoder, rules, clock=clock, further=further, pairs=engines.pairs, openings=openings
+        ) as searcher,
     ):
         # What was opened stays: no collection of garbage needs to look through it again.
         gc.freeze()

@@ -11,25 +11,24 @@ import gc
 import threading
 from collections.abc import Hashable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import pairwise
 from math import ceil
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from pipelines.domain.ids import GenerationId
 from pipelines.domain.ranking import Answer, Query
-from pipelines.retrieval.live import CatalogSource, Pin
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot import OneSnapshot, Snapshot
 from pipelines.runtime.actors import ActorPool, Shared
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.cluster import connect
 from pipelines.runtime.garbage import uncollected
 from pipelines.runtime.stages import cluster_cpus
-from pipelines.serving.engines import Engines, LoadEngines, load_engines, searching, source_of
+from pipelines.serving.engines import LoadEngines, load_engines, source_of
+from pipelines.serving.views import OpenViews, View
 from pipelines.settings import Settings
 
 Packed: TypeAlias = bytes | list[Answer]
@@ -39,38 +38,36 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(list[Answer])
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """What queries are asked of, in values alone: everything that answers depend on besides the queries."""
-
-    settings: Settings
-    pin: Pin
-
-
 class SearchProcess:
-    """One process of a pool: a searcher over the view that it was asked of last, computing in one thread at a time."""
+    """One process of a pool: searchers over the views that it was asked of last, computing in one thread at a time."""
 
     def __init__(self, load: LoadEngines) -> None:
-        self._load = load
-        self._key = ""
-        self._held: _Held | None = None
+        self._views = OpenViews(load)
+        self._searchers: dict[str, Searcher] = {}
+        self._undo = ExitStack()
 
     def open(self, view: Shared[View]) -> GenerationId:
         """Get ready to answer; the generation that answers will come from."""
-        return self._of(view).searcher.snapshot.generation_id
+        (searcher,) = self._over([view])
+        return searcher.snapshot.generation_id
 
-    def answer(self, view: Shared[View], queries: Sequence[Query]) -> Packed:
-        """Answers to queries, in their order."""
-        pack = packed(self._of(view).searcher.search_many(queries))
+    def answer(self, views: Sequence[Shared[View]], queries: Sequence[Query]) -> list[Packed]:
+        """Answers to queries, in their order, under each view."""
+        packs = [packed(searcher.search_many(queries)) for searcher in self._over(views)]
         gc.collect()
-        return pack
+        return packs
 
-    def _of(self, view: Shared[View]) -> _Held:
-        if self._held is None or self._key != view.key:
-            self._key = ""  # of no view, as long as this one cannot be opened: models and generation stay nevertheless
-            self._held = _turned(self._held, view.get(), self._load)
-            self._key = view.key
-        return self._held
+    def _over(self, views: Sequence[Shared[View]]) -> list[Searcher]:
+        if not {view.key for view in views} <= self._searchers.keys():
+            self._searchers.clear()  # over no view, as long as these cannot be opened
+            self._undo.close()
+            with ExitStack() as undo:
+                alone = [replace(known, settings=_alone(known.settings)) for known in (view.get() for view in views)]
+                opened = undo.enter_context(self._views.opened(alone))
+                gc.disable()  # no answer outlives its batch: garbage is looked for between batches alone
+                self._undo = undo.pop_all()
+            self._searchers = {view.key: searcher for view, searcher in zip(views, opened, strict=True)}
+        return [self._searchers[view.key] for view in views]
 
 
 class SearcherPool:
@@ -100,14 +97,11 @@ class SearcherPool:
         self._source = source_of(settings, clock)
         self._actors: ActorPool | None = None
         self._live: tuple[Hashable, View] | None = None
-        self._shared: tuple[View, Shared[View]] | None = None
+        self._shared: list[tuple[View, Shared[View]]] = []
         self._lock = threading.Lock()
 
-    def search_many(self, queries: Sequence[Query], view: View | None = None) -> list[Answer]:
-        """Answer queries from one snapshot, in their order.
-
-        Args:
-            view: What to ask them of; what is live now under the pool's settings where it is None.
+    def search_many(self, queries: Sequence[Query]) -> list[Answer]:
+        """Answer queries from one snapshot of what is live now, in their order.
 
         Raises:
             NothingPublishedError: No generation is live.
@@ -115,17 +109,24 @@ class SearcherPool:
             WeftError: Processes died over one batch again and again.
         """
         with self._lock:
-            view = view or self._view()
-            actors, shared = self._started(), self._handed_over(view)
-            batches = dealt(queries, self._size, self._settings.retrieval.spread.batch)
-            packs = actors.map("answer", [(shared, batch) for batch in batches])
-            return [answer for pack in packs for answer in unpacked(pack)]
+            (answers,) = self._searched(queries, [self._view()])
+            return answers
+
+    def search_each(self, queries: Sequence[Query], views: Sequence[View]) -> list[list[Answer]]:
+        """Answer queries under each of several views; whoever answers a batch under one of them does so under all.
+
+        Raises:
+            StoreError: A generation was removed before every process had opened it.
+            WeftError: Processes died over one batch again and again.
+        """
+        with self._lock:
+            return self._searched(queries, views)
 
     def open(self) -> list[GenerationId]:
         """Start all processes and open what is live in each; which generation that is."""
         with self._lock:
             view = self._view()
-            actors, shared = self._started(), self._handed_over(view)
+            actors, (shared,) = self._started(), self._handed_over([view])
             opened: list[GenerationId] = actors.everywhere("open", shared)
             return opened
 
@@ -153,10 +154,19 @@ class SearcherPool:
             self._live = (token, View(self._settings, self._source.pin()))
         return self._live[1]
 
-    def _handed_over(self, view: View) -> Shared[View]:
-        if self._shared is None or self._shared[0] is not view:
-            self._shared = (view, Shared(view))
-        return self._shared[1]
+    def _searched(self, queries: Sequence[Query], views: Sequence[View]) -> list[list[Answer]]:
+        actors, shared = self._started(), self._handed_over(views)
+        batches = dealt(queries, self._size, self._settings.retrieval.spread.batch)
+        answers: list[list[Answer]] = [[] for _ in views]
+        for packs in actors.map("answer", [(shared, batch) for batch in batches]):
+            for told, pack in zip(answers, packs, strict=True):
+                told.extend(unpacked(pack))
+        return answers
+
+    def _handed_over(self, views: Sequence[View]) -> list[Shared[View]]:
+        known = {id(view): shared for view, shared in self._shared}
+        self._shared = [(view, known.get(id(view)) or Shared(view)) for view in views]
+        return [shared for _, shared in self._shared]
 
     @property
     def _size(self) -> int:
@@ -208,35 +218,6 @@ def unpacked(pack: Packed) -> list[Answer]:
         return _DECODER.decode(pack)
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """What a process has open: models and generation stay from one view to the next where they can."""
-
-    ground: tuple[Any, ...]
-    engines: Engines
-    source: CatalogSource
-    snapshot: Snapshot
-    searcher: Searcher
-    undo: ExitStack
-
-
-def _turned(held: _Held | None, view: View, load: LoadEngines) -> _Held:
-    """A searcher over another view."""
-    settings = _alone(view.settings)
-    ground = _ground(settings)
-    if held is not None and held.ground == ground:
-        engines, source, previous = held.engines, held.source, held.snapshot
-    else:
-        engines, source, previous = load(settings), source_of(settings), None
-    snapshot = source.at(view.pin, previous)
-    if held is not None:
-        held.undo.close()
-    with ExitStack() as undo:
-        searcher = undo.enter_context(searching(settings, engines, OneSnapshot(snapshot), clock=lambda: view.pin.at))
-        gc.disable()  # no answer outlives its batch: garbage is looked for between batches alone
-        return _Held(ground, engines, source, snapshot, searcher, undo.pop_all())
-
-
 def _alone(settings: Settings) -> Settings:
     """The settings for one of many processes: side by side are the processes, not threads of them."""
     one = {"threads": 1}
@@ -253,9 +234,3 @@ def _alone(settings: Settings) -> Settings:
             ),
         }
     )
-
-
-def _ground(settings: Settings) -> tuple[Any, ...]:
-    """What decides over models and store."""
-    tuned = settings.retrieval
-    return (settings.storage, settings.priors, settings.embedding, tuned.rerank.cross_encoder, tuned.sessions_held)

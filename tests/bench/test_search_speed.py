@@ -25,16 +25,23 @@ import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
 from jobs import reindex
+from jobs._replay import remembering_engines
 from jobs.search import opened
 from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.overlays import Listing
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Answer, Query
 from pipelines.domain.understanding import Complexity
 from pipelines.embedding.encoder import load_encoder
 from pipelines.embedding.models import locate
+from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
+from pipelines.runtime.clock import day_of
+from pipelines.serving.engines import load_engines, source_of
 from pipelines.serving.spread import SearcherPool
+from pipelines.serving.views import OpenViews, View, in_turns
 from pipelines.settings import Settings, load_settings
+from tests.support.nights import a_day
 from tests.support.search_corpus import Question, kept_corpus
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,27 +62,35 @@ class Corpus:
 
     settings: Settings
     questions: Sequence[Question]
+    others: Sequence[Question]
 
     @property
     def queries(self) -> list[Query]:
-        return [
-            Query(text=asked.text, query_id=QueryId(f"q{number}"), k=DEPTH)
-            for number, asked in enumerate(self.questions)
-        ]
+        return asking(self.questions)
+
+    def drawn(self, number: int) -> list[Query]:
+        """Other queries, by the number of their draw."""
+        drawn = np.random.default_rng(5).permutation(len(self.others))
+        return asking([self.others[at] for at in np.roll(drawn, -number * QUERIES)[:QUERIES]])
+
+
+def asking(questions: Sequence[Question]) -> list[Query]:
+    return [Query(text=asked.text, query_id=QueryId(f"q{number}"), k=DEPTH) for number, asked in enumerate(questions)]
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     """Indexed by the real pipeline, once per folder."""
     folder = Path(os.environ.get("WEFT_SEARCH_STORE") or tmp_path_factory.mktemp("search"))
-    chosen = json.loads(os.environ.get("WEFT_SEARCH_SETTINGS") or "[]")
-    assignments = [f"storage.root={folder / 'store'}", "extraction.enabled=false", *chosen]
+    set_otherwise = json.loads(os.environ.get("WEFT_SEARCH_SETTINGS") or "[]")
+    assignments = [f"storage.root={folder / 'store'}", "extraction.enabled=false", *set_otherwise]
     settings = load_settings(assignments=assignments, environment={})
     questions = kept_corpus(folder, settings, chunks=CHUNKS)
     if Catalog(folder / "store").pointer().generation is None:
         reindex.run_visibly(settings, reindex.plan_of(settings, [folder / "code"]))
-    drawn = np.random.default_rng(5).permutation(len(questions))[:QUERIES]
-    return Corpus(settings, [questions[at] for at in drawn])
+    drawn = np.random.default_rng(5).permutation(len(questions))
+    chosen, others = ([questions[at] for at in some] for some in (drawn[:QUERIES], drawn[QUERIES:]))
+    return Corpus(settings, chosen, others)
 
 
 @pytest.fixture(scope="module")
@@ -251,6 +266,55 @@ def test_a_batch_beside_one_by_one(corpus: Corpus, searcher: Searcher, line: Lin
         line(f"a batch in {name} / one by one", f"{ratio:.2f} times as many a second, {each_ms:.2f} ms each", goal)
         assert untimed(answered[name]) == untimed(answered["one by one"])
     assert ratios[f"{CORES} processes"] >= BATCH
+
+
+def test_batch_evaluation_beside_one_by_one(corpus: Corpus, searcher: Searcher, line: Line) -> None:
+    """EVA-7, RET-20: two learned versions compared as `jobs.evaluate --compare` does it, beside single searches.
+
+    Every round asks other queries, since those of the last one are remembered. So few of them are asked in one process
+    by the rules of `retrieval.spread`, thousands in one per core; those of either are running before time is taken.
+    """
+    settings = corpus.settings.model_copy(
+        update={"cluster": corpus.settings.cluster.model_copy(update={"address": "local", "cpus": CORES})}
+    )
+    spread, pin = settings.retrieval.spread, source_of(settings).pin()
+    taught = a_day(day_of(pin.at), outcomes=500)
+    versions = [View(settings, replace(pin, evidence=evidence, listing=Listing())) for evidence in (Evidence(), taught)]
+    in_one, in_many = "one process", f"{CORES} processes"
+    with (
+        OpenViews(load_engines).opened(versions) as singly,
+        OpenViews(remembering_engines).opened(versions) as together,
+        SearcherPool(settings, processes=CORES, load=remembering_engines) as pool,
+    ):
+        ask: dict[str, Callable[[Sequence[Query]], list[list[Answer]]]] = {
+            "one by one": lambda queries: [[one.search(query) for query in queries] for one in singly],
+            in_one: lambda queries: in_turns(together, queries, settings.evaluation.batch),
+            in_many: lambda queries: pool.search_each(queries, versions),
+        }
+        for number in range(-ROUNDS * CORES, 0):  # as many as the searcher was warmed with, for each process
+            pool.search_each(corpus.drawn(number), versions)
+        for name in ("one by one", in_one):
+            ask[name](corpus.queries[:WARM])
+        elapsed: dict[str, list[float]] = {name: [] for name in ask}
+        for number in range(1, TURNS + 1):
+            queries, found = corpus.drawn(number), []
+            for name, asking in ask.items():
+                started = time.perf_counter()
+                found.append([untimed(answers) for answers in asking(queries)])
+                elapsed[name].append((time.perf_counter() - started) * 1e3)
+            assert found[0] == found[1] == found[2]
+            assert found[0][0] != found[0][1]
+    least = 2 * spread.least_queries // len(versions)
+    taken = {in_one: f"below {least:,} queries", in_many: f"from {least:,} on"}
+    ratios = {name: float(np.median(elapsed["one by one"]) / np.median(elapsed[name])) for name in taken}
+    for name, ratio in ratios.items():
+        each_ms = np.median(elapsed[name]) / QUERIES
+        line(
+            f"{QUERIES} queries, two versions, {name}",
+            f"{ratio:.2f} times as many a second as one by one, {each_ms:.2f} ms a query ({taken[name]})",
+            f">= {BATCH:g}" if name == in_many else "",
+        )
+    assert ratios[in_many] >= BATCH
 
 
 def untimed(answers: Sequence[Answer]) -> list[Answer]:

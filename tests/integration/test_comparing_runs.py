@@ -67,6 +67,7 @@ def test_configurations_and_run_files_compare_in_any_combination(
     assert (same["shadow"]["kendall_tau"], same["p50_ms"]) == (1.0, None)
     base, _ = told(capsys, *common, "--compare", "base", "base", "--limit", "5")
     assert (base["queries"], base["strength"]) == (5, "anecdotal")
+    assert 0.0 < base["p50_ms"] <= base["p95_ms"]
 
 
 def test_a_run_file_that_is_none_is_refused(

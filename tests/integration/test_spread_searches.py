@@ -18,12 +18,15 @@ from pipelines.domain.ids import GenerationId, QueryId
 from pipelines.domain.ranking import Answer, Query
 from pipelines.domain.sessions import SessionMemory
 from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.settings import FusionMode
 from pipelines.retrieval.trace import answer_as_json
 from pipelines.runtime.actors import Shared
-from pipelines.runtime.clock import system_clock
+from pipelines.runtime.clock import day_of, system_clock
 from pipelines.serving.engines import Engines, source_of
-from pipelines.serving.spread import SearcherPool, SearchProcess, View, packed, unpacked
+from pipelines.serving.spread import SearcherPool, SearchProcess, packed, unpacked
+from pipelines.serving.views import OpenViews, View, in_turns
 from pipelines.settings import Settings, load_settings
+from tests.support.nights import a_day
 from tests.support.parts import a_document
 from tests.support.retrieval_fakes import a_query
 from tests.support.small_store import DirectionEncoder, published_store
@@ -75,6 +78,26 @@ def test_answers_are_those_of_one_process_to_the_last_byte(settings: Settings, p
     assert [replace(answer, timings_ms={}) for answer in there] == [replace(answer, timings_ms={}) for answer in here]
 
 
+def test_under_several_views_answers_are_those_under_each(settings: Settings, pool: SearcherPool) -> None:
+    """EVA-7, RET-20: of two configurations and two beliefs, batch by batch in turns, in processes and here."""
+    asked, pin = (
+        numbered(["locks released", "fruit 7", "checkpoint", "fruit 7", "yellow"] * 2),
+        source_of(settings).pin(),
+    )
+    taught = replace(pin, evidence=a_day(day_of(pin.at), outcomes=500))
+    ranks = settings.retrieval.model_copy(update={"fusion": FusionMode.RRF})
+    views = [View(settings, pin), View(settings, taught), View(settings.model_copy(update={"retrieval": ranks}), pin)]
+    there = pool.search_each(asked, views)
+    assert [written(answers) for answers in there] == [written(pool.search_each(asked, [view])[0]) for view in views]
+    opening = OpenViews(obedient)
+    for _ in range(2):  # opened anew over the same models and generation
+        with opening.opened(views) as searchers:
+            assert [written(answers) for answers in there] == [
+                written(answers) for answers in in_turns(searchers, asked, 3)
+            ]
+    assert len({tuple(written(answers)) for answers in there}) == len(views)
+
+
 def test_one_call_answers_from_one_snapshot(settings: Settings, pool: SearcherPool, tmp_path: Path) -> None:
     """ARC-2: what is published while its batches are under way is seen by the next call, and then by all of it."""
     go = tmp_path / "go"
@@ -117,7 +140,7 @@ def test_a_view_that_is_gone_costs_a_process_nothing(settings: Settings, cluster
             assert process.open(Shared(View(settings, pin))) == pin.generation
             with pytest.raises(StoreError, match="gone"):
                 process.open(Shared(View(settings, replace(pin, generation=GenerationId("gone")))))
-        pack = process.answer(Shared(View(settings, pin)), numbered(["fruit"]))
+        (pack,) = process.answer([Shared(View(settings, pin))], numbered(["fruit"]))
     finally:
         gc.enable()  # which a process that does nothing else leaves off
     assert unpacked(pack)[0].results

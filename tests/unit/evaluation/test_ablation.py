@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.evaluation.ablation import effects, features_of, harmful, holm
-from pipelines.evaluation.replay import RememberingEncoder, Replay
+from pipelines.evaluation.remembering import RememberingEncoder
+from pipelines.evaluation.replay import Replay
 from pipelines.retrieval.settings import FusionMode
 from pipelines.settings import load_settings
 from tests.support.retrieval_fakes import NOW, MemoryGeneration, MemorySource, a_query, settings
@@ -83,7 +84,7 @@ def test_corrected_p_values_keep_the_order_and_are_never_smaller(p_values: dict[
 def test_a_replay_differs_by_what_was_changed_alone() -> None:
     """EVA-9, ARC-9: the same settings give the same answers again, other settings theirs."""
     base = settings()
-    replay = Replay(MemorySource(FRUIT).take(None), [FRUIT.encoder], base, now=NOW, batch=2)
+    replay = Replay(MemorySource(FRUIT).take(None), [FRUIT.encoder], base, now=NOW, batch=2, most=100)
     queries = [a_query(text) for text in ("red apple", "plum", "pear pie")]
     seen: list[int] = []
     first = list(replay(queries, watch=seen.append))
@@ -112,7 +113,7 @@ def test_an_encoder_that_remembers_gives_the_same_vectors_and_encodes_each_text_
             return vectors, [keep(vector) for vector in vectors]
 
     encoder = Counting()
-    remembering = RememberingEncoder(encoder)
+    remembering = RememberingEncoder(encoder, 100)
     assert remembering.encode(["a", "bb", "a"]).tolist() == [[1.0], [2.0], [1.0]]
     assert remembering.encode(["bb", "ccc"]).tolist() == [[2.0], [3.0]]
     assert encoder.asked == ["a", "bb", "ccc"]

@@ -1,0 +1,106 @@
+"""Searchers over views: over what was live at one time, under settings of one's own (ARC-2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from pipelines.domain.ranking import Answer, Query
+from pipelines.retrieval.channels.open import Openings
+from pipelines.retrieval.live import Pin
+from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.snapshot import OneSnapshot, Snapshot
+from pipelines.runtime.garbage import uncollected
+from pipelines.serving.engines import LoadEngines, searching, source_of
+from pipelines.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What queries are asked of, in values alone: everything that answers depend on besides the queries."""
+
+    settings: Settings
+    pin: Pin
+
+
+class OpenViews:
+    """Opens views; models, generation and what was read out of it stay from one time to the next where they can."""
+
+    def __init__(self, load: LoadEngines) -> None:
+        """Load nothing yet.
+
+        Args:
+            load: Loads the models.
+        """
+        self._load = load
+        self._grounds: list[_Ground] = []
+
+    @contextmanager
+    def opened(self, views: Sequence[View]) -> Iterator[list[Searcher]]:
+        """A searcher over each view; only what these stand on stays for the next ones.
+
+        Raises:
+            StoreError: A generation was removed since.
+            ModelUnavailableError: A model cannot be found or loaded.
+        """
+        with ExitStack() as undo:
+            grounds = [self._ground_of(view.settings) for view in views]
+            searchers = [
+                undo.enter_context(ground.searching(view)) for ground, view in zip(grounds, views, strict=True)
+            ]
+            self._grounds = [ground for ground in self._grounds if ground in grounds]
+            yield searchers
+
+    def _ground_of(self, settings: Settings) -> _Ground:
+        for ground in self._grounds:
+            if ground.stands_for(settings):
+                return ground
+        self._grounds.append(_Ground(settings, self._load))
+        return self._grounds[-1]
+
+
+def in_turns(searchers: Sequence[Searcher], queries: Sequence[Query], batch: int) -> list[list[Answer]]:
+    """The answers of each searcher, in the queries' order; a batch is answered by all of them before the next is.
+
+    So what one searcher found for a batch is remembered, by whatever remembers, when the next one looks for it.
+    """
+    answers: list[list[Answer]] = [[] for _ in searchers]
+    for start in range(0, len(queries), batch):
+        with uncollected():
+            for told, searcher in zip(answers, searchers, strict=True):
+                told.extend(searcher.search_many(queries[start : start + batch]))
+    return answers
+
+
+class _Ground:
+    """What views stand on: models and store, and the generation that was opened last."""
+
+    def __init__(self, settings: Settings, load: LoadEngines) -> None:
+        self._decides = _deciding(settings)
+        self._engines = load(settings)
+        self._source = source_of(settings)
+        self._openings = Openings()
+        self._snapshot: Snapshot | None = None
+
+    def stands_for(self, settings: Settings) -> bool:
+        return _deciding(settings) == self._decides
+
+    @contextmanager
+    def searching(self, view: View) -> Iterator[Searcher]:
+        self._snapshot = self._engines.over(self._source.at(view.pin, self._snapshot))
+        source, clock = OneSnapshot(self._snapshot), partial(_always, view.pin.at)
+        with searching(view.settings, self._engines, source, clock=clock, openings=self._openings) as searcher:
+            yield searcher
+
+
+def _always(now: float) -> float:
+    return now
+
+
+def _deciding(settings: Settings) -> tuple[Any, ...]:
+    """What decides over models and store."""
+    tuned = settings.retrieval
+    return (settings.storage, settings.priors, settings.embedding, tuned.rerank.cross_encoder, tuned.sessions_held)
