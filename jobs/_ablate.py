@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from rich.table import Table
 from jobs import _job
 from jobs._replay import replayed
 from pipelines.catalog.catalog import Catalog
-from pipelines.domain.ranking import Answer, Channel, Query, Signal
+from pipelines.domain.ranking import Channel, Placed, Query, RankedResult, Signal
 from pipelines.evaluation.ablation import Changes, Effect, Feature, changed, effects, features_of, harmful
 from pipelines.evaluation.beir import Dataset
 from pipelines.evaluation.compare import HEADLINE, Difference, compare_halves
@@ -55,7 +55,7 @@ def ablated(dataset: Dataset, settings: Settings, document_id: Callable[[str], s
     rules, replay = settings.evaluation, replayed(settings)
     with Progress(console=_job.stderr, transient=True) as progress:
         runs = _Runs(replay, [asked(query, rules) for query in dataset.queries], settings, document_id, progress)
-        full = runs.run("everything on", {})
+        full = runs.explained("everything on")
         features = features_of(settings.retrieval, channels=runs.channels, signals=runs.signals)
         without = {feature.name: runs.run(feature.name, feature.off) for feature in features}
         if not Catalog(Path(settings.storage.root)).live_evidence().is_empty:
@@ -72,7 +72,7 @@ class _Runs:
     """Runs over the same queries under changed settings.
 
     Attributes:
-        channels, signals: What took part in any answer so far.
+        channels, signals: What took part in any answer of `explained`.
     """
 
     def __init__(
@@ -93,20 +93,30 @@ class _Runs:
 
     def run(self, name: str, changes: Changes, snapshot: Snapshot | None = None) -> Run:
         """What is returned under the changes, and instead of what is live under another snapshot."""
-        task = self._progress.add_task(name, total=len(self._queries))
-        answers = self._replay(
+        rankings = self._replay.rankings(
             self._queries,
             settings=changed(self._settings.retrieval, changes),
             snapshot=snapshot,
-            watch=lambda done: self._progress.update(task, completed=done),
+            watch=self._watch(name),
         )
-        return {str(answer.query.query_id): self._ranked(answer) for answer in answers}
+        return {str(query.query_id): self._ranked(each) for query, each in zip(self._queries, rankings, strict=True)}
 
-    def _ranked(self, answer: Answer) -> Ranked:
-        self.channels.update(answer.heads)
-        parts = (part for result in answer.results for part in result.contributions if part.belief is not None)
-        self.signals.update(Signal(part.name) for part in parts)
-        return as_ranked(answer.results, self._settings.evaluation.depth, document_id=self._document_id)
+    def explained(self, name: str) -> Run:
+        """What is returned with everything on, which tells what takes part."""
+        run = {}
+        for answer in self._replay(self._queries, watch=self._watch(name)):
+            self.channels.update(answer.heads)
+            parts = (part for result in answer.results for part in result.contributions if part.belief is not None)
+            self.signals.update(Signal(part.name) for part in parts)
+            run[str(answer.query.query_id)] = self._ranked(answer.results)
+        return run
+
+    def _watch(self, name: str) -> Callable[[int], None]:
+        task = self._progress.add_task(name, total=len(self._queries))
+        return lambda done: self._progress.update(task, completed=done)
+
+    def _ranked(self, results: Iterable[RankedResult | Placed]) -> Ranked:
+        return as_ranked(results, self._settings.evaluation.depth, document_id=self._document_id)
 
 
 def as_json(dataset: Dataset, settings: Settings, found: Ablation) -> dict[str, Any]:

@@ -256,7 +256,8 @@ def shadow_of(settings: Settings, again: Again) -> Shadow | None:
         return None
 
     def rankings(evidence: Evidence) -> list[Ranking]:
-        return [[result.content_hash for result in answer.results] for answer in again(queries, settings, evidence)]
+        (found,) = again.rankings(queries, [(settings, evidence)])
+        return [[placed.content_hash for placed in results] for results in found]
 
     return rankings
 

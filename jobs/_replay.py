@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from pipelines.catalog.overlays import Listing
-from pipelines.domain.ranking import Answer, Query
+from pipelines.domain.ranking import Answer, Placings, Query
 from pipelines.evaluation.remembering import RememberingEncoder, remembered
 from pipelines.evaluation.replay import Replay
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.live import Pin
+from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.engines import Engines, load_engines, source_of
 from pipelines.serving.views import OpenViews, View, in_turns
@@ -20,6 +21,8 @@ from pipelines.settings import Settings
 
 if TYPE_CHECKING:
     from pipelines.serving.spread import SearcherPool
+
+T = TypeVar("T")
 
 Side: TypeAlias = tuple[Settings, Evidence | None]
 """What queries are asked under: settings, and the beliefs that follow from evidence, or those of the first time."""
@@ -69,14 +72,27 @@ class Again:
 
     def under_each(self, queries: Sequence[Query], sides: Sequence[Side]) -> list[list[Answer]]:
         """The answers under each side, in the queries' order; sides take turns, batch by batch."""
-        views = [View(settings, self._pinned(settings, evidence)) for settings, evidence in sides]
-        processes = self._settings.retrieval.spread.worth(self._times * len(queries))
-        if self._pool is None and processes == 1:
-            return self._here(queries, views)
-        from pipelines.serving.spread import SearcherPool  # noqa: PLC0415  only who needs Ray waits for it
+        views = self._views_of(sides)
+        pool = self._pool_for(queries)
+        return self._here(queries, views, Searcher.search_many) if pool is None else pool.search_each(queries, views)
 
-        self._pool = self._pool or SearcherPool(self._settings, processes=processes, load=remembering_engines)
-        return self._pool.search_each(queries, views)
+    def rankings(self, queries: Sequence[Query], sides: Sequence[Side]) -> list[list[Placings]]:
+        """The results of the same answers, without what is told of them."""
+        views = self._views_of(sides)
+        pool = self._pool_for(queries)
+        return self._here(queries, views, Searcher.rank_many) if pool is None else pool.rank_each(queries, views)
+
+    def _views_of(self, sides: Sequence[Side]) -> list[View]:
+        return [View(settings, self._pinned(settings, evidence)) for settings, evidence in sides]
+
+    def _pool_for(self, queries: Sequence[Query]) -> SearcherPool | None:
+        """Processes, started for the first queries that pay for them; None where these do not."""
+        processes = self._settings.retrieval.spread.worth(self._times * len(queries))
+        if self._pool is None and processes > 1:
+            from pipelines.serving.spread import SearcherPool  # noqa: PLC0415  only who needs Ray waits for it
+
+            self._pool = SearcherPool(self._settings, processes=processes, load=remembering_engines)
+        return self._pool
 
     def close(self) -> None:
         """End what was started."""
@@ -90,9 +106,11 @@ class Again:
         pin = self._pins[root]
         return pin if evidence is None else replace(pin, evidence=evidence, listing=Listing())
 
-    def _here(self, queries: Sequence[Query], views: Sequence[View]) -> list[list[Answer]]:
+    def _here(
+        self, queries: Sequence[Query], views: Sequence[View], ask: Callable[[Searcher, Sequence[Query]], list[T]]
+    ) -> list[list[T]]:
         with self._views.opened(views) as searchers:
-            return in_turns(searchers, queries, self._settings.evaluation.batch)
+            return in_turns(searchers, queries, self._settings.evaluation.batch, ask)
 
 
 def remembering_engines(settings: Settings) -> Engines:

@@ -170,18 +170,16 @@ def runs_of(dataset: Dataset, configured: Sequence[Settings], again: _replay.Aga
     queries = [[asked(query, each.evaluation) for query in dataset.queries] for each in stored]
     alike = all(some == queries[0] for some in queries)
     found = (
-        again.under_each(queries[0], [(each, None) for each in stored])
+        again.rankings(queries[0], [(each, None) for each in stored])
         if stored and alike
-        else [again(some, each) for some, each in zip(queries, stored, strict=True)]
+        else [again.rankings(some, [(each, None)])[0] for some, each in zip(queries, stored, strict=True)]
     )
     return [
         {
-            str(answer.query.query_id): as_ranked(
-                answer.results, each.evaluation.depth, document_id=document_id(dataset)
-            )
-            for answer in answers
+            str(query.query_id): as_ranked(results, each.evaluation.depth, document_id=document_id(dataset))
+            for query, results in zip(some, rankings, strict=True)
         }
-        for each, answers in zip(stored, found, strict=True)
+        for each, some, rankings in zip(stored, queries, found, strict=True)
     ]
 
 

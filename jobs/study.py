@@ -36,7 +36,7 @@ from jobs._users import PAGE, standing_for_days
 from pipelines.consolidation.recalibrate import curves_of
 from pipelines.domain.errors import SourceError
 from pipelines.domain.matching import Match
-from pipelines.domain.ranking import Answer, Channel, Scope, Signal
+from pipelines.domain.ranking import Answer, Channel, Query, Scope, Signal
 from pipelines.evaluation.answerable import Held, held, judged_bins
 from pipelines.evaluation.beir import Dataset, JudgedQuery, Qrels, read_dataset
 from pipelines.evaluation.measuring import asked
@@ -47,7 +47,7 @@ from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.matching import MatchCalibration, answering_from, match_bins
 from pipelines.learning.matching_fit import Shown, calibrate_matches, carried_over
-from pipelines.retrieval.settings import FusionMode
+from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 from pipelines.retrieval.snapshot import Snapshot
 from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.runtime.clock import system_clock
@@ -237,7 +237,8 @@ class _Bench:
 
     def answers(self, queries: Sequence[JudgedQuery], *, k: int = PAGE, **changes: Any) -> list[Answer]:
         """Answers under the priors alone, with some settings of retrieval changed."""
-        return self._asked(queries, k, self._snapshot, changes)
+        changed = self.settings.retrieval.model_copy(update=dict(changes))
+        return list(self._replay(self._pages_of(queries, k), settings=changed))
 
     def probed(self) -> list[list[Match]]:
         """The best match of queries that have no answer, by kind, as a night asks them."""
@@ -251,7 +252,7 @@ class _Bench:
 
     def shown(self, queries: Sequence[JudgedQuery], evidence: Evidence) -> Shown:
         """What is shown under what the evidence says, as a night asks for it."""
-        asking = [replace(asked(query, self.settings.evaluation), k=PAGE, agent=AGENT) for query in queries]
+        asking = self._pages_of(queries, PAGE)
         hidden = (*self.settings.retrieval.without_signals, *_HIDDEN)
         retrieval = self.settings.retrieval.model_copy(update={"without_signals": hidden})
         snapshot = replace(self._snapshot, beliefs=self._beliefs(evidence))
@@ -274,13 +275,18 @@ class _Bench:
 
     def values(self, evidence: Evidence, *, hidden: Sequence[Signal] = ()) -> Values:
         """The headline measure on the held-out queries under what the evidence says."""
-        return headline(self.run_of(self.learned(evidence, hidden=hidden)), self.dataset.qrels)
+        asking, settings, snapshot = self._asking(evidence, hidden)
+        rankings = self._replay.rankings(asking, settings=settings, snapshot=snapshot)
+        run: Run = {
+            query.query_id: as_ranked(placed, self.settings.evaluation.depth, document_id=self.document_id)
+            for query, placed in zip(asking, rankings, strict=True)
+        }
+        return headline(run, self.dataset.qrels)
 
     def learned(self, evidence: Evidence, *, hidden: Sequence[Signal] = ()) -> list[Answer]:
         """Answers to the held-out queries under what the evidence says."""
-        hidden = (*self.settings.retrieval.without_signals, *hidden)
-        snapshot = replace(self._snapshot, beliefs=self._beliefs(evidence))
-        return self._asked(self.dataset.queries, PAGE, snapshot, {"without_signals": hidden})
+        asking, settings, snapshot = self._asking(evidence, hidden)
+        return list(self._replay(asking, settings=settings, snapshot=snapshot))
 
     def weights(self, evidence: Evidence) -> Mapping[str, float]:
         """What the evidence says each signal of similarity should weigh, in the domain of the corpus."""
@@ -289,12 +295,18 @@ class _Bench:
         scope = Scope(first[0].domain, agent=AGENT)
         return {signal.value: belief.mean for signal, belief in self._beliefs(evidence).weights(scope, told).items()}
 
-    def _asked(
-        self, queries: Sequence[JudgedQuery], k: int, snapshot: Snapshot, changes: Mapping[str, Any]
-    ) -> list[Answer]:
-        changed = self.settings.retrieval.model_copy(update=dict(changes))
-        asking = [replace(asked(query, self.settings.evaluation), k=k, agent=AGENT) for query in queries]
-        return list(self._replay(asking, settings=changed, snapshot=snapshot))
+    def _asking(self, evidence: Evidence, hidden: Sequence[Signal]) -> tuple[list[Query], RetrievalSettings, Snapshot]:
+        """The held-out queries, and what they are asked under for the sake of what the evidence says."""
+        hidden = (*self.settings.retrieval.without_signals, *hidden)
+        settings = self.settings.retrieval.model_copy(update={"without_signals": hidden})
+        return (
+            self._pages_of(self.dataset.queries, PAGE),
+            settings,
+            replace(self._snapshot, beliefs=self._beliefs(evidence)),
+        )
+
+    def _pages_of(self, queries: Sequence[JudgedQuery], k: int) -> list[Query]:
+        return [replace(asked(query, self.settings.evaluation), k=k, agent=AGENT) for query in queries]
 
     def _beliefs(self, evidence: Evidence) -> Beliefs:
         return read_beliefs(self.settings.priors, evidence, now=self._now)

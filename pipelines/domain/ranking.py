@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 import msgspec
 
@@ -157,6 +158,22 @@ class Contribution(msgspec.Struct, frozen=True, gc=False):
     weight: float
     amount: float
     belief: WeightBelief | None = None
+
+
+class Placed(NamedTuple):
+    """One result by its place alone: what a `RankedResult` says of it without why.
+
+    Attributes:
+        uris: Every document the content stands in, the best one first.
+    """
+
+    content_hash: ContentHash
+    uris: tuple[str, ...]
+    score: float
+
+
+Placings = tuple[Placed, ...]
+"""The results for one query, best first."""
 
 
 class RankedResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from typing import TypeVar
 
-from pipelines.domain.ranking import Answer, Query
+from pipelines.domain.ranking import Answer, Placings, Query
 from pipelines.evaluation.remembering import remembered
 from pipelines.retrieval.channels.open import Openings
 from pipelines.retrieval.ports import QueryEncoder
@@ -15,6 +16,8 @@ from pipelines.retrieval.snapshot import OneSnapshot, Snapshot
 from pipelines.runtime.garbage import uncollected
 from pipelines.runtime.memory import keep_freed_memory
 from pipelines.runtime.threads import linear_algebra_threads
+
+T = TypeVar("T")
 
 
 class Replay:
@@ -68,6 +71,27 @@ class Replay:
             snapshot: Instead of the usual one.
             watch: Told how many queries were answered, now and then.
         """
+        return self._asked(Searcher.search_many, queries, settings, snapshot, watch)
+
+    def rankings(
+        self,
+        queries: Sequence[Query],
+        *,
+        settings: RetrievalSettings | None = None,
+        snapshot: Snapshot | None = None,
+        watch: Callable[[int], None] = lambda _: None,
+    ) -> Iterator[Placings]:
+        """The results of these answers, without what is told of them."""
+        return self._asked(Searcher.rank_many, queries, settings, snapshot, watch)
+
+    def _asked(
+        self,
+        ask: Callable[[Searcher, Sequence[Query]], list[T]],
+        queries: Sequence[Query],
+        settings: RetrievalSettings | None,
+        snapshot: Snapshot | None,
+        watch: Callable[[int], None],
+    ) -> Iterator[T]:
         keep_freed_memory(self._settings.memory_kept)
         with (
             linear_algebra_threads(self._settings.product_threads),
@@ -75,8 +99,8 @@ class Replay:
         ):
             for start in range(0, len(queries), self._batch):
                 with uncollected():  # or else Python looks through the whole generation for garbage, again and again
-                    answers = searcher.search_many(queries[start : start + self._batch])
-                yield from answers
+                    told = ask(searcher, queries[start : start + self._batch])
+                yield from told
                 watch(min(start + self._batch, len(queries)))
 
     def otherwise(self, settings: RetrievalSettings, snapshot: Snapshot) -> Replay:

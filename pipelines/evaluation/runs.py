@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from pipelines.domain.errors import SourceError
-from pipelines.domain.ranking import RankedResult
+from pipelines.domain.ranking import Placed, RankedResult
 from pipelines.runtime.files import write_atomically
 
 Ranked = Mapping[str, float]
@@ -20,7 +20,7 @@ Run = Mapping[str, Ranked]
 
 
 def as_ranked(
-    results: Iterable[RankedResult], depth: int, *, document_id: Callable[[str], str] = lambda uri: uri
+    results: Iterable[RankedResult | Placed], depth: int, *, document_id: Callable[[str], str] = lambda uri: uri
 ) -> Ranked:
     """The best `depth` documents of some results: a content found in several documents counts for each (ARC-4).
 

@@ -5,14 +5,15 @@ Every stage is a plain function over candidates; each adds to their scores and s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from pipelines.domain.matching import Match
 from pipelines.domain.questions import question_of
-from pipelines.domain.ranking import Answer, Channel, Query, RankedResult, Signal
+from pipelines.domain.ranking import Answer, Channel, Placed, Placings, Query, RankedResult, Signal
 from pipelines.domain.sessions import SessionMemory
 from pipelines.retrieval.again import Hints, nearness_to_session, query_vector, search_again, with_own_scores
 from pipelines.retrieval.assembly import Verdict, results, score_and_cut
@@ -53,6 +54,8 @@ from pipelines.retrieval.stopwatch import Stopwatch
 from pipelines.retrieval.understanding.shift import remembered, usage_kept
 from pipelines.retrieval.weights import Shared, SignalWeights, Weighing, believed_in_common
 from pipelines.runtime.warm import WarmThreads
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +102,22 @@ class Ground:
 
 
 @dataclass(frozen=True, slots=True)
+class _Chosen:
+    """What is shown for the queries of a batch.
+
+    Attributes:
+        choices: By place in the batch of each query that explores: among what it chose.
+        failed: For each query what was left out, and why.
+    """
+
+    grounds: Sequence[Ground]
+    shown: Candidates
+    choices: Mapping[int, Choice]
+    failed: Sequence[Mapping[str, str]]
+    watch: Stopwatch
+
+
+@dataclass(frozen=True, slots=True)
 class Pipeline:
     """The four stages over one snapshot; remembers nothing between calls."""
 
@@ -111,18 +130,27 @@ class Pipeline:
 
     def answer(self, queries: Sequence[Query], *, now: float) -> list[Answer]:
         """Answer queries together: channels see batches of them, and search for the next while one is ranked."""
+        return self._told(queries, now, self._answers)
+
+    def rank(self, queries: Sequence[Query], *, now: float) -> list[Placings]:
+        """The results of the same answers, and nothing that is told of them: for who compares rankings."""
+        return self._told(queries, now, self._placings)
+
+    def _told(self, queries: Sequence[Query], now: float, tell: Callable[[_Chosen], list[T]]) -> list[T]:
         size = self.settings.encode_batch
-        batches = [self._steps(queries[start : start + size], now) for start in range(0, len(queries), size)]
+        batches = [self._steps(queries[start : start + size], now, tell) for start in range(0, len(queries), size)]
         if len(batches) == 1:
             return Awake(batches[0], self.threads).result(self._late_s * len(queries))
-        return [answer for answers in one_ahead(batches, self.threads) for answer in answers]
+        return [each for of_batch in one_ahead(batches, self.threads) for each in of_batch]
 
-    def _steps(self, queries: Sequence[Query], now: float) -> Steps[list[Ranked], list[Answer]]:
-        """Plan, search, look again where that is needed, and rank."""
+    def _steps(
+        self, queries: Sequence[Query], now: float, tell: Callable[[_Chosen], list[T]]
+    ) -> Steps[list[Ranked], list[T]]:
+        """Plan, search, look again where that is needed, rank, and tell of it."""
         plans = [make_plan(query, self.facts, self.snapshot.filters, self.settings) for query in queries]
         found = yield from self._run([Asked(plan.words, plan.channels, plan.depth, plan.among) for plan in plans])
         read, found = yield from search_again(plans, found, self._run, self._hints, self.settings)
-        return self._ranked(read, found, now)
+        return tell(self._chosen(read, found, now))
 
     def _run(self, asked: Sequence[Asked]) -> Steps[list[Ranked], Found]:
         return run_channels(self.channels, asked, budget_ms=self.settings.budget_ms)
@@ -143,7 +171,7 @@ class Pipeline:
     def _texts_of(self, rows: Sequence[int] | Ints) -> list[str]:
         return [content.text for content in self.snapshot.generation.chunks.contents(rows)]
 
-    def _ranked(self, plans: Sequence[Plan], found: Found, now: float) -> list[Answer]:
+    def _chosen(self, plans: Sequence[Plan], found: Found, now: float) -> _Chosen:
         """Rank what was found for a batch of queries: all of them in one table, in which none minds the others."""
         watch, tuned = Stopwatch(found.elapsed_ms, len(plans)), self.settings
         grounds = self._grounds(plans, found, now)
@@ -166,16 +194,27 @@ class Pipeline:
             )
             contenders = score_and_cut(united, depths, beliefs, weights, moments=moments, settings=tuned)
             passes = [self._passing(each, weights) for each in grounds]
-            chosen = diverse(contenders, ks, vectors, tuned, passes=passes)
+            shown = diverse(contenders, ks, vectors, tuned, passes=passes)
             choices = {
                 at: Choice(contending(contenders, at), each.plan.k, vectors[at], tuned.diversity, passes[at])
                 for at, each in enumerate(grounds)
                 if each.plan.query.explore
             }
-            shown = self._shown(grounds, chosen, choices)
+        failed = [{**silent, **lacking} for silent, lacking in zip(found.failed, left_out, strict=True)]
+        return _Chosen(grounds, shown, choices, failed, watch)
+
+    def _placings(self, chosen: _Chosen) -> list[Placings]:
+        shown, lines_of = chosen.shown, dict(chosen.shown.queries)
+        uris = (shown.uris(number) for number in shown.number.tolist())
+        placed = [Placed(*each) for each in zip(shown.hashes, uris, shown.total.tolist(), strict=True)]
+        return [tuple(placed[lines_of.get(at, slice(0))]) for at in range(len(chosen.grounds))]
+
+    def _answers(self, chosen: _Chosen) -> list[Answer]:
+        with chosen.watch.stage("assembly"):
+            shown = self._shown(chosen.grounds, chosen.shown, chosen.choices)
         return [
-            self._answer(ground, results, {**silent, **failed}, self._head(ground), watch)
-            for ground, results, silent, failed in zip(grounds, shown, found.failed, left_out, strict=True)
+            self._answer(ground, results, failed, self._head(ground), chosen.watch)
+            for ground, results, failed in zip(chosen.grounds, shown, chosen.failed, strict=True)
         ]
 
     def _answer(

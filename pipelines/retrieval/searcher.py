@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 
 from pipelines.domain.errors import StoreError
-from pipelines.domain.ranking import Answer, Query
+from pipelines.domain.ranking import Answer, Placings, Query
 from pipelines.retrieval.channels.open import Openings, open_channels
 from pipelines.retrieval.facts import read_facts
 from pipelines.retrieval.pipeline import Pipeline
@@ -78,9 +78,13 @@ class Searcher:
 
     def search_many(self, queries: Sequence[Query]) -> list[Answer]:
         """Answer queries from one snapshot, sharing encoder and FAISS batches."""
-        now = self._clock()
-        # Ages count in whole steps, so that the same query soon asked again has the same answer, to the last bit.
-        return self._current(now).pipeline.answer(queries, now=now - now % self._settings.time_step_s)
+        pipeline, now = self._now()
+        return pipeline.answer(queries, now=now)
+
+    def rank_many(self, queries: Sequence[Query]) -> list[Placings]:
+        """The results of `search_many`, to the bit, without what is told of them."""
+        pipeline, now = self._now()
+        return pipeline.rank(queries, now=now)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -103,6 +107,11 @@ class Searcher:
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _now(self) -> tuple[Pipeline, float]:
+        now = self._clock()
+        # Ages count in whole steps, so that the same query soon asked again has the same answer, to the last bit.
+        return self._current(now).pipeline, now - now % self._settings.time_step_s
 
     def _current(self, now: float) -> _Held:
         # One thread looks, the others go on with what is held: a look must not stall them.

@@ -17,9 +17,10 @@ class Stopwatch:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time what runs inside under this name."""
+        """Time what runs inside under this name, beside what ran under it before."""
         started = time.perf_counter()
         try:
             yield
         finally:
-            self.timings_ms[name] = (time.perf_counter() - started) * 1000.0 / self._answers
+            took_ms = (time.perf_counter() - started) * 1000.0 / self._answers
+            self.timings_ms[name] = self.timings_ms.get(name, 0.0) + took_ms

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import pairwise
 from math import ceil
 from types import TracebackType
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
 from pipelines.domain.ids import GenerationId
-from pipelines.domain.ranking import Answer, Query
+from pipelines.domain.ranking import Answer, Placings, Query
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.actors import ActorPool, Shared
 from pipelines.runtime.clock import Clock, system_clock
@@ -31,11 +31,15 @@ from pipelines.serving.engines import LoadEngines, load_engines, source_of
 from pipelines.serving.views import OpenViews, View
 from pipelines.settings import Settings
 
-Packed: TypeAlias = bytes | list[Answer]
-"""Answers as they are sent between processes."""
+T = TypeVar("T")
+
+Packed: TypeAlias = bytes | list[Answer] | list[Placings]
+"""Answers, or rankings, as they are sent between processes."""
 
 _ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(list[Answer])
+ANSWERS = msgspec.msgpack.Decoder(list[Answer])
+RANKINGS = msgspec.msgpack.Decoder(list[Placings])
+"""What reads either of them."""
 
 
 class SearchProcess:
@@ -53,7 +57,19 @@ class SearchProcess:
 
     def answer(self, views: Sequence[Shared[View]], queries: Sequence[Query]) -> list[Packed]:
         """Answers to queries, in their order, under each view."""
-        packs = [packed(searcher.search_many(queries)) for searcher in self._over(views)]
+        return self._packed(Searcher.search_many, views, queries)
+
+    def rank(self, views: Sequence[Shared[View]], queries: Sequence[Query]) -> list[Packed]:
+        """The same, without what is told of results."""
+        return self._packed(Searcher.rank_many, views, queries)
+
+    def _packed(
+        self,
+        ask: Callable[[Searcher, Sequence[Query]], list[Answer] | list[Placings]],
+        views: Sequence[Shared[View]],
+        queries: Sequence[Query],
+    ) -> list[Packed]:
+        packs = [packed(ask(searcher, queries)) for searcher in self._over(views)]
         gc.collect()
         return packs
 
@@ -109,7 +125,7 @@ class SearcherPool:
             WeftError: Processes died over one batch again and again.
         """
         with self._lock:
-            (answers,) = self._searched(queries, [self._view()])
+            (answers,) = self._searched("answer", ANSWERS, queries, [self._view()])
             return answers
 
     def search_each(self, queries: Sequence[Query], views: Sequence[View]) -> list[list[Answer]]:
@@ -120,7 +136,12 @@ class SearcherPool:
             WeftError: Processes died over one batch again and again.
         """
         with self._lock:
-            return self._searched(queries, views)
+            return self._searched("answer", ANSWERS, queries, views)
+
+    def rank_each(self, queries: Sequence[Query], views: Sequence[View]) -> list[list[Placings]]:
+        """The results of `search_each`, to the bit, without what is told of them; raises as that does."""
+        with self._lock:
+            return self._searched("rank", RANKINGS, queries, views)
 
     def open(self) -> list[GenerationId]:
         """Start all processes and open what is live in each; which generation that is."""
@@ -154,14 +175,16 @@ class SearcherPool:
             self._live = (token, View(self._settings, self._source.pin()))
         return self._live[1]
 
-    def _searched(self, queries: Sequence[Query], views: Sequence[View]) -> list[list[Answer]]:
+    def _searched(
+        self, method: str, decoder: msgspec.msgpack.Decoder[list[T]], queries: Sequence[Query], views: Sequence[View]
+    ) -> list[list[T]]:
         actors, shared = self._started(), self._handed_over(views)
         batches = dealt(queries, self._size, self._settings.retrieval.spread.batch)
-        answers: list[list[Answer]] = [[] for _ in views]
-        for packs in actors.map("answer", [(shared, batch) for batch in batches]):
-            for told, pack in zip(answers, packs, strict=True):
-                told.extend(unpacked(pack))
-        return answers
+        told: list[list[T]] = [[] for _ in views]
+        for packs in actors.map(method, [(shared, batch) for batch in batches]):
+            for of_view, pack in zip(told, packs, strict=True):
+                of_view.extend(unpacked(pack, decoder))
+        return told
 
     def _handed_over(self, views: Sequence[View]) -> list[Shared[View]]:
         known = {id(view): shared for view, shared in self._shared}
@@ -197,25 +220,28 @@ def dealt(queries: Sequence[Query], processes: int, most: int) -> list[Sequence[
     return [queries[start:end] for start, end in pairwise(cuts)]
 
 
-def packed(answers: list[Answer]) -> Packed:
-    """Answers as they are sent: MessagePack takes less than half of the time of a pickle."""
+def packed(answers: list[Answer] | list[Placings]) -> Packed:
+    """Answers or rankings as they are sent: MessagePack takes less than half of the time of a pickle."""
     try:
         return _ENCODER.encode(answers)
     except UnicodeEncodeError:  # half of a surrogate pair in a query: no UTF-8 says that, a pickle does
         return answers
 
 
-def unpacked(pack: Packed) -> list[Answer]:
-    """The answers that were sent.
+def unpacked(pack: bytes | list[T], decoder: msgspec.msgpack.Decoder[list[T]]) -> list[T]:
+    """What was sent.
 
     Examples:
-        >>> unpacked(packed([]))
+        >>> unpacked(packed([]), ANSWERS)
         []
+
+    Args:
+        decoder: `ANSWERS` or `RANKINGS`.
     """
     if isinstance(pack, list):
         return pack
     with uncollected():
-        return _DECODER.decode(pack)
+        return decoder.decode(pack)
 
 
 def _alone(settings: Settings) -> Settings:

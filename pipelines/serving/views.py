@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-from pipelines.domain.ranking import Answer, Query
+from pipelines.domain.ranking import Query
 from pipelines.retrieval.channels.open import Openings
 from pipelines.retrieval.live import Pin
 from pipelines.retrieval.searcher import Searcher
@@ -16,6 +16,8 @@ from pipelines.retrieval.snapshot import OneSnapshot, Snapshot
 from pipelines.runtime.garbage import uncollected
 from pipelines.serving.engines import LoadEngines, searching, source_of
 from pipelines.settings import Settings
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +64,25 @@ class OpenViews:
         return self._grounds[-1]
 
 
-def in_turns(searchers: Sequence[Searcher], queries: Sequence[Query], batch: int) -> list[list[Answer]]:
-    """The answers of each searcher, in the queries' order; a batch is answered by all of them before the next is.
+def in_turns(
+    searchers: Sequence[Searcher],
+    queries: Sequence[Query],
+    batch: int,
+    ask: Callable[[Searcher, Sequence[Query]], list[T]],
+) -> list[list[T]]:
+    """What each searcher is asked for, in the queries' order; a batch is asked of all of them before the next is.
 
     So what one searcher found for a batch is remembered, by whatever remembers, when the next one looks for it.
+
+    Args:
+        ask: `Searcher.search_many` or `Searcher.rank_many`.
     """
-    answers: list[list[Answer]] = [[] for _ in searchers]
+    told: list[list[T]] = [[] for _ in searchers]
     for start in range(0, len(queries), batch):
         with uncollected():
-            for told, searcher in zip(answers, searchers, strict=True):
-                told.extend(searcher.search_many(queries[start : start + batch]))
-    return answers
+            for of_one, searcher in zip(told, searchers, strict=True):
+                of_one.extend(ask(searcher, queries[start : start + batch]))
+    return told
 
 
 class _Ground:

@@ -30,7 +30,7 @@ from jobs.search import opened
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.overlays import Listing
 from pipelines.domain.ids import QueryId
-from pipelines.domain.ranking import Answer, Query
+from pipelines.domain.ranking import Answer, Placed, Placings, Query
 from pipelines.domain.understanding import Complexity
 from pipelines.embedding.encoder import load_encoder
 from pipelines.embedding.models import locate
@@ -271,6 +271,7 @@ def test_a_batch_beside_one_by_one(corpus: Corpus, searcher: Searcher, line: Lin
 def test_batch_evaluation_beside_one_by_one(corpus: Corpus, searcher: Searcher, line: Line) -> None:
     """EVA-7, RET-20: two learned versions compared as `jobs.evaluate --compare` does it, beside single searches.
 
+    Who compares asks for rankings alone, single searches explain what they show: the rankings are the same to the bit.
     Every round asks other queries, since those of the last one are remembered. So few of them are asked in one process
     by the rules of `retrieval.spread`, thousands in one per core; those of either are running before time is taken.
     """
@@ -286,13 +287,13 @@ def test_batch_evaluation_beside_one_by_one(corpus: Corpus, searcher: Searcher, 
         OpenViews(remembering_engines).opened(versions) as together,
         SearcherPool(settings, processes=CORES, load=remembering_engines) as pool,
     ):
-        ask: dict[str, Callable[[Sequence[Query]], list[list[Answer]]]] = {
+        ask: dict[str, Callable[[Sequence[Query]], list[list[Answer]] | list[list[Placings]]]] = {
             "one by one": lambda queries: [[one.search(query) for query in queries] for one in singly],
-            in_one: lambda queries: in_turns(together, queries, settings.evaluation.batch),
-            in_many: lambda queries: pool.search_each(queries, versions),
+            in_one: lambda queries: in_turns(together, queries, settings.evaluation.batch, Searcher.rank_many),
+            in_many: lambda queries: pool.rank_each(queries, versions),
         }
         for number in range(-ROUNDS * CORES, 0):  # as many as the searcher was warmed with, for each process
-            pool.search_each(corpus.drawn(number), versions)
+            pool.rank_each(corpus.drawn(number), versions)
         for name in ("one by one", in_one):
             ask[name](corpus.queries[:WARM])
         elapsed: dict[str, list[float]] = {name: [] for name in ask}
@@ -300,8 +301,9 @@ def test_batch_evaluation_beside_one_by_one(corpus: Corpus, searcher: Searcher, 
             queries, found = corpus.drawn(number), []
             for name, asking in ask.items():
                 started = time.perf_counter()
-                found.append([untimed(answers) for answers in asking(queries)])
+                told = asking(queries)
                 elapsed[name].append((time.perf_counter() - started) * 1e3)
+                found.append([[placings(each) for each in of_one] for of_one in told])
             assert found[0] == found[1] == found[2]
             assert found[0][0] != found[0][1]
     least = 2 * spread.least_queries // len(versions)
@@ -315,6 +317,13 @@ def test_batch_evaluation_beside_one_by_one(corpus: Corpus, searcher: Searcher, 
             f">= {BATCH:g}" if name == in_many else "",
         )
     assert ratios[in_many] >= BATCH
+
+
+def placings(told: Answer | Placings) -> Placings:
+    """The ranking alone."""
+    if not isinstance(told, Answer):
+        return told
+    return tuple(Placed(result.content_hash, result.uris, result.score) for result in told.results)
 
 
 def untimed(answers: Sequence[Answer]) -> list[Answer]:

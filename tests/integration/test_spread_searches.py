@@ -15,7 +15,7 @@ import pytest
 
 from pipelines.domain.errors import NothingPublishedError, StoreError
 from pipelines.domain.ids import GenerationId, QueryId
-from pipelines.domain.ranking import Answer, Query
+from pipelines.domain.ranking import Answer, Placed, Placings, Query
 from pipelines.domain.sessions import SessionMemory
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode
@@ -23,7 +23,7 @@ from pipelines.retrieval.trace import answer_as_json
 from pipelines.runtime.actors import Shared
 from pipelines.runtime.clock import day_of, system_clock
 from pipelines.serving.engines import Engines, source_of
-from pipelines.serving.spread import SearcherPool, SearchProcess, packed, unpacked
+from pipelines.serving.spread import ANSWERS, SearcherPool, SearchProcess, packed, unpacked
 from pipelines.serving.views import OpenViews, View, in_turns
 from pipelines.settings import Settings, load_settings
 from tests.support.nights import a_day
@@ -78,6 +78,11 @@ def test_answers_are_those_of_one_process_to_the_last_byte(settings: Settings, p
     assert [replace(answer, timings_ms={}) for answer in there] == [replace(answer, timings_ms={}) for answer in here]
 
 
+def placings(answer: Answer) -> Placings:
+    """What a ranking says of an answer."""
+    return tuple(Placed(result.content_hash, result.uris, result.score) for result in answer.results)
+
+
 def test_under_several_views_answers_are_those_under_each(settings: Settings, pool: SearcherPool) -> None:
     """EVA-7, RET-20: of two configurations and two beliefs, batch by batch in turns, in processes and here."""
     asked, pin = (
@@ -93,8 +98,10 @@ def test_under_several_views_answers_are_those_under_each(settings: Settings, po
     for _ in range(2):  # opened anew over the same models and generation
         with opening.opened(views) as searchers:
             assert [written(answers) for answers in there] == [
-                written(answers) for answers in in_turns(searchers, asked, 3)
+                written(answers) for answers in in_turns(searchers, asked, 3, Searcher.search_many)
             ]
+            here = in_turns(searchers, asked, 3, Searcher.rank_many)
+    assert here == pool.rank_each(asked, views) == [list(map(placings, answers)) for answers in there]
     assert len({tuple(written(answers)) for answers in there}) == len(views)
 
 
@@ -143,7 +150,7 @@ def test_a_view_that_is_gone_costs_a_process_nothing(settings: Settings, cluster
         (pack,) = process.answer([Shared(View(settings, pin))], numbered(["fruit"]))
     finally:
         gc.enable()  # which a process that does nothing else leaves off
-    assert unpacked(pack)[0].results
+    assert unpacked(pack, ANSWERS)[0].results
     assert len(loaded) == 1
 
 
@@ -162,4 +169,4 @@ def test_what_no_utf_8_can_say_is_sent_as_well(settings: Settings) -> None:
             answers = searcher.search_many(numbered([text]))
             pack = packed(answers)
             assert isinstance(pack, kind)
-            assert unpacked(pack) == answers
+            assert unpacked(pack, ANSWERS) == answers

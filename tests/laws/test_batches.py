@@ -104,6 +104,18 @@ def test_a_batch_answers_bit_for_bit_as_single_searches_do(name: str, asked: lis
     assert [told(answer) for answer in together] == [told(searcher.search(query)) for query in asked]
 
 
+@pytest.mark.parametrize("name", list(SEARCHERS))
+@budget(deadline=None, max_examples=12)
+@given(asked=queries())
+def test_a_ranking_alone_is_that_of_the_answer_to_the_bit(name: str, asked: list[Query]) -> None:
+    """RET-20, ARC-7, EVA-7: the score of a result is what its contributions add up to."""
+    searcher = SEARCHERS[name]
+    explained = [answer.results for answer in searcher.search_many(asked)]
+    assert searcher.rank_many(asked) == [
+        tuple((result.content_hash, result.uris, result.score) for result in results) for results in explained
+    ]
+
+
 def test_who_searches_deeper_takes_nobody_along() -> None:
     """RET-3, RET-6: a change of topic deepens its own search, not that of another query asked in other words."""
     texts = [f"red {word} {other}" for word in WORDS[1:] for other in WORDS[1:]]

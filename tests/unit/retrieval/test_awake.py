@@ -167,7 +167,7 @@ def test_what_ranking_raises_is_raised_where_the_answer_is_asked_for(monkeypatch
         raise TimeoutError("the store is gone")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Pipeline, "_ranked", gone)
+        patched.setattr(Pipeline, "_chosen", gone)
         with pytest.raises(TimeoutError, match="the store is gone"):
             searcher.search(QUERY)
     assert searcher.search(QUERY).results
@@ -185,7 +185,7 @@ def test_one_thread_searches_and_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
         return there
 
     monkeypatch.setattr(GraphChannel, "follow", told("graph", GraphChannel.follow))
-    monkeypatch.setattr(Pipeline, "_ranked", told("ranking", Pipeline._ranked))
+    monkeypatch.setattr(Pipeline, "_chosen", told("ranking", Pipeline._chosen))
     for channels in ["dense", "triggers", "graph"], ["lexical", "triggers", "graph"]:
         at_work.clear()
         searcher = a_searcher(a_generation(), **tuned({}, channels=channels, patience_ms=60_000))
