@@ -50,6 +50,8 @@ RIVAL_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
 CORES = os.cpu_count() or 1
 CHUNKS = int(os.environ.get("WEFT_SEARCH_CHUNKS") or 100_000)
 QUERIES, WARM, ROUNDS, TURNS, DEPTH = 200, 40, 4, 5, 10
+COMPARED = 1000
+"""Queries of one comparison of two versions; half of those from which on processes are started for it."""
 P95_MS, P95_CROSS_MS, OVERHEAD, BATCH, SIMPLE = 60.0, 300.0, 0.25, 5.0, 0.5
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(7200)]
@@ -71,7 +73,7 @@ class Corpus:
     def drawn(self, number: int) -> list[Query]:
         """Other queries, by the number of their draw."""
         drawn = np.random.default_rng(5).permutation(len(self.others))
-        return asking([self.others[at] for at in np.roll(drawn, -number * QUERIES)[:QUERIES]])
+        return asking([self.others[at] for at in np.roll(drawn, -number * COMPARED)[:COMPARED]])
 
 
 def asking(questions: Sequence[Question]) -> list[Query]:
@@ -292,7 +294,7 @@ def test_batch_evaluation_beside_one_by_one(corpus: Corpus, searcher: Searcher, 
             in_one: lambda queries: in_turns(together, queries, settings.evaluation.batch, Searcher.rank_many),
             in_many: lambda queries: pool.rank_each(queries, versions),
         }
-        for number in range(-ROUNDS * CORES, 0):  # as many as the searcher was warmed with, for each process
+        for number in range(-CORES, 0):  # more than the searcher was warmed with, for each process
             pool.rank_each(corpus.drawn(number), versions)
         for name in ("one by one", in_one):
             ask[name](corpus.queries[:WARM])
@@ -310,9 +312,9 @@ def test_batch_evaluation_beside_one_by_one(corpus: Corpus, searcher: Searcher, 
     taken = {in_one: f"below {least:,} queries", in_many: f"from {least:,} on"}
     ratios = {name: float(np.median(elapsed["one by one"]) / np.median(elapsed[name])) for name in taken}
     for name, ratio in ratios.items():
-        each_ms = np.median(elapsed[name]) / QUERIES
+        each_ms = np.median(elapsed[name]) / COMPARED
         line(
-            f"{QUERIES} queries, two versions, {name}",
+            f"{COMPARED:,} queries, two versions, {name}",
             f"{ratio:.2f} times as many a second as one by one, {each_ms:.2f} ms a query ({taken[name]})",
             f">= {BATCH:g}" if name == in_many else "",
         )
