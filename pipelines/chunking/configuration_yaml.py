@@ -48,6 +48,8 @@ def yaml_documents(source: bytes) -> list[Entry]:
             reader.reset(line.end())
             continue
         reader.take(line, contents[-1])
+    if len(starts) > 1 and not contents[-1]:  # without a key it is told with the document before it
+        del starts[-1], contents[-1]
     ends = [*starts[1:], len(source)]
     return [
         Entry(start, end, start, "", tuple(closed(content, end)), container=True)

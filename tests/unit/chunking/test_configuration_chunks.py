@@ -173,6 +173,13 @@ def test_a_comment_that_goes_on_belongs_to_the_key_above() -> None:
     assert two.text.startswith("# on two")
 
 
+@pytest.mark.parametrize("first", [f"one: {LONG}\n", f"one: {LONG}\n---\ntwo: {LONG}\n"])
+def test_a_last_document_without_keys_is_told_with_the_one_before(first: str) -> None:
+    """ING-13: a text alone is no key, and in a chunk all the same."""
+    chunks = chunks_of(f"{first}---\nno key at all\n", "yaml")
+    assert chunks[-1].text.endswith("no key at all")
+
+
 def test_compose_services_are_units() -> None:
     """ING-9, ING-14: each service with the comment above it; images and files are references."""
     text = f"""services:
