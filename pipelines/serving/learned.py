@@ -168,7 +168,8 @@ def promote(
     tracking = Tracking.of(settings.tracking, catalog.root)
     who, now = by or login() or "somebody", system_clock()
     former = moved(catalog, tracking, LearnedVersion(version), by=who, why=why, now=now)
-    sys.stdout.write(visible(f"{version} is live, instead of {former or 'none'}") + "\n")
+    told = "as it was" if former == version else f"instead of {former or 'none'}"
+    sys.stdout.write(visible(f"{version} is live, {told}") + "\n")
 
 
 @learned.command()
