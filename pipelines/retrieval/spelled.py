@@ -77,7 +77,6 @@ def spelled_out(candidates: Candidates, weights: Sequence[SignalWeights]) -> lis
         candidates.contents,
         scopes.tolist(),
         candidates.place.tolist(),
-        candidates.document.tolist(),
         _named(CHANNELS, ranks > 0, lambda found: map(ChannelHit, ranks[found].tolist(), scores[found].tolist())),
         _named(CHANNELS, ~np.isnan(scores), lambda known: scores[known].tolist()),
         _named(SIGNALS, ~np.isnan(signals), lambda known: signals[known].tolist()),
@@ -85,7 +84,6 @@ def spelled_out(candidates: Candidates, weights: Sequence[SignalWeights]) -> lis
         _relevances(candidates, believed).tolist(),
         strict=True,
     )
-    uri, alike = candidates.standings.documents.uri, candidates.alike
     return [
         Candidate(
             content.row,
@@ -96,8 +94,8 @@ def spelled_out(candidates: Candidates, weights: Sequence[SignalWeights]) -> lis
             scores_of,
             signals_of,
             contributions,
-            tuple([uri(each) for each in candidates.speaks_for.get(number) or (document,)]),
-            alike.get(number, ()),
+            candidates.uris(number),
+            candidates.alike.get(number, ()),
             relevance,
         )
         for (
@@ -105,7 +103,6 @@ def spelled_out(candidates: Candidates, weights: Sequence[SignalWeights]) -> lis
             content,
             scope,
             place,
-            document,
             channels,
             scores_of,
             signals_of,
