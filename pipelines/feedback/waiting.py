@@ -159,12 +159,14 @@ class WaitingPublisher:
                         self._reason = None
                     return True
                 key, value = self._waiting[0]
+            refused = 0
             try:
                 publisher.send(key, value)
             except InvalidEventError as error:  # no later try helps this one, and others wait behind it
                 _log.warning("an event is lost: %s", error)
-                self._refused += 1
+                refused = 1
             with self._changed:
+                self._refused += refused
                 self._waiting.popleft()
                 self._bytes -= len(key) + len(value)
 
