@@ -4,7 +4,8 @@
     python -m jobs.search --queries FILE --store DIR --json
 
 A file of queries holds one a line: its text, or a JSON object with `_id` and `text`; thousands are spread over
-processes (`retrieval.spread`). With `--bootstrap` what was shown goes to the feedback topic, so that feedback can be
+processes (`retrieval.spread`). A line that is no query is told and counted (`refused` in JSON), the others are
+answered; a file in which no line is one is refused whole. With `--bootstrap` what was shown goes to the feedback topic, so that feedback can be
 given on the query id that is printed; with `--session` under that session's id, whose own learning ranks it, too.
 Answers are kept in the query log (`weft queries list`), unless `--set query_log.enabled=false`.
 Exit codes: 0 answered, 1 with a reason (nothing published, damaged store; no broker, after the answer), 2 usage.
@@ -83,6 +84,7 @@ def search(
         deeper = f"--set retrieval.depth={k}"
         _job.stderr.print(f"[yellow]each channel finds {settings.retrieval.depth} at most; for more: {deeper}[/]")
     most = max(settings.retrieval.understanding.router.limits.values())
+    wanted, refused = ([(new_id(), query)], list[str]()) if query is not None else _read_all(queries)
     asked = [
         Query(
             text=text,
@@ -97,7 +99,7 @@ def search(
             explore=explore,
             context=context,
         )
-        for query_id, text in ([(new_id(), query)] if query is not None else _read(queries))
+        for query_id, text in wanted
     ]
     with answering(settings, len(asked)) as searcher, QueryLog(Path(settings.storage.root), settings.query_log) as log:
         answers = searcher.search_many(asked)
@@ -109,7 +111,10 @@ def search(
         for answer in answers:
             show(answer, settings.retrieval, explain=explain)
     told = [answer_as_json(answer) for answer in answers]
-    _job.emit({"answers": told} if queries is not None else told[0], as_json=as_json)
+    if refused:
+        of_all = f"{len(refused)} of {len(refused) + len(answers)} queries were not answered"
+        _job.stderr.print(f"[yellow]{of_all}: mend their lines and ask these again[/]")
+    _job.emit({"answers": told, "refused": refused} if queries is not None else told[0], as_json=as_json)
     # Last of all: where there is no broker, what was found is seen all the same.
     if bootstrap is not None:
         with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
@@ -245,7 +250,26 @@ def new_id() -> QueryId:
     return QueryId(uuid.uuid4().hex)
 
 
-def _read(path: Path | None) -> Iterator[tuple[QueryId, str]]:
+def _read_all(path: Path | None) -> tuple[list[tuple[QueryId, str]], list[str]]:
+    """The queries of a file, and what is wrong with the lines that are none, each told at once.
+
+    Raises:
+        SourceError: There is no such file, or none of its lines is a query.
+    """
+    wanted: list[tuple[QueryId, str]] = []
+    refused: list[str] = []
+    for each in _read(path):
+        if isinstance(each, SourceError):
+            refused.append(str(each))
+            _job.stderr.print(f"[yellow]{plain(refused[-1])}[/]", soft_wrap=True, highlight=False)
+        else:
+            wanted.append(each)
+    if refused and not wanted:
+        raise SourceError(f"expected queries in {path}, found none in any of its {len(refused)} lines: mend them")
+    return wanted, refused
+
+
+def _read(path: Path | None) -> Iterator[tuple[QueryId, str] | SourceError]:
     if path is None or not path.is_file():
         raise SourceError(f"expected a file of queries, found none at {path}")
     for number, line in text_lines(path):
@@ -255,14 +279,14 @@ def _read(path: Path | None) -> Iterator[tuple[QueryId, str]]:
             yield new_id(), line.strip()
 
 
-def _record(line: str, place: str) -> tuple[QueryId, str]:
+def _record(line: str, place: str) -> tuple[QueryId, str] | SourceError:
     try:
         record = json.loads(line)
         named, text = record["_id"], record["text"]
     except (ValueError, KeyError, RecursionError) as error:
-        raise SourceError(f"{place}: expected a JSON object with _id and text, found: {error!r}") from error
+        return SourceError(f"{place}: expected a JSON object with _id and text, found: {error!r}")
     if not isinstance(text, str) or not isinstance(named, str | int):
-        raise SourceError(f"{place}: expected texts for _id and text, found {named!r} and {text!r}")
+        return SourceError(f"{place}: expected texts for _id and text, found {named!r} and {text!r}")
     return QueryId(str(named)), text
 
 

@@ -77,7 +77,12 @@ class Searcher:
         return self.search_many([query])[0]
 
     def search_many(self, queries: Sequence[Query]) -> list[Answer]:
-        """Answer queries from one snapshot, sharing encoder and FAISS batches."""
+        """Answer queries from one snapshot, sharing encoder and FAISS batches.
+
+        Raises:
+            ValueError: A query's filter asks for what no document can have, such as a date that is none; the message
+                names the query, and none is answered. `filters.is_time` tells beforehand what is one.
+        """
         pipeline, now = self._now()
         return pipeline.answer(queries, now=now)
 

@@ -122,6 +122,7 @@ class SearcherPool:
         Raises:
             NothingPublishedError: No generation is live.
             StoreError: The generation was removed before every process had opened it: ask again.
+            ValueError: A query's filter asks for what no document can have; the message names the query.
             WeftError: Processes died over one batch again and again.
         """
         with self._lock:

@@ -178,6 +178,25 @@ def test_a_file_of_queries_is_answered_query_by_query(
     assert {answer["fusion"] for answer in answers} == {"rsf"}
 
 
+def test_a_line_that_is_no_query_is_told_and_the_others_are_answered(
+    stored: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """RET-20, RET-21: nothing is lost, and nothing is fatal to the rest."""
+    path = tmp_path / "queries.jsonl"
+    lines = ['{"_id": "q1", "text": "yellow fruit"}', '{"_id": "q2", "text": [1]}', '{"_id": "q3", "text": "locks"}']
+    path.write_text("\n".join(lines))
+    assert search.main(["--queries", str(path), "--store", stored.storage.root, "--json"]) == 0
+    said = capsys.readouterr()
+    summary = json.loads(said.out.splitlines()[-1])
+    assert [answer["query_id"] for answer in summary["answers"]] == ["q1", "q3"]
+    reason = f"{path}:2: expected texts for _id and text, found 'q2' and [1]"
+    assert summary["refused"] == [reason]
+    assert said.err.splitlines() == [
+        reason,
+        "1 of 3 queries were not answered: mend their lines and ask these again",
+    ]
+
+
 def test_a_broker_is_told_what_was_shown(stored: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     """FBK-2: the job has sent its impression when it ends; where there is no broker it says so, and what it found."""
     who = ["--session", "s-9", "--principal", "ada"]

@@ -154,6 +154,15 @@ def test_a_view_that_is_gone_costs_a_process_nothing(settings: Settings, cluster
     assert len(loaded) == 1
 
 
+def test_a_query_with_a_wrong_filter_is_named_and_the_pool_goes_on(pool: SearcherPool) -> None:
+    """RET-4, RET-21: as a searcher in this process does."""
+    asked = numbered(["fruit"] * 5)
+    wrong = [*asked[:3], replace(asked[3], filters={"until": "soon"}), asked[4]]
+    with pytest.raises(ValueError, match=r"query q3: expected a date .* found 'soon'; none of its batch"):
+        pool.search_many(wrong)
+    assert len(pool.search_many(asked)) == len(asked)
+
+
 def test_an_empty_store_says_so_before_anything_is_started(tmp_path: Path) -> None:
     """ARC-2: as one process does."""
     settings = load_settings(assignments=[f"storage.root={tmp_path}"], environment={})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,9 +33,21 @@ def test_a_line_of_queries_ends_where_a_line_ends(tmp_path: Path, text: str, enc
 def test_a_line_that_is_no_query_is_named(tmp_path: Path, line: str) -> None:
     """RET-21: in one line, and nothing is made up of it."""
     path = tmp_path / "queries.jsonl"
-    path.write_text(f"a query\n{line}\n", encoding="utf-8")
-    with pytest.raises(SourceError, match=r"queries.jsonl:2: expected"):
-        list(search._read(path))
+    path.write_text(f"a query\n{line}\nanother\n", encoding="utf-8")
+    (_, text), refused, (_, after) = search._read(path)  # type: ignore[misc]
+    assert (text, after) == ("a query", "another")
+    assert isinstance(refused, SourceError)
+    assert re.search(r"queries.jsonl:2: expected .* found", str(refused))
+
+
+def test_a_file_without_one_query_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """RET-21: each line is told, and the command has failed."""
+    path = tmp_path / "queries.jsonl"
+    path.write_text('{"_id": 1}\n{\n')
+    assert search.main(["--queries", str(path), "--store", str(tmp_path)]) == 1
+    *lines, reason = capsys.readouterr().err.splitlines()
+    assert [line.split(": expected")[0] for line in lines] == [f"{path}:1", f"{path}:2"]
+    assert reason == f"jobs.search: expected queries in {path}, found none in any of its 2 lines: mend them"
 
 
 @pytest.mark.parametrize("query", ["", " \n"])
