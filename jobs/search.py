@@ -4,10 +4,10 @@
     python -m jobs.search --queries FILE --store DIR --json
 
 A file of queries holds one a line: its text, or a JSON object with `_id` and `text`; thousands are spread over
-processes (`retrieval.spread`). A line that is no query is told and counted (`refused` in JSON), the others are
-answered; a file in which no line is one is refused whole. With `--bootstrap` what was shown goes to the feedback topic, so that feedback can be
-given on the query id that is printed; with `--session` under that session's id, whose own learning ranks it, too.
-Answers are kept in the query log (`weft queries list`), unless `--set query_log.enabled=false`.
+processes (`retrieval.spread`). A line that is no query is told and counted (`refused` in JSON), and the others are
+answered; a file without a single query is refused. With `--bootstrap` what was shown goes to the feedback topic, so
+that feedback can be given on the query id that is printed; with `--session` under that session's id, whose own learning
+ranks it, too. Answers are kept in the query log (`weft queries list`), unless `--set query_log.enabled=false`.
 Exit codes: 0 answered, 1 with a reason (nothing published, damaged store; no broker, after the answer), 2 usage.
 """
 

@@ -80,6 +80,8 @@ class Understanding:
         variants: Texts searched beside it.
         filters: What its text seems to ask for beyond its explicit filters.
         unknown: What reads like a filter in it, "name:value", though no document has that: words like all others.
+        unmet: Filters in force, "name:value", for which nothing was found: each that no document has, or else all of
+            them, joined by "and", which no document has together.
         home: The domain that its agent searches unless it asks for more, where that was applied.
         shift: None without a session's earlier queries.
         shadowed: Content hashes that learned triggers still on trial would lead to, with the trigger (RET-17).
@@ -93,6 +95,7 @@ class Understanding:
     variants: tuple[Variant, ...] = ()
     filters: tuple[InferredFilter, ...] = ()
     unknown: tuple[str, ...] = ()
+    unmet: tuple[str, ...] = ()
     home: str | None = None
     shift: Shift | None = None
     shadowed: Mapping[str, str] = field(default_factory=dict)

@@ -28,7 +28,16 @@ class RowFilter:
         Raises:
             ValueError: A filter asks for what no document can have, such as a date that is none.
         """
-        return self._rows(tuple(sorted(filters.items()))) if filters else None
+        return self._of(filters) if filters else None
+
+    def unmet(self, filters: Mapping[str, str]) -> tuple[str, ...]:
+        """Why nothing passes filters, "name:value" each: those that no document has, or else all of them together."""
+        named = {f"{name}:{value}": {name: value} for name, value in sorted(filters.items())}
+        alone = tuple(told for told, one in named.items() if not len(self._of(one)))
+        return alone or (" and ".join(named),)
+
+    def _of(self, filters: Mapping[str, str]) -> RowSet:
+        return self._rows(tuple(sorted(filters.items())))
 
     def _found(self, filters: tuple[tuple[str, str], ...]) -> RowSet:
         wanted = dict(filters)

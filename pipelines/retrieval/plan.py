@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipelines.domain.ranking import Channel, Query
 from pipelines.domain.understanding import Complexity, Understanding
@@ -58,6 +58,8 @@ def make_plan(query: Query, facts: GenerationFacts, filters: RowFilter, settings
         among = filters.rows(read.filters)
     except ValueError as error:
         raise ValueError(f"query {query.query_id}: {error}; none of its batch was answered") from error
+    if among is not None and not len(among):
+        understanding = replace(understanding, unmet=filters.unmet(read.filters))
     return Plan(
         query=read,
         text=sought,

@@ -7,7 +7,8 @@ import pytest
 from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import QueryId
 from pipelines.retrieval.filters import matches
-from tests.support.retrieval_fakes import MemoryGeneration, a_place, a_query, a_searcher
+from pipelines.retrieval.trace import answer_as_json, understanding_line
+from tests.support.retrieval_fakes import MemoryGeneration, a_place, a_query, a_searcher, settings
 
 
 @pytest.mark.parametrize(
@@ -79,6 +80,39 @@ def test_of_a_batch_the_query_with_a_wrong_filter_is_named() -> None:
     wrong = replace(a_query("text", filters={"until": "soon"}), query_id=QueryId("q-17"))
     with pytest.raises(ValueError, match=r"query q-17: expected a date .* found 'soon'; none of its batch"):
         searcher.search_many([a_query("text"), wrong])
+
+
+@pytest.mark.parametrize(
+    ("text", "filters", "unmet"),
+    [
+        ("apple", {}, ()),
+        ("apple", {"team": "a"}, ()),
+        ("apple", {"id": "1"}, ()),  # too many values to be inferred from a text, though documents have it
+        ("apple", {"taem": "a"}, ("taem:a",)),
+        ("apple", {"team": "c", "id": "1"}, ("team:c",)),
+        ("apple", {"tier": "x", "team": "c"}, ("team:c", "tier:x")),
+        ("apple", {"since": "1970-01-03"}, ("since:1970-01-03",)),
+        ("apple", {"team": "a", "id": "2"}, ("id:2 and team:a",)),
+        ("apple team:b", {"id": "1"}, ("id:1 and team:b",)),
+    ],
+)
+def test_filters_that_nothing_passes_are_told(text: str, filters: dict[str, str], unmet: tuple[str, ...]) -> None:
+    """RET-4: they stay strict, and an empty answer says which of them no document has, or none has together."""
+    facts = {
+        uri: {"metadata": {"team": team, "id": number}, "modified_at": 86_400.0}
+        for uri, team, number in (("one", "a", "1"), ("two", "b", "2"), ("three", "b", "3"))
+    }
+    generation = MemoryGeneration({uri: [f"apple {uri}"] for uri in facts}, facts)
+    read = settings().understanding
+    few = read.model_copy(update={"prefilter": read.prefilter.model_copy(update={"most_values": 2})})
+    answer = a_searcher(generation, understanding=few.model_dump()).search(a_query(text, filters=filters))
+    assert answer.understanding is not None
+    assert answer.understanding.unmet == unmet
+    assert bool(answer.results) is not bool(unmet)
+    assert answer_as_json(answer)["understanding"]["unmet_filters"] == list(unmet)
+    line = understanding_line(answer.understanding)
+    assert all(f"no document has {each}: nothing passes" in line for each in unmet)
+    assert ("nothing passes" in line) is bool(unmet)
 
 
 def test_a_filter_does_not_starve_the_ranking() -> None:
