@@ -69,11 +69,14 @@ class RowsItem:
     """Neighbouring rows of a Parquet file.
 
     Attributes:
+        name: Of the file, without its ending, for what has no name of its own; with as many folders above it as tell
+            it from others of its name in the same run.
         group: The row group.
         first, count: Rows in it.
     """
 
     path: str
+    name: str
     group: int
     first: int
     count: int

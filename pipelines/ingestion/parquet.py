@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ import pyarrow.parquet as pq
 
 from pipelines.domain.documents import Document, Domain, Rejection
 from pipelines.ingestion.corpus import as_document
-from pipelines.ingestion.items import RowsItem, escaped
+from pipelines.ingestion.items import RowsItem, SourceItem, escaped
 from pipelines.ingestion.settings import IngestSettings, ParquetSettings
 from pipelines.ingestion.times import epoch_seconds, moment_seconds
 
@@ -33,18 +36,44 @@ def list_rows(path: Path, settings: IngestSettings) -> Iterator[RowsItem]:
     except pa.ArrowException as error:
         raise OSError(f"expected a Parquet file, found: {error}") from error
     # Each item reads its row group up to its own rows, so there are not too many of them.
+    actual = path.resolve()
     stride = max(settings.records_per_item, -(-metadata.num_rows // settings.items_per_compressed_corpus))
     for group in range(metadata.num_row_groups):
         rows = metadata.row_group(group).num_rows
         for first in range(0, rows, stride):
-            yield RowsItem(str(path.resolve()), group, first, min(stride, rows - first))
+            yield RowsItem(str(actual), named(actual, 0), group, first, min(stride, rows - first))
+
+
+def named(path: Path, folders: int) -> str:
+    """A file's name without its ending, after so many of the folders that it lies in; always encodable.
+
+    Examples:
+        >>> named(Path("/data/a/rows.parquet"), 1), named(Path("/rows.parquet"), 1)
+        ('a/rows', 'rows')
+    """
+    above = [escaped(name) for name in path.parent.parts if name != path.anchor]
+    return "/".join([*above[len(above) - min(folders, len(above)) :], escaped(path.name.removesuffix(SUFFIX))])
+
+
+def told_apart(items: Sequence[SourceItem]) -> list[SourceItem]:
+    """The same items, where rows of files of one name are named with the fewest folders that tell these files apart."""
+    paths: defaultdict[str, set[Path]] = defaultdict(set)
+    for item in items:
+        if isinstance(item, RowsItem):
+            paths[item.name].add(Path(item.path))
+    names = {str(path): named(path, folders) for same in paths.values() for folders in [_fewest(same)] for path in same}
+    return [replace(item, name=names[item.path]) if isinstance(item, RowsItem) else item for item in items]
+
+
+def _fewest(paths: set[Path]) -> int:
+    """Of how many folders above them different files must be named, so that no two names are the same."""
+    return next(folders for folders in count() if len({named(path, folders) for path in paths}) == len(paths))
 
 
 def read_rows(item: RowsItem, settings: IngestSettings, domain: Domain | None) -> Iterator[Document | Rejection]:
     """Documents of the rows of one item; a row that is no record is a rejection that names it."""
     path = Path(item.path)
-    name = escaped(path.name.removesuffix(SUFFIX))
-    place = f"{name}:group {item.group}"
+    place = f"{item.name}:group {item.group}"
     try:
         with path.open("rb") as opened, pq.ParquetFile(opened) as file:
             columns = _Columns(file.schema_arrow, settings.parquet)
@@ -64,7 +93,9 @@ def read_rows(item: RowsItem, settings: IngestSettings, domain: Domain | None) -
                 elif isinstance(text, bytes):
                     yield Rejection(at, "undecodable", "expected a text in UTF-8, found other bytes")
                 else:
-                    record = columns.record(row, otherwise=f"{item.group}-{number}")
+                    own = columns.own_id(row)
+                    record = columns.record(row, own or f"{item.group}-{number}")
+                    name = item.name if own is None else named(path, 0)
                     yield as_document(record, at, name, settings.trust.corpus, domain, modified=columns.time(row))
     except _DAMAGED as error:
         yield Rejection(place, "undecodable", f"damaged Parquet file: {' '.join(str(error).split())[:200]}")
@@ -124,12 +155,16 @@ class _Columns:
         self._facts = [field.name for field in schema if _is_fact(field.type)]
         self.read = list(dict.fromkeys(name for name in (self.text, *self._facts) if name))
 
-    def record(self, row: Mapping[str, Any], *, otherwise: str) -> dict[str, Any]:
-        """A row as a record of a corpus; `otherwise` is its identity where it has none of its own."""
+    def own_id(self, row: Mapping[str, Any]) -> str | None:
+        """The identity that a row states, where it does."""
         own = _decoded(row.get(self._id)) if self._id else None
+        return None if own is None or own == "" else str(own)
+
+    def record(self, row: Mapping[str, Any], identity: str) -> dict[str, Any]:
+        """A row as a record of a corpus."""
         used = {self.text, self._id, self._title}
         return {
-            "_id": otherwise if own is None or own == "" else str(own),
+            "_id": identity,
             "title": _decoded(row.get(self._title)) if self._title else None,
             "text": row[self.text] if self.text else None,
             "metadata": {name: _decoded(row[name]) for name in self._facts if name not in used},

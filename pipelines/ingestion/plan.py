@@ -24,6 +24,7 @@ from pipelines.ingestion.embed import ENCODER, Embed
 from pipelines.ingestion.find_entities import EXTRACTOR, FindEntities
 from pipelines.ingestion.items import escaped
 from pipelines.ingestion.mention_cache import MentionCache
+from pipelines.ingestion.parquet import told_apart
 from pipelines.ingestion.parts import Written
 from pipelines.ingestion.pools import sized
 from pipelines.ingestion.read_and_chunk import ReadAndChunk, Reading
@@ -209,7 +210,7 @@ def _made_with(settings: EmbeddingSettings, model: Model) -> str:
 
 
 def _distinct(items: Iterable[SourceItem]) -> list[SourceItem]:
-    """Each item once; a file named by two sources in the same way counts once too."""
+    """Each item once, under names of its own; a file named by two sources in the same way counts once too."""
     roots: dict[str, str] = {}
     for item in dict.fromkeys(items):
         if isinstance(item, FileItem) and roots.setdefault(item.uri, item.root) != item.root:
@@ -217,4 +218,4 @@ def _distinct(items: Iterable[SourceItem]) -> list[SourceItem]:
                 f"expected every file under a URI of its own, found {item.uri!r} in {roots[item.uri]} and in "
                 f"{item.root}: rename one of the folders, or index their common parent"
             )
-    return list(dict.fromkeys(items))
+    return told_apart(list(dict.fromkeys(items)))

@@ -100,8 +100,8 @@ def place_of(item: SourceItem) -> str:
         return item.uri
     if isinstance(item, RecordsItem):
         return f"{corpus.corpus_name(Path(item.path))}:line {item.first_line}"
-    name = Path(item.path if isinstance(item, RowsItem) else item.folder).name.removesuffix(parquet.SUFFIX)
-    return f"{escaped(name)}:group {item.group} row {item.first}"
+    name = item.name if isinstance(item, RowsItem) else escaped(Path(item.folder).name)
+    return f"{name}:group {item.group} row {item.first}"
 
 
 def read_source(path: Path, settings: IngestSettings, *, domain: Domain | None) -> Iterator[Document | Rejection]:

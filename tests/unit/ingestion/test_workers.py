@@ -163,6 +163,36 @@ def test_two_sources_of_one_name_are_told_apart_or_refused(tmp_path: Path) -> No
         units_of(clash)
 
 
+def test_tables_of_one_name_keep_the_rows_of_both(tmp_path: Path) -> None:
+    """ING-3: rows without ids are named by the folders that tell their files apart, in whatever order these come."""
+    for folder in ("a/day", "b/day", "b/night"):
+        (tmp_path / folder).mkdir(parents=True)
+        pq.write_table(pa.table({"text": [f"{folder} one", f"{folder} two"]}), tmp_path / folder / "x.parquet")
+        pq.write_table(pa.table({"text": [f"{folder} y"], "id": [f"{folder}"]}), tmp_path / folder / "y.parquet")
+    base = a_plan(tmp_path, tmp_path / "store")
+
+    def uris(*sources: str) -> list[tuple[str, str]]:
+        units = _read(replace(base, sources=[tmp_path / source for source in sources]))
+        assert not any(unit.tables["rejected"].num_rows for unit in units)
+        rows = [row for unit in units for row in unit.tables["texts"].to_pylist()]
+        return sorted((row["uri"], row["text"]) for row in rows)
+
+    alone = [("x:0-0", "a/day one"), ("x:0-1", "a/day two")]
+    assert uris("a/day/x.parquet") == uris("a/day/x.parquet", "a/day/x.parquet") == alone
+    near = [("day/x:0-0", "b/day one"), ("day/x:0-1", "b/day two")]
+    near += [("night/x:0-0", "b/night one"), ("night/x:0-1", "b/night two")]
+    assert uris("b/night/x.parquet", "b/day/x.parquet") == uris("b/day/x.parquet", "b/night/x.parquet") == near
+    far = uris("b/day/x.parquet", "a/day/x.parquet")
+    assert far == [
+        ("a/day/x:0-0", "a/day one"),
+        ("a/day/x:0-1", "a/day two"),
+        ("b/day/x:0-0", "b/day one"),
+        ("b/day/x:0-1", "b/day two"),
+    ]
+    # An id of its own names a row, wherever it lies.
+    assert uris("a/day/y.parquet", "b/day/y.parquet") == [("y:a/day", "a/day y"), ("y:b/day", "b/day y")]
+
+
 def test_vectors_are_the_rounded_ones_from_the_start(tmp_path: Path) -> None:
     """ARC-9: a fresh vector has the precision of a cached one."""
     plan = a_plan(a_tree(tmp_path, files=1), tmp_path / "store")
