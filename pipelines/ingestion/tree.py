@@ -15,7 +15,14 @@ from pipelines.domain.documents import Rejection
 from pipelines.ingestion.ignore import IGNORE_FILE, IGNORE_FILE_BYTES, rules
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_WAY = (
+    getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+)  # a folder above a source may let nobody list it
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # opening a FIFO must not wait for its writer
+
+
+Rules = tuple[GitIgnoreSpec | None, ...]
+"""Of folders from the outermost to the innermost, None of one without any."""
 
 
 class UnreadableError(Exception):
@@ -39,10 +46,12 @@ def listed(
 ) -> Iterator[tuple[str, ...]]:
     """Paths below a folder that are to be read, as their parts, in the order of their bytes.
 
-    What `.gitignore` files exclude is left out, at every level, and so are `skipped` names and the path `left_out`.
+    What `.gitignore` files exclude is left out, at every level from the top of the repository that the folder lies in,
+    if it does, and so are `skipped` names and the path `left_out`.
     Links, devices and folders that cannot be listed are named too: reading them tells why they cannot be read.
     """
-    waiting: list[tuple[tuple[str, ...], tuple[GitIgnoreSpec | None, ...]]] = [((), ())]
+    way, outer = _outer_rules(root)
+    waiting: list[tuple[tuple[str, ...], Rules]] = [((), outer)]
     while waiting:
         folder, above = waiting.pop()
         try:
@@ -55,7 +64,7 @@ def listed(
         below = []
         for name, is_folder in entries:
             path = (*folder, name)
-            if name in skipped or path == left_out or _ignored(path, in_force, is_folder=is_folder):
+            if name in skipped or path == left_out or _ignored((*way, *path), in_force, is_folder=is_folder):
                 continue
             if is_folder and len(path) <= max_depth:
                 below.append((path, in_force))
@@ -123,6 +132,46 @@ def _opened_folder(root: Path, path: Sequence[str]) -> Iterator[int]:
 def _entries(descriptor: int) -> list[tuple[str, bool]]:
     with os.scandir(descriptor) as found:
         return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
+
+
+def _outer_rules(root: Path) -> tuple[tuple[str, ...], Rules]:
+    """The way from the top of a folder's repository to the folder, and the rules of all folders before it on that way.
+
+    Nothing where it lies in no repository, is the top of one, or is itself left out: who names such a folder means it.
+    """
+    top = _top_of(root)
+    if top is None:
+        return (), ()
+    way, found = root.relative_to(top).parts, list[GitIgnoreSpec | None]()
+    for depth in range(len(way)):
+        found.append(_rules_in(top.joinpath(*way[:depth])))
+        if _ignored(way[: depth + 1], found, is_folder=True):
+            return (), ()
+    return way, tuple(found)
+
+
+def _top_of(root: Path) -> Path | None:
+    """The nearest folder above that holds `.git`, where that belongs to whom the folder does.
+
+    Git trusts nobody else's either: whoever may write to a folder above, such as /tmp, could leave out what they like.
+    """
+    for folder in (root, *root.parents):
+        with contextlib.suppress(OSError):
+            mark = (folder / ".git").stat()
+            if stat.S_ISDIR(mark.st_mode) or stat.S_ISREG(mark.st_mode):
+                return folder if mark.st_uid == root.stat().st_uid else None
+    return None
+
+
+def _rules_in(folder: Path) -> GitIgnoreSpec | None:
+    try:
+        descriptor = os.open(folder, _WAY)
+    except OSError:
+        return None
+    try:
+        return _rules(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _rules(folder: int) -> GitIgnoreSpec | None:
