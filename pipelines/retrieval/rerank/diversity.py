@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from pipelines.domain.ranking import Channel
-from pipelines.retrieval.candidates import Candidates, Flags, Floats, Ints, best_first
+from pipelines.retrieval.candidates import CHANNELS, Candidates, Flags, Floats, Ints, best_first
 from pipelines.retrieval.channels.run import Ranked, VectorsOf
 from pipelines.retrieval.settings import DiversitySettings, FusionMode, RetrievalSettings
 
@@ -37,7 +37,10 @@ def diverse(
     *,
     passes: Sequence[Passes],
 ) -> Candidates:
-    """The candidates to show, best first; outside learned ranking they are those that fusion ranks first.
+    """The candidates to show, best first.
+
+    Where scores are not learned, near-duplicates stay, so that published baselines are what they were: there every
+    channel that has weight has its word, and nothing else is done.
 
     Args:
         candidates: Best first by final score, more of each query than are shown where there are more.
@@ -45,11 +48,12 @@ def diverse(
         vectors: Of each query; None where no vectors are kept: then nothing is known to be alike.
         passes: Of each query.
     """
-    tuned = settings.diversity
-    if settings.fusion is not FusionMode.LEARNED:
-        return candidates.head(ks)
-    chosen = marginal(candidates, vectors, tuned)
-    return represented(chosen, ks, tuned, passes) if tuned.represent else chosen.head(ks)
+    tuned, learned = settings.diversity, settings.fusion is FusionMode.LEARNED
+    chosen = marginal(candidates, vectors, tuned) if learned else candidates
+    if not tuned.represent:
+        return chosen.head(ks)
+    heard = [learned or settings.channel_weights[channel] > 0.0 for channel in CHANNELS]
+    return represented(chosen, ks, tuned, passes, np.array(heard))
 
 
 def marginal(candidates: Candidates, vectors: Sequence[VectorsOf | None], settings: DiversitySettings) -> Candidates:
@@ -133,15 +137,21 @@ def _twins(turns: Ints, taken: Floats, cosines: np.ndarray) -> dict[int, list[in
     return twins
 
 
-def represented(candidates: Candidates, ks: Ints, settings: DiversitySettings, passes: Sequence[Passes]) -> Candidates:
+def represented(
+    candidates: Candidates, ks: Ints, settings: DiversitySettings, passes: Sequence[Passes], heard: Flags
+) -> Candidates:
     """The best of each query, the last of them making room for the best of each channel that none was found by.
 
     Such a candidate's cosine to the query must be known and reach `least_similarity`, and it must pass. The best
     result of all stays, and so does whoever is the only one of its channel.
+
+    Args:
+        heard: Which channels count, (channels,).
     """
     if not len(candidates):
         return candidates
-    found, head = candidates.merged.ranks[candidates.number] > 0, candidates.queries.places() < ks[candidates.query]
+    found = (candidates.merged.ranks[candidates.number] > 0) & heard
+    head = candidates.queries.places() < ks[candidates.query]
     starts = candidates.queries.starts
     shown = np.logical_or.reduceat(found & head[:, None], starts, axis=0)
     missing = np.logical_or.reduceat(found & ~head[:, None], starts, axis=0) & ~shown

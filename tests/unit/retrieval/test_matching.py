@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from msgspec import structs
 from jobs.search import show
 from pipelines.domain.ids import QueryId
 from pipelines.domain.matching import Match
-from pipelines.domain.ranking import Answer, Signal
+from pipelines.domain.ranking import Answer, Channel, Signal
 from pipelines.embedding.late_interaction import max_similarities, quantised
 from pipelines.feedback.producer import impression_of
 from pipelines.learning.calibration import Calibration, Isotonic
@@ -101,6 +102,34 @@ def test_a_doubtful_result_takes_no_place_for_the_sake_of_its_channel() -> None:
 
     assert all("c" in results for results in found(None))
     assert found(KNOWN) == [["a", "b"]] * 3
+
+
+@pytest.mark.parametrize("fusion", FusionMode)
+def test_each_channel_with_weight_has_a_word_in_every_fusion(fusion: FusionMode) -> None:
+    """RET-9, RET-12: learned or not; a channel without weight has none, and nobody has where that is switched off."""
+    texts = {f"a{number}": [f"red apple pie {number}"] for number in range(6)} | {"c": ["red stone"]}
+    generation = MemoryGeneration(texts, {"c": {"triggers": ("red",)}})
+    usual = settings()
+
+    def found(*, weight: float, calibration: Calibration | None = None, represent: bool = True) -> list[str]:
+        searcher = a_searcher(
+            generation,
+            calibration=calibration,
+            fusion=fusion,
+            depth=5,
+            channel_weights={**usual.channel_weights, Channel.TRIGGERS: weight},
+            diversity={**usual.diversity.model_dump(), "represent": represent},
+        )
+        (answer,) = searcher.search_many([a_query("red apple pie", k=3)])
+        assert answer.results == tuple(sorted(answer.results, key=lambda one: (-one.score, one.content_hash)))
+        assert all(one.score == math.fsum(part.amount for part in one.contributions) for one in answer.results)
+        return [one.uris[0] for one in answer.results]
+
+    plain = found(weight=0.1, represent=False)
+    assert "c" not in plain
+    assert found(weight=0.1) == [*plain[:2], "c"]
+    assert found(weight=0.1, calibration=KNOWN) == plain
+    assert found(weight=0.0) == (plain if fusion is not FusionMode.LEARNED else [*plain[:2], "c"])
 
 
 def test_without_probes_no_gap_is_claimed() -> None:
