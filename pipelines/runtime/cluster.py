@@ -19,6 +19,7 @@ from pipelines.domain.errors import WeftError
 from pipelines.runtime.settings import ClusterSettings
 
 _TOKEN_FILE = Path("~/.ray/auth_token")
+_TOKEN_LOG = logging.getLogger("ray._private.authentication.authentication_token_setup")
 _HANDLED = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 _REASON_CHARACTERS = 600  # kept of what a worker says of its failure
 _SIGACTION_BYTES = 512  # more than any platform's struct sigaction (152 on 64-bit Linux)
@@ -34,7 +35,8 @@ def connect(settings: ClusterSettings) -> None:
     if ray.is_initialized():
         return
     address = os.environ.get("RAY_ADDRESS") or settings.address
-    # Ray's core warns of its own actors' arguments at every pipeline; what fails reaches us as an exception.
+    # Ray's core warns of its own actors' arguments at every pipeline; what fails reaches us as an exception. That this
+    # is set it says once, in a line of its own on stderr, which no setting of its keeps away: better than one a pool.
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     common: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.WARNING, "configure_logging": False}
     with keeping_signal_handlers():
@@ -58,10 +60,25 @@ def _initialise(address: str, settings: ClusterSettings, common: Mapping[str, An
     if address == "local":
         # A cluster that Ray starts for this process turns token authentication on and makes the token itself.
         local: dict[str, Any] = {"num_cpus": settings.cpus or None, "object_store_memory": settings.object_store_bytes}
-        ray.init(address="local", include_dashboard=False, **local, **common)
+        with _saying_no_more_than(logging.ERROR, _TOKEN_LOG):
+            ray.init(address="local", include_dashboard=False, **local, **common)
     else:
         os.environ.setdefault("RAY_AUTH_MODE", "token")  # never join a cluster in the clear by accident
         ray.init(address=address, **common)
+
+
+@contextlib.contextmanager
+def _saying_no_more_than(level: int, log: logging.Logger) -> Iterator[None]:
+    """Within a block, let a log hold messages of a level and above: that a new cluster has a token is no warning.
+
+    Not where another one is joined: that it has none is one.
+    """
+    before = log.level
+    log.setLevel(level)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
 
 
 @contextlib.contextmanager
