@@ -163,11 +163,8 @@ def read_agreement(priors: Priors, evidence: Evidence, today: int, session: Sess
         tree = tree.of_session(own, session.alike.correlation(), priors.pooling, cap=cap)
     intents = read_intents(priors, by_intent, today, root, top)
     discriminant = priors.signals.weighing is Weighing.DISCRIMINANT
-    spread = (
-        read_spread(priors.signals.spread, evidence, project, daily_cap=priors.robustness.daily_cap)
-        if discriminant
-        else {}
-    )
+    caps = {"daily_cap": priors.robustness.daily_cap, "principal_cap": priors.usage.principal_cap}
+    spread = read_spread(priors.signals.spread, evidence, project, **caps) if discriminant else {}
     return Agreement(priors.signals, tree, intents=intents, spread=spread)
 
 

@@ -39,7 +39,8 @@ class SpreadPrior(_Section):
         strength: What that is worth, in observations.
         apart: What "independently" is worth, in observations.
         least: Variance in [0, 1] that no combination of signals is taken to fall below.
-        caution: Variance of what chance finds, in units of that of independent outcomes.
+        caution: Variance of what chance finds, in units of that of independent outcomes, where questions differ.
+        alike: Correlation of outcomes under one question, which makes it more where the same is asked again.
     """
 
     variance: Positive
@@ -47,6 +48,7 @@ class SpreadPrior(_Section):
     apart: Positive
     least: Positive
     caution: Positive
+    alike: Share
 
 
 class AgreementPrior(_Section):

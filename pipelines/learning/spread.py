@@ -20,6 +20,7 @@ from pipelines.learning.gathering import SIGNALS
 from pipelines.learning.observations import FOR, PAIRS, product_parameter
 from pipelines.learning.priors import SpreadPrior
 from pipelines.learning.recency import Discount
+from pipelines.learning.repetition import Repetition, read_repetition
 from pipelines.learning.robustness import DailyMasses, capped_share
 
 Floats = NDArray[np.float64]
@@ -47,6 +48,7 @@ class Spread:
             would be if the signal varied as stated.
         balance: Product of the shares of both kinds of outcome, in (0, ¼]: where one is rare, means differ by chance.
         caution: Variance of the difference of both means, in units of that of independent outcomes.
+        repetition: What outcomes are worth where the same was asked again, in whatever domain.
     """
 
     covariance: Floats
@@ -55,10 +57,11 @@ class Spread:
     noise: Floats
     balance: float
     caution: float
+    repetition: Repetition
 
 
 def read_spread(
-    prior: SpreadPrior, evidence: Evidence, discount: Discount, *, daily_cap: float
+    prior: SpreadPrior, evidence: Evidence, discount: Discount, *, daily_cap: float, principal_cap: float
 ) -> Mapping[Domain, Spread]:
     """The spread of the signals in each domain.
 
@@ -68,9 +71,11 @@ def read_spread(
 
     Args:
         daily_cap: Outcomes of one kind in one domain that count of one day (LRN-3).
+        principal_cap: Observations that one principal's outcomes of one content count at most.
     """
     masses = _masses(evidence, discount, daily_cap)
-    return {domain: _spread(prior, masses[place]) for place, domain in enumerate(_DOMAINS)}
+    repetition = read_repetition(evidence, discount, alike=prior.alike, principal_cap=principal_cap)
+    return {domain: _spread(prior, masses[place], repetition) for place, domain in enumerate(_DOMAINS)}
 
 
 def _masses(evidence: Evidence, discount: Discount, daily_cap: float) -> Ints:
@@ -90,7 +95,7 @@ def _masses(evidence: Evidence, discount: Discount, daily_cap: float) -> Ints:
     return counted.reshape(len(_DOMAINS), 2, len(PAIRS), 2)
 
 
-def _spread(prior: SpreadPrior, masses: Ints) -> Spread:
+def _spread(prior: SpreadPrior, masses: Ints, repetition: Repetition) -> Spread:
     size = len(SIGNALS)
     scatter, seen = np.zeros((size, size)), np.zeros((size, size))
     outcomes = []
@@ -111,6 +116,7 @@ def _spread(prior: SpreadPrior, masses: Ints) -> Spread:
         noise=np.minimum(1.0, np.sqrt(np.diag(covariance) / prior.variance)),
         balance=_balance(*outcomes),
         caution=prior.caution,
+        repetition=repetition,
     )
 
 

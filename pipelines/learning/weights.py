@@ -146,6 +146,7 @@ class _Weigher:
         ones at their best scale. Log-odds being about twice a difference of means, chance makes of it
         4·(1/n₊ + 1/n₋) times a χ² of k degrees of freedom: X is D² in these units. The Akaike weight of what is stated
         is 1/(1 + exp((X − 2k)/2)); told is its ratio to that at X = k, which chance is expected to make, at most 1.
+        n₊ and n₋ are as many as are independent: neither those of one answer are, nor those of a question asked again.
         """
         observed = float(self._observed.max())
         if self._spread is None or observed <= 0.0:
@@ -154,7 +155,8 @@ class _Weigher:
         weights = discriminant(odds, among)[0]
         along = max(0.0, float(odds[0] @ self._stated)) ** 2 / float(self._stated @ among @ self._stated)
         gained = max(0.0, float(weights @ among @ weights) - along)
-        unit = 4.0 * self._spread.caution / (observed * self._spread.balance)
+        independent = min(observed / self._spread.caution, self._spread.repetition.independent(observed))
+        unit = 4.0 / (independent * self._spread.balance)
         directions = float(self._spread.free[self._observed > 0.0].sum())
         return min(1.0, float(expit(directions - gained / unit / 2.0) / expit(directions / 2.0)))
 

@@ -9,8 +9,8 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.evidence import SECONDS_PER_DAY, Evidence
-from pipelines.learning.observations import Tally, observe_outcome
+from pipelines.learning.evidence import MICRO, SECONDS_PER_DAY, Evidence, UsageKey
+from pipelines.learning.observations import POSITIVE, Tally, observe_outcome
 from pipelines.learning.priors import Priors, Weighing
 from pipelines.learning.recency import Discount
 from pipelines.learning.spread import read_spread
@@ -55,7 +55,9 @@ def test_the_covariance_is_that_of_the_outcomes() -> None:
         for row in rows:
             told(tally, row, good, day=DAY - 30)
     prior = PRIORS.signals.spread
-    found = read_spread(prior, tally.freeze(), Discount(DAY, 30.0), daily_cap=1000.0)[Domain.GENERAL].covariance
+    found = read_spread(prior, tally.freeze(), Discount(DAY, 30.0), daily_cap=1000.0, principal_cap=1.0)[
+        Domain.GENERAL
+    ].covariance
     places = [list(Signal).index(name) for name in NAMES]
     scatter = sum(len(rows) / 2 * np.cov(rows.T, bias=True) for rows in kinds.values())
     expected = (scatter + prior.strength * prior.variance * np.eye(3)) / (50.0 + prior.strength)
@@ -118,6 +120,54 @@ def test_feedback_of_random_users_leaves_the_weights_as_stated() -> None:
             found.append(float(np.abs(weights(tally.freeze(), weighing, pair) - stated).max()))
     assert np.median(moved[Weighing.DISCRIMINANT]) < 0.01
     assert np.mean(moved[Weighing.DISCRIMINANT]) < 0.5 * np.mean(moved[Weighing.LOG_ODDS])
+
+
+def asked_again(rng: np.random.Generator, questions: int, times: int) -> Evidence:
+    """Four results each, the same every time: whether one is right has nothing to do with its signals."""
+    tally, said = Tally(), {}
+    for number in range(questions):
+        page = [(np.clip(0.5 + 0.15 * rng.normal(size=2), 0.0, 1.0), bool(rng.random() < 0.4)) for _ in range(4)]
+        for time in range(times):
+            for place, (values, good) in enumerate(page):
+                told(tally, values, good)
+                said[UsageKey(DAY, f"{number}-{place}", POSITIVE, f"user {time}", f"question {number}")] = MICRO
+    return Evidence(tally.freeze().counts, said)
+
+
+def test_chance_is_no_surer_for_being_repeated() -> None:
+    """LRN-4, EVA-6: six questions that eighty users ask say as much as fifty outcomes, not as two thousand."""
+    pair = (Signal.VECTOR, Signal.LEXICAL)
+    stated = weights(Evidence(), Weighing.DISCRIMINANT, pair)
+    moved: dict[str, list[float]] = {"known": [], "unknown": []}
+    for seed in range(20):
+        evidence = asked_again(np.random.default_rng(seed), questions=6, times=80)
+        for name, read in (("known", evidence), ("unknown", Evidence(evidence.counts))):
+            moved[name].append(float(np.abs(weights(read, Weighing.DISCRIMINANT, pair) - stated).max()))
+    assert np.mean(moved["unknown"]) > 0.15
+    assert np.mean(moved["known"]) < 0.5 * np.mean(moved["unknown"])
+
+
+def test_what_is_right_is_learned_from_questions_asked_again() -> None:
+    """LRN-4: many of them, each asked by several, come to what they come to where nobody knows the questions."""
+    rng, said = np.random.default_rng(6), {}
+    tally = shown(rng, 300)
+    for number in range(300):
+        for place in range(10):
+            said[UsageKey(DAY, f"{number}-{place}", POSITIVE, "ada", f"question {number // 2}")] = MICRO
+    pair, counts = (Signal.VECTOR, Signal.LEXICAL), tally.freeze().counts
+    known, unknown = (weights(each, Weighing.DISCRIMINANT, pair) for each in (Evidence(counts, said), Evidence(counts)))
+    assert known == pytest.approx(unknown, abs=0.02)
+
+
+def test_nobody_makes_a_question_a_common_one_alone() -> None:
+    """LRN-3: ten thousand votes of one principal under one question take no weight from what others said."""
+    rng = np.random.default_rng(2)
+    evidence = shown(rng, 300).freeze()
+    flood = {UsageKey(DAY, f"{place:064}", POSITIVE, "mallory", "a question"): 1000 * MICRO for place in range(10)}
+    pair = (Signal.VECTOR, Signal.LEXICAL)
+    alone = weights(evidence, Weighing.DISCRIMINANT, pair)
+    flooded = weights(evidence + Evidence(usage=flood), Weighing.DISCRIMINANT, pair)
+    assert flooded == pytest.approx(alone, abs=0.01)
 
 
 def test_what_never_varies_ends_without_a_share_and_is_known_to() -> None:
