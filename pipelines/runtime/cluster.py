@@ -13,10 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import ray
+from ray._raylet import AuthenticationTokenLoader, Config  # type: ignore[attr-defined]
 from ray.exceptions import RayError
 
 from pipelines.domain.errors import WeftError
 from pipelines.runtime.settings import ClusterSettings
+
+log = logging.getLogger(__name__)
 
 _TOKEN_FILE = Path("~/.ray/auth_token")
 _TOKEN_LOG = logging.getLogger("ray._private.authentication.authentication_token_setup")
@@ -63,8 +66,27 @@ def _initialise(address: str, settings: ClusterSettings, common: Mapping[str, An
         with _saying_no_more_than(logging.ERROR, _TOKEN_LOG):
             ray.init(address="local", include_dashboard=False, **local, **common)
     else:
-        os.environ.setdefault("RAY_AUTH_MODE", "token")  # never join a cluster in the clear by accident
+        _take_token(address)
         ray.init(address=address, **common)
+
+
+def _take_token(address: str) -> None:
+    """Show the cluster this user's token, where there is one and nothing else is said.
+
+    Ray does so for a cluster that it finds by itself, and for one at an address only what was said before Ray was
+    imported: so what it has read by then is read again, as it does it.
+    """
+    if "RAY_AUTH_MODE" in os.environ:
+        return
+    if AuthenticationTokenLoader.instance().has_token(ignore_auth_mode=True):
+        os.environ["RAY_AUTH_MODE"] = "token"
+        Config.initialize("")
+    else:
+        log.warning(
+            "joining Ray at %s without a token: whoever reaches it may run anything there; `ray get-auth-token "
+            "--generate` makes one, RAY_AUTH_MODE=disabled says that none is wanted",
+            address,
+        )
 
 
 @contextlib.contextmanager

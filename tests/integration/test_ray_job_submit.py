@@ -34,9 +34,11 @@ class Head:
 
     Attributes:
         environment: What a client of it needs, the token's place included.
+        address: Where drivers join it.
     """
 
     dashboard: str
+    address: str
     environment: Mapping[str, str]
     token: Path
 
@@ -72,7 +74,7 @@ def head() -> Iterator[Head]:
     log = (folder / "head.log").open("wb")
     process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
     try:
-        started = Head(f"http://127.0.0.1:{dashboard}", environment, token)
+        started = Head(f"http://127.0.0.1:{dashboard}", f"127.0.0.1:{port}", environment, token)
         _await_dashboard(started, process, folder / "head.log")
         yield started
     finally:
@@ -96,6 +98,28 @@ def test_a_submitted_job_publishes(head: Head, tmp_path: Path) -> None:
     assert summary["documents"] == 3
     assert Catalog(store).pointer().generation == summary["generation"]
     assert Catalog(store).verify(summary["generation"]).content_hash == summary["content_hash"]
+
+
+def test_a_program_joins_with_the_token_that_it_has(head: Head) -> None:
+    """ARC-5: `cluster.address` is all it takes; that there is a token need not be said besides."""
+    joining = (
+        "import sys, ray\n"
+        "from pipelines.runtime.cluster import connect\n"
+        "from pipelines.settings import load_settings\n"
+        "connect(load_settings(assignments=[f'cluster.address={sys.argv[1]}'], environment={}).cluster)\n"
+        "print('nodes', len(ray.nodes()))\n"
+    )
+    environment = {name: value for name, value in head.environment.items() if name != "RAY_AUTH_MODE"}
+    done = subprocess.run(
+        [sys.executable, "-c", joining, head.address],
+        cwd=ROOT,
+        env=environment,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    assert done.stdout.split() == ["nodes", "1"], done.stderr[-3000:]
 
 
 def test_a_request_without_the_token_is_refused(head: Head) -> None:
