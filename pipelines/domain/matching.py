@@ -36,7 +36,7 @@ class EvidenceGap:
             the dense channel is silent.
         threshold: What that would have had to exceed.
         bound: How often at most a query passes that is like the probes, which have no answer. Of queries about what the
-            store is about, and yet not in it, more do (docs/evaluation.md).
+            store is about, and yet not in it, more do (docs/measurements.md).
     """
 
     match: float

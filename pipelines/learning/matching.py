@@ -230,7 +230,7 @@ class Answering:
     """From when on an answer counts as one.
 
     Nearness decides where it is known, else the cosine: words of queries that have no answer stand in texts, too, and
-    with them fewer answers pass at the same bound (docs/evaluation.md).
+    with them fewer answers pass at the same bound (docs/measurements.md).
 
     Attributes:
         meaning: What the greatest cosine has to exceed.
