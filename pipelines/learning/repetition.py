@@ -59,9 +59,10 @@ def read_repetition(evidence: Evidence, discount: Discount, *, alike: float, pri
 
 
 def _said_of_questions(evidence: Evidence, discount: Discount, *, principal_cap: float) -> Floats:
-    """Outcomes of each question as they count today, in observations, float64 (questions,).
+    """Outcomes of each question as they count today, in observations, ascending, float64 (questions,).
 
-    What is not known to come of any question is left out.
+    What is not known to come of any question is left out. In this order sums are the same in whichever order evidence
+    was gathered.
 
     Args:
         principal_cap: Observations that one principal's outcomes of one content under one question count at most, so
@@ -72,7 +73,7 @@ def _said_of_questions(evidence: Evidence, discount: Discount, *, principal_cap:
         >>> said = {("a", "ada", "x"): 3, ("a", "", "x"): 2, ("b", "ada", "x"): 1, ("c", "", "y"): 2, ("d", "", ""): 2}
         >>> usage = {UsageKey(0, *key[:1], POSITIVE, *key[1:]): n * MICRO for key, n in said.items()}
         >>> _said_of_questions(Evidence(usage=usage), Discount(0, 30.0), principal_cap=1.0).tolist()
-        [4.0, 2.0]
+        [2.0, 4.0]
     """
     questions: dict[str, int] = {}
     speakers: dict[tuple[str, str, str], int] = {}
@@ -89,4 +90,4 @@ def _said_of_questions(evidence: Evidence, discount: Discount, *, principal_cap:
     question = np.array([questions.setdefault(asked, len(questions)) for asked, _, _ in speakers], dtype=np.int64)
     counted = np.zeros(len(questions), dtype=np.int64)
     np.add.at(counted, question, np.clip(said, 0, most))
-    return np.asarray(counted / MICRO)
+    return np.asarray(np.sort(counted) / MICRO)

@@ -13,6 +13,7 @@ from pipelines.learning.evidence import MICRO, SECONDS_PER_DAY, Evidence, UsageK
 from pipelines.learning.observations import POSITIVE, Tally, observe_outcome
 from pipelines.learning.priors import Priors, Weighing
 from pipelines.learning.recency import Discount
+from pipelines.learning.repetition import read_repetition
 from pipelines.learning.spread import read_spread
 from pipelines.settings import load_settings
 
@@ -157,6 +158,20 @@ def test_what_is_right_is_learned_from_questions_asked_again() -> None:
     pair, counts = (Signal.VECTOR, Signal.LEXICAL), tally.freeze().counts
     known, unknown = (weights(each, Weighing.DISCRIMINANT, pair) for each in (Evidence(counts, said), Evidence(counts)))
     assert known == pytest.approx(unknown, abs=0.02)
+
+
+def test_repetition_is_the_same_in_whatever_order_it_was_told() -> None:
+    """ARC-1, LRN-1: to the bit."""
+    rng = np.random.default_rng(7)
+    said = [
+        (UsageKey(DAY - int(day), f"{content}", POSITIVE, f"user {user}", f"question {asked}"), int(micro))
+        for day, content, user, asked, micro in rng.integers(1, [60, 90, 30, 200, MICRO], size=(2000, 5))
+    ]
+    ways = (said, said[::-1], sorted(said))
+    read = {
+        read_repetition(Evidence(usage=dict(each)), Discount(DAY, 30.0), alike=0.1, principal_cap=1.0) for each in ways
+    }
+    assert len(read) == 1
 
 
 def test_nobody_makes_a_question_a_common_one_alone() -> None:
