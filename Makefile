@@ -32,8 +32,8 @@ test: setup ## run the test suite; what takes longer is behind eval, long, crash
 	@echo 'two halves side by side, minutes each: what one says comes when it is done'
 	@$(MAKE) --no-print-directory --keep-going --jobs 2 --output-sync=target test_processes test_rest
 
-# What starts clusters, brokers and processes waits most of the time; all else computes meanwhile.
-PROCESSES := tests/integration tests/crash
+# What starts clusters and brokers waits most of the time; all else computes meanwhile.
+PROCESSES := tests/integration
 
 .PHONY: test_processes
 test_processes:
