@@ -15,11 +15,9 @@ from pipelines.domain.documents import Rejection
 from pipelines.ingestion.ignore import IGNORE_FILE, IGNORE_FILE_BYTES, rules
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_WAY = (
-    getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
-)  # a folder above a source may let nobody list it
+# A folder above a source may let nobody list it.
+_WAY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # opening a FIFO must not wait for its writer
-
 
 Rules = tuple[GitIgnoreSpec | None, ...]
 """Of folders from the outermost to the innermost, None of one without any."""

@@ -135,6 +135,12 @@ def a_model(folder: Path) -> Path:
     return model
 
 
+def write(path: Path, content: str | bytes = "text\n") -> None:
+    """Write a file, and the folders that it lies in."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
 def a_tree(folder: Path, *, files: int = 12) -> Path:
     """A folder of modules, notes and two files that cannot be documents; some content stands in several of them."""
     root = folder / "tree"

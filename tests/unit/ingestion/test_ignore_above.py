@@ -16,23 +16,12 @@ from pipelines.ingestion.ignore import IGNORE_FILE_BYTES
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sources import read_source
 from pipelines.settings import load_settings
+from tests.support.ingestion import write
 
 
 @pytest.fixture
 def settings() -> IngestSettings:
     return load_settings(environment={}).ingest
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    root = tmp_path / "tree"
-    root.mkdir()
-    return root
-
-
-def write(path: Path, content: str | bytes = "text\n") -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
 def names_in(path: Path, settings: IngestSettings) -> set[str]:

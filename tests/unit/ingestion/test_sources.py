@@ -15,23 +15,12 @@ from pipelines.domain.errors import SourceError
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sources import FileItem, list_items, read_item, read_source
 from pipelines.settings import load_settings
+from tests.support.ingestion import write
 
 
 @pytest.fixture
 def settings() -> IngestSettings:
     return load_settings([], ["ingest.max_file_bytes=1000"], environment={}).ingest
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    root = tmp_path / "tree"
-    root.mkdir()
-    return root
-
-
-def write(path: Path, content: str | bytes = "text\n") -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
 def read(
