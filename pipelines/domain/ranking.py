@@ -60,6 +60,7 @@ class Signal(StrEnum):
     LATE_INTERACTION = "late_interaction"
     CROSS_ENCODER = "cross_encoder"
     PSEUDO_RELEVANCE = "pseudo_relevance"
+    ISOLATION = "isolation"
 
 
 @dataclass(frozen=True, slots=True)

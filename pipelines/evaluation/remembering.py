@@ -110,6 +110,11 @@ class RememberingVectors:
         self._index = index
         self._known = Remembered[tuple[bytes, int, RowSet | None], _Row](most)
 
+    @property
+    def isolation(self) -> np.ndarray | None:
+        """How much alone each content stands, as the index tells it."""
+        return self._index.isolation
+
     def search(self, vectors: np.ndarray, k: int, among: RowSet | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Rows and cosines, as the index gives them."""
         place = {vector.tobytes(): at for at, vector in enumerate(vectors)}

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from pipelines.domain.errors import StoreError
 from pipelines.indexes.hashes import HASH, hashes_of, rows_of
+from pipelines.indexes.isolation import write_isolation
 from pipelines.indexes.manifest import read_generation_manifest
 from pipelines.indexes.settings import VectorSettings
 from pipelines.indexes.token_gather import TokenSources, gather_tokens
@@ -62,6 +63,8 @@ def build_vectors(task: DenseTask) -> DenseFacts:
     gather_tokens(TokenSources(task.parts, task.inherited, _contents(task), task.encoder), hashes, task.folder)
     token_bytes = TokenStore(task.folder).bytes_per_content if has_tokens(task.folder) else 0.0
     facts = index_vectors(task.folder, task.settings, trained=_trained(task))
+    stored = np.load(task.folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
+    write_isolation(task.folder, stored, task.settings.isolation)
     return facts.model_copy(update={"made_with": task.made_with, "token_bytes": token_bytes})
 
 

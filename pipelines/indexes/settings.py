@@ -7,6 +7,15 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 
+class IsolationSettings(BaseModel):
+    """How much alone each content stands: by how many nearest others, among how many (RET-13)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    neighbours: int = Field(ge=0)
+    among: int = Field(ge=2)
+
+
 class VectorSettings(BaseModel):
     """Dense search: exact for small corpora, else IVF-PQ with a refine stage tuned to a target recall (ING-22)."""
 
@@ -30,6 +39,7 @@ class VectorSettings(BaseModel):
     max_refine_factor: int = Field(ge=1)
     outgrown: float = Field(gt=1.0)
     seed: int
+    isolation: IsolationSettings
 
 
 class FieldWeights(BaseModel):

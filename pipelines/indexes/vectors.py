@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from pipelines.domain.errors import CorruptionError
+from pipelines.indexes.isolation import read_isolation
 from pipelines.indexes.near_rows import near_rows
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.settings import VectorSettings
@@ -55,9 +56,21 @@ class DenseFacts(BaseModel):
 class DenseIndex:
     """Nearest contents by cosine; immutable and safe to share between threads."""
 
-    def __init__(self, stored: np.ndarray, facts: DenseFacts, approximate: Any | None = None) -> None:
-        """Take float16 (n, dimension) vectors, row = contents row, and for "ivfpq" the FAISS index over them."""
+    def __init__(
+        self,
+        stored: np.ndarray,
+        facts: DenseFacts,
+        approximate: Any | None = None,
+        *,
+        isolation: np.ndarray | None = None,
+    ) -> None:
+        """Take float16 (n, dimension) vectors, row = contents row, and for "ivfpq" the FAISS index over them.
+
+        Args:
+            isolation: How much alone each content stands, float32 (n,); None where that is not known.
+        """
         self.facts = facts
+        self.isolation = isolation
         # Mapped, but as a plain array: numpy's own class for mapped files costs more with each slice.
         self._stored = np.asarray(stored)
         self._approximate = approximate
@@ -223,13 +236,18 @@ def open_dense(folder: Path, facts: DenseFacts) -> DenseIndex:
     try:
         stored = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
         approximate = faiss.read_index(str(folder / FAISS_FILE)) if facts.kind == "ivfpq" else None
+        isolation = read_isolation(folder)
     except (ValueError, RuntimeError) as error:
         raise CorruptionError(f"{folder}: expected readable vectors, found: {error}; rebuild or roll back") from error
     found = (stored.dtype, stored.shape[1:], None if approximate is None else approximate.ntotal)
     expected = (np.dtype(np.float16), (facts.dimension,), None if approximate is None else len(stored))
     if found != expected:
         raise CorruptionError(f"{folder}: expected (type, shape, indexed) {expected}, found {found}; rebuild")
-    return DenseIndex(stored, facts, approximate)
+    if isolation is not None and isolation.shape != (len(stored),):
+        raise CorruptionError(
+            f"{folder}: expected the isolation of {len(stored)} vectors, found {isolation.shape}; rebuild"
+        )
+    return DenseIndex(stored, facts, approximate, isolation=isolation)
 
 
 def _single(halves: np.ndarray) -> np.ndarray:

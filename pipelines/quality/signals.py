@@ -164,6 +164,11 @@ def structure(whole: ArrayLike) -> Floats:
     return _shares(whole)
 
 
+def isolation(alone: ArrayLike) -> Floats:
+    """How much alone each stands among the contents of its generation: 1 − the mean cosine to its nearest others."""
+    return _shares(alone)
+
+
 def propagated(best: ArrayLike) -> Floats:
     """What its parts say for each whole: the best of a descendant's score · factor per level; 0 without."""
     return _shares(best)

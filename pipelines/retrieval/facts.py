@@ -31,6 +31,7 @@ class GenerationFacts:
         structure: How whole each chunk is, by place, float64 (chunks,).
         parents: Place of each chunk's parent, int64 (chunks,); −1 where it has none. They lead in no circle.
         documents: Every document, by its number.
+        isolation: How much alone each content stands, float32 (contents,); empty where that is not known.
     """
 
     values: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -40,6 +41,7 @@ class GenerationFacts:
     structure: np.ndarray = field(default_factory=lambda: np.ones(0))
     parents: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     documents: Documents = NO_DOCUMENTS
+    isolation: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
 
     def known(self, name: str, value: str) -> bool:
         """Whether any document has that value under that name, or lies in that folder; of times, whether it is one."""
@@ -59,10 +61,11 @@ NO_FACTS = GenerationFacts()
 """Of a generation whose documents declare nothing."""
 
 
-def read_facts(generation: OpenGeneration, *, most: int) -> GenerationFacts:
+def read_facts(generation: OpenGeneration, encoder: str, *, most: int) -> GenerationFacts:
     """What a generation's documents declare, and how often they cite one another.
 
     Args:
+        encoder: The one by whose vectors contents stand alone or not.
         most: Values of a name above which it is none that one filters by.
     """
     documents = generation.chunks.documents()
@@ -74,7 +77,11 @@ def read_facts(generation: OpenGeneration, *, most: int) -> GenerationFacts:
     tells |= {Signal.AUTHORITY} if most_cited else set()
     tells |= {Signal.STRUCTURE} if structure.min(initial=1.0) < 1.0 else set()
     tells |= {Signal.PROPAGATED} if parents.max(initial=-1) >= 0 else set()
-    return GenerationFacts(values, frozenset(tells), cited, most_cited, structure, parents, Documents.of(documents))
+    isolation = _isolation(generation, encoder)
+    tells |= {Signal.ISOLATION} if len(isolation) else set()
+    return GenerationFacts(
+        values, frozenset(tells), cited, most_cited, structure, parents, Documents.of(documents), isolation
+    )
 
 
 def shared_values(declared: Iterable[tuple[str, str]], *, most: int) -> dict[str, frozenset[str]]:
@@ -126,6 +133,14 @@ def _told(document: DeclaredFacts) -> Iterator[Signal]:
         yield Signal.VALIDATION
     if document.intent is not None:
         yield Signal.CONGRUENCE
+
+
+def _isolation(generation: OpenGeneration, encoder: str) -> np.ndarray:
+    try:
+        told = generation.dense(encoder).isolation
+    except StoreError:
+        told = None
+    return np.zeros(0, dtype=np.float32) if told is None else told
 
 
 def _cited(generation: OpenGeneration) -> np.ndarray:

@@ -44,6 +44,10 @@ class PairScorer(Protocol):
 class VectorIndex(Protocol):
     """Nearest contents by cosine, of one encoder."""
 
+    @property
+    def isolation(self) -> np.ndarray | None:
+        """How much alone each content stands, float32 (contents,) in [0, 1]; None where that is not known."""
+
     def search(self, vectors: np.ndarray, k: int, among: RowSet | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Rows, int64 (n, k), and cosines, float32 (n, k), best first; row −1 pads. `among`: all that may be found."""
 

@@ -105,6 +105,8 @@ def _quality(candidates: Candidates, beliefs: ReadableBeliefs, moment: Moment, s
     if Signal.AUTHORITY in moment.facts.tells:
         cited = moment.facts.authority(candidates.rows, facts.citations[documents])
         told[Signal.AUTHORITY] = signals.authority(cited)
+    if Signal.ISOLATION in moment.facts.tells:
+        told[Signal.ISOLATION] = signals.isolation(moment.facts.isolation[candidates.rows])
     if Signal.STRUCTURE in moment.facts.tells:
         told[Signal.STRUCTURE] = signals.structure(moment.facts.structure[candidates.place])
     return told

@@ -152,7 +152,10 @@ class Searcher:
     def _opened(self, snapshot: Snapshot) -> Pipeline:
         generation, most = snapshot.generation, self._settings.understanding.prefilter.most_values
         channels = open_channels(generation, self._encoders, self._settings, self._openings)
-        facts = self._openings.of(generation, "facts", most, lambda: read_facts(generation, most=most))
+        encoder = self._encoders[0].name
+        facts = self._openings.of(
+            generation, "facts", (most, encoder), lambda: read_facts(generation, encoder, most=most)
+        )
         return Pipeline(snapshot, channels, facts, self._settings, self._threads, self._pairs)
 
 

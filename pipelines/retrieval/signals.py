@@ -38,6 +38,7 @@ SOMETIMES = frozenset(
         Signal.LATE_INTERACTION,
         Signal.CROSS_ENCODER,
         Signal.PSEUDO_RELEVANCE,
+        Signal.ISOLATION,
         Signal.AUTHORITY,
         Signal.STRUCTURE,
         Signal.PROPAGATED,
@@ -76,6 +77,8 @@ def active_signals(
     silent = {signal for channel, signal in SIMILARITY.items() if channel not in channels}
     if Channel.LEXICAL not in channels or DENSE.isdisjoint(channels):
         silent.add(Signal.CROSS_VALIDATION)
+    if DENSE.isdisjoint(channels):  # what it makes up for is a fault of finding by meaning
+        silent.add(Signal.ISOLATION)
     silent |= SOMETIMES.difference(telling)
     return frozenset(Signal) - silent - frozenset(without)
 

@@ -54,6 +54,10 @@ class Counting:
     def vectors(self, rows: np.ndarray) -> Any:
         return self.index.vectors(rows)
 
+    @property
+    def isolation(self) -> Any:
+        return self.index.isolation
+
 
 class Watched(MemoryGeneration):
     """A generation whose indexes are counted."""

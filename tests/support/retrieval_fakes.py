@@ -128,8 +128,9 @@ class WordTokens:
 class ExactIndex:
     """Inner products with every vector."""
 
-    def __init__(self, stored: np.ndarray) -> None:
+    def __init__(self, stored: np.ndarray, isolation: np.ndarray | None = None) -> None:
         self._stored = stored
+        self.isolation = isolation
 
     def search(self, vectors: np.ndarray, k: int, among: RowSet | None = None) -> tuple[np.ndarray, np.ndarray]:
         # Summed pair by pair: a product of matrices rounds a pair differently in other company.
@@ -281,6 +282,7 @@ class MemoryGeneration:
         self.chunks = MemoryChunks(self.held)
         self.graph: object = MemoryGraph(len(self.held))
         self.keeps_tokens = True
+        self.isolation: np.ndarray | None = None
 
     def row_of(self, text: str) -> int:
         return [item.text for item in self.held].index(text)
@@ -290,7 +292,7 @@ class MemoryGeneration:
         return [item.content_hash for item in self.held]
 
     def dense(self, encoder: str) -> ExactIndex:
-        return ExactIndex(self.encoder.encode([item.text for item in self.held]))
+        return ExactIndex(self.encoder.encode([item.text for item in self.held]), self.isolation)
 
     def tokens(self, encoder: str) -> WordTokens | None:
         return WordTokens(self.encoder, [item.text for item in self.held]) if self.keeps_tokens else None
