@@ -23,7 +23,8 @@ from pipelines.feedback.seen import SeenIndex, read_seen, write_seen
 from pipelines.feedback.settings import MS, FeedbackSettings
 from pipelines.feedback.sources import write_heard
 from pipelines.feedback.updates import Change, DeadLetter, Fate
-from pipelines.learning.evidence import Evidence, EvidenceKey, UsageKey, day_of, table_of
+from pipelines.learning.evidence import Evidence, EvidenceKey, day_of, table_of
+from pipelines.learning.uses import UsageKey
 
 _AT_ONCE = 10_000  # keys in one statement; SQLite takes 32,766
 

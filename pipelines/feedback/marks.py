@@ -19,7 +19,8 @@ from pipelines.feedback import integrity
 from pipelines.feedback.lookup import matching
 from pipelines.feedback.parts import Part, Parts, beside
 from pipelines.feedback.sessions import Work
-from pipelines.learning.evidence import Evidence, EvidenceKey, UsageKey
+from pipelines.learning.evidence import Evidence, EvidenceKey
+from pipelines.learning.uses import UsageKey
 
 _TABLES = (("part_evidence", EvidenceKey._fields), ("part_usage", UsageKey._fields))
 _OUTSIDE = -1

@@ -16,7 +16,8 @@ from pipelines.catalog.overlays import SessionRows
 from pipelines.feedback import integrity, marks
 from pipelines.feedback.sessions import OPEN, Life, Phase, Sessions, Work, silence_ms
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.learning.evidence import Evidence, EvidenceKey, UsageKey
+from pipelines.learning.evidence import Evidence, EvidenceKey
+from pipelines.learning.uses import UsageKey
 
 PENDING, SETTLED = 0, 1
 """Whose rows of an overlay are: the session's alone, or a part of the shared evidence."""

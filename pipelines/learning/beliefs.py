@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -24,6 +25,7 @@ from pipelines.learning.sizing import SizingBeliefs, read_sizing
 from pipelines.learning.tree import Node
 from pipelines.learning.triggers import LearnedTriggers, read_triggers
 from pipelines.learning.usage import ContentSignals, Usage, read_usage
+from pipelines.learning.uses import Uses
 from pipelines.learning.weights import believed_weights, sampled_shares, share_draws
 
 Floats = NDArray[np.float64]
@@ -180,6 +182,7 @@ def read_beliefs(priors: Priors, evidence: Evidence, *, now: float, session: Ses
         session: Whose beliefs they are: weights then have one level more. Its overlay is a part of `evidence`.
     """
     today = day_of(now)
+    evidence = replace(evidence, usage=Uses.of(evidence.usage))  # once, for all who read it
     return Beliefs(
         priors,
         read_agreement(priors, evidence, today, session),

@@ -9,14 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipelines.domain.errors import StoreError
+from pipelines.learning.uses import UsageKey, Uses, within_int64
 
 MICRO = 1_000_000
 """Micro-units per observation: masses are fixed point, so that sums are exact in any order."""
 
 SECONDS_PER_DAY = 86_400
-_INT64_LOW, _INT64_HIGH = -(2**63), 2**63 - 1
 
 
 class EvidenceKey(NamedTuple):
@@ -35,23 +36,6 @@ class EvidenceKey(NamedTuple):
     intent: str
     parameter: str
     bin: str
-
-
-class UsageKey(NamedTuple):
-    """Where mass about the use of one content is kept (FBK-6).
-
-    Attributes:
-        bin: "positive" or "negative" for outcomes; "retrieval", "inclusion" or "reference" for uses, whatever came of
-            them.
-        principal: Fingerprint of who said so; "" where that is not known.
-        question: Fingerprint of what was asked; "" where that is not known, and of uses.
-    """
-
-    day: int
-    content_hash: str
-    bin: str
-    principal: str = ""
-    question: str = ""
 
 
 _Key = TypeVar("_Key", EvidenceKey, UsageKey)
@@ -92,13 +76,14 @@ class Evidence:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "counts", _canonical(self.counts))
-        object.__setattr__(self, "usage", _canonical(self.usage))
+        if not isinstance(self.usage, Uses):
+            object.__setattr__(self, "usage", _canonical(self.usage))
 
     def __add__(self, other: Evidence) -> Evidence:
-        return Evidence(_added(self.counts, other.counts, 1), _added(self.usage, other.usage, 1))
+        return Evidence(_added(self.counts, other.counts, 1), _used(self.usage, other.usage, 1))
 
     def __sub__(self, other: Evidence) -> Evidence:
-        return Evidence(_added(self.counts, other.counts, -1), _added(self.usage, other.usage, -1))
+        return Evidence(_added(self.counts, other.counts, -1), _used(self.usage, other.usage, -1))
 
     @property
     def is_empty(self) -> bool:
@@ -110,10 +95,14 @@ class Evidence:
         """Everything in `parts` together, in time linear in their sizes."""
         counts: dict[EvidenceKey, int] = {}
         usage: dict[UsageKey, int] = {}
+        columns: list[tuple[Uses, int]] = []
         for part in parts:
             _add_into(counts, part.counts, 1)
-            _add_into(usage, part.usage, 1)
-        return Evidence(counts, usage)
+            if isinstance(part.usage, Uses):
+                columns.append((part.usage, 1))
+            else:
+                _add_into(usage, part.usage, 1)
+        return Evidence(counts, Uses.summed([*columns, (Uses.of(_canonical(usage)), 1)]) if columns else usage)
 
     def to_table(self) -> pa.Table:
         """One table of schema `SCHEMA`, sorted, so that equal evidence makes equal tables."""
@@ -130,21 +119,15 @@ class Evidence:
         table = with_later_columns(table)
         if not table.schema.equals(SCHEMA):
             raise StoreError(f"evidence table: expected columns {SCHEMA.names} as {SCHEMA.types}, found {table.schema}")
-        counts: dict[EvidenceKey, int] = {}
-        usage: dict[UsageKey, int] = {}
-        columns = (column.to_pylist() for column in table.columns)
-        for kind, day, domain, model, agent, intent, parameter, bin_, content_hash, principal, question, micro in zip(
-            *columns, strict=True
-        ):
-            if kind == _PARAMETER:
-                key = EvidenceKey(day, domain, model, agent, intent, parameter, bin_)
-                counts[key] = counts.get(key, 0) + micro
-            elif kind == _USAGE:
-                used = UsageKey(day, content_hash, bin_, principal, question)
-                usage[used] = usage.get(used, 0) + micro
-            else:
+        for kind in pc.unique(table["kind"]).to_pylist():
+            if kind not in (_PARAMETER, _USAGE):
                 raise StoreError(f"evidence table: expected kind {_PARAMETER!r} or {_USAGE!r}, found {kind!r}")
-        return cls(counts, usage)
+        counts: dict[EvidenceKey, int] = {}
+        told = table.filter(pc.field("kind") == _PARAMETER)
+        for *key, micro in zip(*(told[name].to_pylist() for name in (*EvidenceKey._fields, "micro")), strict=True):
+            known = EvidenceKey(*key)
+            counts[known] = counts.get(known, 0) + micro
+        return cls(counts, Uses.of_table(table.filter(pc.field("kind") == _USAGE)))
 
     def digest(self) -> str:
         """SHA-256 over the sorted rows, 64 hex digits: equal for equal evidence, on any machine."""
@@ -218,9 +201,7 @@ def day_of(timestamp: float) -> int:
 
 def _canonical(masses: Mapping[_Key, int]) -> dict[_Key, int]:
     kept = {key: micro for key, micro in masses.items() if micro}
-    if kept and (min(kept.values()) < _INT64_LOW or max(kept.values()) > _INT64_HIGH):
-        worst = max(kept, key=lambda key: abs(kept[key]))
-        raise OverflowError(f"evidence: expected masses within int64, found {kept[worst]} at {worst}")
+    within_int64(kept)
     return kept
 
 
@@ -228,6 +209,12 @@ def _added(left: Mapping[_Key, int], right: Mapping[_Key, int], sign: int) -> di
     total = dict(left)
     _add_into(total, right, sign)
     return total
+
+
+def _used(left: Mapping[UsageKey, int], right: Mapping[UsageKey, int], sign: int) -> Mapping[UsageKey, int]:
+    if isinstance(left, Uses) or isinstance(right, Uses):
+        return Uses.summed([(Uses.of(left), 1), (Uses.of(right), sign)])
+    return _added(left, right, sign)
 
 
 def _add_into(total: dict[_Key, int], masses: Mapping[_Key, int], sign: int) -> None:

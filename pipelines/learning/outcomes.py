@@ -18,7 +18,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import ANY, Signal
 from pipelines.domain.sizing import MadeBy
-from pipelines.learning.evidence import MICRO, EvidenceKey, UsageKey
+from pipelines.learning.evidence import MICRO, EvidenceKey
 from pipelines.learning.matching import MEASURED, MEASURES, draw_places, match_key_at, rank_places
 from pipelines.learning.pages import Pages
 from pipelines.learning.parameters import (
@@ -36,6 +36,7 @@ from pipelines.learning.parameters import (
     signal_parameter,
 )
 from pipelines.learning.size_observations import CELLS, observe_sizes
+from pipelines.learning.uses import UsageKey
 
 _Ints = NDArray[np.int64]
 _Floats = NDArray[np.float64]

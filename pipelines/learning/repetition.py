@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.parameters import NEGATIVE, POSITIVE
 from pipelines.learning.recency import Discount
+from pipelines.learning.uses import Uses, numbered
 
 Floats = NDArray[np.float64]
 
@@ -69,25 +70,24 @@ def _said_of_questions(evidence: Evidence, discount: Discount, *, principal_cap:
             that nobody makes a question a common one alone. Outcomes whose principal is not known all count.
 
     Examples:
-        >>> from pipelines.learning.evidence import UsageKey
+        >>> from pipelines.learning.uses import UsageKey
         >>> said = {("a", "ada", "x"): 3, ("a", "", "x"): 2, ("b", "ada", "x"): 1, ("c", "", "y"): 2, ("d", "", ""): 2}
         >>> usage = {UsageKey(0, *key[:1], POSITIVE, *key[1:]): n * MICRO for key, n in said.items()}
         >>> _said_of_questions(Evidence(usage=usage), Discount(0, 30.0), principal_cap=1.0).tolist()
         [2.0, 4.0]
     """
-    questions: dict[str, int] = {}
-    speakers: dict[tuple[str, str, str], int] = {}
-    rows = [
-        (speakers.setdefault((key.question, key.content_hash, key.principal), len(speakers)), key.day, micro)
-        for key, micro in evidence.usage.items()
-        if key.question and key.bin in (POSITIVE, NEGATIVE)
-    ]
-    speaker, day, micro = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-    said = np.zeros(len(speakers), dtype=np.int64)
-    np.add.at(said, speaker, discount.of_days(micro.astype(np.float64), day).astype(np.int64))
-    cap = round(principal_cap * MICRO)
-    most = np.array([cap if principal else np.iinfo(np.int64).max for _, _, principal in speakers], dtype=np.int64)
-    question = np.array([questions.setdefault(asked, len(questions)) for asked, _, _ in speakers], dtype=np.int64)
-    counted = np.zeros(len(questions), dtype=np.int64)
-    np.add.at(counted, question, np.clip(said, 0, most))
+    uses = Uses.of(evidence.usage).columns()
+    outcomes = uses.bin.holds(POSITIVE, NEGATIVE) & ~uses.question.holds("")
+    question, content, principal = (
+        (each.codes[outcomes], len(each.words)) for each in (uses.question, uses.content, uses.principal)
+    )
+    first, speaker = numbered(question, content, principal)
+    said = np.zeros(len(first), dtype=np.int64)
+    masses = discount.of_days(uses.micro[outcomes].astype(np.float64), uses.day[outcomes]).astype(np.int64)
+    np.add.at(said, speaker, masses)
+    known = ~uses.principal.holds("")[outcomes][first]
+    most = np.where(known, round(principal_cap * MICRO), np.iinfo(np.int64).max)
+    of_question, asked = np.unique(question[0][first], return_inverse=True)
+    counted = np.zeros(len(of_question), dtype=np.int64)
+    np.add.at(counted, asked, np.clip(said, 0, most))
     return np.asarray(np.sort(counted) / MICRO)

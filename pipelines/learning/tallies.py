@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pipelines.domain.events import ShownResult
-from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey, UsageKey
+from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
 from pipelines.learning.looks import Looks, Page
 from pipelines.learning.outcomes import UNJUDGED, Observed, OutcomeColumns, Row, Under
 from pipelines.learning.parameters import SURPLUS
+from pipelines.learning.uses import UsageKey
 
 
 class Tallies:

@@ -10,9 +10,12 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from pipelines.domain.ids import ContentHash
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.priors import TriggerPrior
+from pipelines.learning.uses import Uses
 
 LEARNED = "[learned:]"
 """What the bins of learned triggers begin with; the term follows."""
@@ -60,13 +63,17 @@ def read_triggers(prior: TriggerPrior, evidence: Evidence, today: int) -> Learne
     """
     said: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     days: dict[tuple[str, str], tuple[int, int]] = {}
-    for key, micro in evidence.usage.items():
-        if not key.bin.startswith(LEARNED) or key.day > today or micro <= 0:
-            continue
-        of = (key.content_hash, key.bin.removeprefix(LEARNED))
-        said[of][key.principal] = said[of].get(key.principal, 0) + micro
-        first, last = days.get(of, (key.day, key.day))
-        days[of] = (min(first, key.day), max(last, key.day))
+    uses = Uses.of(evidence.usage).columns()
+    terms = np.array([name.startswith(LEARNED) for name in uses.bin.words], dtype=bool)[uses.bin.codes]
+    for row in np.flatnonzero(terms & (uses.day <= today) & (uses.micro > 0)).tolist():
+        day, micro = int(uses.day[row]), int(uses.micro[row])
+        content_hash, bin_, principal = (
+            each.words[each.codes[row]] for each in (uses.content, uses.bin, uses.principal)
+        )
+        of = (content_hash, bin_.removeprefix(LEARNED))
+        said[of][principal] = said[of].get(principal, 0) + micro
+        first, last = days.get(of, (day, day))
+        days[of] = (min(first, day), max(last, day))
     by_content: defaultdict[str, list[LearnedTrigger]] = defaultdict(list)
     for (content_hash, term), masses in sorted(said.items()):
         first, last = days[content_hash, term]

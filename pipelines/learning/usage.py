@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from pipelines.learning.observations import INCLUSION, NEGATIVE, POSITIVE, REFER
 from pipelines.learning.priors import UsagePrior
 from pipelines.learning.recency import Discount, recency
 from pipelines.learning.robustness import capped_share
+from pipelines.learning.uses import Uses, numbered
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -25,6 +27,9 @@ NEVER = -1
 _BINS: Mapping[str, int] = {
     bin_: place for place, bin_ in enumerate((POSITIVE, NEGATIVE, RETRIEVAL, INCLUSION, REFERENCE))
 }
+
+
+_OTHER = -1  # of masses that are no outcome and no use, such as what learned triggers rest on
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,39 +126,31 @@ def read_usage(prior: UsagePrior, evidence: Evidence, today: int) -> Usage:
 
     Time is linear in the number of masses; sums are of whole micro-units, the same in any order.
     """
-    rows: dict[str, int] = {}
-    speakers: dict[tuple[str, str], int] = {}
-    questions: dict[str, int] = {"": 0}
-    entries = [
-        (
-            rows.setdefault(key.content_hash, len(rows) + 1),
-            _BINS[key.bin],
-            key.day,
-            micro,
-            speakers.setdefault((key.content_hash, key.principal), len(speakers)),
-            questions.setdefault(key.question, len(questions)),
-        )
-        for key, micro in evidence.usage.items()
-        if key.bin in _BINS
-    ]
-    row, bin_, day, micro, speaker, question = np.array(entries, dtype=np.int64).reshape(-1, 6).T
+    uses = Uses.of(evidence.usage).columns()
+    bins = np.array([_BINS.get(name, _OTHER) for name in uses.bin.words], dtype=np.int64)[uses.bin.codes]
+    counts = bins != _OTHER
+    bin_, day, micro = bins[counts], uses.day[counts], uses.micro[counts]
+    content, principal, question = (each.codes[counts] for each in (uses.content, uses.principal, uses.question))
+    rows = {name: number + 1 for number, name in enumerate(uses.content.words)}
+    row = content + 1
     discounted = Discount(today, prior.half_life_days).of_days(micro.astype(np.float64), day).astype(np.int64)
     ever, counted = (np.zeros((len(rows) + 1, len(_BINS)), dtype=np.int64) for _ in range(2))
     np.add.at(ever, (row, bin_), micro)
     np.add.at(counted, (row, bin_), discounted)
-    share = np.ones(len(speakers))
-    if speakers:
-        share = _cap(counted, prior.principal_cap, speakers, rows, (speaker, bin_, discounted))
+    first, speaker = numbered((content, len(rows)), (principal, len(uses.principal.words)))
+    known = ~uses.principal.holds("")[counts]
+    share = _cap(counted, prior.principal_cap, _Speakers(row[first], known[first], speaker), bin_, discounted)
     last = np.full(len(rows) + 1, NEVER, dtype=np.int64)
     np.maximum.at(last, row[micro > 0], day[micro > 0])
-    asked = _by_question(questions, (question, row, bin_), discounted * share[speaker])
+    asked = _by_question(uses.question.words, (question, row, bin_), discounted * share[speaker])
     return Usage(prior, rows, _signals(prior, _observations(counted), _observations(ever), last), asked)
 
 
-def _by_question(questions: Mapping[str, int], where: tuple[Ints, Ints, Ints], counted: Floats) -> Mapping[str, Asked]:
+def _by_question(names: Sequence[str], where: tuple[Ints, Ints, Ints], counted: Floats) -> Mapping[str, Asked]:
     """Good and bad outcomes of contents by the question they came of; what is not known to come of one is left out."""
     question, row, bin_ = where
-    told = (question > 0) & ((bin_ == _BINS[POSITIVE]) | (bin_ == _BINS[NEGATIVE]))
+    named = np.array([name != "" for name in names], dtype=bool)
+    told = named[question] & ((bin_ == _BINS[POSITIVE]) | (bin_ == _BINS[NEGATIVE]))
     if not told.any():
         return {}
     width = int(row.max()) + 1
@@ -164,21 +161,27 @@ def _by_question(questions: Mapping[str, int], where: tuple[Ints, Ints, Ints], c
     )
     said, at = np.divmod(cells, width)
     known = _observations(sums)
-    begin, end = (np.searchsorted(said, np.arange(len(questions)), side=side) for side in ("left", "right"))
+    begin, end = (np.searchsorted(said, np.arange(len(names)), side=side) for side in ("left", "right"))
     return {
         name: Asked(at[part], known[part, 0], known[part, 1])
-        for name, number in questions.items()
+        for number, name in enumerate(names)
         if (part := slice(int(begin[number]), int(end[number]))).stop > part.start
     }
 
 
-def _cap(
-    counted: Ints,
-    cap: float,
-    speakers: Mapping[tuple[str, str], int],
-    rows: Mapping[str, int],
-    masses: tuple[Ints, Ints, Ints],
-) -> Floats:
+class _Speakers(NamedTuple):
+    """Whoever said something of a content; of each the row of that content, and whether it is known who it is.
+
+    Attributes:
+        of: Which of them each mass is from, (masses,).
+    """
+
+    row: Ints
+    known: NDArray[np.bool_]
+    of: Ints
+
+
+def _cap(counted: Ints, cap: float, speakers: _Speakers, bin_: Ints, micro: Ints) -> Floats:
     """Take from `counted` what any one principal's outcomes of one content come to beyond the cap (LRN-3).
 
     Good and bad shrink alike, to whole micro-units. Masses whose principal is not known stay as they are.
@@ -186,16 +189,13 @@ def _cap(
     Returns:
         The share of each one's outcomes that counts, float64 (speakers,).
     """
-    speaker, bin_, micro = masses
-    said = np.zeros((len(speakers), len(_BINS)), dtype=np.int64)
-    np.add.at(said, (speaker, bin_), micro)
+    said = np.zeros((len(speakers.row), len(_BINS)), dtype=np.int64)
+    np.add.at(said, (speakers.of, bin_), micro)
     outcomes = np.maximum(said[:, [_BINS[POSITIVE], _BINS[NEGATIVE]]], 0)
-    share = capped_share(outcomes.sum(axis=1) / MICRO, cap)
-    share[[not principal for _, principal in speakers]] = 1.0
+    share = np.where(speakers.known, capped_share(outcomes.sum(axis=1) / MICRO, cap), 1.0)
     surplus = outcomes - np.rint(outcomes * share[:, None]).astype(np.int64)
-    row = np.array([rows[content_hash] for content_hash, _ in speakers], dtype=np.int64)
     for column, place in enumerate((_BINS[POSITIVE], _BINS[NEGATIVE])):
-        np.subtract.at(counted[:, place], row, surplus[:, column])
+        np.subtract.at(counted[:, place], speakers.row, surplus[:, column])
     return share
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Hashable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from types import TracebackType
 
@@ -37,7 +39,9 @@ class Searcher:
     """Answers queries from what is live; shared by threads.
 
     A request resolves what is live once and holds it to its end. What another process publishes is seen by the first
-    request that comes `refresh_s` after the last look. A search remembers nothing.
+    request that comes `refresh_s` after the last look. Where reading beliefs took longer than `look_ms`, they are read
+    beside requests from then on, which go on with what is held, and rest in between: reading takes no more of the time
+    than `look_share`. A search remembers nothing.
     """
 
     def __init__(
@@ -70,6 +74,9 @@ class Searcher:
         self._openings = openings or Openings()
         self._lock = threading.Lock()
         self._threads = WarmThreads(settings.channel_threads, "search")
+        self._looking = ThreadPoolExecutor(1, thread_name_prefix="look")
+        self._looked: Future[None] | None = None
+        self._took_s = 0.0  # what reading beliefs took last
         self._held = self._take(None, source.token())
 
     def search(self, query: Query) -> Answer:
@@ -103,6 +110,7 @@ class Searcher:
 
     def close(self) -> None:
         """Wait for running searches and release the threads."""
+        self._looking.shutdown()
         self._threads.close()
 
     def __enter__(self) -> Searcher:
@@ -120,12 +128,31 @@ class Searcher:
 
     def _current(self, now: float) -> _Held:
         # One thread looks, the others go on with what is held: a look must not stall them.
-        if abs(now - self._held.looked_at) >= self._settings.refresh_s and self._lock.acquire(blocking=False):
-            try:
-                self._look(now)
-            finally:
-                self._lock.release()
+        rest_s = self._took_s * (1.0 / self._settings.look_share - 1.0)
+        due = abs(now - self._held.looked_at) >= max(self._settings.refresh_s, rest_s)
+        if due and self._lock.acquire(blocking=False):
+            if self._took_s * 1000.0 > self._settings.look_ms:
+                self._look_beside(now)
+            else:
+                self._look_and_release(now)
         return self._held
+
+    def _look_beside(self, now: float) -> None:
+        """Look in another thread; what the look before failed with is raised here, as if it had been made here."""
+        former, self._looked = self._looked, None
+        try:
+            if former is not None:
+                former.result()
+            self._looked = self._looking.submit(self._look_and_release, now)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _look_and_release(self, now: float) -> None:
+        try:
+            self._look(now)
+        finally:
+            self._lock.release()
 
     def _look(self, now: float) -> None:
         held = self._held
@@ -140,10 +167,11 @@ class Searcher:
             self._held = _seen(held, now)
 
     def _take(self, held: _Held | None, token: Hashable) -> _Held:
-        now = self._clock()
+        now, begun = self._clock(), time.perf_counter()
         snapshot = self._source.take(None if held is None else held.snapshot)
         # Beliefs come anew every second, and what is read out of a generation only with a generation.
         if held is not None and snapshot.generation is held.snapshot.generation:
+            self._took_s = time.perf_counter() - begun
             pipeline = replace(held.pipeline, snapshot=snapshot)
         else:
             pipeline = self._opened(snapshot)

@@ -195,6 +195,8 @@ class RetrievalSettings(BaseModel):
     memory_kept: Annotated[int, Field(ge=0, lt=2**31)]
     time_step_s: Positive
     refresh_s: Positive
+    look_ms: Positive
+    look_share: Annotated[float, Field(gt=0.0, le=1.0)]
     beliefs_max_age_s: Positive
     sessions_held: Count
     snippet_characters: Count

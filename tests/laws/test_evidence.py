@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope, Signal
-from pipelines.learning.evidence import Evidence, EvidenceKey, UsageKey, merge
+from pipelines.learning.evidence import Evidence, EvidenceKey, merge
 from pipelines.learning.observations import Tally, observe_outcome, outcome_evidence
+from pipelines.learning.uses import UsageKey
 
 names = st.sampled_from(["*", "a", "ß"])
 masses = st.integers(-(10**12), 10**12)
@@ -28,9 +29,10 @@ keys = st.builds(
 usage_keys = st.builds(
     UsageKey, st.integers(0, 3), st.sampled_from(["a" * 64, "b" * 64]), st.sampled_from(["positive", "negative"])
 )
-evidence = st.builds(
+gathered = st.builds(
     Evidence, st.dictionaries(keys, masses, max_size=6), st.dictionaries(usage_keys, masses, max_size=4)
 )
+evidence = gathered | gathered.map(lambda each: Evidence.from_table(each.to_table()))  # what is read is in columns
 shares = st.floats(0.0, 1.0)
 outcomes = st.fixed_dictionaries(
     {

@@ -11,7 +11,8 @@ from pipelines.catalog.learned import LearnedState, read_evidence
 from pipelines.domain.errors import CorruptionError, StaleVersionError, StoreError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.calibration import Calibration, Isotonic
-from pipelines.learning.evidence import Evidence, UsageKey
+from pipelines.learning.evidence import Evidence
+from pipelines.learning.uses import UsageKey
 from pipelines.runtime.files import write_atomically
 
 

@@ -7,7 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.domain.errors import StoreError
-from pipelines.learning.evidence import SCHEMA, Evidence, EvidenceKey, UsageKey
+from pipelines.learning.evidence import SCHEMA, Evidence, EvidenceKey
+from pipelines.learning.uses import UsageKey
 
 SOME = Evidence(
     {EvidenceKey(1, "code", "m", "a", "*", "relevance", "00/20.good"): 5},

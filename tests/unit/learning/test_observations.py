@@ -11,9 +11,10 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Scope
 from pipelines.domain.sizing import MadeBy
-from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey, UsageKey
+from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
 from pipelines.learning.observations import Tally, observe_outcome, outcome_evidence
 from pipelines.learning.outcomes import Under
+from pipelines.learning.uses import UsageKey
 
 HASH = ContentHash("c" * 64)
 OUTCOME = {

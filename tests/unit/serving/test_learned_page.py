@@ -14,7 +14,8 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey, UsageKey, day_of
+from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey, day_of
+from pipelines.learning.uses import UsageKey
 from pipelines.serving.cli import main
 from pipelines.serving.learned_page import Page, page_of
 from pipelines.settings import load_settings
