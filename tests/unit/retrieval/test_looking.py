@@ -1,0 +1,127 @@
+"""FBK-7, RET-20: beliefs that take long to read are read beside searches, which go on with what is held."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable
+from dataclasses import replace
+
+import pytest
+
+from pipelines.domain.ids import GenerationId, LearnedVersion
+from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.snapshot import Snapshot
+from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_snapshot, settings
+
+WAIT_S = 60.0  # for a thread, before a test is given up
+
+
+class Slow:
+    """One generation, whose beliefs move on; who reads them waits until it may go on."""
+
+    def __init__(self) -> None:
+        self.generation = MemoryGeneration({"a": ["a checkpoint"], "b": ["a lock"]})
+        self.version = 0
+        self.may_go_on, self.reading = threading.Event(), threading.Event()
+        self.may_go_on.set()
+        self.fails: Exception | None = None
+
+    def token(self) -> Hashable:
+        return self.version
+
+    def take(self, previous: Snapshot | None) -> Snapshot:
+        self.reading.set()
+        assert self.may_go_on.wait(WAIT_S)
+        if self.fails is not None:
+            raise self.fails
+        return replace(a_snapshot(self.generation, GenerationId("g")), learned=LearnedVersion(f"v{self.version}"))
+
+
+class Searching:
+    """A searcher over it, for which any reading takes long, and the time."""
+
+    def __init__(self, **changes: object) -> None:
+        self.source, self.now = Slow(), 0.0
+        tuned = settings(**{"refresh_s": 1.0, "look_ms": 1e-9, "look_share": 1.0, **changes})
+        self.searcher = Searcher(self.source, self.source.generation.encoder, tuned, clock=lambda: self.now)
+
+    def learned(self, *, after_s: float, version: int) -> str:
+        """By which version a search is answered, so much later, when this one is live."""
+        self.now += after_s
+        self.source.version = version
+        return self.searcher.search(a_query("checkpoint")).learned
+
+    def when_read(self, version: int) -> None:
+        """Wait until a look that is under way has ended."""
+        self.source.may_go_on.set()
+        for _ in range(int(WAIT_S * 100)):
+            if self.searcher._held.snapshot.learned == f"v{version}":
+                return
+            threading.Event().wait(0.01)
+        raise AssertionError(f"expected version v{version} to be read within {WAIT_S:g} s")
+
+
+@pytest.fixture
+def once_slow() -> Searching:
+    """The first look reads at once: it is not known yet how long that takes."""
+    searching = Searching()
+    assert searching.learned(after_s=2.0, version=1) == "v1"
+    return searching
+
+
+def test_a_search_does_not_wait_for_beliefs_that_took_long_to_read(once_slow: Searching) -> None:
+    """FBK-7: it is answered by what is held, whoever asks meanwhile as well, and a later one by what was read."""
+    source = once_slow.source
+    source.may_go_on.clear()
+    source.reading.clear()
+    assert once_slow.learned(after_s=2.0, version=2) == "v1"
+    assert source.reading.wait(WAIT_S)
+    assert once_slow.learned(after_s=2.0, version=2) == "v1"
+    once_slow.when_read(2)
+    assert once_slow.learned(after_s=0.0, version=2) == "v2"
+
+
+def test_who_asks_for_what_is_live_now_waits_for_it(once_slow: Searching) -> None:
+    """FBK-7."""
+    once_slow.source.version = 2
+    once_slow.searcher.refresh()
+    assert once_slow.learned(after_s=0.0, version=2) == "v2"
+
+
+def test_what_a_look_beside_failed_with_reaches_a_search(once_slow: Searching) -> None:
+    """RET-8: a fault of weft's own is not lost in a thread; and the next search looks again."""
+    once_slow.source.fails = ZeroDivisionError("while reading")
+    assert once_slow.learned(after_s=2.0, version=2) == "v1"
+    once_slow.searcher._looking.submit(lambda: None).result(WAIT_S)
+    with pytest.raises(ZeroDivisionError, match="while reading"):
+        once_slow.learned(after_s=2.0, version=2)
+    once_slow.source.fails = None
+    once_slow.learned(after_s=2.0, version=2)
+    once_slow.when_read(2)
+
+
+def test_reading_takes_no_more_of_the_time_than_its_share() -> None:
+    """RET-20: with a tiny share, hours pass before beliefs are read again."""
+    searching = Searching(look_share=1e-12, look_ms=1e9)
+    assert searching.learned(after_s=2.0, version=1) == "v1"
+    assert searching.learned(after_s=60.0, version=2) == "v1"
+    assert searching.learned(after_s=1e15, version=2) == "v2"
+
+
+def test_what_is_read_quickly_is_seen_by_the_search_that_looks() -> None:
+    """FBK-7: as long as reading takes less than `look_ms`."""
+    searching = Searching(look_ms=1e9)
+    for version in range(1, 4):
+        assert searching.learned(after_s=2.0, version=version) == f"v{version}"
+
+
+def test_closing_waits_for_a_look(once_slow: Searching) -> None:
+    """ARC-2: nothing reads a store that was closed."""
+    source = once_slow.source
+    source.may_go_on.clear()
+    source.reading.clear()
+    once_slow.learned(after_s=2.0, version=2)
+    assert source.reading.wait(WAIT_S)
+    threading.Timer(0.05, source.may_go_on.set).start()
+    once_slow.searcher.close()
+    assert once_slow.searcher._held.snapshot.learned == "v2"
