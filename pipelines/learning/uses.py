@@ -102,7 +102,7 @@ class Uses(Mapping[UsageKey, int]):
         """
         whole = table.combine_chunks()
         words = [_one(whole[name]).dictionary_encode() for name in _TEXTS]
-        return cls.summed([(cls(_table(_one(whole["day"]), words, _one(whole["micro"]))), 1)])
+        return cls._added([(cls(_table(_one(whole["day"]), words, _one(whole["micro"]))), 1)])
 
     @classmethod
     def summed(cls, parts: Iterable[tuple[Uses, int]]) -> Uses:
@@ -112,7 +112,11 @@ class Uses(Mapping[UsageKey, int]):
             OverflowError: A mass leaves the range of int64.
         """
         some = [(part, sign) for part, sign in parts if len(part)]
-        if not some:
+        return some[0][0] if len(some) == 1 and some[0][1] > 0 else cls._added(some)
+
+    @classmethod
+    def _added(cls, some: Sequence[tuple[Uses, int]]) -> Uses:
+        if not sum(len(part) for part, _ in some):
             return cls(_SCHEMA.empty_table())
         size = sum(pc.sum(pc.abs(pc.cast(part._table["micro"], pa.float64(), safe=False))).as_py() for part, _ in some)
         if size >= _SURE:
