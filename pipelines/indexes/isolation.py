@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pipelines.indexes.rows import evenly_spaced
 from pipelines.indexes.settings import IsolationSettings
 
 ISOLATION_FILE = "isolation.npy"
@@ -34,8 +35,8 @@ def read_isolation(folder: Path) -> np.ndarray | None:
 def isolation_of(stored: np.ndarray, settings: IsolationSettings) -> np.ndarray:
     """1 − the mean cosine of each vector to its nearest others, `neighbours` of them, at least 0.
 
-    The others are those at most `among` rows that lie evenly spaced over all, so that this takes as long for each
-    content of a large corpus as of a small one. As rows are ordered by a hash, they are a fair sample.
+    The others are at most `among` rows, evenly spaced over all, so that this takes as long for each content of a large
+    corpus as of a small one.
 
     Args:
         stored: float16 (n, dimension) of any lengths; a vector of none is near nothing.
@@ -48,22 +49,21 @@ def isolation_of(stored: np.ndarray, settings: IsolationSettings) -> np.ndarray:
         >>> [round(float(alone), 3) for alone in isolation_of(corners, IsolationSettings(neighbours=1, among=100))]
         [0.2, 0.2, 1.0]
     """
-    others = np.unique(np.linspace(0, len(stored) - 1, min(len(stored), settings.among)).astype(np.int64))
+    others = evenly_spaced(len(stored), settings.among)
     alone = np.ones(len(stored), dtype=np.float32)
     count = min(settings.neighbours, len(others) - 1)
     if count < 1:
         return alone
-    compared = _unit(stored[others], np.float32)
-    exactly = _unit(stored[others], np.float64)
+    compared = _unit(stored[others])
+    roughly = compared.astype(np.float32).T
     for start in range(0, len(stored), _BLOCK):
-        block = stored[start : start + _BLOCK]
-        products = _unit(block, np.float32) @ compared.T
-        itself = np.searchsorted(others, np.arange(start, start + len(block)))
-        itself = np.minimum(itself, len(others) - 1)
-        own = np.flatnonzero(others[itself] == np.arange(start, start + len(block)))
-        products[own, itself[own]] = -np.inf
+        block = _unit(stored[start : start + _BLOCK])
+        products = block.astype(np.float32) @ roughly
+        # Nothing is its own neighbour.
+        first, last = np.searchsorted(others, [start, start + len(block)])
+        products[others[first:last] - start, np.arange(first, last)] = -np.inf
         near = _greatest(products, min(count + _SPARE, len(others) - 1))
-        cosines = np.einsum("id,ind->in", _unit(block, np.float64), exactly[near])
+        cosines = np.einsum("id,ind->in", block, compared[near])
         nearest = np.take_along_axis(cosines, _greatest(cosines, count), axis=1)
         alone[start : start + len(block)] = np.clip(1.0 - np.sort(nearest, axis=1).mean(axis=1), 0.0, 1.0)
     return alone
@@ -74,8 +74,9 @@ def _greatest(values: np.ndarray, count: int) -> np.ndarray:
     return np.argpartition(values, values.shape[1] - count, axis=1)[:, values.shape[1] - count :]
 
 
-def _unit(vectors: np.ndarray, precision: type[np.floating]) -> np.ndarray:
-    numbers = np.array(vectors, dtype=precision)
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    """In double precision, from which single precision comes; a vector of no length stays as it is."""
+    numbers = np.array(vectors, dtype=np.float64)
     lengths = np.linalg.norm(numbers, axis=1, keepdims=True)
     unit: np.ndarray = np.divide(numbers, lengths, out=numbers, where=lengths > 0.0)
     return unit

@@ -1,4 +1,4 @@
-"""Some of a generation's contents, by row: what a filtered search may find (RET-4)."""
+"""Some of a generation's contents, by row: what a filtered search may find (RET-4), and samples of all."""
 
 from __future__ import annotations
 
@@ -25,3 +25,13 @@ class RowSet:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+
+def evenly_spaced(count: int, size: int) -> np.ndarray:
+    """At most `size` of so many rows, int64, ascending: deterministic, and fair because rows are ordered by a hash.
+
+    Examples:
+        >>> evenly_spaced(10, 4).tolist(), evenly_spaced(3, 4).tolist(), evenly_spaced(0, 4).tolist()
+        ([0, 3, 6, 9], [0, 1, 2], [])
+    """
+    return np.unique(np.linspace(0, count - 1, min(count, size)).astype(np.int64))

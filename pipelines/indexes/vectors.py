@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict
 from pipelines.domain.errors import CorruptionError
 from pipelines.indexes.isolation import read_isolation
 from pipelines.indexes.near_rows import near_rows
-from pipelines.indexes.rows import RowSet
+from pipelines.indexes.rows import RowSet, evenly_spaced
 from pipelines.indexes.settings import VectorSettings
 
 VECTORS_FILE = "vectors.npy"
@@ -215,7 +215,7 @@ def index_vectors(folder: Path, settings: VectorSettings, *, trained: Trained | 
     exact = DenseFacts(dimension=stored.shape[1], kind="exact")
     if len(stored) < max(settings.exact_below, _CODES):
         return exact
-    sample = _sample(len(stored), settings.recall_sample)
+    sample = evenly_spaced(len(stored), settings.recall_sample)
     truth = _exact_neighbours(stored, sample, settings.recall_depth)
     for approximate, most in _attempts(stored, settings, trained):
         for facts in _efforts(approximate, settings, most):
@@ -314,7 +314,7 @@ def _trained(stored: np.ndarray, codes: int, settings: VectorSettings) -> Any:
         clustering.niter = settings.training_rounds
         clustering.min_points_per_centroid = 1
     index.pq.cp.max_points_per_centroid = settings.training_points_per_code
-    index.train(_unit(stored[_sample(len(stored), lists * settings.training_points_per_list)]))
+    index.train(_unit(stored[evenly_spaced(len(stored), lists * settings.training_points_per_list)]))
     return index
 
 
@@ -357,11 +357,6 @@ def _efforts(index: Any, settings: VectorSettings, most: int) -> Iterator[DenseF
         if probes >= most:
             return
         probes = min(most, math.ceil(probes * settings.probe_growth))
-
-
-def _sample(count: int, size: int) -> np.ndarray:
-    """Rows evenly spaced over a corpus: deterministic, and fair because rows are ordered by a hash."""
-    return np.unique(np.linspace(0, count - 1, min(count, size)).astype(np.int64))
 
 
 def _neighbours(index: DenseIndex, sample: np.ndarray, depth: int) -> list[set[int]]:

@@ -114,11 +114,14 @@ class Evidence:
         """The evidence in a table of `to_table`, whatever the order of its rows; masses of equal keys add up.
 
         Raises:
-            StoreError: The columns are not those of `SCHEMA`, or a row is of a kind that weft does not write.
+            StoreError: The columns are not those of `SCHEMA`, or a row is of a kind that weft does not write, or a cell
+                is empty.
         """
         table = with_later_columns(table)
         if not table.schema.equals(SCHEMA):
             raise StoreError(f"evidence table: expected columns {SCHEMA.names} as {SCHEMA.types}, found {table.schema}")
+        if empty := [name for name in table.column_names if table[name].null_count]:
+            raise StoreError(f"evidence table: expected a value in every cell, found none in some of {empty}")
         for kind in pc.unique(table["kind"]).to_pylist():
             if kind not in (_PARAMETER, _USAGE):
                 raise StoreError(f"evidence table: expected kind {_PARAMETER!r} or {_USAGE!r}, found {kind!r}")

@@ -128,8 +128,8 @@ class Searcher:
 
     def _current(self, now: float) -> _Held:
         # One thread looks, the others go on with what is held: a look must not stall them.
-        rest_s = self._took_s * (1.0 / self._settings.look_share - 1.0)
-        due = abs(now - self._held.looked_at) >= max(self._settings.refresh_s, rest_s)
+        apart_s = max(self._settings.refresh_s, self._took_s / self._settings.look_share)
+        due = abs(now - self._held.looked_at) >= apart_s
         if due and self._lock.acquire(blocking=False):
             if self._took_s * 1000.0 > self._settings.look_ms:
                 self._look_beside(now)

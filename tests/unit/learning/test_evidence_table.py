@@ -37,6 +37,14 @@ def test_a_row_of_an_unknown_kind_is_refused() -> None:
         Evidence.from_table(pa.table(row, schema=SCHEMA))
 
 
+@pytest.mark.parametrize("name", ["content_hash", "micro", "kind"])
+def test_an_empty_cell_is_refused(name: str) -> None:
+    """LRN-1: it is no value, and no key; whoever wrote it is told, and not the search that would read it."""
+    row = {field: [""] for field in SCHEMA.names} | {"kind": ["usage"], "day": [1], "micro": [1], name: [None]}
+    with pytest.raises(StoreError, match=f"value in every cell, found none in some of .*{name}"):
+        Evidence.from_table(pa.table(row, schema=SCHEMA))
+
+
 def test_rows_of_one_key_add_up() -> None:
     """ARC-1: the snapshots of all partitions, one after the other, are the evidence of all."""
     half = Evidence(SOME.counts)
