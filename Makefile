@@ -94,7 +94,7 @@ bench-feedback: $(BENCH)/.installed ## measure an updater beside a bare poll loo
 
 .PHONY: bench-search
 bench-search: $(BENCH)/.installed ## measure searches of 100,000 chunks, beside Pyserini's hybrid searcher and txtai's, in an hour
-	$(BIN)/python -m pytest -m slow -s tests/bench/test_search_speed.py
+	$(BIN)/python -m pytest -m slow -s tests/bench/test_search_beside_feedback.py tests/bench/test_search_speed.py
 
 .PHONY: schema
 schema: setup ## write the JSON Schema of feedback events anew

@@ -2,142 +2,59 @@
 
     make bench-search
 
-`WEFT_SEARCH_CHUNKS` says over how many chunks (100,000), `WEFT_SEARCH_STORE` where corpus and store are kept between
-runs, `WEFT_SEARCH_SETTINGS` what is set otherwise (a JSON list of assignments): cutting and embedding 100,000 chunks
-takes half an hour on two cores. The chunks are code of installed packages,
-the questions the first sentences of its docstrings, which stand nowhere in the code that is indexed.
+Over which chunks, `tests/bench/conftest.py` says.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import cycle
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
-from jobs import reindex
 from jobs._replay import remembering_engines
 from jobs.search import opened
-from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.live import SNAPSHOT_FILE
 from pipelines.catalog.overlays import Listing
-from pipelines.domain.ids import ContentHash, QueryId
+from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Answer, Placed, Placings, Query
 from pipelines.domain.understanding import Complexity
 from pipelines.embedding.encoder import load_encoder
 from pipelines.embedding.models import locate
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.uses import UsageKey
+from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import day_of
 from pipelines.serving.engines import load_engines, source_of
 from pipelines.serving.spread import SearcherPool
 from pipelines.serving.views import OpenViews, View, in_turns
-from pipelines.settings import Settings, load_settings
 from tests.support.nights import a_day
-from tests.support.search_corpus import Question, kept_corpus
+from tests.support.search_bench import (
+    COMPARED,
+    CORES,
+    DEPTH,
+    P95_MS,
+    QUERIES,
+    ROUNDS,
+    WARM,
+    Corpus,
+    Line,
+    asked_one_by_one,
+    found_rate,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 RIVALS = ROOT / "tests" / "support" / "rivals"
 RIVAL_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
-CORES = os.cpu_count() or 1
-CHUNKS = int(os.environ.get("WEFT_SEARCH_CHUNKS") or 100_000)
-QUERIES, WARM, ROUNDS, TURNS, DEPTH = 200, 40, 4, 5, 10
-COMPARED = 1000
-"""Queries of one comparison of two versions; half of those from which on processes are started for it."""
-USES, PARTITIONS, BESIDE_S = 300_000, 4, 20.0
-P95_MS, P95_CROSS_MS, OVERHEAD, BATCH, SIMPLE = 60.0, 300.0, 0.25, 5.0, 0.5
+TURNS = 5
+P95_CROSS_MS, OVERHEAD, BATCH, SIMPLE = 300.0, 0.25, 5.0, 0.5
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(7200)]
-Line = Callable[[str, str, str], None]
-
-
-@dataclass(frozen=True)
-class Corpus:
-    """A store, and questions about what it holds."""
-
-    settings: Settings
-    questions: Sequence[Question]
-    others: Sequence[Question]
-
-    @property
-    def queries(self) -> list[Query]:
-        return asking(self.questions)
-
-    def drawn(self, number: int) -> list[Query]:
-        """Other queries, by the number of their draw."""
-        drawn = np.random.default_rng(5).permutation(len(self.others))
-        return asking([self.others[at] for at in np.roll(drawn, -number * COMPARED)[:COMPARED]])
-
-
-def asking(questions: Sequence[Question]) -> list[Query]:
-    return [Query(text=asked.text, query_id=QueryId(f"q{number}"), k=DEPTH) for number, asked in enumerate(questions)]
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """Indexed by the real pipeline, once per folder."""
-    folder = Path(os.environ.get("WEFT_SEARCH_STORE") or tmp_path_factory.mktemp("search"))
-    set_otherwise = json.loads(os.environ.get("WEFT_SEARCH_SETTINGS") or "[]")
-    assignments = [f"storage.root={folder / 'store'}", "extraction.enabled=false", *set_otherwise]
-    settings = load_settings(assignments=assignments, environment={})
-    questions = kept_corpus(folder, settings, chunks=CHUNKS)
-    if Catalog(folder / "store").pointer().generation is None:
-        reindex.run_visibly(settings, reindex.plan_of(settings, [folder / "code"]))
-    drawn = np.random.default_rng(5).permutation(len(questions))
-    chosen, others = ([questions[at] for at in some] for some in (drawn[:QUERIES], drawn[QUERIES:]))
-    return Corpus(settings, chosen, others)
-
-
-@pytest.fixture(scope="module")
-def line() -> Iterator[Line]:
-    """Collects lines of the table, shown when all is measured."""
-    lines: list[str] = []
-    yield lambda what, measured, goal: lines.append(f"{what:<46} {goal:<12} {measured}")
-    sys.stderr.write("\n".join(["", f"{'what':<46} {'goal':<12} measured, {CORES} cores", *lines, ""]))
-
-
-@pytest.fixture(scope="module")
-def searcher(corpus: Corpus) -> Iterator[Searcher]:
-    with opened(corpus.settings) as made:
-        # Java compiles what it runs on threads of its own, for the first hundreds of searches.
-        for query in corpus.queries * ROUNDS:
-            made.search(query)
-        yield made
-
-
-def asked_one_by_one(searcher: Searcher, queries: Sequence[Query]) -> tuple[list[Answer], np.ndarray, float]:
-    """Answers, milliseconds of each, and seconds of processor time of all."""
-    answers, elapsed = [], []
-    spent = time.process_time()
-    for query in queries:
-        started = time.perf_counter()
-        answers.append(searcher.search(query))
-        elapsed.append((time.perf_counter() - started) * 1e3)
-    return answers, np.array(elapsed), time.process_time() - spent
-
-
-def found_rate(answers: Sequence[Answer], questions: Sequence[Question]) -> float:
-    """Share of questions whose module stands among the results."""
-    hits = [asked.uri in _uris(answer) for answer, asked in zip(answers, questions, strict=True)]
-    return sum(hits) / len(hits)
-
-
-def _uris(answer: Answer) -> set[str]:
-    return {uri.partition("/")[2] for result in answer.results for uri in result.uris}
 
 
 def test_a_search_with_late_interaction(corpus: Corpus, searcher: Searcher, line: Line) -> None:
@@ -192,68 +109,6 @@ def texts_asked(answer: Answer) -> list[str]:
     """The query and its variants."""
     variants = answer.understanding.variants if answer.understanding is not None else ()
     return [answer.query.text, *(variant.text for variant in variants)]
-
-
-def test_searches_beside_feedback(corpus: Corpus, line: Line, tmp_path: Path) -> None:
-    """RET-20, FBK-7: p95 stays below 60 ms while feedback comes in that is read together with 300,000 uses before."""
-    store = Path(corpus.settings.storage.root)
-    (tmp_path / "generations").symlink_to(store / "generations")
-    shutil.copyfile(store / "current.json", tmp_path / "current.json")
-    storage = corpus.settings.storage.model_copy(update={"root": str(tmp_path)})
-    with opened(corpus.settings.model_copy(update={"storage": storage})) as searcher:
-        snapshots = [tmp_path / "updaters" / str(partition) / SNAPSHOT_FILE for partition in range(PARTITIONS)]
-        uses = uses_of(searcher.snapshot.generation.contents, day_of(time.time()))
-        for number, snapshot in enumerate(snapshots):
-            snapshot.parent.mkdir(parents=True)
-            pq.write_table(Evidence(usage=dict(uses[number::PARTITIONS])).to_table(), snapshot)
-        asked_one_by_one(searcher, corpus.queries)
-        _, quiet, _ = asked_one_by_one(searcher, corpus.queries)
-        ended, read = threading.Event(), set[int]()
-        writer = threading.Thread(target=replaced_every_second, args=(snapshots, ended))
-        writer.start()
-        try:
-            time.sleep(1.0)
-            asked_one_by_one(searcher, corpus.queries[:1])  # waits: it is not known yet how long reading takes
-            beside: list[float] = []
-            until = time.monotonic() + BESIDE_S
-            while time.monotonic() < until:
-                _, elapsed, _ = asked_one_by_one(searcher, corpus.queries[: len(corpus.queries) // ROUNDS])
-                beside += elapsed.tolist()
-                read.add(id(searcher.snapshot.beliefs))
-        finally:
-            ended.set()
-            writer.join()
-    assert len(read) > 2
-    p50, p95, longest = np.quantile(beside, [0.5, 0.95, 1.0])
-    line(
-        f"the same while {len(uses):,} uses change every second",
-        f"p50 {p50:.1f} ms, p95 {p95:.1f} ms, longest {longest:.0f} ms; quiet p95 {np.quantile(quiet, 0.95):.1f} ms",
-        f"p95 <= {P95_MS:g} ms",
-    )
-    assert p95 <= P95_MS
-
-
-def uses_of(contents: Sequence[ContentHash], today: int) -> list[tuple[UsageKey, int]]:
-    """Outcomes of 20 days, of 300 users and 20,000 questions."""
-    rng = np.random.default_rng(3)
-    drawn = zip(
-        (today - rng.integers(0, 20, USES)).tolist(),
-        (contents[at] for at in rng.integers(0, len(contents), USES).tolist()),
-        np.where(rng.random(USES) < 0.2, "positive", "negative").tolist(),
-        (f"user-{at}" for at in rng.integers(0, 300, USES).tolist()),
-        (f"question-{at}" for at in rng.integers(0, 20_000, USES).tolist()),
-        strict=True,
-    )
-    return list({UsageKey(*each): MICRO for each in drawn}.items())
-
-
-def replaced_every_second(snapshots: Sequence[Path], ended: threading.Event) -> None:
-    """What updaters do: another file of a partition in the place of the one before."""
-    for snapshot in cycle(snapshots):
-        shutil.copyfile(snapshot, beside := snapshot.with_suffix(".new"))
-        beside.replace(snapshot)
-        if ended.wait(1.0):
-            return
 
 
 def test_a_simple_query_beside_a_moderate_one(corpus: Corpus, searcher: Searcher, line: Line) -> None:
