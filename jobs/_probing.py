@@ -32,7 +32,7 @@ def probed(ask: Ask, generation: OpenGeneration, rules: CalibrationSettings, *, 
     size = len(generation.contents)
     rows = rng.sample(range(size), min(size, rules.scrambled.texts))
     texts = [content.text for content in generation.chunks.contents(sorted(rows))]
-    kinds = [named, scrambled(texts, len(named), rules.scrambled, rng)]
+    kinds = [named, scrambled(texts, rules.scrambled, rng) if named else []]
     return [_best(ask, kind, k) for kind in kinds if kind]
 
 

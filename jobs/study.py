@@ -323,7 +323,8 @@ def _held(bench: _Bench, lessons: Dataset, evidence: Evidence, strangers: Sequen
     fit = carried_over(fit, looked.alone, least=rules.minimum_observations)
     told = curves_of(verdicts, bench.settings.priors.verdicts, rules, lambda: looked)
     from_verdicts = told or MatchCalibration(None, None, None)
-    answering = answering_from(bench.probed(), bound=rules.answering_bound)
+    bound, confidence = rules.answering_bound, rules.answering_confidence
+    answering = answering_from(bench.probed(), bound=bound, confidence=confidence)
     without = {each.name: bench.answers(_strange(each)) for each in strangers}
     answers = {name: bench.answers(bench.dataset.queries, **changes) for name, changes in _WAYS.items()}
     answers["as learned"] = bench.learned(evidence, hidden=_HIDDEN)

@@ -32,7 +32,7 @@ def probes(named: str) -> list[str]:
     return [line for line in lines if line]
 
 
-def scrambled(texts: Sequence[str], count: int, settings: ScrambleSettings, rng: random.Random) -> list[str]:
+def scrambled(texts: Sequence[str], settings: ScrambleSettings, rng: random.Random) -> list[str]:
     """Queries in the words of some texts that ask nothing: each word from anywhere, none that many texts hold.
 
     What has no answer here is seldom about everyday matters. Words of the store itself, thrown together, are as near
@@ -42,8 +42,8 @@ def scrambled(texts: Sequence[str], count: int, settings: ScrambleSettings, rng:
         None of them where texts do not hold enough such words.
 
     Examples:
-        >>> tuned = ScrambleSettings(texts=10, words=2, shortest=3, least=1, most=0.5)
-        >>> scrambled(["a red apple", "a red pear", "one plum"], 2, tuned, random.Random(1))
+        >>> tuned = ScrambleSettings(queries=2, texts=10, words=2, shortest=3, least=1, most=0.5)
+        >>> scrambled(["a red apple", "a red pear", "one plum"], tuned, random.Random(1))
         ['one pear', 'apple one']
     """
     held = Counter(
@@ -52,7 +52,7 @@ def scrambled(texts: Sequence[str], count: int, settings: ScrambleSettings, rng:
     usable = sorted(word for word, many in held.items() if settings.least <= many <= settings.most * len(texts))
     if len(usable) < settings.words:
         return []
-    return [" ".join(rng.sample(usable, settings.words)) for _ in range(count)]
+    return [" ".join(rng.sample(usable, settings.words)) for _ in range(settings.queries)]
 
 
 _WORD = re.compile(r"[^\W\d_]+")

@@ -109,7 +109,8 @@ def with_matches(
     if curves is None:
         kept = None if former is None else former.match
         return replace(found, calibration=replace(found.calibration, match=kept))
-    answering = None if probe is None else answering_from(probe(), bound=settings.answering_bound)
+    bound, confidence = settings.answering_bound, settings.answering_confidence
+    answering = None if probe is None else answering_from(probe(), bound=bound, confidence=confidence)
     return replace(found, calibration=replace(found.calibration, match=replace(curves, answering=answering)))
 
 

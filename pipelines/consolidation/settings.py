@@ -35,6 +35,7 @@ class ScrambleSettings(BaseModel):
     """Queries without an answer, made of a store's own words.
 
     Attributes:
+        queries: How many are made.
         texts: From which words are drawn.
         words: Of a query.
         shortest: Characters of a word.
@@ -44,6 +45,7 @@ class ScrambleSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    queries: int
     texts: int
     words: int
     shortest: int
@@ -65,8 +67,9 @@ class CalibrationSettings(BaseModel):
         least_gain: Nats per verdict that a curve of matches must gain over the overall rate; below, good and bad do not
             separate.
         answering_bound: How often at most a query without an answer may count as answered (RET-15).
+        answering_confidence: Probability that it is kept, over the draw of the probes.
         probes: Queries that have no answer in the store, one a line: "bundled", a file, or "" for none.
-        scrambled: As many more are made of the store's own words; none where there are no probes.
+        scrambled: More are made of the store's own words; none where there are no probes.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -80,6 +83,7 @@ class CalibrationSettings(BaseModel):
     deviation_limit: float
     least_gain: float
     answering_bound: float
+    answering_confidence: float
     probes: str
     scrambled: ScrambleSettings
 

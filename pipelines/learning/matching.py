@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import bdtr, expit
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import StoreError
@@ -238,6 +238,8 @@ class Answering:
         bound: How often at most a query like the probes of any one kind, which have no answer, does.
         probes: How many queries of the least kind that rests on.
         near: What the greatest nearness has to exceed; None where tokens are not kept.
+        confidence: Probability that `bound` holds here, over the draw of the probes; None of earlier versions, whose
+            bound holds on average over stores.
     """
 
     meaning: float | None
@@ -245,6 +247,7 @@ class Answering:
     bound: float
     probes: int
     near: float | None = None
+    confidence: float | None = None
 
     def compared(self, match: Match | None) -> tuple[float, float] | None:
         """A match and what it has to exceed; None where that cannot be told.
@@ -333,44 +336,46 @@ class MatchCalibration:
             raise StoreError(f"calibration: expected curves {sorted(CURVES)} of matches, found {value!r}") from error
 
 
-def answering_from(kinds: Sequence[Sequence[Match]], *, bound: float) -> Answering | None:
-    """The least threshold that a query of any of these kinds, which have no answer, exceeds with probability `bound`.
+def answering_from(kinds: Sequence[Sequence[Match]], *, bound: float, confidence: float) -> Answering | None:
+    """The least threshold that surely enough few queries of any of these kinds, which have no answer, exceed.
 
-    Split conformal prediction (Vovk, Gammerman and Shafer 2005; Lei et al., JASA 2018): with the k-th smallest of n
-    values, k = ⌈(n + 1)(1 − bound)⌉, one more that is exchangeable with them exceeds it with probability at most
-    `bound`, whatever its distribution. Of several kinds the highest threshold holds.
+    An upper tolerance limit (Wilks 1941), which is split conformal prediction made to hold for the probes at hand and
+    not only on average over draws of them (Vovk 2012): with the k-th smallest of n values, k the least with
+    P(Binomial(n, 1 − bound) < k) >= confidence, the share of all such queries that exceeds it is at most `bound` with
+    probability `confidence`, whatever their distribution. Of several kinds the highest threshold holds.
 
     Args:
         kinds: By kind, the best match of each query that has no answer, on each scale.
-        bound: In (0, 1).
+        bound, confidence: In (0, 1).
 
     Returns:
-        None where the probes are too few for the bound.
+        None where the probes are too few: n has to be at least ln(1 − confidence) / ln(1 − bound).
 
     Examples:
         >>> some = [Match(meaning=each) for each in (0.1, 0.4, 0.2, 0.3)]
-        >>> answering_from([some], bound=0.25)
-        Answering(meaning=0.4, words=None, bound=0.25, probes=4, near=None)
-        >>> answering_from([some], bound=0.1)
+        >>> answering_from([some], bound=0.5, confidence=0.9)
+        Answering(meaning=0.4, words=None, bound=0.5, probes=4, near=None, confidence=0.9)
+        >>> answering_from([some], bound=0.4, confidence=0.9)
     """
     meaning, words, near = (
-        _threshold([[getattr(match, scale) for match in kind] for kind in kinds], bound)
+        _threshold([[getattr(match, scale) for match in kind] for kind in kinds], bound, confidence)
         for scale in ("meaning", "words", "near")
     )
     if meaning is None and words is None:
         return None
-    return Answering(meaning, words, bound, min(len(kind) for kind in kinds), near)
+    return Answering(meaning, words, bound, min(len(kind) for kind in kinds), near, confidence)
 
 
-def _threshold(kinds: Sequence[Sequence[float | None]], bound: float) -> float | None:
+def _threshold(kinds: Sequence[Sequence[float | None]], bound: float, confidence: float) -> float | None:
     """None where a value is not known, or a kind has too few of them."""
     found = []
     for kind in kinds:
         known = sorted(value for value in kind if value is not None)
-        place = math.ceil((len(kind) + 1) * (1.0 - bound))
-        if len(known) < len(kind) or place > len(known):
+        below = bdtr(np.arange(len(kind)), len(kind), 1.0 - bound)  # P(Binomial(n, 1 − bound) <= at)
+        at = int(np.searchsorted(below, confidence))
+        if len(known) < len(kind) or at == len(kind):
             return None
-        found.append(known[place - 1])
+        found.append(known[at])
     return max(found, default=None)
 
 

@@ -84,7 +84,8 @@ def answered(data_root: Path) -> Mapping[Pair, Asked]:
 def asked_of(own: Dataset, sets: Mapping[str, Dataset]) -> dict[str, Asked]:
     settings = evaluate.measuring(load_settings())
     bench = study._Bench(evaluate.indexed(own, settings, before=lambda: connect(settings.cluster)), own)
-    near = answering_from(bench.probed(), bound=settings.consolidation.calibration.answering_bound)
+    rules = settings.consolidation.calibration
+    near = answering_from(bench.probed(), bound=rules.answering_bound, confidence=rules.answering_confidence)
     assert near is not None
     return {name: ask(bench, near, some(each, own=each is own)) for name, each in sets.items()}
 
