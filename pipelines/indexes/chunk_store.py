@@ -19,6 +19,7 @@ from pipelines.domain.chunks import Chunk, ChunkLabel
 from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.errors import CorruptionError
 from pipelines.domain.ids import ContentHash
+from pipelines.indexes.cells import cell_reader
 from pipelines.indexes.schemas import CHUNKS, chunk_reader, label_reader, table_to_chunks
 
 
@@ -265,12 +266,13 @@ class ChunkStore:
     def _content(self, row: int, occurrences: tuple[Occurrence, ...]) -> Content:
         return Content(row, self._hashes[row], occurrences, self._text)
 
-    def _text(self, place: int) -> str:
-        return str(self._chunks["text"][place].as_py())
-
     @cached_property
     def _chunk(self) -> Callable[[int], Chunk]:
         return chunk_reader(self._chunks)
+
+    @cached_property
+    def _text(self) -> Callable[[int], str]:
+        return cell_reader(self._chunks["text"])
 
     @cached_property
     def _label(self) -> Callable[[int], ChunkLabel]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ from pipelines.quality.groups import Groups
 from pipelines.retrieval.documents import Documents
 from pipelines.retrieval.ports import ContentStore, StoredContent
 from pipelines.retrieval.sums import exact_sums
+from pipelines.runtime.kept import kept
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -30,7 +30,7 @@ Flags = NDArray[np.bool_]
 CHANNELS = tuple(sorted(Channel))
 SIGNALS = tuple(Signal)
 CHANNEL_AT = {channel: at for at, channel in enumerate(CHANNELS)}
-_SIGNAL_AT = {signal: at for at, signal in enumerate(SIGNALS)}
+SIGNAL_AT = {signal: at for at, signal in enumerate(SIGNALS)}
 
 
 class Part(NamedTuple):
@@ -125,27 +125,27 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.number)
 
-    @cached_property
+    @kept
     def query(self) -> Ints:
         """Place of each line's query in its batch, (n,)."""
         return self.merged.query[self.number]
 
-    @cached_property
+    @kept
     def queries(self) -> Groups:
         """The lines of each query that has any."""
         return Groups.of(self.query)
 
-    @cached_property
+    @kept
     def rows(self) -> Ints:
         """Row of each line's content in every index, (n,)."""
         return self.merged.row[self.number]
 
-    @cached_property
+    @kept
     def domain(self) -> Ints:
         """Place in `DOMAINS` of the domain whose weights rank each line, (n,)."""
         return self.merged.domain[self.number]
 
-    @cached_property
+    @kept
     def total(self) -> Floats:
         """Score of each line, (n,)."""
         return self.totals[self.number]
@@ -185,7 +185,7 @@ class Candidates:
 
     def signal(self, signal: Signal) -> Floats:
         """A signal of each candidate, (n,); NaN where it is not told."""
-        return np.asarray(self.signals[self.number, _SIGNAL_AT[signal]])
+        return np.asarray(self.signals[self.number, SIGNAL_AT[signal]])
 
     def uris(self, number: int) -> tuple[str, ...]:
         """Documents that the candidate of a number speaks for, the best one first."""
@@ -214,7 +214,7 @@ class Candidates:
         """The same candidates with more signals told, of each line."""
         known = self.signals.copy()
         for signal, values in signals.items():
-            known[self.number, _SIGNAL_AT[signal]] = values
+            known[self.number, SIGNAL_AT[signal]] = values
         return self.but(signals=known)
 
     def plus(self, parts: Sequence[Part], values: Floats, weights: Floats) -> Candidates:

@@ -20,12 +20,12 @@ INSEPARABLE = "good and bad results do not separate by how well they match the q
 _DRAWN = 6  # bytes of a digest that are a draw in [0, 1): a float holds them exactly
 
 
-def match_of(candidate: Candidate, channels: Collection[Channel], text: str, tokens: float | None = None) -> Match:
+def match_of(candidate: Candidate, channels: Collection[Channel], terms: int, tokens: float | None = None) -> Match:
     """How well a candidate matches, on scales that nothing else found moves.
 
     Args:
         channels: Those that answered.
-        text: The query as the channels saw it.
+        terms: How many the query has, as the channels saw it, at least 1.
         tokens: How well the query's tokens are met, a mean of cosines; None where they are not compared.
     """
     meaning = words = near = None
@@ -34,7 +34,7 @@ def match_of(candidate: Candidate, channels: Collection[Channel], text: str, tok
         near = None if tokens is None else (meaning + _share(tokens)) / 2.0
     if Channel.LEXICAL in channels:
         score = max(0.0, candidate.scores.get(Channel.LEXICAL, 0.0))
-        words = score / (score + max(1, len(text.split())))
+        words = score / (score + terms)
     return Match(meaning=meaning, words=words, near=near)
 
 
@@ -59,11 +59,13 @@ def asking(results: Sequence[RankedResult], query_id: QueryId, chance: float) ->
     Args:
         chance: That any one of them is asked about; of a page longer than 1 / chance, an equal share.
     """
-    if not results or not chance or any(Signal.PRECEDENT in result.signals for result in results):
+    if not results or not chance:
         return tuple(results)
     each = min(chance, 1.0 / len(results))
     digest = hashlib.sha256(f"ask:{query_id}".encode("utf-8", "surrogatepass")).digest()
     asked = int(int.from_bytes(digest[:_DRAWN], "big") / 256**_DRAWN / each)
+    if asked >= len(results) or any(Signal.PRECEDENT in result.signals for result in results):
+        return tuple(results)
     return tuple(structs.replace(result, asked=each) if at == asked else result for at, result in enumerate(results))
 
 

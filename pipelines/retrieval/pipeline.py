@@ -87,10 +87,8 @@ class Ground:
         compare = matcher(self.found) if Signal.LATE_INTERACTION in self.looks.signals else None
         rows = np.array([candidate.row for candidate in own], dtype=np.int64)
         met = [None] * len(own) if compare is None else compare(rows).tolist()
-        return [
-            match_of(candidate, self.answered, self.plan.words, tokens)
-            for candidate, tokens in zip(own, met, strict=True)
-        ]
+        terms = max(1, len(self.plan.words.split()))
+        return [match_of(candidate, self.answered, terms, tokens) for candidate, tokens in zip(own, met, strict=True)]
 
     def scorers(self, *, complete: bool) -> Mapping[Channel, ScoreRows]:
         """What scores contents that a channel did not find; nothing where scores are not to be completed."""

@@ -10,11 +10,12 @@ import numpy as np
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.quality import signals
 from pipelines.quality.groups import Groups
-from pipelines.retrieval.candidates import CHANNELS, Candidates, Floats, Ints
+from pipelines.retrieval.candidates import CHANNEL_AT, CHANNELS, Candidates, Floats, Ints
 from pipelines.retrieval.channels.run import Ranked
 
 DENSE = frozenset({Channel.DENSE, Channel.DENSE_2, Channel.DENSE_3})
 """Channels that find by meaning, one per encoder."""
+_DENSE_AT = [CHANNEL_AT[channel] for channel in sorted(DENSE)]
 
 SIMILARITY: Mapping[Channel, Signal] = MappingProxyType(
     {
@@ -51,6 +52,7 @@ SOMETIMES = frozenset(
     }
 )
 """Signals that only some generations, queries and rerankers can tell."""
+_ALL = frozenset(Signal)
 
 
 def answering(found: Mapping[Channel, Ranked]) -> frozenset[Channel]:
@@ -80,7 +82,7 @@ def active_signals(
     if DENSE.isdisjoint(channels):  # what it makes up for is a fault of finding by meaning
         silent.add(Signal.ISOLATION)
     silent |= SOMETIMES.difference(telling)
-    return frozenset(Signal) - silent - frozenset(without)
+    return _ALL - silent.union(without)
 
 
 def with_similarity(candidates: Candidates, answered: Sequence[Collection[Channel]]) -> Candidates:
@@ -91,14 +93,17 @@ def with_similarity(candidates: Candidates, answered: Sequence[Collection[Channe
     """
     told = {Signal.CROSS_VALIDATION: signals.cross_validation(_ways(candidates))}
     for channel in CHANNELS:
-        says = np.array([channel in channels for channels in answered])
-        if says.any():
+        says = [channel in channels for channels in answered]
+        if any(says):
             values = _SCALES[channel](candidates.scores_of(channel), candidates.queries)
-            told[SIMILARITY[channel]] = values if says.all() else np.where(says[candidates.query], values, np.nan)
+            told[SIMILARITY[channel]] = (
+                values if all(says) else np.where(np.array(says)[candidates.query], values, np.nan)
+            )
     return candidates.told(told)
 
 
 def _ways(candidates: Candidates) -> Ints:
     """In how many ways, by words and by meaning, each candidate was found."""
-    meaning = np.any([candidates.found(channel) for channel in sorted(DENSE)], axis=0)
-    return np.asarray(candidates.found(Channel.LEXICAL).astype(np.int64) + meaning)
+    found = candidates.merged.ranks[candidates.number] > 0
+    meaning = np.logical_or.reduce(found[:, _DENSE_AT], axis=1)
+    return np.asarray(found[:, CHANNEL_AT[Channel.LEXICAL]].astype(np.int64) + meaning)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from typing import TypeVar
 
 import numpy as np
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Channel, Query, Scope, Signal, WeightBelief
-from pipelines.retrieval.candidates import SIGNALS, Candidates, Part
+from pipelines.retrieval.candidates import SIGNAL_AT, SIGNALS, Candidates, Part
 from pipelines.retrieval.order import WeightDraws
 from pipelines.retrieval.ports import ReadableBeliefs
 
 ChannelWeights = Mapping[Channel, float]
+Known = TypeVar("Known")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,6 @@ def believed_weights(query: Query, beliefs: ReadableBeliefs, active: Collection[
     query gets the same draw, whatever else it finds (ARC-9).
     """
 
-    @cache
     def of_domain(domain: Domain) -> Mapping[Signal, SignalWeight]:
         scope = Scope(domain, query.model, query.agent, query.intent)
         believed = beliefs.weights(scope, active)
@@ -64,18 +64,33 @@ def believed_weights(query: Query, beliefs: ReadableBeliefs, active: Collection[
         drawn = beliefs.sampled_weights(scope, active, _generator(query.query_id, domain))
         return {signal: SignalWeight(drawn[signal], belief) for signal, belief in believed.items()}
 
-    return lambda domain: of_domain(query.domain or domain)
+    return _each_once(query, of_domain)
 
 
 def believed_draws(query: Query, beliefs: ReadableBeliefs, active: Collection[Signal], n: int) -> WeightDraws:
     """Draws of the learned weights for the query's domain, or for each candidate's own where the query names none."""
 
-    @cache
     def of_domain(domain: Domain) -> np.ndarray:
         drawn = beliefs.weight_draws(Scope(domain, query.model, query.agent, query.intent), active, n)
-        return np.array([drawn.get(signal, np.zeros(n)) for signal in SIGNALS])
+        weights = np.zeros((len(SIGNALS), n))
+        for signal, of_signal in drawn.items():
+            weights[SIGNAL_AT[signal]] = of_signal
+        return weights
 
-    return lambda domain: of_domain(query.domain or domain)
+    return _each_once(query, of_domain)
+
+
+def _each_once(query: Query, read: Callable[[Domain], Known]) -> Callable[[Domain], Known]:
+    """What is believed for the query's domain, or for each candidate's own, read once of each."""
+    known: dict[Domain, Known] = {}
+
+    def of(domain: Domain) -> Known:
+        asked = query.domain or domain
+        if asked not in known:
+            known[asked] = read(asked)
+        return known[asked]
+
+    return of
 
 
 Shared = dict[Hashable, tuple[SignalWeights, WeightDraws]]
@@ -105,17 +120,17 @@ def weighed(candidates: Candidates, weights: Sequence[SignalWeights], *, of: Col
         of: Signals that count now.
     """
     believed = [weights[query](domain) for query, domain in candidates.merged.scopes]
-    counted = [(at, signal) for at, signal in enumerate(SIGNALS) if signal in of and _any_weighs(signal, believed)]
-    shares = np.array(
-        [[each[signal].value if signal in each else np.nan for _, signal in counted] for each in believed]
-    ).reshape(len(believed), len(counted))
-    parts = [Part(signal.value, signal) for _, signal in counted]
-    values = candidates.signals[candidates.number[:, None], np.array([at for at, _ in counted], dtype=np.int64)]
+    weighing = frozenset().union(*believed).intersection(of)
+    counted = [at for at, signal in enumerate(SIGNALS) if signal in weighing]
+    shares = np.full((len(believed), len(counted)), np.nan)
+    for line, each in enumerate(believed):
+        shares[line] = [each[SIGNALS[at]].value if SIGNALS[at] in each else np.nan for at in counted]
+    values = candidates.signals[candidates.number[:, None], np.array(counted, dtype=np.int64)]
+    parts = [_PARTS[at] for at in counted]
     return candidates.plus(parts, values, shares[candidates.merged.scope[candidates.number]])
 
 
-def _any_weighs(signal: Signal, believed: Sequence[Mapping[Signal, SignalWeight]]) -> bool:
-    return any(signal in each for each in believed)
+_PARTS = tuple(Part(signal.value, signal) for signal in SIGNALS)
 
 
 def _generator(query_id: QueryId, domain: Domain) -> np.random.Generator:
