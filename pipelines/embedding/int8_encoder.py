@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,6 +17,7 @@ from pipelines.embedding.matryoshka import kept_dimension, shortened
 from pipelines.embedding.models import check_window, display_name
 from pipelines.embedding.packed import PackedBert, packs
 from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.embedding.threads import computing_with
 from pipelines.embedding.tokens import TokenCounter, TokenReader
 
 Kept = TypeVar("Kept")
@@ -81,19 +81,8 @@ class Int8Encoder:
         """What becomes of each pack; one alone, as a query is, is not worth waking another thread."""
         if len(rows_of) != 1:
             return self._threads.map(encoded, rows_of)
-        with _one_thread():
+        with computing_with(1):
             return [encoded(rows_of[0])]
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Hold PyTorch's products in this thread to it alone."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def read_weights(folder: Path) -> dict[str, torch.Tensor]:

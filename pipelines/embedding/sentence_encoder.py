@@ -17,6 +17,7 @@ from pipelines.domain.errors import ModelUnavailableError
 from pipelines.embedding.matryoshka import kept_dimension, shortened
 from pipelines.embedding.models import check_window, display_name
 from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.embedding.threads import computing_with
 from pipelines.embedding.tokens import TokenCounter, TokenReader
 
 Kept = TypeVar("Kept")
@@ -39,8 +40,6 @@ class SentenceEncoder:
         self._settings = settings
         self._device = device
         self._autocast = autocast
-        if settings.threads:
-            torch.set_num_threads(settings.threads)
         self._model = _load(folder, device, settings)
         self._count = TokenCounter(folder, settings.max_tokens)
         self._pad = int(self._model.tokenizer.pad_token_id or 0)
@@ -75,7 +74,11 @@ class SentenceEncoder:
             tokens[row, : len(item)] = torch.tensor(item, dtype=torch.long)
             mask[row, : len(item)] = 1
         features = {"input_ids": tokens.to(self._device), "attention_mask": mask.to(self._device)}
-        with torch.inference_mode(), torch.autocast(self._device, torch.bfloat16, enabled=self._autocast):
+        with (
+            computing_with(self._settings.threads),
+            torch.inference_mode(),
+            torch.autocast(self._device, torch.bfloat16, enabled=self._autocast),
+        ):
             found = self._model(features)
         return found["sentence_embedding"].float().cpu().numpy(), found["token_embeddings"].float().cpu().numpy()
 
