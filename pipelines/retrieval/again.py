@@ -12,19 +12,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from msgspec import structs
 
 from pipelines.domain.ranking import Channel
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.understanding import Complexity, Variant
-from pipelines.retrieval.candidates import Floats, Ints
+from pipelines.retrieval.candidates import Candidates, Floats, Ints
 from pipelines.retrieval.channels.rounds import Steps
 from pipelines.retrieval.channels.run import Asked, Found, Ranked
 from pipelines.retrieval.hits import Hits, ScoreRows
 from pipelines.retrieval.plan import Plan
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.signals import DENSE
-from pipelines.retrieval.spelled import Candidate
 from pipelines.retrieval.understanding.expansion import combined_scores, feedback_variant, neighbour_variant
 from pipelines.retrieval.understanding.settings import ExpansionSettings
 from pipelines.retrieval.understanding.shift import centroid, shift_of
@@ -143,26 +141,18 @@ def _combined(original: Ranked, variants: Sequence[Ranked], settings: ExpansionS
     return replace(original, ranking=Hits(rows[order], scores[order]), score_rows=scorer, alone=original)
 
 
-def with_own_scores(candidates: Sequence[Candidate], found: Mapping[Channel, Ranked]) -> list[Candidate]:
-    """Candidates with the scores that the query's own words give them, whatever else was asked for it.
+def own_scores(candidates: Candidates, channel: Channel, found: Mapping[Channel, Ranked]) -> list[float]:
+    """A channel's scores of the candidates of one query by the query's own words; 0 where it knows none.
 
     What they match is the query: other words help to find it, and say nothing about how well it is answered (RET-3).
     """
-    asked = {channel: ranked.alone for channel, ranked in found.items() if ranked.alone is not None}
-    if not asked:
-        return list(candidates)
-    rows = np.array([candidate.row for candidate in candidates], dtype=np.int64)
-    own = {channel: _own(alone, rows) for channel, alone in asked.items()}
-    return [
-        structs.replace(each, scores={**each.scores, **{channel: scores[at] for channel, scores in own.items()}})
-        for at, each in enumerate(candidates)
-    ]
-
-
-def _own(alone: Ranked, rows: Ints) -> list[float]:
-    known = dict(alone.ranking)
-    scores = _scores(alone)(rows).tolist()
-    return [known.get(row, score) for row, score in zip(rows.tolist(), scores, strict=True)]
+    alone = found[channel].alone if channel in found else None
+    if alone is None:
+        told = candidates.scores_of(channel)
+        scores: list[float] = np.where(np.isnan(told), 0.0, told).tolist()
+        return scores
+    known, rows = dict(alone.ranking), candidates.rows
+    return [known.get(row, score) for row, score in zip(rows.tolist(), _scores(alone)(rows).tolist(), strict=True)]
 
 
 def _scores(ranked: Ranked) -> ScoreRows:

@@ -256,7 +256,8 @@ _FROM: Mapping[str, Sequence[str]] = MappingProxyType(
 
 def best_first(candidates: Candidates) -> Candidates:
     """Candidates of each query by score, ties by content hash."""
-    return candidates.take(np.lexsort((candidates.number, -candidates.total, candidates.query)))
+    keys = (candidates.number, -candidates.total, candidates.query)
+    return candidates.take(np.lexsort(keys if len(candidates.queries.owners) > 1 else keys[:2]))
 
 
 def _widened(known: Floats, numbers: Ints, more: Floats) -> Floats:

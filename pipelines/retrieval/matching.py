@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from msgspec import structs
 
 from pipelines.domain.ids import QueryId
 from pipelines.domain.matching import EvidenceGap, Match, best_match
-from pipelines.domain.ranking import Channel, RankedResult, Signal
+from pipelines.domain.ranking import RankedResult, Signal
 from pipelines.learning.matching import Answering
 from pipelines.retrieval.ports import Calibration
-from pipelines.retrieval.spelled import Candidate
 
 UNLEARNED = "no calibration has been learned yet: there were too few verdicts on results"
 INSEPARABLE = "good and bad results do not separate by how well they match the query over these channels"
@@ -20,20 +19,21 @@ INSEPARABLE = "good and bad results do not separate by how well they match the q
 _DRAWN = 6  # bytes of a digest that are a draw in [0, 1): a float holds them exactly
 
 
-def match_of(candidate: Candidate, channels: Collection[Channel], terms: int, tokens: float | None = None) -> Match:
+def match_of(cosine: float | None, bm25: float | None, terms: int, tokens: float | None = None) -> Match:
     """How well a candidate matches, on scales that nothing else found moves.
 
     Args:
-        channels: Those that answered.
+        cosine: Of its vector to the query's; None where the dense channel did not answer.
+        bm25: Its score; None where the lexical channel did not answer.
         terms: How many the query has, as the channels saw it, at least 1.
         tokens: How well the query's tokens are met, a mean of cosines; None where they are not compared.
     """
     meaning = words = near = None
-    if Channel.DENSE in channels:
-        meaning = _share(candidate.scores.get(Channel.DENSE, 0.0))
+    if cosine is not None:
+        meaning = _share(cosine)
         near = None if tokens is None else (meaning + _share(tokens)) / 2.0
-    if Channel.LEXICAL in channels:
-        score = max(0.0, candidate.scores.get(Channel.LEXICAL, 0.0))
+    if bm25 is not None:
+        score = max(0.0, bm25)
         words = score / (score + terms)
     return Match(meaning=meaning, words=words, near=near)
 

@@ -15,7 +15,7 @@ from pipelines.domain.matching import Match
 from pipelines.domain.questions import question_of
 from pipelines.domain.ranking import Answer, Channel, Placed, Placings, Query, RankedResult, Signal
 from pipelines.domain.sessions import SessionMemory
-from pipelines.retrieval.again import Hints, nearness_to_session, query_vector, search_again, with_own_scores
+from pipelines.retrieval.again import Hints, nearness_to_session, own_scores, query_vector, search_again
 from pipelines.retrieval.assembly import Verdict, results, score_and_cut
 from pipelines.retrieval.awake import Awake, one_ahead
 from pipelines.retrieval.candidates import Candidates
@@ -49,7 +49,7 @@ from pipelines.retrieval.rerank.late_interaction import matcher
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.signals import active_signals, answering, with_similarity
 from pipelines.retrieval.snapshot import Reading, Snapshot
-from pipelines.retrieval.spelled import Candidate, spelled_out
+from pipelines.retrieval.spelled import spelled_out
 from pipelines.retrieval.stopwatch import Stopwatch
 from pipelines.retrieval.understanding.shift import remembered, usage_kept
 from pipelines.retrieval.weights import Shared, SignalWeights, Weighing, believed_in_common
@@ -81,14 +81,18 @@ class Ground:
         """What each channel ranked first, as deep as was planned."""
         return {channel: ranked.ranking.head(self.plan.depth) for channel, ranked in self.found.items()}
 
-    def matches(self, candidates: Sequence[Candidate]) -> list[Match]:
-        """How well each candidate matches the query by itself."""
-        own = with_own_scores(candidates, self.found)
+    def matches(self, candidates: Candidates) -> list[Match]:
+        """How well each candidate of this query matches it by itself."""
         compare = matcher(self.found) if Signal.LATE_INTERACTION in self.looks.signals else None
-        rows = np.array([candidate.row for candidate in own], dtype=np.int64)
-        met = [None] * len(own) if compare is None else compare(rows).tolist()
+        unknown: list[float | None] = [None] * len(candidates)
+        cosines, bm25 = (
+            own_scores(candidates, channel, self.found) if channel in self.answered else unknown
+            for channel in (Channel.DENSE, Channel.LEXICAL)
+        )
+        tokens = unknown if compare is None else compare(candidates.rows).tolist()
         terms = max(1, len(self.plan.words.split()))
-        return [match_of(candidate, self.answered, terms, tokens) for candidate, tokens in zip(own, met, strict=True)]
+        told = zip(cosines, bm25, tokens, strict=True)
+        return [match_of(cosine, score, terms, met) for cosine, score, met in told]
 
     def scorers(self, *, complete: bool) -> Mapping[Channel, ScoreRows]:
         """What scores contents that a channel did not find; nothing where scores are not to be completed."""
@@ -191,7 +195,7 @@ class Pipeline:
                 [each.moment for each in grounds],
             )
             contenders = score_and_cut(united, depths, beliefs, weights, moments=moments, settings=tuned)
-            passes = [self._passing(each, weights) for each in grounds]
+            passes = [self._passing(each) for each in grounds]
             shown = diverse(contenders, ks, vectors, tuned, passes=passes)
             choices = {
                 at: Choice(contending(contenders, at), each.plan.k, vectors[at], tuned.diversity, passes[at])
@@ -249,7 +253,7 @@ class Pipeline:
         for at, ground in enumerate(grounds):
             lines = lines_of.get(at, slice(0))
             above_next = certainties(made_of.of(lines), ground.draws)
-            verdicts = self._verdicts(ground, spelled[lines], above_next, chosen.take(lines), choices.get(at))
+            verdicts = self._verdicts(ground, above_next, chosen.take(lines), choices.get(at))
             told = results(spelled[lines], ground.reading.beliefs, verdicts)
             found = asking(told, ground.plan.query.query_id, self.settings.ask)
             shown.append(self._with_contexts(ground, found) if ground.plan.query.context else found)
@@ -258,7 +262,6 @@ class Pipeline:
     def _verdicts(
         self,
         ground: Ground,
-        spelled: Sequence[Candidate],
         above_next: Sequence[float | None],
         chosen: Candidates,
         choice: Choice | None,
@@ -271,21 +274,17 @@ class Pipeline:
             shares = propensities(scored(choice.contenders), places, ground.draws, choice.ranked)
         return [
             Verdict(match, chance(match, calibration), doubtful(match, calibration), above, share)
-            for match, above, share in zip(ground.matches(spelled), above_next, shares, strict=True)
+            for match, above, share in zip(ground.matches(chosen), above_next, shares, strict=True)
         ]
 
-    def _passing(self, ground: Ground, weights: Sequence[SignalWeights]) -> Passes:
-        """Whether a candidate, a table of one, is likely enough to be an answer, as far as that can be told.
-
-        Args:
-            weights: Of each query of the batch.
-        """
+    def _passing(self, ground: Ground) -> Passes:
+        """Whether a candidate, a table of one, is likely enough to be an answer, as far as that can be told."""
         calibration = ground.reading.calibration
 
         def passes(candidate: Candidates) -> bool:
             if calibration is None:
                 return True
-            (match,) = ground.matches(spelled_out(candidate, weights))
+            (match,) = ground.matches(candidate)
             return not doubtful(match, calibration)
 
         return passes

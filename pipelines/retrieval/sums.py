@@ -25,11 +25,9 @@ def exact_sums(amounts: Floats) -> Floats:
     """
     told = np.where(np.isnan(amounts), 0.0, amounts)
     wide = np.add.reduce(told, axis=1, dtype=_WIDE)
-    rounded: Floats = wide.astype(np.float64)
-    away = np.abs((wide - rounded).astype(np.float64))
-    size = np.abs(rounded)
-    half = (size - np.nextafter(size, 0.0)) / 2.0  # to where the next lower number begins
-    slack = told.shape[1] * _ERROR * np.add.reduce(np.abs(told), axis=1)
-    for line in (~(away + slack < half)).nonzero()[0].tolist():
+    slack = told.shape[1] * _ERROR * np.add.reduce(np.abs(told), axis=1)  # twice what all its roundings come to
+    # Rounding keeps order: where both ends of what the sum may be become one number, so does the sum.
+    rounded: Floats = (wide - slack).astype(np.float64)
+    for line in (rounded != (wide + slack).astype(np.float64)).nonzero()[0].tolist():
         rounded[line] = math.fsum(told[line].tolist())
     return rounded
