@@ -121,7 +121,7 @@ def without_answer(pair: Pair, found: Asked) -> tuple[int, int]:
     return len(set(found.queries) - known), len(found.by_nearness - known)
 
 
-@pytest.mark.parametrize("pair", permutations(SPLITS, 2), ids="-".join)
+@pytest.mark.parametrize("pair", list(permutations(SPLITS, 2)), ids="-".join)
 def test_what_has_no_answer_is_answered_no_more_often_than_stated(answered: Mapping[Pair, Asked], pair: Pair) -> None:
     """RET-15: index and queries of different collections, within twice the standard error of so many queries."""
     if pair not in answered:
