@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class ShadowSettings(BaseModel):
@@ -45,7 +47,7 @@ class ScrambleSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    queries: int
+    queries: Annotated[int, Field(ge=0)]
     texts: int
     words: int
     shortest: int
@@ -82,8 +84,8 @@ class CalibrationSettings(BaseModel):
     level: float
     deviation_limit: float
     least_gain: float
-    answering_bound: float
-    answering_confidence: float
+    answering_bound: Annotated[float, Field(gt=0.0, lt=1.0)]
+    answering_confidence: Annotated[float, Field(gt=0.0, lt=1.0)]
     probes: str
     scrambled: ScrambleSettings
 

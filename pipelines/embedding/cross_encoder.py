@@ -12,6 +12,7 @@ from sentence_transformers import CrossEncoder
 
 from pipelines.domain.errors import ModelUnavailableError
 from pipelines.embedding.settings import CrossEncoderSettings
+from pipelines.embedding.threads import computing_with
 
 
 class CrossEncoderModel:
@@ -42,7 +43,7 @@ class CrossEncoderModel:
 
     def _predicted(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
         try:
-            with torch.inference_mode():
+            with computing_with(self._settings.threads), torch.inference_mode():
                 found = self._model.predict(
                     pairs,
                     batch_size=self._settings.batch,

@@ -13,7 +13,7 @@ ReadCell = Callable[[int], Any]
 
 
 def cell_reader(column: pa.Array[Any] | pa.ChunkedArray[Any]) -> ReadCell:
-    """Reads the value of a row as `column[row].as_py()` gives it, and lists as tuples.
+    """Reads the value of a row, from 0, as `column[row].as_py()` gives it, and lists as tuples.
 
     Args:
         column: Of strings, integers, or lists of strings without gaps; of other types it is read by Arrow.
@@ -26,7 +26,9 @@ def cell_reader(column: pa.Array[Any] | pa.ChunkedArray[Any]) -> ReadCell:
         >>> read(0), read(1)
         ('naïve', None)
     """
-    array: Any = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    array: Any = column
+    if isinstance(column, pa.ChunkedArray):  # joining copies, even what is in one piece
+        array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     if pa.types.is_integer(array.type) and not array.null_count:
         integers: ReadCell = array.to_numpy().item
         return integers
@@ -34,9 +36,7 @@ def cell_reader(column: pa.Array[Any] | pa.ChunkedArray[Any]) -> ReadCell:
         return _text_reader(array)
     if pa.types.is_list(array.type) and _is_text(array.type.value_type):
         return _list_reader(array)
-    if pa.types.is_list(array.type):
-        return lambda row: tuple(array[row].as_py())
-    return lambda row: array[row].as_py()
+    return lambda row: tuple(told) if isinstance(told := array[row].as_py(), list) else told
 
 
 def _text_reader(array: pa.Array[Any]) -> ReadCell:

@@ -91,8 +91,8 @@ def standings_of(
     owner, place, document = places
     if any(filters):
         asked = query[owner] * len(documents.facts) + document
-        distinct, of_place = np.unique(asked, return_inverse=True)
-        pairs = (divmod(pair, len(documents.facts)) for pair in distinct.tolist())
+        known, of_place = distinct(asked)
+        pairs = (divmod(pair, len(documents.facts)) for pair in known.tolist())
         holds = np.array([matches(documents.facts[number], filters[who]) for who, number in pairs], dtype=bool)
         kept = holds[of_place]
         owner, place, document = owner[kept], place[kept], document[kept]

@@ -137,6 +137,8 @@ def test_a_store_answers_what_has_no_answer_no_more_often_than_stated(
 ) -> None:
     """RET-15: of all queries of other collections, without any slack."""
     counts = [without_answer(pair, found) for pair, found in answered.items() if pair[0] == index != pair[1]]
+    if not counts:
+        pytest.skip(f"no collection {index}, or none beside it")
     assert sum(passed for _, passed in counts) <= BOUND * sum(count for count, _ in counts)
 
 

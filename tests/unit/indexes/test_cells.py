@@ -18,6 +18,10 @@ COLUMNS = st.one_of(
     st.tuples(st.just(pa.list_(pa.string())), st.lists(st.lists(TEXT, max_size=3), max_size=8)),
     st.tuples(st.just(pa.list_(pa.string())), st.lists(st.none() | st.lists(st.none() | TEXT, max_size=3), max_size=8)),
     st.tuples(st.just(pa.list_(pa.int64())), st.lists(st.lists(st.integers(-9, 9), max_size=3), max_size=8)),
+    st.tuples(
+        st.sampled_from([pa.list_(pa.int64()), pa.large_list(pa.string())]),
+        st.lists(st.none() | st.just([]), max_size=8),
+    ),
     st.tuples(st.just(pa.int32()), st.lists(st.integers(-9, 9), max_size=8)),
     st.tuples(st.just(pa.int32()), st.lists(st.none() | st.integers(-9, 9), max_size=8)),
     st.tuples(st.just(pa.float64()), st.lists(st.floats(allow_nan=False), max_size=8)),
