@@ -26,7 +26,8 @@ _FLOW_TOKEN = re.compile(
     rb"""\"(?:[^"\\]|\\[\s\S])*+"?|'(?:[^']|'')*+'?|(?<!\S)\#[^\n]*|[{}\[\],]"""
     # A colon parts a key from its value before a blank, and behind quotes; elsewhere it belongs to a plain scalar.
     rb"""|:(?=[\s{}\[\],]|\Z)|(?<=["']):|[&!*][^\s,{}\[\]]*+"""
-    rb"""|[^\s{}\[\],](?:[^\n{}\[\],:\#]|:(?![\s{}\[\],]|\Z)|(?<=\S)\#)*+"""
+    # A plain scalar goes on over lines: what stands first in the next one is text, a quote, too.
+    rb"""|[^\s{}\[\],](?:[^\n{}\[\],:\#]|:(?![\s{}\[\],]|\Z)|(?<=\S)\#|\n\s*+(?![\s{}\[\],\#]|:[\s{}\[\],]|\Z))*+"""
 )
 _NO_STRUCTURE = (b"#", b"&", b"!", b"*")  # comments, and what is said of a node or stands for one
 _DEEPER = {b"{": 1, b"[": 1, b"}": -1, b"]": -1}

@@ -212,6 +212,7 @@ def test_keys_are_found_beside_brackets(value: dict) -> None:
 @given(value=OBJECTS, width=st.sampled_from([30, 10_000]))
 @example(value={"a": 1, "b": {"c": 2}}, width=10_000)
 @example(value={"a:b": {"c d": ["it's", {"e": "x: {y"}]}, "e'": "f # g"}, width=30)
+@example(value={":": None, ":::'": [], ":::::": "a '"}, width=30)
 def test_keys_of_a_file_in_braces_are_found(value: dict, width: int) -> None:
     """ING-9: a YAML file that is one mapping in flow style, on one line or several."""
     text = yaml.safe_dump(value, width=width, sort_keys=False, default_flow_style=True)
