@@ -33,6 +33,7 @@ from pipelines.runtime.clock import day_of
 from pipelines.serving.engines import load_engines, source_of
 from pipelines.serving.spread import SearcherPool
 from pipelines.serving.views import OpenViews, View, in_turns
+from pipelines.settings import Settings
 from tests.support.nights import a_day
 from tests.support.search_bench import (
     COMPARED,
@@ -54,7 +55,6 @@ RIVAL_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
 TURNS = 5
 P95_CROSS_MS, OVERHEAD, BATCH, SIMPLE = 300.0, 0.25, 5.0, 0.5
 SHARED = 1.5  # how many more answers a second a batch gives in one process, at least
-SAME = 1.1  # two measurements of the same may differ by so much
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(7200)]
 
@@ -72,31 +72,29 @@ def test_a_search_with_late_interaction(corpus: Corpus, searcher: Searcher, line
     assert p95 <= P95_MS
 
 
-def test_what_ranking_adds_to_its_engines(corpus: Corpus, line: Line) -> None:
+@pytest.mark.parametrize("encoder", ["as it is set", "as it is published"])
+def test_what_ranking_adds_to_its_engines(corpus: Corpus, line: Line, encoder: str) -> None:
     """RET-20: a quarter of the processor time at most lies beyond encoder, FAISS and Lucene, asked alone.
 
-    That is with the encoder as it is published, in 32 bits. Where it computes in 8 bits, as it does by default where
-    the processor can, all else costs what it did and the encoder a third: the share is larger, and the search cheaper.
-    Either computes in one thread: threads that wait for work for a while would count as work.
+    As published is in 32 bits, in one thread: threads that wait for work for a while would count as work. In 8 bits,
+    the default where the processor can, all else costs the same and the encoder a third.
     """
-    spent: dict[str, float] = {}
-    overhead: dict[str, float] = {}
-    for precision in ("fp32", corpus.settings.embedding.precision):
-        embedding = corpus.settings.embedding.model_copy(update={"precision": precision, "threads": 1})
-        retrieval = corpus.settings.retrieval.model_copy(update={"encode_threads": 1})
-        settings = corpus.settings.model_copy(update={"embedding": embedding, "retrieval": retrieval})
-        with opened(settings) as searcher:
-            for query in corpus.queries * ROUNDS:
-                searcher.search(query)
-            whole, engines = beside_its_engines(corpus, searcher, load_encoder(embedding))
-        spent[precision], overhead[precision] = whole, 1.0 - engines / whole
-        line(
-            f"processor time beyond the engines, {precision}",
-            f"{overhead[precision]:.0%} of {whole / (TURNS * QUERIES) * 1e3:.1f} ms",
-            f"<= {OVERHEAD:.0%}" if precision == "fp32" else "",
-        )
-    assert overhead["fp32"] <= OVERHEAD
-    assert spent[corpus.settings.embedding.precision] <= spent["fp32"] * SAME
+    settings = corpus.settings if encoder == "as it is set" else as_published(corpus.settings)
+    with opened(settings) as searcher:
+        for query in corpus.queries * ROUNDS:
+            searcher.search(query)
+        whole, engines = beside_its_engines(corpus, searcher, load_encoder(settings.embedding))
+    overhead = 1.0 - engines / whole
+    told = f"{overhead:.0%} of {whole / (TURNS * QUERIES) * 1e3:.1f} ms"
+    line(f"beyond the engines, encoder {encoder}", told, f"<= {OVERHEAD:.0%}")
+    assert overhead <= OVERHEAD
+
+
+def as_published(settings: Settings) -> Settings:
+    """With the encoder in 32 bits and one thread."""
+    embedding = settings.embedding.model_copy(update={"precision": "fp32", "threads": 1})
+    retrieval = settings.retrieval.model_copy(update={"encode_threads": 1})
+    return settings.model_copy(update={"embedding": embedding, "retrieval": retrieval})
 
 
 def beside_its_engines(corpus: Corpus, searcher: Searcher, encoder: Encoder) -> tuple[float, float]:
@@ -185,7 +183,7 @@ def test_a_search_with_a_cross_encoder(corpus: Corpus, line: Line, tmp_path: Pat
 
 def test_a_batch_beside_one_by_one(corpus: Corpus, searcher: Searcher, line: Line) -> None:
     """RET-20: a batch shares encoder and FAISS batches, and large ones are spread over processes, one per core: each
-    answer with its whole explanation, the same to the bit. Who compares versions asks for rankings alone, see below.
+    answer with its whole explanation, the same to the bit.
     """
     settings = corpus.settings.model_copy(
         update={"cluster": corpus.settings.cluster.model_copy(update={"address": "local", "cpus": CORES})}
@@ -213,11 +211,11 @@ def test_a_batch_beside_one_by_one(corpus: Corpus, searcher: Searcher, line: Lin
     ratios = {name: float(alone / np.median(elapsed[name])) for name in asked}
     for name, ratio in ratios.items():
         each_ms = np.median(elapsed[name]) / QUERIES
-        goal = f">= {SHARED:g}" if name == "one process" else ""
+        goal = f">= {SHARED:g}" if name == "one process" else f">= {BATCH:g}"
         line(f"a batch in {name} / one by one", f"{ratio:.2f} times as many a second, {each_ms:.2f} ms each", goal)
         assert untimed(answered[name]) == untimed(answered["one by one"])
     assert ratios["one process"] >= SHARED
-    assert CORES == 1 or ratios[f"{CORES} processes"] >= ratios["one process"]
+    assert ratios[f"{CORES} processes"] >= BATCH
 
 
 def test_batch_evaluation_beside_one_by_one(corpus: Corpus, searcher: Searcher, line: Line) -> None:

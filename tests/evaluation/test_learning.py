@@ -96,10 +96,9 @@ def test_learning_reaches_its_goal_on_queries_that_nobody_asked(studies: Studies
 
 @pytest.mark.parametrize("name", SPLITS)
 def test_learning_without_late_interaction_stays_above_its_priors(studies: Studies, name: str) -> None:
-    """EVA-6, RET-14: from the first hundred sessions on, in the mean of the users, and twice the bound in any deal."""
+    """EVA-6, RET-14: from the first hundred sessions on, whoever the users are."""
     plain = studies(name, late=False)
-    assert min(after(plain, sessions) for sessions in MARKS) >= at_priors(plain) - BOUND
-    assert worst(plain) >= at_priors(plain) - 2.0 * BOUND
+    assert worst(plain) >= at_priors(plain) - BOUND
 
 
 @pytest.mark.parametrize("name", SPLITS)
