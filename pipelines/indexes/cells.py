@@ -34,7 +34,8 @@ def cell_reader(column: pa.Array[Any] | pa.ChunkedArray[Any]) -> ReadCell:
         return integers
     if _is_text(array.type):
         return _text_reader(array)
-    if pa.types.is_list(array.type) and _is_text(array.type.value_type):
+    lists = pa.types.is_list(array.type) and _is_text(array.type.value_type)
+    if lists and not array.null_count and not array.values.null_count:
         return _list_reader(array)
     return lambda row: tuple(told) if isinstance(told := array[row].as_py(), list) else told
 
@@ -53,8 +54,6 @@ def _text_reader(array: pa.Array[Any]) -> ReadCell:
 
 
 def _list_reader(array: pa.ListArray[Any]) -> ReadCell:
-    if array.null_count or array.values.null_count:
-        return lambda row: None if (told := array[row].as_py()) is None else tuple(told)
     bounds, data = _texts_of(array.values)
     of_row = array.offsets.to_numpy().item
 

@@ -12,24 +12,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def distinct(keys: Ints) -> tuple[Ints, Ints]:
-    """Each of some keys once, ascending, and for each key its place among these.
-
-    As `np.unique` tells them with `return_inverse`, without what that does for keys of other kinds.
-
-    Examples:
-        >>> [found.tolist() for found in distinct(np.array([7, 3, 7]))]
-        [[3, 7], [1, 0, 1]]
-    """
-    order = keys.argsort(kind="stable")
-    ordered = keys[order]
-    new = np.ones(len(keys), dtype=bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-    places = np.empty(len(keys), dtype=np.int64)
-    places[order] = new.cumsum() - 1
-    return ordered[new], places
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
     """Lines 0 … n − 1 in groups, none of them empty, one after the other.

@@ -8,7 +8,7 @@ import numpy as np
 
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Channel
-from pipelines.quality.groups import Groups, distinct
+from pipelines.quality.groups import Groups
 from pipelines.retrieval.candidates import (
     CHANNEL_AT,
     CHANNELS,
@@ -52,7 +52,7 @@ def merge(
         if len(each)
     ]
     keys = np.concatenate([NOTHING.rows, *(query * size + each.rows for query, _, each in hits)])
-    key, line = distinct(keys)
+    key, line = np.unique(keys, return_inverse=True)
     query, row = np.divmod(key, size)
     columns = np.array([CHANNEL_AT[channel] for _, channel, _ in hits], dtype=np.int64)
     cells = line * len(CHANNELS) + columns.repeat([len(each) for *_, each in hits])
@@ -91,7 +91,7 @@ def standings_of(
     owner, place, document = places
     if any(filters):
         asked = query[owner] * len(documents.facts) + document
-        known, of_place = distinct(asked)
+        known, of_place = np.unique(asked, return_inverse=True)
         pairs = (divmod(pair, len(documents.facts)) for pair in known.tolist())
         holds = np.array([matches(documents.facts[number], filters[who]) for who, number in pairs], dtype=bool)
         kept = holds[of_place]

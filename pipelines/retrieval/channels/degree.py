@@ -9,7 +9,6 @@ import numpy as np
 from pipelines.domain.ranking import Channel
 from pipelines.indexes.graph import EdgeArrays
 from pipelines.indexes.graph_schemas import EdgeKind
-from pipelines.quality.groups import distinct
 from pipelines.retrieval.channels.run import Among, Ranked
 from pipelines.retrieval.hits import NOTHING, Floats, Hits, Ints
 from pipelines.retrieval.settings import DegreeSettings
@@ -39,7 +38,7 @@ class DegreeChannel:
         return [self._ranked(found, depth) for found in first]
 
     def _ranked(self, first: Mapping[Channel, Ranked], depth: int) -> Ranked:
-        rows = distinct(np.concatenate([NOTHING.rows, *(ranked.ranking.rows for ranked in first.values())]))[0]
+        rows = np.unique(np.concatenate([NOTHING.rows, *(ranked.ranking.rows for ranked in first.values())]))
         scores = self._scores[rows]
         order = np.argsort(-scores, kind="stable")[:depth]
         order = order[scores[order] > 0.0]

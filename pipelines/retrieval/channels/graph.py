@@ -16,7 +16,6 @@ from pipelines.domain.ranking import Channel
 from pipelines.indexes.graph import EdgeArrays
 from pipelines.indexes.graph_schemas import EdgeKind
 from pipelines.indexes.rows import RowSet
-from pipelines.quality.groups import distinct
 from pipelines.retrieval.channels.names import Vocabulary
 from pipelines.retrieval.channels.run import Among, Ranked
 from pipelines.retrieval.hits import NOTHING, Floats, Hits, Ints
@@ -131,7 +130,7 @@ def _passed(keys: np.ndarray, energies: np.ndarray, passes: sparse.csr_array) ->
 
 def _summed(places: np.ndarray, energies: np.ndarray) -> Energies:
     """Energies of equal places as one, in the order of places."""
-    known, at = distinct(places)
+    known, at = np.unique(places, return_inverse=True)
     return known, np.bincount(at, weights=energies, minlength=len(known))
 
 
