@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pipelines.consolidation.settings import CalibrationSettings
+from pipelines.domain.matching import Match
 from pipelines.learning.calibration import Calibration, ScoreBins, calibrate
 from pipelines.learning.matching import MatchBins, MatchCalibration, Probe, answering_from
 from pipelines.learning.matching_fit import Look, Shown, calibrate_matches, carried_over
@@ -102,16 +104,27 @@ def with_matches(
 ) -> Recalibration:
     """The same with the curves of matches, and the threshold from which on an answer counts as one (RET-15).
 
-    Without curves the former ones stay; without probes, or with too few, there is no threshold.
+    Without curves the former ones stay; without probes there is no threshold, nor with too few, which the reason says.
     """
     if found.calibration is None:
         return found
     if curves is None:
         kept = None if former is None else former.match
         return replace(found, calibration=replace(found.calibration, match=kept))
-    bound, confidence = settings.answering_bound, settings.answering_confidence
-    answering = None if probe is None else answering_from(probe(), bound=bound, confidence=confidence)
-    return replace(found, calibration=replace(found.calibration, match=replace(curves, answering=answering)))
+    kinds = [] if probe is None else probe()
+    answering = answering_from(kinds, bound=settings.answering_bound, confidence=settings.answering_confidence)
+    with_curves = replace(found.calibration, match=replace(curves, answering=answering))
+    lacks = kinds and answering is None
+    reason = f"{found.reason}; {_lacking_probes(kinds, settings)}" if lacks else found.reason
+    return replace(found, calibration=with_curves, reason=reason)
+
+
+def _lacking_probes(kinds: Sequence[Sequence[Match]], settings: CalibrationSettings) -> str:
+    least = math.ceil(math.log(1.0 - settings.answering_confidence) / math.log(1.0 - settings.answering_bound))
+    told = f"no threshold of answers: expected {least} queries without an answer of each kind at least"
+    if min(len(kind) for kind in kinds) >= least:
+        return f"{told}, of which it is known how well they match, found some of which it is not"
+    return f"{told}, found {' and '.join(str(len(kind)) for kind in kinds)}"
 
 
 def unreliable(measured: Measured, settings: CalibrationSettings) -> list[Band]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
-from pipelines.consolidation.recalibrate import recalibrate, unreliable
+from pipelines.consolidation.recalibrate import recalibrate, unreliable, with_matches
+from pipelines.domain.matching import Match
 from pipelines.learning.calibration import Calibration, Isotonic, ScoreBins
+from pipelines.learning.matching import MatchCalibration, MatchCurve
 from pipelines.settings import load_settings
 
 SETTINGS = load_settings(environment={})
@@ -61,3 +65,22 @@ def test_bands_with_few_observations_are_marked() -> None:
     assert found.before is not None
     assert [(band.lower, band.upper) for band in found.before.bands] == [(0.9, 1.0), (0.8, 0.9), (0.7, 0.8), (0.6, 0.7)]
     assert [band.sufficient for band in found.before.bands] == [False] * 4  # two bins of 9 each
+
+
+@pytest.mark.parametrize(
+    ("kinds", "told"),
+    [
+        ([[Match(meaning=0.1)] * 45, [Match(meaning=0.2)] * 100], None),
+        ([[Match(meaning=0.1)] * 44, [Match(meaning=0.2)] * 100], "expected 45 .* found 44 and 100"),
+        ([[Match()] * 45], "expected 45 .* of which it is not"),
+    ],
+)
+def test_probes_that_bound_nothing_are_told_of(kinds: list[list[Match]], told: str | None) -> None:
+    """RET-15, CON-8: where no threshold can be had, the night says why."""
+    fit = recalibrate(outcomes(SCORES**2, per_bin=500.0), None, SETTINGS.learning, RULES)
+    curves = MatchCalibration(None, MatchCurve(8.0, 0.0, -4.0), None)
+    found = with_matches(fit, curves, None, lambda: kinds, RULES)
+    assert found.calibration is not None
+    assert found.calibration.match is not None
+    assert (found.calibration.match.answering is None) == (told is not None)
+    assert found.reason == fit.reason if told is None else re.search(told, found.reason)

@@ -108,6 +108,14 @@ def test_reading_takes_no_more_of_the_time_than_its_share() -> None:
     assert searching.learned(after_s=1e15, version=2) == "v2"
 
 
+def test_looks_are_as_far_apart_as_makes_reading_its_share_of_the_time() -> None:
+    """RET-20: reading that took 10 s, at a share of a quarter, begins again 40 s after it began, and not before."""
+    searching = Searching(look_share=0.25, look_ms=1e9)
+    searching.searcher._took_s = 10.0
+    assert searching.learned(after_s=35.0, version=1) == "v0"
+    assert searching.learned(after_s=6.0, version=1) == "v1"
+
+
 def test_what_is_read_quickly_is_seen_by_the_search_that_looks() -> None:
     """FBK-7: as long as reading takes less than `look_ms`."""
     searching = Searching(look_ms=1e9)
