@@ -9,8 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pipelines.domain.errors import StoreError
+from pipelines.runtime.locks import Patience, locked
 
 _BUSY_S = 120.0
+_PATIENCE = Patience(stopped_s=_BUSY_S, seconds=_BUSY_S)
 _KEYS_AT_ONCE = 500  # SQLite takes 999 variables in one statement at least
 
 
@@ -39,15 +41,16 @@ class BlobCache:
     """
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
-        try:
-            self._connection = self._open()
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError):
-                raise StoreError(f"{path}: expected a cache file that can be written, found: {error}") from error
-            path.unlink()
-            self._connection = self._open()
+        # SQLite waits for who writes, not for who is just making the file, or replacing one that is damaged.
+        with locked(path.with_name(f"{path.name}.opening"), _PATIENCE):
+            try:
+                self._connection = self._open()
+            except sqlite3.DatabaseError as error:
+                if isinstance(error, sqlite3.OperationalError):
+                    raise StoreError(f"{path}: expected a cache file that can be written, found: {error}") from error
+                path.unlink()
+                self._connection = self._open()
 
     def get(self, keys: Sequence[str]) -> dict[str, bytes]:
         """The blobs of those keys that have one."""

@@ -141,26 +141,33 @@ HERE = Executor(stream_here, map, lambda: 1)
 
 
 class _Step:
-    """A worker as Ray Data calls it."""
+    """A worker as Ray Data calls it; what it says of a failure goes on as data, also if it could not be made.
+
+    Of what an actor's constructor raises Ray tells the end of a traceback, and makes the actor anew without end.
+    """
 
     def __init__(self, worker: Callable[..., Worker], arguments: tuple[Any, ...]) -> None:
-        self._worker = worker(*arguments)
+        self._failed: pa.Table | None = None
+        try:
+            self._worker = worker(*arguments)
+        except _TOLD as error:
+            self._failed = _carried(error)
 
     def __call__(self, batch: pa.Table) -> pa.Table:
         if _ERROR in batch.column_names:
             return batch
+        if self._failed is not None:
+            return self._failed
         try:
             return self._worker.run(batch)
-        except WeftError as error:
+        except _TOLD as error:
             return _carried(error)
-        except OSError as error:  # a full disk, for one; others have constructors of their own, and may not come back
-            return _carried(
-                OSError(error.errno, error.strerror, error.filename) if error.errno else OSError(str(error))
-            )
 
 
-def _carried(error: Exception) -> pa.Table:
+def _carried(error: WeftError | OSError) -> pa.Table:
     """An error as data, because Ray's wrappers keep no more of one than its text."""
+    if isinstance(error, OSError):  # a full disk, for one; others have constructors of their own, and may not come back
+        error = OSError(error.errno, error.strerror, error.filename) if error.errno else OSError(str(error))
     return pa.table({_ERROR: pa.array([pickle.dumps(error)], pa.binary())})
 
 

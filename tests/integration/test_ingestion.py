@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.domain.errors import ModelUnavailableError, SourceError
+from pipelines.domain.errors import ModelUnavailableError, SourceError, StoreError
 from pipelines.ingestion import plan as plan_module
 from pipelines.ingestion.pipeline import ingest
 from pipelines.ingestion.plan import Plan
@@ -85,6 +85,15 @@ def test_a_model_that_cannot_be_loaded_stops_the_run(cluster: None, source: Path
     """ING-16, ING-26: the reason comes out of the worker as it is, and nothing is published."""
     plan = a_plan(source, tmp_path / "store", "extraction.enabled=true", extractor=UNAVAILABLE)
     with pytest.raises(ModelUnavailableError, match=r"^no such model$"):
+        _run(plan, ON_CLUSTER)
+    assert Catalog(plan.store).pointer().generation is None
+
+
+def test_a_worker_that_cannot_be_made_says_why(cluster: None, source: Path, tmp_path: Path) -> None:
+    """ING-26: what it expected and found comes out of it as it is, and nothing is published."""
+    plan = a_plan(source, tmp_path / "store", "extraction.enabled=true")
+    plan.mentions.mkdir(parents=True)
+    with pytest.raises(StoreError, match=r"entities\.sqlite: expected a cache file that can be written"):
         _run(plan, ON_CLUSTER)
     assert Catalog(plan.store).pointer().generation is None
 

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import multiprocessing
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import pytest
 
 from pipelines.runtime.blobs import BlobCache, blob_key
 
@@ -26,6 +30,26 @@ def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     assert [worker.exitcode for worker in workers] == [0, 0, 0, 0]
     assert len(cache) == 4 * 20 * 10
     cache.close()
+
+
+@pytest.mark.parametrize("before", [None, b"not a database, whatever it was before" * 100])
+def test_workers_that_make_it_at_once_all_have_it(tmp_path: Path, before: bytes | None) -> None:
+    """ING-20: none is told that another one is just making it, or replacing what was damaged, forty times over."""
+    for attempt in range(40):
+        path, all_here = tmp_path / f"{attempt}.sqlite", threading.Barrier(8)
+        if before is not None:
+            path.write_bytes(before)
+
+        def worker(number: int, path: Path = path, all_here: threading.Barrier = all_here) -> int:
+            all_here.wait(60.0)
+            cache = BlobCache(path)
+            cache.put({str(number): b"1"})
+            known = len(cache)
+            cache.close()
+            return known
+
+        with ThreadPoolExecutor(8) as threads:
+            assert max(threads.map(worker, range(8))) == 8
 
 
 def test_a_file_that_is_no_cache_is_replaced(tmp_path: Path) -> None:
