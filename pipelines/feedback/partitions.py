@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pipelines.domain.errors import CorruptionError
-from pipelines.feedback.checkpoints import is_lost
+from pipelines.feedback.checkpoints import checkpoints_in, is_lost
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.state import STATE_FILE, PartitionState
 from pipelines.feedback.updater import UPDATERS, partition_folder
@@ -24,6 +24,8 @@ def states_in(
 ) -> Iterator[PartitionState]:
     """Each partition's state, open until the next is asked for: all of them, or those that are named.
 
+    One that an updater is just making, and has not claimed yet, tells nothing and is left out.
+
     Raises:
         CorruptionError: A state is lost. Opening it would make an empty one, in whose place no updater restores any.
     """
@@ -35,4 +37,5 @@ def states_in(
                 "updaters: whichever opens it restores it"
             )
         with contextlib.closing(PartitionState(folder, partition, rules)) as state:
-            yield state
+            if state.was_claimed() or checkpoints_in(folder):
+                yield state

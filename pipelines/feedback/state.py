@@ -48,6 +48,7 @@ from pipelines.learning.alikeness import Moments
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.locks import await_lock
 from pipelines.runtime.log import LogFacts
+from pipelines.runtime.sqlite import set_up
 
 STATE_FILE = "state.sqlite"
 
@@ -144,8 +145,7 @@ class PartitionState:
         self._path = folder / STATE_FILE
         with self._errors():
             self._connection = sqlite3.connect(self._path, timeout=rules.patience.stopped_s, isolation_level=None)
-            for pragma in _PRAGMAS:
-                self._connection.execute(f"pragma {pragma}")
+            set_up(self._connection, _PRAGMAS, wait_s=rules.patience.stopped_s)
             integrity.teach(self._connection)
         self._inode = self._path.stat().st_ino
 
@@ -256,6 +256,12 @@ class PartitionState:
         with self._errors(), self._transaction() as connection:
             self._require_ownership(read_report(connection))
             write_forks(connection, forks)
+
+    def was_claimed(self) -> bool:
+        """Whether anything can be asked of it: the first owner makes its tables."""
+        with self._errors():
+            found = self._connection.execute("select 1 from sqlite_schema where name = 'progress'").fetchone()
+        return found is not None
 
     def report(self) -> PartitionReport:
         """What the partition has been through; readable by anyone."""

@@ -10,9 +10,11 @@ from pathlib import Path
 
 from pipelines.domain.errors import StoreError
 from pipelines.runtime.locks import Patience, locked
+from pipelines.runtime.sqlite import set_up
 
 _BUSY_S = 120.0
 _PATIENCE = Patience(stopped_s=_BUSY_S, seconds=_BUSY_S)
+_PRAGMAS = ("journal_mode = wal", "synchronous = normal")
 _KEYS_AT_ONCE = 500  # SQLite takes 999 variables in one statement at least
 
 
@@ -42,7 +44,7 @@ class BlobCache:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        # SQLite waits for who writes, not for who is just making the file, or replacing one that is damaged.
+        # One at a time, so that nobody takes away what another one has just made in the place of a damaged file.
         with locked(path.with_name(f"{path.name}.opening"), _PATIENCE):
             try:
                 self._connection = self._open()
@@ -84,8 +86,7 @@ class BlobCache:
     def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, timeout=_BUSY_S, check_same_thread=False)
         try:
-            connection.execute("pragma journal_mode = wal")
-            connection.execute("pragma synchronous = normal")
+            set_up(connection, _PRAGMAS, wait_s=_BUSY_S)
             connection.execute("create table if not exists blobs (key text primary key, blob blob) without rowid")
         except sqlite3.DatabaseError:
             connection.close()

@@ -23,4 +23,11 @@ def states(settings: Settings, store: Path | None, partition: int | None = None)
     found = partitions_in(root)
     if partition is not None and partition not in found:
         raise StoreError(f"{root}: expected a store of partition {partition}, found {found}")
-    yield from states_in(root, settings.feedback, found if partition is None else [partition])
+    claimed = 0
+    for state in states_in(root, settings.feedback, found if partition is None else [partition]):
+        claimed += 1
+        yield state
+    if partition is not None and not claimed:
+        raise StoreError(
+            f"{root}: expected a store of partition {partition}, found one that no updater has claimed yet"
+        )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,7 +15,7 @@ from pipelines.feedback.checkpoints import write_checkpoint
 from pipelines.feedback.metrics import standings_of
 from pipelines.feedback.partitions import partitions_in, states_in
 from pipelines.feedback.standing import COUNTS
-from pipelines.feedback.state import STATE_FILE
+from pipelines.feedback.state import STATE_FILE, PartitionState
 from pipelines.feedback.updater import Updater, partition_folder
 from pipelines.serving.partitions import states
 from pipelines.settings import load_settings
@@ -40,6 +44,45 @@ def test_a_folder_that_was_never_claimed_is_no_partition(tmp_path: Path) -> None
     with pytest.raises(StoreError, match=r"expected a store of partition 0, found \[\]"):
         list(states(load_settings(environment={}), tmp_path, 0))
     assert not list(partition_folder(tmp_path, 0).iterdir())
+
+
+def test_a_state_that_is_just_being_made_is_no_partition(tmp_path: Path) -> None:
+    """FBK-12: it is there, and no updater has claimed it yet; one that lost its tables is damaged, all the same."""
+    folder = partition_folder(tmp_path, 0)
+    PartitionState(folder, 0, RULES).close()
+    assert standings_of(tmp_path, RULES) == ([], [])
+    with pytest.raises(StoreError, match="expected a store of partition 0, found one that no updater has claimed yet"):
+        list(states(load_settings(environment={}), tmp_path, 0))
+    updater = Updater.open(FakeSource(FakeLog.of(SPOKEN)), tmp_path, [0], RULES, BINS)
+    write_checkpoint(updater._states[0], keep=1)
+    updater.close()
+    with contextlib.closing(sqlite3.connect(folder / STATE_FILE)) as connection:
+        connection.execute("drop table progress")
+    with pytest.raises(CorruptionError, match="no such table: progress"):
+        standings_of(tmp_path, RULES)
+
+
+def test_who_looks_while_a_state_is_being_made_neither_fails_nor_makes_its_updater_fail(tmp_path: Path) -> None:
+    """ARC-3, FBK-12: in forty stores, with two who look all the time."""
+    stores, all_made = [tmp_path / str(number) for number in range(40)], threading.Event()
+
+    def look() -> set[int]:
+        seen: set[int] = set()
+        while not all_made.is_set():
+            for store in stores:
+                seen.update(standing.report.consumed for standing in standings_of(store, RULES)[0])
+        return seen
+
+    with ThreadPoolExecutor(2) as threads:
+        looking = [threads.submit(look) for _ in range(2)]
+        try:
+            for store in stores:
+                updater = Updater.open(FakeSource(FakeLog.of(SPOKEN)), store, [0], RULES, BINS)
+                updater.step(0.0)
+                updater.close()
+        finally:
+            all_made.set()
+        assert [each.result() <= {0, len(SPOKEN)} for each in looking] == [True, True]
 
 
 @pytest.mark.parametrize("emptied", [True, False])
