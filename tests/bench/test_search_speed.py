@@ -11,7 +11,7 @@ import json
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,9 @@ from pipelines.domain.understanding import Complexity
 from pipelines.embedding.encoder import Encoder, load_encoder
 from pipelines.embedding.models import locate
 from pipelines.learning.evidence import Evidence
+from pipelines.retrieval.channels.run import Found
+from pipelines.retrieval.pipeline import Pipeline, _Chosen
+from pipelines.retrieval.plan import Plan
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import day_of
 from pipelines.serving.engines import load_engines, source_of
@@ -90,6 +93,67 @@ def test_what_ranking_adds_to_its_engines(corpus: Corpus, line: Line, encoder: s
     assert overhead <= OVERHEAD
 
 
+def test_what_would_be_left_if_ranking_cost_nothing(corpus: Corpus, line: Line) -> None:
+    """RET-20: the least share beyond the engines that any ranking could reach here; as it is set.
+
+    Every search plans, hands over, asks its channels and follows the graph; what was ranked, and then also what was
+    told of it, is remembered from when the same was asked before. No goal: what remains is the same search's rest.
+    """
+    with opened(corpus.settings) as searcher:
+        held = searcher._held
+        ways = {
+            "as it is": held.pipeline,
+            "candidates to assembly free": Remembering.of(held.pipeline, answers=False),
+            "explanations free, too": Remembering.of(held.pipeline, answers=True),
+        }
+        alone = EnginesAlone(corpus, searcher, load_encoder(corpus.settings.embedding))
+
+        def ask(way: Pipeline, query: Query) -> tuple[float, float]:
+            searcher._held = replace(held, pipeline=way)
+            return alone.beside(query)
+
+        for query in corpus.queries * ROUNDS:
+            for way in ways.values():
+                ask(way, query)
+        spent = {name: np.zeros(2) for name in ways}
+        for query in corpus.queries * TURNS:
+            for name, way in ways.items():
+                spent[name] += ask(way, query)
+        searcher._held = held
+    engines = np.mean([each[1] for each in spent.values()])
+    wholes = [whole for whole, _ in spent.values()]
+    for name, whole in zip(ways, wholes, strict=True):
+        line(f"  {name}", f"{1.0 - engines / whole:.0%} of {whole / (TURNS * QUERIES) * 1e3:.1f} ms", "")
+    assert wholes == sorted(wholes, reverse=True)
+
+
+@dataclass(frozen=True)
+class Remembering(Pipeline):
+    """Ranks each single query once, and remembers what came of it, however old."""
+
+    chosen: dict[str, _Chosen] = field(default_factory=dict)
+    told: dict[str, list[Answer]] = field(default_factory=dict)
+    answers: bool = False
+
+    @classmethod
+    def of(cls, pipeline: Pipeline, *, answers: bool) -> Remembering:
+        return cls(**{each.name: getattr(pipeline, each.name) for each in fields(Pipeline)}, answers=answers)
+
+    def _chosen(self, plans: Sequence[Plan], found: Found, now: float) -> _Chosen:
+        (plan,) = plans
+        if plan.query.text not in self.chosen:
+            self.chosen[plan.query.text] = super()._chosen(plans, found, now)
+        return self.chosen[plan.query.text]
+
+    def _answers(self, chosen: _Chosen) -> list[Answer]:
+        (ground,) = chosen.grounds
+        if not self.answers:
+            return super()._answers(chosen)
+        if ground.plan.query.text not in self.told:
+            self.told[ground.plan.query.text] = super()._answers(chosen)
+        return self.told[ground.plan.query.text]
+
+
 def as_published(settings: Settings) -> Settings:
     """With the encoder in 32 bits and one thread."""
     embedding = settings.embedding.model_copy(update={"precision": "fp32", "threads": 1})
@@ -98,32 +162,41 @@ def as_published(settings: Settings) -> Settings:
 
 
 def beside_its_engines(corpus: Corpus, searcher: Searcher, encoder: Encoder) -> tuple[float, float]:
-    """Seconds of processor time of searches, and of encoder, dense and lexical index for the same texts alone.
+    """Seconds of processor time of searches, and of their engines alone, in turns: see `EnginesAlone`."""
+    alone = EnginesAlone(corpus, searcher, encoder)
+    whole, engines = np.sum([alone.beside(query) for query in corpus.queries * TURNS], axis=0).tolist()
+    return whole, engines
 
-    The texts are those that the searches asked their engines: the queries, and what else was asked for some of them.
-    Both are asked in turns: Java compiles what it runs for minutes on, on threads of its own, and that falls on both.
+
+class EnginesAlone:
+    """Encoder, dense and lexical index, asked for the texts that searches asked them for.
+
+    These are the queries, and what else was asked for some of them. Both are asked in turns: Java compiles what it runs
+    for minutes on, on threads of its own, and that falls on both.
     """
-    generation = searcher.snapshot.generation
-    tokens, depth = generation.tokens(encoder.name), corpus.settings.retrieval.depth
-    assert tokens is not None
 
-    def ask(text: str) -> None:
-        vectors, _ = encoder.encode_tokens([text], lambda states: states @ tokens.projection)
-        generation.dense(encoder.name).search(vectors, depth)
-        generation.lexical.search_many([text], depth, 1, [None])
+    def __init__(self, corpus: Corpus, searcher: Searcher, encoder: Encoder) -> None:
+        self._searcher, self._encoder = searcher, encoder
+        self._generation, self._depth = searcher.snapshot.generation, corpus.settings.retrieval.depth
+        for query in corpus.queries[:WARM]:
+            self.ask(query.text)
 
-    for query in corpus.queries[:WARM]:
-        ask(query.text)
-    searches = engines = 0.0
-    for query in corpus.queries * TURNS:
+    def ask(self, text: str) -> None:
+        """As a search asks them."""
+        tokens = self._generation.tokens(self._encoder.name)
+        assert tokens is not None
+        vectors, _ = self._encoder.encode_tokens([text], lambda states: states @ tokens.projection)
+        self._generation.dense(self._encoder.name).search(vectors, self._depth)
+        self._generation.lexical.search_many([text], self._depth, 1, [None])
+
+    def beside(self, query: Query) -> tuple[float, float]:
+        """Seconds of processor time of a search, and of its engines alone."""
         started = time.process_time()
-        answer = searcher.search(query)
+        answer = self._searcher.search(query)
         searched = time.process_time()
         for text in texts_asked(answer):
-            ask(text)
-        searches += searched - started
-        engines += time.process_time() - searched
-    return searches, engines
+            self.ask(text)
+        return searched - started, time.process_time() - searched
 
 
 def texts_asked(answer: Answer) -> list[str]:
