@@ -29,15 +29,20 @@ run: setup ## run the whole loop on real input: index, search, feedback, learn, 
 
 .PHONY: test
 test: setup ## run the test suite; what takes longer is behind eval, long, crash and bench-…
-	@echo 'two halves side by side, minutes each: what one says comes when it is done'
-	@$(MAKE) --no-print-directory --keep-going --jobs 2 --output-sync=target test_processes test_rest
+	@echo 'three parts side by side, minutes each: what one says comes when it is done'
+	@$(MAKE) --no-print-directory --keep-going --jobs 3 --output-sync=target test_processes test_others test_rest
 
-# What starts clusters and brokers waits most of the time; all else computes meanwhile.
+# What starts clusters and brokers waits most of the time, so two such parts leave a core to what computes.
 PROCESSES := tests/integration
+FIRST := $(wildcard $(PROCESSES)/test_[a-i]*.py)
 
 .PHONY: test_processes
 test_processes:
-	$(BIN)/python -m pytest -m "not slow" $(PROCESSES)
+	$(BIN)/python -m pytest -m "not slow" $(FIRST)
+
+.PHONY: test_others
+test_others:
+	$(BIN)/python -m pytest -m "not slow" $(PROCESSES) $(addprefix --ignore=,$(FIRST))
 
 .PHONY: test_rest
 test_rest:
