@@ -33,11 +33,13 @@ class Head:
     """A Ray head of this test's own.
 
     Attributes:
+        agent: Who runs what is submitted; the dashboard waits 10 s for it, which is not always enough.
         environment: What a client of it needs, the token's place included.
         address: Where drivers join it.
     """
 
     dashboard: str
+    agent: str
     address: str
     environment: Mapping[str, str]
     token: Path
@@ -74,8 +76,10 @@ def head() -> Iterator[Head]:
     log = (folder / "head.log").open("wb")
     process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
     try:
-        started = Head(f"http://127.0.0.1:{dashboard}", f"127.0.0.1:{port}", environment, token)
-        _await_dashboard(started, process, folder / "head.log")
+        agent = others[names.index("dashboard-agent-listen-port")]
+        web = [f"http://127.0.0.1:{number}" for number in (dashboard, agent)]
+        started = Head(*web, f"127.0.0.1:{port}", environment, token)
+        _await_answers(started, process, folder / "head.log")
         yield started
     finally:
         _end(process)
@@ -143,7 +147,11 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _status(head: Head, token: str | None) -> int:
-    request = urllib.request.Request(f"{head.dashboard}/api/jobs/")
+    return _answered(f"{head.dashboard}/api/jobs/", token)
+
+
+def _answered(url: str, token: str | None) -> int:
+    request = urllib.request.Request(url)
     if token is not None:
         request.add_header("Authorization", f"Bearer {token}")
     try:
@@ -153,11 +161,13 @@ def _status(head: Head, token: str | None) -> int:
         return error.code
 
 
-def _await_dashboard(head: Head, process: subprocess.Popen[bytes], log: Path) -> None:
+def _await_answers(head: Head, process: subprocess.Popen[bytes], log: Path) -> None:
+    token = head.token.read_text().strip()
+    urls = [f"{head.dashboard}/api/jobs/", f"{head.agent}/api/local_raylet_healthz"]
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline and process.poll() is None:
         try:
-            if _status(head, head.token.read_text().strip()) == 200:
+            if all(_answered(url, token) == 200 for url in urls):
                 return
         except OSError:
             pass
