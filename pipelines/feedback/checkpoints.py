@@ -15,7 +15,7 @@ from pathlib import Path
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.events import SCHEMA_VERSION
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.state import STATE_FILE, PartitionState
+from pipelines.feedback.state import STATE_FILE, PartitionState, Still
 from pipelines.runtime.files import sync_folder, sync_tree
 from pipelines.runtime.locks import Patience, locked
 from pipelines.runtime.sealed import hashes_to_seal, read_manifest, verify_files, write_manifest
@@ -29,26 +29,34 @@ _DIGITS = 20  # of an offset in a folder's name, so that names sort as offsets d
 def write_checkpoint(state: PartitionState, *, keep: int) -> Path:
     """Copy a partition's state as it is now; older copies than the newest `keep` are deleted.
 
+    The partition is held still meanwhile: of two that wrote at once, one could seal what the other had half written.
+
     Returns:
         The sealed folder; one that is there for the same offset already is left as it is.
+
+    Raises:
+        FencedError: Another updater owns the partition; nothing was written, and nothing deleted.
     """
-    report = state.report()
-    folder = state.folder / _FOLDER / f"{report.next_offset:0{_DIGITS}d}"
-    if not folder.exists():
-        staged = folder.parent / f"{_STAGED}-{report.epoch}"
-        shutil.rmtree(staged, ignore_errors=True)
-        staged.mkdir(parents=True)
-        state.copy_to(staged / STATE_FILE)
-        facts = {"partition": report.partition, "topic_id": report.topic_id, "events": SCHEMA_VERSION}
-        write_manifest(staged, {**facts, "files": hashes_to_seal(staged)})
-        sync_tree(staged)
-        # Another updater that got here first made the same copy: its state had this offset, too.
-        with contextlib.suppress(OSError):
-            staged.rename(folder)
-        sync_folder(folder.parent)
+    with state.still() as still:
+        folder = state.folder / _FOLDER / f"{still.report.next_offset:0{_DIGITS}d}"
+        if not folder.exists():
+            _write(folder, still)
     for old in checkpoints_in(state.folder)[keep:]:
         shutil.rmtree(old, ignore_errors=True)
     return folder
+
+
+def _write(folder: Path, still: Still) -> None:
+    for left in folder.parent.glob(f"{_STAGED}*"):  # by updaters that were killed
+        shutil.rmtree(left)
+    staged = folder.with_name(_STAGED)
+    staged.mkdir(parents=True)
+    still.copy_to(staged / STATE_FILE)
+    facts = {"partition": still.report.partition, "topic_id": still.report.topic_id, "events": SCHEMA_VERSION}
+    write_manifest(staged, {**facts, "files": hashes_to_seal(staged)})
+    sync_tree(staged)
+    staged.rename(folder)
+    sync_folder(folder.parent)
 
 
 def checkpoints_in(folder: Path) -> list[Path]:

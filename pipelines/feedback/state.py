@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -98,6 +98,17 @@ class Held(NamedTuple):
     bases: Sequence[str]
     sessions: Iterator[SessionRows]
     alike: Moments
+
+
+class Still(NamedTuple):
+    """A partition's state that nothing changes meanwhile.
+
+    Attributes:
+        copy_to: Writes all of it into a file of its own; a copy that is damaged is a `CorruptionError`.
+    """
+
+    report: PartitionReport
+    copy_to: Callable[[Path], None]
 
 
 class KeptDeadLetter(NamedTuple):
@@ -194,9 +205,7 @@ class PartitionState:
             FencedError: Another updater owns the partition; nothing was written.
             WrongLogError: The records come from another log, or from before the stored offset.
         """
-        with self._errors(), self._transaction() as connection:
-            report = read_report(connection)
-            self._require_ownership(report)
+        with self._errors(), self._owned() as (connection, report):
             require_same_log(report, facts, self.partition)
             if first_offset < report.next_offset:
                 raise WrongLogError(
@@ -214,9 +223,7 @@ class PartitionState:
         Raises:
             FencedError: Another updater owns the partition.
         """
-        with self._errors(), self._transaction() as connection:
-            report = read_report(connection)
-            self._require_ownership(report)
+        with self._errors(), self._owned() as (connection, report):
             evidence, moments = ledger.evidence_table_in(connection), self._alike.moments(connection)
             yield Held(report, evidence, bases_in(connection), held_sessions(connection), moments)
 
@@ -253,8 +260,7 @@ class PartitionState:
         """
         if not forks:
             return
-        with self._errors(), self._transaction() as connection:
-            self._require_ownership(read_report(connection))
+        with self._errors(), self._owned() as (connection, _):
             write_forks(connection, forks)
 
     def was_claimed(self) -> bool:
@@ -311,36 +317,54 @@ class PartitionState:
         Raises:
             FencedError: Another updater owns the partition.
         """
-        with self._errors(), self._transaction() as connection:
-            self._require_ownership(read_report(connection))
+        with self._errors(), self._owned() as (connection, _):
             connection.execute("update progress set republished = ?", (offset,))
 
-    def copy_to(self, path: Path) -> None:
-        """Write all of the state, as it is now, into a file of its own.
+    @contextlib.contextmanager
+    def still(self) -> Iterator[Still]:
+        """The state for whoever copies it: until the block is left no other updater can commit or claim.
 
         Raises:
-            CorruptionError: What was copied is damaged.
+            FencedError: Another updater owns the partition.
         """
-        with self._errors(), contextlib.closing(sqlite3.connect(path)) as copy:
-            self._connection.backup(copy)
-            copy.execute("pragma journal_mode = delete")  # one file, with nothing beside it
-            integrity.teach(copy)
-            integrity.verify(copy)
+        with self._errors(), self._owned() as (_, report):
+            yield Still(report, self._copy_to)
 
     def close(self) -> None:
         """Release the file."""
         self._connection.close()
+
+    def _copy_to(self, path: Path) -> None:
+        # SQLite copies nothing out of a connection that holds the write lock.
+        connect, closing = sqlite3.connect, contextlib.closing
+        with closing(connect(self._path)) as stored, closing(connect(path)) as copy:
+            self._require_same_file()
+            stored.backup(copy)
+            copy.execute("pragma journal_mode = delete")  # one file, with nothing beside it
+            integrity.teach(copy)
+            integrity.verify(copy)
 
     def _remember(self, change: Change) -> None:
         """Follow the table in the index, now that the change is durable."""
         self._seen.add(list(change.seen), [offset for offset, _ in change.seen.values()])
         self._seen.forget_before(change.next_offset - self.rules.limits.event_id_records)
 
-    def _require_ownership(self, report: PartitionReport) -> None:
+    def _require_same_file(self) -> None:
         if not self._path.exists() or self._path.stat().st_ino != self._inode:
             raise FencedError(
                 f"{self._path}: expected the file that was opened, found another: an updater restored it; stop this one"
             )
+
+    @contextlib.contextmanager
+    def _owned(self) -> Iterator[tuple[sqlite3.Connection, PartitionReport]]:
+        """A transaction of the partition's owner: while it lasts no other updater can commit or claim."""
+        with self._transaction() as connection:
+            report = read_report(connection)
+            self._require_ownership(report)
+            yield connection, report
+
+    def _require_ownership(self, report: PartitionReport) -> None:
+        self._require_same_file()
         if report.epoch != self._epoch:
             raise FencedError(
                 f"{self._path}: expected epoch {self._epoch}, found {report.epoch}: another updater took partition "
