@@ -108,6 +108,7 @@ class LexicalIndex:
             self._parser = java_class("org.apache.lucene.util.QueryBuilder")(java_cast(_ANALYZER, limited))
             # Taking a hundred hits out of Java one by one costs more than finding them: they come as one text.
             self._mapper = java_class("com.fasterxml.jackson.databind.ObjectMapper")()
+        self._searched_once()
 
     def search(self, text: str, k: int, among: RowSet | None = None) -> list[tuple[int, float]]:
         """The k contents with the highest BM25 score for the words of a text.
@@ -152,6 +153,14 @@ class LexicalIndex:
         with JAVA:
             self._reader.close()
 
+    def _searched_once(self) -> None:
+        """Search for words of its own: Java loads what it searches with at the first search, which may take a second.
+
+        That search has a time budget where it is a user's, and the first to be answered is not to go without.
+        """
+        words = first_terms(self._reader, FIELDS[0], count=8)
+        self.search(" ".join(words), len(words))
+
     def _found(self, text: str, k: int, among: RowSet | None) -> Hits:
         with JAVA:  # taken anew for each text, so that nobody waits for a whole batch
             query = self._query(text)
@@ -190,6 +199,18 @@ class LexicalIndex:
 
 def _boosted(query: Any, boost: float) -> Any:
     return java_class(_SEARCH + "BoostQuery")(query, boost)
+
+
+def first_terms(reader: Any, field: str, *, count: int) -> list[str]:
+    """The first terms of a field in their order; fewer where it has fewer."""
+    terms = java_class(_INDEX + "MultiTerms").getTerms(java_cast(_INDEX + "IndexReader", reader), field)
+    if terms is None:
+        return []
+    listed = terms.iterator()
+    found: list[str] = []
+    while len(found) < count and (term := listed.next()) is not None:
+        found.append(str(term.utf8ToString()))
+    return found
 
 
 def check_order(reader: Any, folder: Path, rows: int, *, probes: int = 64) -> None:

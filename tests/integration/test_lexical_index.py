@@ -3,6 +3,8 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import subprocess
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -153,6 +155,44 @@ def test_an_index_of_other_contents_is_refused(contents: list[str], index: Lexic
         LexicalIndex(tmp_path / "shifted", settings(), rows=1)
     with pytest.raises(CorruptionError, match="expected a Lucene index"):
         LexicalIndex(tmp_path / "nowhere", settings(), rows=1)
+
+
+FIRST_SEARCHES = """
+import sys
+from pathlib import Path
+from pipelines.indexes.jvm import java_class
+from pipelines.indexes.lexical import LexicalIndex
+from pipelines.settings import load_settings
+
+def loaded():
+    classes = java_class("java.lang.management.ManagementFactory").getClassLoadingMXBean()
+    return classes.getTotalLoadedClassCount()
+
+loaded()
+index = LexicalIndex(Path(sys.argv[1]), load_settings(environment={}).index.lexical, rows=400)
+for text in ("terma termb termc", "termd terme", "termf", "unknown", ""):
+    before = loaded()
+    index.search(text, 10)
+    print(loaded() - before)
+"""
+
+
+def test_the_first_search_of_a_process_loads_nothing_more_than_the_next(contents: list[str], tmp_path: Path) -> None:
+    """RET-7: loading Java's classes, some 400, is part of opening, so that it does not spend a search's time budget."""
+    built(tmp_path, contents)
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_SEARCHES, str(tmp_path / "merged")],
+        check=True, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    loaded = [int(line) for line in done.stdout.split()]
+    assert len(loaded) == 5
+    assert max(loaded) < 40
+
+
+@pytest.mark.parametrize("held", [[], [""], ["the of and"]])
+def test_an_index_without_words_opens(held: list[str], tmp_path: Path) -> None:
+    """ING-23: there is nothing to search for then."""
+    assert built(tmp_path, held).search("terma", 3) == []
 
 
 @pytest.mark.data
