@@ -11,7 +11,7 @@ import pytest
 
 from pipelines.runtime.cluster import connect, disconnect
 from pipelines.settings import load_settings
-from tests.support.apache_kafka import ApacheKafka, MissingKafka
+from tests.support.apache_kafka import ApacheKafka, MissingKafkaError
 
 # How long one example takes says more about what else the machine does than about the code.
 hypothesis.settings.register_profile("weft", deadline=None)
@@ -47,7 +47,7 @@ def apache_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKaf
     """One open Apache Kafka broker for the whole session: tests take topics of their own, and leave it running."""
     try:
         broker = ApacheKafka(tmp_path_factory.mktemp("apache-kafka"))
-    except MissingKafka as missing:
+    except MissingKafkaError as missing:
         pytest.skip(str(missing))
     with broker:
         yield broker

@@ -25,7 +25,7 @@ _JAVA = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j
 _START_TIMEOUT_S = 120.0
 
 
-class MissingKafka(Exception):
+class MissingKafkaError(Exception):
     """This machine cannot run Apache Kafka; the text says what it lacks."""
 
 
@@ -33,11 +33,11 @@ def jars() -> Path:
     """The folder with a broker's jars, fetched once by Maven.
 
     Raises:
-        MissingKafka: Java or Maven is missing, or Maven reaches no repository.
+        MissingKafkaError: Java or Maven is missing, or Maven reaches no repository.
     """
     for program, package in (("java", "openjdk-17-jre-headless"), ("mvn", "maven")):
         if shutil.which(program) is None:
-            raise MissingKafka(f"Apache Kafka needs {program}: apt-get install {package}")
+            raise MissingKafkaError(f"Apache Kafka needs {program}: apt-get install {package}")
     folder = ROOT / "build" / f"apache-kafka-{hashlib.sha256(_POM.read_bytes()).hexdigest()[:12]}"
     if folder.is_dir():
         return folder
@@ -46,7 +46,7 @@ def jars() -> Path:
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     if ended.returncode:
         shutil.rmtree(staging, ignore_errors=True)
-        raise MissingKafka(f"Maven did not fetch Apache Kafka: {ended.stdout.strip()[-300:]}")
+        raise MissingKafkaError(f"Maven did not fetch Apache Kafka: {ended.stdout.strip()[-300:]}")
     try:
         staging.rename(folder)
     except OSError:  # another process was first
@@ -244,7 +244,7 @@ class ApacheKafka:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
-                preexec_fn=_die_with_parent,
+                preexec_fn=_die_with_parent,  # noqa: PLW1509
             )
 
     def _await(self, node: _Node) -> None:
