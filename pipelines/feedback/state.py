@@ -216,6 +216,20 @@ class PartitionState:
         if batch.written is not None:
             self._remember(batch.written)
 
+    def pass_over(self, facts: LogFacts, offset: int) -> None:
+        """Read on from `offset`: nobody will ever deliver what lies before it; durable when this returns (FBK-14).
+
+        Raises:
+            FencedError: Another updater owns the partition; nothing was written.
+            WrongLogError: The offset is one of another log.
+        """
+        with self._errors(), self._owned() as (connection, report):
+            require_same_log(report, facts, self.partition)
+            connection.execute(
+                "update progress set skipped = skipped + ?1 - next_offset, next_offset = ?1 where next_offset < ?1",
+                (offset,),
+            )
+
     @contextlib.contextmanager
     def owned(self) -> Iterator[Held]:
         """The whole state, held still until the block is left: no other updater can commit or claim meanwhile.

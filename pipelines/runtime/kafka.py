@@ -22,7 +22,8 @@ from pipelines.domain.errors import (
     WeftError,
     WrongLogError,
 )
-from pipelines.runtime.log import LogFacts
+from pipelines.runtime.kafka_gaps import LogGaps, open_transaction
+from pipelines.runtime.log import LogFacts, OpenTransaction
 from pipelines.runtime.settings import KafkaSettings
 
 _log = logging.getLogger(__name__)
@@ -117,6 +118,19 @@ class KafkaTopics:
             if described["error_code"]:
                 raise kafka_errors.for_code(described["error_code"])(f"topic {topic}")
         return LogFacts(topic, str(described["topic_id"]), len(described["partitions"]))
+
+    def gaps(self, topic: str, settings: KafkaSettings) -> LogGaps:
+        """What explains the gaps between a topic's records; call it within `errors`."""
+        return LogGaps(self._admin, topic, isolation=settings.isolation, max_bytes=settings.fetch_bytes)
+
+    def open_transaction(self, topic: str, partition: int) -> OpenTransaction | None:
+        """The oldest open transaction of a partition, as far as the broker tells."""
+        with self.errors():
+            return open_transaction(self._admin, topic, partition)
+
+    def errors(self) -> contextlib.AbstractContextManager[None]:
+        """Errors of kafka-python inside the block become weft's own."""
+        return _mapping(self._doing)
 
     def close(self) -> None:
         """Give the connection back; a broker that is gone is no reason to fail."""

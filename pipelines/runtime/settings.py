@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 
@@ -26,6 +28,8 @@ class KafkaSettings(BaseModel):
     sasl_username: str | None
     sasl_password: SecretStr | None
     ssl_cafile: str | None
+    group: str
+    isolation: Literal["read_committed", "read_uncommitted"]
     connect_timeout_ms: int = Field(gt=0)
     request_timeout_ms: int = Field(gt=0)
     delivery_timeout_ms: int = Field(gt=0)
