@@ -181,10 +181,12 @@ class Updater:
     def progress(self) -> list[Progress]:
         """Where every owned partition stands, by partition."""
         answers = self.silent_since is None
-        return [
-            Progress(state.report(), self._lag(partition), answers, self._watch.open_transaction_s(partition))
-            for partition, state in sorted(self._states.items())
-        ]
+        standings = []
+        for partition, state in sorted(self._states.items()):
+            lag = self._lag(partition)
+            held_s = self._watch.open_transaction_s(partition) if lag else None
+            standings.append(Progress(state.report(), lag, answers, held_s))
+        return standings
 
     @property
     def caught_up(self) -> bool:

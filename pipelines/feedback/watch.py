@@ -71,15 +71,15 @@ class LogWatch:
                 _log.info("partition %d: the transaction has ended, reading goes on", partition)
             return
         before = self._open.get(partition)
-        unnamed = before or OpenTransaction("that the broker does not name", position, round(self._clock() * MS))
+        unnamed = before or OpenTransaction("the broker does not say whose", position, round(self._clock() * MS))
         transaction = self._open[partition] = source.open_transaction(partition) or unnamed
         age_s = self.open_transaction_s(partition) or 0.0
         if age_s >= self._open_transaction_s and self._named.get(partition) != transaction:
             self._named[partition] = transaction
             _log.warning(
-                "partition %d: %d offsets from %d on cannot be read: transaction %s is open for %.0f s. They are read "
-                "once its producer ends it, or the broker does after the producer's transaction.timeout.ms",
-                *(partition, highwater - position, position, transaction.name, age_s),
+                "partition %d: offsets %d to %d cannot be read yet: a transaction (%s) is open for %.0f s. They are "
+                "read once its producer ends it, or the broker does after the producer's transaction.timeout.ms",
+                *(partition, position, highwater - 1, transaction.name, age_s),
             )
 
     def _require_within(self, state: PartitionState, highwater: int | None, position: int) -> None:

@@ -52,14 +52,15 @@ class LogGaps:
 
         The others hold records that were not delivered yet, or that the log has lost.
         """
-        explained, reached = 0, first
+        explained, between, reached = 0, 0, first
         for stretch in self._stretches(partition, first, behind):
-            if stretch.first > reached and self._is_compacted():
-                explained += min(stretch.first, behind) - reached
+            between += max(0, stretch.first - reached)
             inside = range(max(stretch.first, first), min(stretch.behind, behind))
             explained += sum(offset not in stretch.delivered for offset in inside)
-            reached = max(reached, stretch.behind)
-        return explained
+            reached = stretch.behind
+        between += max(0, behind - reached)
+        # Compaction takes whole batches, too; nothing else does but a broker that lost them.
+        return explained + between if between and self._is_compacted() else explained
 
     def _stretches(self, partition: int, first: int, behind: int) -> Iterator[Stretch]:
         """The batches that overlap a gap, in their order."""
@@ -157,7 +158,7 @@ def _described(admin: KafkaAdminClient, producer_id: int) -> tuple[str, int] | N
         listed = admin.list_transactions(producer_id_filters=[producer_id])
         names = [one.transactional_id for of_broker in listed.values() for one in of_broker]
         for name, described in admin.describe_transactions(names).items():
-            return f"{name!r}", int(described.transaction_start_time_ms)
+            return f"transactional id {name!r}", int(described.transaction_start_time_ms)
     return None
 
 

@@ -82,7 +82,7 @@ class OpenTransaction(NamedTuple):
     """A transaction that keeps the records behind it from being read.
 
     Attributes:
-        name: Its transactional id, or its producer's number where nobody says.
+        name: Whose it is: a transactional id, or a producer's number.
         first_offset: Of its first record in the partition.
         since_ms: When it began, in milliseconds since the epoch.
     """
