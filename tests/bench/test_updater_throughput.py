@@ -17,7 +17,6 @@ from pipelines.learning.binning import bins_of
 from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.runtime.kafka import create_topic
 from pipelines.settings import Settings, load_settings
-from tests.support.feedback_events import NOON
 from tests.support.many_sessions import PER_QUERY, SESSIONS, events_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,15 +27,21 @@ ROUNDS = 3
 
 
 @pytest.fixture(scope="module")
-def settings() -> Iterator[Settings]:
-    """A broker with the topic full of events."""
+def embedded() -> Iterator[EmbeddedBroker]:
     with EmbeddedBroker() as broker:
-        settings = load_settings([], [f"kafka.bootstrap={broker.bootstrap}"], environment={})
-        create_topic(settings.kafka, settings.feedback.topic, partitions=settings.feedback.partitions, replication=1)
-        create_topic(settings.kafka, settings.feedback.dead_letter_topic, partitions=1, replication=1)
-        size = produced(settings)
-        told(f"{EVENTS} events of {SESSIONS} sessions, {size} bytes on average")
-        yield settings
+        yield broker
+
+
+@pytest.fixture(scope="module", params=["embedded", "apache_kafka"])
+def settings(request: pytest.FixtureRequest) -> Settings:
+    """A broker with the topic full of events."""
+    bootstrap = request.getfixturevalue(request.param).bootstrap
+    settings = load_settings([], [f"kafka.bootstrap={bootstrap}"], environment={})
+    create_topic(settings.kafka, settings.feedback.topic, partitions=settings.feedback.partitions, replication=1)
+    create_topic(settings.kafka, settings.feedback.dead_letter_topic, partitions=1, replication=1)
+    size = produced(settings)
+    told(f"{request.param}: {EVENTS} events of {SESSIONS} sessions, {size} bytes on average")
+    return settings
 
 
 def told(line: str) -> None:
@@ -90,9 +95,9 @@ def test_an_updater_beside_quix_streams(settings: Settings, tmp_path: Path, how:
 
 def produced(settings: Settings) -> int:
     producer = KafkaProducer(bootstrap_servers=settings.kafka.bootstrap, acks="all", linger_ms=20, batch_size=262_144)
-    total = 0
-    for key, value in events_of(EVENTS):
-        producer.send(settings.feedback.topic, key=key, value=value, timestamp_ms=NOON)
+    total, now = 0, round(time.time() * 1000)
+    for key, value in events_of(EVENTS, ts=now):
+        producer.send(settings.feedback.topic, key=key, value=value, timestamp_ms=now)
         total += len(value)
     producer.close()
     return total // EVENTS

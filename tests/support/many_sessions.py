@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.events import Impression, ShownResult
@@ -23,35 +24,38 @@ CONTENTS = 5_000
 SIGNALS = ("vector", "lexical", "cross_validation", "freshness", "usage", "trust")
 
 
-def events_of(size: int, *, sessions: int = SESSIONS, asked_again: float = 0.0) -> Iterator[tuple[bytes, bytes]]:
+def events_of(
+    size: int, *, sessions: int = SESSIONS, asked_again: float = 0.0, ts: int = NOON
+) -> Iterator[tuple[bytes, bytes]]:
     """Keys and values of `size` records.
 
     Args:
         sessions: Divides the whole into equally many, whose events interleave.
         asked_again: The share of queries that were asked before, so that precedent is told of what they are shown.
+        ts: Their own time, in milliseconds: near now where a broker sets the times of records.
     """
     rng = random.Random(7)
     contents = [content_hash(f"content {number}") for number in range(CONTENTS)]
     shown: dict[int, list[str]] = {}
     for number in range(size):
         session, turn = number % sessions, number // sessions
-        place = {"session_id": f"session-{session}", "principal": f"user-{session}"}
+        name = f"session-{session}"
+        facts = {"event_id": f"{number:032x}", "ts": ts, "session_id": name, "principal": f"user-{session}"}
         query = f"q{session}-{turn // PER_QUERY}"
         if turn % PER_QUERY == 0:
             shown[session] = [contents[int(CONTENTS * rng.random() ** 2)] for _ in range(2 * PAGE)]
             shown[session] = list(dict.fromkeys(shown[session]))[:PAGE]
             again = asked_again > 0.0 and rng.random() < asked_again
-            value = encode(_impression(rng, query, shown[session], again=again, event_id=f"{number:032x}", **place))
+            value = encode(_impression(rng, query, shown[session], facts, again=again))
         else:
-            facts = {"event_id": f"{number:032x}", "ts": NOON, **place}
             hash_ = shown[session][turn % len(shown[session])]
             verdict = {"type": "explicit", "query_id": query, "signal": 0.5, "content_hash": hash_}
             value = json.dumps({**facts, **verdict}, separators=(",", ":")).encode()
-        yield place["session_id"].encode(), value
+        yield name.encode(), value
 
 
 def _impression(
-    rng: random.Random, query: str, hashes: list[str], *, again: bool, event_id: str, session_id: str, principal: str
+    rng: random.Random, query: str, hashes: list[str], facts: Mapping[str, Any], *, again: bool
 ) -> Impression:
     told = (*SIGNALS, "precedent") if again else SIGNALS
     results = [
@@ -66,11 +70,8 @@ def _impression(
         for rank, each in enumerate(hashes, start=1)
     ]
     return Impression(
-        event_id=event_id,
-        ts=NOON,
-        session_id=session_id,
-        principal=principal,
         query_id=query,
         query_hash=content_hash(query),
         results=results,
+        **facts,
     )
