@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from kafka import KafkaAdminClient, TopicPartition
 from kafka import errors as kafka_errors
-from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.admin import ConfigResource, ConfigResourceType, OffsetSpec
 from kafka.protocol.consumer import FetchRequest
 from kafka.record import MemoryRecords
 
@@ -61,6 +61,11 @@ class LogGaps:
         between += max(0, behind - reached)
         # Compaction takes whole batches, too; nothing else does but a broker that lost them.
         return explained + between if between and self._is_compacted() else explained
+
+    def start(self, partition: int) -> int:
+        """Offset of the oldest record still there: what lay before it was deleted."""
+        place = TopicPartition(self._topic, partition)
+        return int(self._admin.list_partition_offsets({place: OffsetSpec.EARLIEST})[place].offset)
 
     def _stretches(self, partition: int, first: int, behind: int) -> Iterator[Stretch]:
         """The batches that overlap a gap, in their order."""

@@ -63,7 +63,6 @@ class KafkaSource:
     def __init__(self, settings: KafkaSettings, topic: str, *, max_poll_records: int) -> None:
         self._topic = topic
         self._doing = f"reading {topic} at {settings.bootstrap}"
-        self._patience_s = settings.request_timeout_ms / 1000
         self._group = settings.group
         self._sought: set[int] = set()
         self._reached: dict[int, int] = {}
@@ -135,9 +134,9 @@ class KafkaSource:
 
     def log_start(self, partition: int) -> int:
         """Offset of the oldest record still there."""
-        with self._errors():
-            low, _ = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), self._patience_s)
-        return int(low)
+        # Not over the reader's connection: there an answer comes after the fetch before it, which waits for records.
+        with self._topics.errors():
+            return self._gaps.start(partition)
 
     def highwater(self, partition: int) -> int | None:
         """Offset of the next record, as of the last fetch. What a broker says when asked lags behind it on some."""
