@@ -72,10 +72,12 @@ format: setup ## format and mend what can be mended
 eval: setup ## measure retrieval on every collection under WEFT_DATA
 	$(BIN)/python -m pytest -m "slow and data" -s tests/evaluation
 
+LEADERS := tests/crash/test_broker_kill.py::test_what_was_acknowledged_counts_once_whichever_leader_dies
+
 .PHONY: long
 long: setup ## laws, references, hostile trees and swaps at full length, in half an hour
 	$(BIN)/python -m pytest -m slow -s tests/laws tests/reference tests/integration tests/bench/test_event_to_effect.py \
-	  tests/bench/test_ivfpq_recall.py
+	  tests/bench/test_ivfpq_recall.py $(LEADERS)
 
 .PHONY: bench-ingest
 bench-ingest: $(BENCH)/.installed ## measure ingestion beside its own models, Haystack and LlamaIndex, in 40 minutes
@@ -94,7 +96,7 @@ crash: setup ## kill ingestion and the updater at many random points and compare
 	$(BIN)/python -m pytest -m "slow and crash" -s tests/crash
 
 .PHONY: bench-feedback
-bench-feedback: $(BENCH)/.installed ## measure an updater beside a bare poll loop and Quix Streams over the same topic
+bench-feedback: $(BENCH)/.installed ## measure an updater beside a bare poll loop and Quix Streams, on both brokers
 	$(BIN)/python -m pytest -m slow -s tests/bench/test_updater_throughput.py
 
 .PHONY: bench-search

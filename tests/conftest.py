@@ -9,9 +9,11 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.runtime.cluster import connect, disconnect
 from pipelines.settings import load_settings
 from tests.support.apache_kafka import ApacheKafka, MissingKafkaError
+from tests.support.places import Place
 
 # How long one example takes says more about what else the machine does than about the code.
 hypothesis.settings.register_profile("weft", deadline=None)
@@ -51,3 +53,13 @@ def apache_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKaf
         pytest.skip(str(missing))
     with broker:
         yield broker
+
+
+@pytest.fixture(params=["embedded", "apache"])
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    """Topics of the test's own, once on the embedded broker and once on Apache Kafka."""
+    if request.param == "apache":
+        yield Place(request.getfixturevalue("apache_kafka").bootstrap)
+        return
+    with EmbeddedBroker() as broker:
+        yield Place(broker.bootstrap)

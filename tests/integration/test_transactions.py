@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,30 +17,15 @@ from pipelines.feedback.actors import Task, open_updater
 from pipelines.feedback.codec import encode
 from pipelines.feedback.updater import Progress
 from pipelines.learning.binning import bins_of
-from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.runtime.clock import system_clock
 from pipelines.settings import Settings, load_settings
 from tests.support.feedback_events import review
-
-APACHE_ALONE = "the embedded broker does not do this"
-
-
-@pytest.fixture(scope="module")
-def embedded() -> Iterator[str]:
-    with EmbeddedBroker() as broker:
-        yield broker.bootstrap
-
-
-@pytest.fixture(params=["embedded", "apache"])
-def bootstrap(request: pytest.FixtureRequest) -> str:
-    if request.param == "embedded":
-        return str(request.getfixturevalue("embedded"))
-    return str(request.getfixturevalue("apache_kafka").bootstrap)
+from tests.support.places import Place
 
 
 @pytest.fixture
-def settings(bootstrap: str, tmp_path: Path) -> Settings:
-    return settings_at(bootstrap, tmp_path / "store")
+def settings(place: Place, tmp_path: Path) -> Settings:
+    return settings_at(place.bootstrap, tmp_path / "store")
 
 
 def settings_at(bootstrap: str, store: Path, *more: str, **topic: str) -> Settings:

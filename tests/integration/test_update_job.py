@@ -32,8 +32,10 @@ from tests.support.feedback_events import WEIGHTS, explicit, impression
 from tests.support.feedback_fold import fold_log
 from tests.support.feedback_traffic import traffic
 from tests.support.folded_evidence import digest_of_stores
+from tests.support.places import Place
 
 ROOT = Path(__file__).resolve().parents[2]
+TOPIC = "weft.feedback"
 
 
 @pytest.fixture
@@ -42,13 +44,13 @@ def broker() -> Iterator[EmbeddedBroker]:
         yield running
 
 
-def settings_for(broker: EmbeddedBroker, store: Path) -> Settings:
-    assignments = [
-        f"kafka.bootstrap={broker.bootstrap}",
-        f"storage.root={store}",
-        "cluster.object_store_bytes=100000000",
-    ]
+def settings_for(broker: EmbeddedBroker | Place, store: Path) -> Settings:
+    assignments = [f"storage.root={store}", "cluster.object_store_bytes=100000000", *place_of(broker).assignments]
     return load_settings([], assignments, environment={})
+
+
+def place_of(broker: EmbeddedBroker | Place) -> Place:
+    return broker if isinstance(broker, Place) else Place(broker.bootstrap, TOPIC)
 
 
 def a_task(settings: Settings, *, unreachable_s: float | None) -> Task:
@@ -56,11 +58,11 @@ def a_task(settings: Settings, *, unreachable_s: float | None) -> Task:
     return Task(Path(settings.storage.root), settings.kafka, settings.feedback, bins, unreachable_s)
 
 
-def command(broker: EmbeddedBroker, store: Path, *more: str) -> list[str]:
-    return [sys.executable, "-m", "jobs.update", "--store", str(store), "--bootstrap", broker.bootstrap, *more]
+def command(broker: EmbeddedBroker | Place, store: Path, *more: str) -> list[str]:
+    return [sys.executable, "-m", "jobs.update", "--store", str(store), *place_of(broker).arguments, *more]
 
 
-def ran(broker: EmbeddedBroker, store: Path, *more: str) -> subprocess.CompletedProcess[str]:
+def ran(broker: EmbeddedBroker | Place, store: Path, *more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command(broker, store, *more), cwd=ROOT, capture_output=True, text=True, check=False)
 
 
@@ -75,13 +77,13 @@ def fill(settings: Settings, records: list[tuple[bytes, bytes]]) -> list[list[by
     return [[value for partition, _, value in placed if partition == wanted] for wanted in range(4)]
 
 
-def test_actors_share_the_partitions_and_consume_everything(broker: EmbeddedBroker, tmp_path: Path) -> None:
+def test_actors_share_the_partitions_and_consume_everything(place: Place, tmp_path: Path) -> None:
     """FBK-4, FBK-5: two actors on Ray, four partitions, one result: that of an independent reading."""
-    settings = settings_for(broker, tmp_path)
+    settings = settings_for(place, tmp_path)
     now = int(time.time() * 1000) - 60_000
     log = fill(settings, traffic(random.Random(3), 400, start_ms=now, duplicates=0.05, garbage=0.01))
     expected = fold_log(log, bins=settings.learning.relevance_bins, weights=WEIGHTS)
-    run = ran(broker, tmp_path, "--until-caught-up", "--json", "--set", "cluster.object_store_bytes=100000000")
+    run = ran(place, tmp_path, "--until-caught-up", "--json", "--set", "cluster.object_store_bytes=100000000")
     assert run.returncode == 0, run.stderr
     summary = json.loads(run.stdout.splitlines()[-1])
     assert digest_of_stores((tmp_path / "updaters").iterdir()) == expected.digest()
@@ -90,9 +92,9 @@ def test_actors_share_the_partitions_and_consume_everything(broker: EmbeddedBrok
     assert [(row["partition"], row["lag"]) for row in summary["partitions"]] == [(0, 0), (1, 0), (2, 0), (3, 0)]
 
 
-def test_evidence_is_published_within_seconds(broker: EmbeddedBroker, tmp_path: Path) -> None:
+def test_evidence_is_published_within_seconds(place: Place, tmp_path: Path) -> None:
     """FBK-7: from the producer's call to a snapshot that holds it, in less than 5 s, with the log's place in it."""
-    settings = settings_for(broker, tmp_path)
+    settings = settings_for(place, tmp_path)
     create_topic(settings.kafka, settings.feedback.topic, partitions=4, replication=1)
     publisher = KafkaPublisher(settings.kafka, settings.feedback.topic)
     stop, ticks = threading.Event(), []
@@ -124,11 +126,11 @@ def test_evidence_is_published_within_seconds(broker: EmbeddedBroker, tmp_path: 
     assert ticks
 
 
-def test_a_stopped_job_says_where_it_stands(broker: EmbeddedBroker, tmp_path: Path) -> None:
+def test_a_stopped_job_says_where_it_stands(place: Place, tmp_path: Path) -> None:
     """FBK-5: SIGTERM ends it cleanly, with exit code 0 and its line for machines."""
-    fill(settings_for(broker, tmp_path), [(b"s1", encode(impression(ts=round(time.time() * 1000))))])
+    fill(settings_for(place, tmp_path), [(b"s1", encode(impression(ts=round(time.time() * 1000))))])
     job = subprocess.Popen(
-        command(broker, tmp_path, "--local", "--json"),
+        command(place, tmp_path, "--local", "--json"),
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

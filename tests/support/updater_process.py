@@ -22,26 +22,29 @@ from pipelines.catalog.overlays import OFFSET_KEY, metadata_of
 from pipelines.settings import Settings
 from tests.support.feedback_fold import fold_log
 from tests.support.folded_evidence import Folded, digest_of_stores
+from tests.support.places import Place
 from tests.support.preloaded import Server, Split
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTITIONS = 4
-NOON = int(time.time() // 86_400 * 86_400 + 43_200) * 1000 - 86_400_000
-"""Noon of yesterday, in milliseconds: the time of every record, so that windows and clocks stay out of play."""
-
 # Small batches make many commits, so that kills fall into and between them.
 _PACED = ("--set", "feedback.poll_records=5", "--set", "feedback.publish_every_s=0.02")
 _CHECKPOINTS = ("--set", "feedback.checkpoint_records=10")
 
 
-def command(store: Path, bootstrap: str, *more: str, program: Sequence[str] = ("-m", "jobs.update")) -> list[str]:
-    return [sys.executable, *program, "--local", "--store", str(store), "--bootstrap", bootstrap, *more]
+def begun_ms() -> int:
+    """Ten minutes ago: events 40 ms apart are older than their records then, and within every window."""
+    return round(time.time() * 1000) - 600_000
 
 
-def start(store: Path, bootstrap: str, *program: str) -> Split:
+def command(store: Path, place: Place, *more: str, program: Sequence[str] = ("-m", "jobs.update")) -> list[str]:
+    return [sys.executable, *program, "--local", "--store", str(store), *place.arguments, *more]
+
+
+def start(store: Path, place: Place, *program: str) -> Split:
     """An updater; or another module that runs one, by its name, with arguments of its own before the updater's."""
     module, *own = program or ("jobs.update",)
-    _, *arguments = command(store, bootstrap, *_PACED, *_CHECKPOINTS, program=())
+    _, *arguments = command(store, place, *_PACED, *_CHECKPOINTS, program=())
     return _server().start(module, [*own, *arguments])
 
 
@@ -66,9 +69,9 @@ def await_claims(updater: Split, store: Path, before: int) -> None:
         time.sleep(0.02)
 
 
-def catch_up(store: Path, bootstrap: str) -> dict[str, Any]:
+def catch_up(store: Path, place: Place) -> dict[str, Any]:
     """Let one last updater consume everything; its report."""
-    arguments = command(store, bootstrap, "--until-caught-up", "--json")
+    arguments = command(store, place, "--until-caught-up", "--json")
     run = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     summary: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
@@ -76,8 +79,13 @@ def catch_up(store: Path, bootstrap: str) -> dict[str, Any]:
 
 
 def whole_log(bootstrap: str, topic: str, at_least: int) -> list[list[bytes | None]]:
-    """Values of every partition up to where the log ends."""
-    consumer = KafkaConsumer(bootstrap_servers=bootstrap, group_id=None, enable_auto_commit=False)
+    """Values of every partition up to where the log ends, without those of aborted transactions."""
+    consumer = KafkaConsumer(
+        bootstrap_servers=bootstrap.split(","),
+        group_id=None,
+        enable_auto_commit=False,
+        isolation_level="read_committed",
+    )
     places = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
     consumer.assign(places)
     values: list[list[bytes | None]] = [[] for _ in places]
