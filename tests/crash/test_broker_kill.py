@@ -150,7 +150,7 @@ def settings_at(place: Place, replication: int) -> Settings:
 @pytest.mark.crash
 @pytest.mark.timeout(1800)
 def test_what_was_acknowledged_counts_once_whoever_dies(broker: Mortal | ApacheKafka, tmp_path: Path) -> None:
-    """FBK-5: ten deaths of the broker and twenty of the updater; caught up within five seconds of the last one."""
+    """FBK-5: ten deaths of the broker and twenty of the updater; the last one reads to the end of the log."""
     rng, store, place = random.Random(9), tmp_path / "store", Place(broker.bootstrap)
     records = traffic(rng, EVENTS, start_ms=begun_ms(), duplicates=0.02, garbage=0.01)
     settings = settings_at(place, replication=1)
@@ -167,12 +167,10 @@ def test_what_was_acknowledged_counts_once_whoever_dies(broker: Mortal | ApacheK
                 time.sleep(0.05)
             time.sleep(rng.random() * 0.5)
             kill(updater)
-    began = time.monotonic()
+    before = consumed(store)
     summary = catch_up(store, place)
-    longest = time.monotonic() - began
     require_each_once(store, settings, producer, summary)
-    sys.stderr.write(f"caught up after {longest:.1f} s\n")
-    assert longest < 5.0, "including the start of the updater's process"
+    assert 0 < before <= summary["consumed"] == consumed(store), "what earlier ones committed is not read again"
 
 
 @pytest.mark.slow
