@@ -139,6 +139,13 @@ def broker(request: pytest.FixtureRequest) -> Mortal | ApacheKafka:
     return found
 
 
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    folder = tmp_path / "store"
+    folder.mkdir()
+    return folder
+
+
 def settings_at(place: Place, replication: int) -> Settings:
     settings = load_settings([], place.assignments, environment={})
     for topic, partitions in ((place.topic, PARTITIONS), (settings.feedback.dead_letter_topic, 1)):
@@ -149,9 +156,9 @@ def settings_at(place: Place, replication: int) -> Settings:
 @pytest.mark.slow
 @pytest.mark.crash
 @pytest.mark.timeout(1800)
-def test_what_was_acknowledged_counts_once_whoever_dies(broker: Mortal | ApacheKafka, tmp_path: Path) -> None:
+def test_what_was_acknowledged_counts_once_whoever_dies(broker: Mortal | ApacheKafka, store: Path) -> None:
     """FBK-5: ten deaths of the broker and twenty of the updater; the last one reads to the end of the log."""
-    rng, store, place = random.Random(9), tmp_path / "store", Place(broker.bootstrap)
+    rng, place = random.Random(9), Place(broker.bootstrap)
     records = traffic(rng, EVENTS, start_ms=begun_ms(), duplicates=0.02, garbage=0.01)
     settings = settings_at(place, replication=1)
     with LiveProducer(settings, records) as producer:
@@ -176,9 +183,9 @@ def test_what_was_acknowledged_counts_once_whoever_dies(broker: Mortal | ApacheK
 @pytest.mark.slow
 @pytest.mark.crash
 @pytest.mark.timeout(1800)
-def test_what_was_acknowledged_counts_once_whichever_leader_dies(three: ApacheKafka, tmp_path: Path) -> None:
+def test_what_was_acknowledged_counts_once_whichever_leader_dies(three: ApacheKafka, store: Path) -> None:
     """FBK-5: of three brokers, the leader of each partition is killed in turn; every other time the updater, too."""
-    store, place, admin = tmp_path / "store", Place(three.bootstrap), three.admin()
+    place, admin = Place(three.bootstrap), three.admin()
     records = traffic(random.Random(9), EVENTS, start_ms=begun_ms(), duplicates=0.02, garbage=0.01)
     settings = settings_at(place, replication=3)
     updater = start(store, place)
