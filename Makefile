@@ -96,7 +96,7 @@ crash: setup ## kill ingestion and the updater at many random points and compare
 	$(BIN)/python -m pytest -m "slow and crash" -s tests/crash
 
 .PHONY: bench-feedback
-bench-feedback: $(BENCH)/.installed ## measure an updater beside a bare poll loop and Quix Streams, on both brokers
+bench-feedback: $(BENCH)/.installed ## measure an updater beside a bare poll loop on both brokers, and beside Quix Streams
 	$(BIN)/python -m pytest -m slow -s tests/bench/test_updater_throughput.py
 
 .PHONY: bench-search

@@ -66,6 +66,7 @@ def test_an_updater_beside_a_bare_poll_loop(settings: Settings, tmp_path: Path) 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
+@pytest.mark.parametrize("settings", ["embedded"], indirect=True)
 @pytest.mark.parametrize(("how", "at_least"), [("once", 5.0), ("least", 5.0), ("core", 1.0)])
 def test_an_updater_beside_quix_streams(settings: Settings, tmp_path: Path, how: str, at_least: float) -> None:
     """FBK-8: beside the same decode, join, group, add up and commit; and, as "core", beside far less work than that."""
