@@ -39,9 +39,10 @@ def list_rows(path: Path, settings: IngestSettings) -> Iterator[RowsItem]:
     actual = path.resolve()
     stride = max(settings.records_per_item, -(-metadata.num_rows // settings.items_per_compressed_corpus))
     for group in range(metadata.num_row_groups):
-        rows = metadata.row_group(group).num_rows
+        rows, size = metadata.row_group(group).num_rows, metadata.row_group(group).total_byte_size
         for first in range(0, rows, stride):
-            yield RowsItem(str(actual), named(actual, 0), group, first, min(stride, rows - first))
+            count = min(stride, rows - first)
+            yield RowsItem(str(actual), named(actual, 0), group, first, count, size * count // rows)
 
 
 def named(path: Path, folders: int) -> str:

@@ -66,7 +66,7 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
         every = units_of(plan, None if plan.sources else _stored(plan, catalog, parent, scratch))
         units, alone, progress = steps.compare(every, reading, begun)
         stages = stages_of(plan, models, reading, parts, cpus=executor.cpus()) if units else []
-        progress = steps.compute(units, stages, progress, alone=alone)
+        progress = steps.compute(units, stages, progress, document_bytes=plan.ingest.document_bytes, alone=alone)
         if not progress.counts.get("documents", 0) + progress.counts.get("unchanged", 0):
             sources = [str(source) for source in plan.sources]
             raise SourceError(f"nothing to index in {sources}: {progress.rejected or 'no files'}")
@@ -106,7 +106,8 @@ class _Steps:
 
     def compare(self, units: Sequence[Unit], reading: Reading, begun: float) -> tuple[list[Unit], bool, Progress]:
         """Units with something new, whether that is little, and the progress with the others done."""
-        progress = Progress("comparing with what is live", len(units), begun, begun)
+        every = sum(unit.work(reading.ingest.document_bytes) for unit in units)
+        progress = Progress("comparing with what is live", len(units), begun, begun, work=every)
         if not len(reading.known):
             return list(units), len(units) <= reading.ingest.pools.few, progress
         self.watch(progress)
@@ -114,21 +115,26 @@ class _Steps:
         # One task alone is done before a worker for it would have started.
         found = self.executor.tasks(compare, tasks) if len(tasks) > 1 else map(compare, tasks)
         changed: list[Unit] = []
-        work = Work()
-        for one in found:
+        new = Work()
+        for task, one in zip(tasks, found, strict=True):
             changed += one.changed
-            work += one.work
-            progress = progress.after(one.counts, self.clock(), units=one.done)
+            new += one.work
+            seen = sum(unit.work(reading.ingest.document_bytes) for unit in task.units)
+            progress = progress.after(one.counts, self.clock(), units=one.done, work=seen)
             self.watch(progress)
-        return changed, is_little(work, reading.ingest), progress
+        return changed, is_little(new, reading.ingest), progress
 
-    def compute(self, units: Sequence[Unit], stages: Sequence[Stage], progress: Progress, *, alone: bool) -> Progress:
+    def compute(
+        self, units: Sequence[Unit], stages: Sequence[Stage], progress: Progress, *, document_bytes: int, alone: bool
+    ) -> Progress:
         """Everything that models and parsers make of units, written to the folder of parts.
 
         Args:
+            document_bytes: What a document costs besides its text, for the time left.
             alone: All units go through all stages in one worker.
         """
-        progress = progress.entering("reading and embedding", self.clock())
+        work = {unit.number: unit.work(document_bytes) for unit in units}
+        progress = progress.entering("reading and embedding", self.clock(), work=sum(work.values()))
         self.watch(progress)
         rows = [pack(unit) for unit in units]
         if rows and alone:
@@ -136,7 +142,8 @@ class _Steps:
         else:
             found = self.executor.stream(rows, stages)
         for row in found:
-            progress = progress.after(unpack(row).counts, self.clock())
+            unit = unpack(row)
+            progress = progress.after(unit.counts, self.clock(), work=work[unit.number])
             self.watch(progress)
         return progress
 

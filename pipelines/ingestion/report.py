@@ -20,6 +20,9 @@ NOTES = frozenset(
 )
 """Reasons noted for documents that were indexed all the same: in plain windows, or without what belongs to them."""
 
+_RECENCY = 2
+"""How much more later work weighs: in proportion to how much was done before it; 1 would be the plain mean."""
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -30,6 +33,10 @@ class Progress:
         total, done: Work units.
         counts: Sums over the units done.
         begun, now: Seconds on a clock that only runs forward.
+        work: What is left to do in this phase, in whatever work is measured in; None counts units.
+        worked: What was done in this phase since its first, in the same measure; None before that.
+        pace: Seconds for one of it, later work weighing more. Before the first, models load: that is soon forgotten.
+        paced_at: Up to when time is in the pace.
     """
 
     phase: str
@@ -38,16 +45,34 @@ class Progress:
     now: float
     done: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
+    work: float | None = None
+    worked: float | None = None
+    pace: float = 0.0
+    paced_at: float | None = None
 
-    def after(self, counts: Mapping[str, int], now: float, *, units: int = 1) -> Progress:
-        """The progress after one more unit, or several."""
+    def after(self, counts: Mapping[str, int], now: float, *, units: int = 1, work: float | None = None) -> Progress:
+        """The progress after one more unit, or several.
+
+        Args:
+            work: What was done, where `self.work` measures it.
+        """
         total = Counter(dict(self.counts))
         total.update(dict(counts))
-        return replace(self, done=self.done + units, counts=dict(total), now=now)
+        return replace(self._paced(units if work is None else work, now), done=self.done + units, counts=dict(total))
 
-    def entering(self, phase: str, now: float) -> Progress:
-        """The progress at the start of another phase."""
-        return replace(self, phase=phase, now=now)
+    def _paced(self, work: float, now: float) -> Progress:
+        if work <= 0.0:
+            return replace(self, now=now)
+        worked = 0.0 if self.worked is None else self.worked + work
+        former = 1.0 - work / worked if worked else 0.0
+        last = (now - (self.begun if self.paced_at is None else self.paced_at)) / work
+        left = None if self.work is None else max(0.0, self.work - work)
+        pace = former**_RECENCY * self.pace + (1.0 - former**_RECENCY) * last
+        return replace(self, work=left, worked=worked, pace=pace, paced_at=now, now=now)
+
+    def entering(self, phase: str, now: float, *, work: float | None = None) -> Progress:
+        """The progress at the start of another phase, in which so much is to be done."""
+        return replace(self, phase=phase, now=now, work=work, worked=None, pace=0.0, paced_at=now)
 
     @property
     def seconds(self) -> float:
@@ -66,13 +91,15 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """Time that the remaining units take at the pace of those done; None before the first.
+        """Time that what is left in this phase takes at the pace of what was done; None before the first of it.
 
         Examples:
             >>> Progress("indexing", total=4, begun=5.0, now=5.0).after({"chunks": 3}, now=15.0).seconds_left
             30.0
         """
-        return self.seconds / self.done * (self.total - self.done) if self.done else None
+        if self.worked is None:
+            return None
+        return self.pace * (self.total - self.done if self.work is None else self.work)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -125,4 +125,5 @@ class IngestSettings(BaseModel):
     unit_documents: int = Field(ge=1)
     unit_bytes: int = Field(ge=1)
     units_compared: int = Field(ge=1)
+    document_bytes: int = Field(ge=1)
     pools: PoolSettings

@@ -17,6 +17,7 @@ from pipelines.ingestion.items import FileItem, RecordsItem, RowsItem, SourceIte
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sidecar import SUFFIX, sidecars
 from pipelines.ingestion.stored import read_stored
+from pipelines.runtime.advice import advice_on
 
 __all__ = ["FileItem", "RecordsItem", "RowsItem", "SourceItem", "list_items", "read_item", "read_source"]
 
@@ -46,7 +47,9 @@ def list_items(path: Path, settings: IngestSettings, *, store: Path | None = Non
         if path.name.endswith(parquet.SUFFIX):
             return list(parquet.list_rows(path, settings))
     except OSError as error:
-        raise SourceError(f"source {path}: cannot be read: {error.strerror or error}") from error
+        raise SourceError(
+            f"source {path}: expected to read it, found: {error.strerror or error}: {advice_on(error)}"
+        ) from error
     actual = path.resolve()  # the user named it, so it may be a link; nothing below a root may
     beside = {name for name in (f"{actual.name}{SUFFIX}", f"{actual.stem}{SUFFIX}") if (actual.parent / name).is_file()}
     paths = [(name,) for name in sorted({actual.name, *beside})]
@@ -178,4 +181,7 @@ def _records(path: Path, settings: IngestSettings) -> Iterator[RecordsItem]:
         merged = -(-len(offsets) // settings.items_per_compressed_corpus) or 1
     for index in range(0, len(offsets), merged):
         first = index * stride
-        yield RecordsItem(str(path.resolve()), offsets[index], first + 1, min(stride * merged, lines - first))
+        count = min(stride * merged, lines - first)
+        end = offsets[index + merged] if index + merged < len(offsets) else offsets[index]
+        size = end - offsets[index] or offsets[index] * count // max(1, first)  # the last ones are as long as all are
+        yield RecordsItem(str(path.resolve()), offsets[index], first + 1, count, size)
