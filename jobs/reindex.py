@@ -35,6 +35,7 @@ from pipelines.ingestion.plan import Plan
 from pipelines.ingestion.report import Outcome, Progress
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.cluster import connect
+from pipelines.runtime.locks import alone
 from pipelines.runtime.stages import ON_CLUSTER, Executor
 from pipelines.serving.terminal import Conf, Store, named_path, plain
 from pipelines.settings import Settings
@@ -43,6 +44,7 @@ log = logging.getLogger(__name__)
 
 _RATES = {"documents": "documents", "chunks": "chunks", "mentions": "entities", "embedded": "embeddings"}
 _LINE_EVERY_S = 10.0
+_LOCK = Path("generations") / ".indexing"
 
 
 def reindex(
@@ -100,11 +102,16 @@ def run(plan: Plan, *, watch: Watch = lambda _: None, executor: Executor = ON_CL
 
 
 def run_visibly(settings: Settings, plan: Plan) -> Outcome:
-    """Join or start the cluster, run a plan on it, and show on stderr how far it is."""
-    _job.stderr.print("starting: joining or starting the cluster")
-    connect(settings.cluster)
-    with Live(console=_job.stderr, auto_refresh=False, transient=True) as live:
-        return run(plan, watch=_shown(live) if _job.stderr.is_terminal else _logged())
+    """Join or start the cluster, run a plan on it, and show on stderr how far it is.
+
+    Raises:
+        StoreError: Another process indexes this store.
+    """
+    with alone(plan.store / _LOCK, f"indexing {plan.store}"):
+        _job.stderr.print("starting: joining or starting the cluster")
+        connect(settings.cluster)
+        with Live(console=_job.stderr, auto_refresh=False, transient=True) as live:
+            return run(plan, watch=_shown(live) if _job.stderr.is_terminal else _logged())
 
 
 def keep_record(settings: Settings, plan: Plan, outcome: Outcome) -> None:

@@ -142,6 +142,10 @@ class Catalog:
         """What is known of a learned version without reading its evidence."""
         return self._learned.manifest(version)
 
+    def learned_folder(self, version: LearnedVersion) -> Path:
+        """Where the files of a learned version lie; to read them, `read_learned` it first."""
+        return self._learned.folder_of(version)
+
     def streamed_evidence(self) -> Evidence:
         """The sum of all updaters' snapshots: what a night takes as its cut."""
         return self._live.streamed()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.domain.errors import SourceError
+from pipelines.runtime.advice import advice_on
 
 Qrels = Mapping[str, Mapping[str, int]]
 """Grade by document id, by query id; 0 is judged and irrelevant."""
@@ -114,4 +115,6 @@ def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, EOFError, UnicodeDecodeError, zlib.error, csv.Error) as error:
-        raise SourceError(f"{path}: expected a text in UTF-8 that can be read to its end, found: {error}") from error
+        raise SourceError(
+            f"{path}: expected a text in UTF-8 that can be read to its end, found: {error}: {advice_on(error)}"
+        ) from error

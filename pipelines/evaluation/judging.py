@@ -15,6 +15,7 @@ from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import ContentHash
 from pipelines.evaluation.ground_truth import BEST, Judgement, Source, judged
 from pipelines.evaluation.settings import GroundTruthSettings
+from pipelines.runtime.advice import advice_on
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ def from_file(path: Path, rules: GroundTruthSettings, *, now: float) -> list[Jud
             "\n"
         )  # JSON holds further characters that end lines elsewhere
     except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path}: expected a file of judgements, found: {error}") from error
+        raise SourceError(f"{path}: expected a file of judgements, found: {error}: {advice_on(error)}") from error
     return [
         _of_line(line, f"{path}:{number}", rules, now) for number, line in enumerate(lines, start=1) if line.strip()
     ]

@@ -10,6 +10,7 @@ import numpy as np
 
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ranking import Placed, RankedResult
+from pipelines.runtime.advice import advice_on
 from pipelines.runtime.files import write_atomically
 
 Ranked = Mapping[str, float]
@@ -57,7 +58,7 @@ def read_run(path: Path) -> Run:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path}: expected a TREC run file, found: {error}") from error
+        raise SourceError(f"{path}: expected a TREC run file, found: {error}: {advice_on(error)}") from error
     run: dict[str, dict[str, float]] = {}
     for number, line in enumerate(lines, start=1):
         if line.strip():

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pipelines.domain.errors import StoreError
+from pipelines.runtime.advice import advice_on
 from pipelines.runtime.locks import Patience, locked
 from pipelines.runtime.sqlite import set_up
 
@@ -50,7 +51,9 @@ class BlobCache:
                 self._connection = self._open()
             except sqlite3.DatabaseError as error:
                 if isinstance(error, sqlite3.OperationalError):
-                    raise StoreError(f"{path}: expected a cache file that can be written, found: {error}") from error
+                    raise StoreError(
+                        f"{path}: expected a cache file that can be written, found: {error}: {advice_on(error)}"
+                    ) from error
                 path.unlink()
                 self._connection = self._open()
 
@@ -98,4 +101,5 @@ class BlobCache:
         try:
             yield
         except sqlite3.Error as error:
-            raise StoreError(f"{self._path}: {error}; delete the file, it is only a cache") from error
+            advice = advice_on(error, damaged="delete the file, it is only a cache")
+            raise StoreError(f"{self._path}: expected a cache to read and write, found: {error}: {advice}") from error

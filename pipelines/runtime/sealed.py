@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.domain.errors import CorruptionError, StoreError
+from pipelines.runtime.advice import advice_on
 from pipelines.runtime.files import files_below, sha256_of, write_atomically
 
 MANIFEST_FILE = "manifest.json"
@@ -39,7 +40,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """The values of a folder's manifest, which must be byte for byte what `write_manifest` wrote.
 
     Raises:
-        StoreError: There is no such folder.
+        StoreError: There is no such folder, or the machine does not let it be read.
         CorruptionError: The manifest is missing or was changed.
     """
     path = folder / MANIFEST_FILE
@@ -49,14 +50,23 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             "name them"
         )
     try:
-        data = path.read_bytes()
+        data = _read(path)
         values: dict[str, Any] = json.loads(data)
         values.pop(_OWN_HASH)
-    except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
+    except (FileNotFoundError, ValueError, TypeError, AttributeError, KeyError) as error:
         raise CorruptionError(f"{path}: expected a manifest, found: {error!r}; rebuild or roll back") from error
     if data != _rendered(values):
         raise CorruptionError(f"{path}: expected the manifest as written, found other bytes; rebuild or roll back")
     return values
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise StoreError(f"{path}: expected a readable file, found: {error}: {advice_on(error)}") from error
 
 
 def verify_files(folder: Path, files: Mapping[str, str]) -> None:

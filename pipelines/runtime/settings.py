@@ -11,6 +11,7 @@ class ClusterSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     address: str
+    join_timeout_s: float = Field(gt=0)
     cpus: int
     object_store_bytes: int
 
