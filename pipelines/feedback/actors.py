@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.store_id import OnOtherHosts, StoreGuard
 from pipelines.domain.errors import BrokerUnavailableError, StoreError
 from pipelines.feedback.partitions import partitions_in, states_in
 from pipelines.feedback.settings import FeedbackSettings
@@ -45,10 +47,15 @@ class Task:
 
 
 class UpdaterActor:
-    """One updater behind two calls that may be repeated safely: what was consumed is in its stores, not in here."""
+    """One updater behind two calls that may be repeated safely: what was consumed is in its stores, not in here.
 
-    def __init__(self, task: Task, partitions: Sequence[int]) -> None:
+    Args:
+        guard: Checks that the store is the task's, on whatever host this runs.
+    """
+
+    def __init__(self, task: Task, partitions: Sequence[int], guard: StoreGuard) -> None:
         self._task = task
+        self._guard = guard
         self._partitions = list(partitions)
         self._updater: Updater | None = None
         self._silent_since: float | None = None  # before it could be opened
@@ -62,7 +69,10 @@ class UpdaterActor:
         Raises:
             BrokerUnavailableError: Patience ran out.
             WrongLogError: A store belongs to another log.
+            StoreError: This host does not see the store.
         """
+        if self._updater is None:
+            self._guard()
         deadline = time.monotonic() + seconds
         updater = self._updater = self._updater or self._opened(deadline)
         if updater is None:
@@ -136,16 +146,20 @@ class Crew(Protocol):
 class ActorCrew:
     """`feedback.updaters` actors on Ray, partitions dealt out to them in turn; Ray restarts those that die."""
 
-    def __init__(self, task: Task, partitions: int, cluster: ClusterSettings) -> None:
-        # Only who asks for actors pays for Ray: an updater in this process starts in a fraction of a second.
+    def __init__(self, task: Task, partitions: int, guard: StoreGuard) -> None:
         from pipelines.runtime import cluster as ray_cluster  # noqa: PLC0415
 
         self._cluster = ray_cluster
-        ray_cluster.connect(cluster)
         updaters = min(task.feedback.updaters, partitions)
         self._actors: list[Any] = [
             ray_cluster.start_actor(
-                UpdaterActor, task, range(index, partitions, updaters), num_cpus=0, max_restarts=-1, max_task_retries=-1
+                UpdaterActor,
+                task,
+                range(index, partitions, updaters),
+                guard,
+                num_cpus=0,
+                max_restarts=-1,
+                max_task_retries=-1,
             )
             for index in range(updaters)
         ]
@@ -200,10 +214,14 @@ def run_updaters(
 
     Returns:
         Where every partition stood last.
+
+    Raises:
+        StoreError: A host of the cluster does not see the store; nothing was changed.
     """
     rules = task.feedback
+    guard = Catalog(task.store).claim(_nowhere if cluster is None else _joined(cluster))
     partitions = _await_topic(task, stop)
-    crew: Crew = UpdaterActor(task, range(partitions)) if cluster is None else ActorCrew(task, partitions, cluster)
+    crew: Crew = UpdaterActor(task, range(partitions), guard) if cluster is None else ActorCrew(task, partitions, guard)
     tick_at = time.monotonic() + rules.tick_every_s
     try:
         while True:
@@ -219,6 +237,20 @@ def run_updaters(
                 tick_at = time.monotonic() + rules.tick_every_s
     finally:
         crew.close()
+
+
+def _nowhere(_: Callable[[], None]) -> None:
+    """There is no other host."""
+
+
+def _joined(cluster: ClusterSettings) -> OnOtherHosts:
+    """Join the cluster; what runs a function on its other hosts."""
+    # Only who asks for actors pays for Ray: an updater in this process starts in a fraction of a second.
+    from pipelines.runtime.cluster import connect  # noqa: PLC0415
+    from pipelines.runtime.stages import run_on_other_hosts  # noqa: PLC0415
+
+    connect(cluster)
+    return run_on_other_hosts
 
 
 def _await_topic(task: Task, stop: Stop) -> int:

@@ -70,16 +70,22 @@ def _front_matter(document: Document, settings: DeclaredSettings, facts: list[De
     facts += [] if found is None else [found]
 
 
+def sidecar_uri(item: FileItem) -> str:
+    """What names the sidecar of a file that has one."""
+    return f"{item.uri.rpartition('/')[0]}/{escaped(item.sidecar or '')}"
+
+
 def _sidecar(item: FileItem, settings: IngestSettings, facts: list[Declared]) -> Iterator[Rejection]:
     if item.sidecar is None:
         return
-    uri = f"{item.uri.rpartition('/')[0]}/{escaped(item.sidecar)}"
+    uri = sidecar_uri(item)
     try:
         path = (*item.path[:-1], item.sidecar)
         data, _ = _content(item, path, settings, limit=settings.declared.max_bytes)
         found, problems = read_sidecar(data, depth=settings.declared.max_depth)
     except tree.UnreadableError as error:
-        yield Rejection(uri, BAD_SIDECAR, f"{error.reason}: {error}")
+        gone = error.reason == tree.VANISHED
+        yield error.rejection(uri) if gone else Rejection(uri, BAD_SIDECAR, f"{error.reason}: {error}")
     except DeclarationError as error:
         yield Rejection(uri, BAD_SIDECAR, str(error))
     else:

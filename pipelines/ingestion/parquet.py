@@ -98,6 +98,8 @@ def read_rows(item: RowsItem, settings: IngestSettings, domain: Domain | None) -
                     name = item.name if own is None else named(path, 0)
                     yield as_document(record, at, name, settings.trust.corpus, domain, modified=columns.time(row))
     except _DAMAGED as error:
+        if getattr(error, "errno", None) is not None:  # of the system: Arrow's own name none
+            raise
         yield Rejection(place, "undecodable", f"damaged Parquet file: {' '.join(str(error).split())[:200]}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +31,6 @@ from pipelines.ingestion.read_and_chunk import ReadAndChunk, Reading
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sizing import SIZING, snapshots
 from pipelines.ingestion.sources import FileItem, SourceItem, list_items
-from pipelines.ingestion.stored import list_stored
 from pipelines.ingestion.unchanged import FoundAgain, KnownDocuments, cutting_code
 from pipelines.ingestion.units import Unit, grouped
 from pipelines.ingestion.worker import Chained, Step
@@ -82,16 +81,18 @@ class Plan:
         return FoundAgain(self.store / "cache" / "found-again")
 
 
-def units_of(plan: Plan, stored: Path | None = None) -> list[Unit]:
-    """All items of the sources in units, in a fixed order; without sources, the documents of the stored tables.
+def items_of(plan: Plan) -> list[SourceItem]:
+    """All items of the sources, in a fixed order.
 
     Raises:
         SourceError: A source cannot be read at all, or two files of different sources would have one URI.
     """
-    items = [item for source in plan.sources for item in list_items(source, plan.ingest, store=plan.store)]
-    if stored is not None:
-        items += list_stored(stored, together=plan.ingest.unit_documents)
-    return list(grouped(_distinct(items), plan.ingest.unit_documents, plan.ingest.unit_bytes))
+    return _distinct([item for source in plan.sources for item in list_items(source, plan.ingest, store=plan.store)])
+
+
+def units_of(plan: Plan, items: Sequence[SourceItem]) -> list[Unit]:
+    """Items in units."""
+    return list(grouped(items, plan.ingest.unit_documents, plan.ingest.unit_bytes))
 
 
 def models_of(plan: Plan) -> list[Model]:
@@ -209,7 +210,7 @@ def _made_with(settings: EmbeddingSettings, model: Model) -> str:
     return blob_key(model.identity, json.dumps(told, sort_keys=True))
 
 
-def _distinct(items: Iterable[SourceItem]) -> list[SourceItem]:
+def _distinct(items: Sequence[SourceItem]) -> list[SourceItem]:
     """Each item once, under names of its own; a file named by two sources in the same way counts once too."""
     roots: dict[str, str] = {}
     for item in dict.fromkeys(items):

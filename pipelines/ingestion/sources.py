@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 from pipelines.domain.documents import Document, Domain, Rejection
 from pipelines.domain.errors import SourceError
 from pipelines.ingestion import corpus, parquet, transcripts, tree
-from pipelines.ingestion.files import read_file
+from pipelines.ingestion.files import read_file, sidecar_uri
 from pipelines.ingestion.git_times import Commit, last_commits
 from pipelines.ingestion.items import FileItem, RecordsItem, RowsItem, SourceItem, StoredItem, escaped
 from pipelines.ingestion.settings import IngestSettings
@@ -40,7 +41,10 @@ def list_items(path: Path, settings: IngestSettings, *, store: Path | None = Non
         if path.is_dir():
             return list(_files(path, settings, store))
         if not path.is_file():
-            raise SourceError(f"source {path}: expected a folder or a regular file, found none; check the path")
+            raise SourceError(
+                f"source {path} on host {socket.gethostname()}, where the job runs: expected a folder or a regular "
+                "file, found none; check the path"
+            )
         if path.name.endswith(corpus.SUFFIXES) and not _is_transcript(path):
             return list(_records(path, settings))
         if path.name.endswith(parquet.SUFFIX):
@@ -61,7 +65,11 @@ def read_item(item: SourceItem, settings: IngestSettings, *, domain: Domain | No
 
     Raises:
         MemoryError: There is not enough: what a generation holds must not depend on that.
+        OSError: A stored item cannot be read, which is the store's failure and no content's.
     """
+    if isinstance(item, StoredItem):
+        yield from read_stored(item, domain)
+        return
     try:
         yield from _read(item, settings, domain)
     except MemoryError:
@@ -70,28 +78,26 @@ def read_item(item: SourceItem, settings: IngestSettings, *, domain: Domain | No
         yield Rejection(place_of(item), CRASHED, f"{type(error).__name__}: {error}"[:_DETAIL_CHARACTERS])
 
 
-def _read(item: SourceItem, settings: IngestSettings, domain: Domain | None) -> Iterator[Document | Rejection]:
-    if isinstance(item, FileItem):
-        yield from read_file(item, settings, domain)
-        return
-    if isinstance(item, RowsItem):
-        yield from parquet.read_rows(item, settings, domain)
-        return
-    if isinstance(item, StoredItem):
-        yield from read_stored(item, domain)
-        return
+def _read(
+    item: FileItem | RecordsItem | RowsItem, settings: IngestSettings, domain: Domain | None
+) -> Iterator[Document | Rejection]:
     try:
-        yield from corpus.records(
-            Path(item.path),
-            offset=item.offset,
-            first_line=item.first_line,
-            count=item.count,
-            limit=settings.max_file_bytes,
-            trust=settings.trust.corpus,
-            domain=domain,
-        )
+        if isinstance(item, FileItem):
+            yield from read_file(item, settings, domain)
+        elif isinstance(item, RowsItem):
+            yield from parquet.read_rows(item, settings, domain)
+        else:
+            yield from corpus.records(
+                Path(item.path),
+                offset=item.offset,
+                first_line=item.first_line,
+                count=item.count,
+                limit=settings.max_file_bytes,
+                trust=settings.trust.corpus,
+                domain=domain,
+            )
     except OSError as error:
-        yield Rejection(place_of(item), "unreadable", error.strerror or str(error))
+        yield tree.refused(error).rejection(place_of(item))
 
 
 def place_of(item: SourceItem) -> str:
@@ -102,6 +108,24 @@ def place_of(item: SourceItem) -> str:
         return f"{corpus.corpus_name(Path(item.path))}:line {item.first_line}"
     name = item.name if isinstance(item, RowsItem) else escaped(Path(item.folder).name)
     return f"{name}:group {item.group} row {item.first}"
+
+
+def root_of(item: SourceItem) -> Path:
+    """The folder or file that an item was listed from."""
+    if isinstance(item, FileItem):
+        return Path(item.root)
+    return Path(item.folder if isinstance(item, StoredItem) else item.path)
+
+
+def paths_of(item: SourceItem) -> dict[str, Path]:
+    """The files that an item is read from, by the places that rejections name them by; none of a stored one."""
+    if isinstance(item, StoredItem):
+        return {}
+    if not isinstance(item, FileItem):
+        return {place_of(item): Path(item.path)}
+    path = Path(item.root, *item.path)
+    sidecar = {} if item.sidecar is None else {sidecar_uri(item): path.with_name(item.sidecar)}
+    return {item.uri: path, **sidecar}
 
 
 def read_source(path: Path, settings: IngestSettings, *, domain: Domain | None) -> Iterator[Document | Rejection]:

@@ -19,6 +19,12 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _WAY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # opening a FIFO must not wait for its writer
 
+UNREADABLE = "unreadable"
+"""The reason noted for an item that the system refuses."""
+
+VANISHED = "vanished"
+"""The reason noted for an item that was listed, and is gone from every host by the time it is read."""
+
 Rules = tuple[GitIgnoreSpec | None, ...]
 """Of folders from the outermost to the innermost, None of one without any."""
 
@@ -27,7 +33,7 @@ class UnreadableError(Exception):
     """One item cannot be read; `reason` is a stable code.
 
     Attributes:
-        reason: "symlink", "not_regular", "too_large", "too_deep" or "unreadable".
+        reason: "symlink", "not_regular", "too_large", "too_deep", `UNREADABLE` or `VANISHED`.
     """
 
     def __init__(self, reason: str, detail: str) -> None:
@@ -86,7 +92,13 @@ def read_bytes(root: Path, path: tuple[str, ...], *, limit: int, max_depth: int)
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENOTDIR}:
             raise UnreadableError("symlink", "a folder on the way is a link now") from error
-        raise UnreadableError("unreadable", os.strerror(error.errno or 0)) from error
+        raise refused(error) from error
+
+
+def refused(error: OSError) -> UnreadableError:
+    """What the system says of an item that it does not let anybody read, as a reason."""
+    gone = error.errno in {errno.ENOENT, errno.ESTALE}
+    return UnreadableError(VANISHED if gone else UNREADABLE, error.strerror or str(error))
 
 
 def _content(name: str, folder: int, limit: int) -> tuple[bytes, float]:
@@ -106,7 +118,7 @@ def _require_regular(status: os.stat_result, limit: int) -> None:
     if stat.S_ISLNK(status.st_mode):
         raise UnreadableError("symlink", "links are not followed")
     if stat.S_ISDIR(status.st_mode):
-        raise UnreadableError("unreadable", "the folder cannot be listed")
+        raise UnreadableError(UNREADABLE, "the folder cannot be listed")
     if not stat.S_ISREG(status.st_mode):
         raise UnreadableError("not_regular", f"expected a regular file, found {stat.filemode(status.st_mode)}")
     if status.st_size > limit:

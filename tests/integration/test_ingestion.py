@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -222,7 +223,7 @@ def test_small_changes_in_many_units_start_no_actors(tmp_path: Path) -> None:
         ways.append("stream")
         return HERE.stream(*work)
 
-    executor = Executor(stream, HERE.tasks, HERE.cpus)
+    executor = replace(HERE, stream=stream)
     for changed, expected in ((files[::3], []), (files, ["stream"])):
         for path in changed:
             path.write_text(f"# Changed.\n{path.read_text()}")

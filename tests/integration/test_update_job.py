@@ -19,6 +19,7 @@ import pytest
 from kafka import KafkaProducer
 
 from jobs import update
+from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import BrokerUnavailableError
 from pipelines.feedback.actors import Task, UpdaterActor
 from pipelines.feedback.codec import encode
@@ -54,6 +55,10 @@ def settings_for(broker: EmbeddedBroker, store: Path) -> Settings:
 def a_task(settings: Settings, *, unreachable_s: float | None) -> Task:
     bins = bins_of(settings.learning, settings.priors.quality)
     return Task(Path(settings.storage.root), settings.kafka, settings.feedback, bins, unreachable_s)
+
+
+def an_actor(task: Task) -> UpdaterActor:
+    return UpdaterActor(task, range(4), Catalog(task.store).claim(lambda _: None))
 
 
 def command(broker: EmbeddedBroker, store: Path, *more: str) -> list[str]:
@@ -214,7 +219,7 @@ def test_an_actor_that_is_restarted_while_the_broker_is_away_waits_for_it(
     fill(settings, [(b"k", encode(impression(ts=round(time.time() * 1000))))])
     update.run(settings, local=True, until_caught_up=True)
     kafka = settings.kafka.model_copy(update={"connect_timeout_ms": 500, "request_timeout_ms": 500})
-    restarted = UpdaterActor(a_task(settings.model_copy(update={"kafka": kafka}), unreachable_s=None), range(4))
+    restarted = an_actor(a_task(settings.model_copy(update={"kafka": kafka}), unreachable_s=None))
     os.kill(broker.pid, signal.SIGSTOP)
     try:
         away = [restarted.advance(0.0), restarted.advance(0.0)][-1]
@@ -235,7 +240,7 @@ def test_an_actor_that_is_restarted_gives_up_after_its_patience(tmp_path: Path) 
         settings = settings_for(gone, tmp_path)
     settings = settings.model_copy(update={"kafka": settings.kafka.model_copy(update={"connect_timeout_ms": 200})})
     began = time.monotonic()
-    actor = UpdaterActor(a_task(settings, unreachable_s=1.0), range(4))
+    actor = an_actor(a_task(settings, unreachable_s=1.0))
     assert actor.advance(0.0) == []
     with pytest.raises(BrokerUnavailableError, match="is the broker up"):
         await_condition(lambda: bool(actor.advance(0.0)))
