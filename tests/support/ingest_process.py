@@ -66,9 +66,10 @@ def workers_titled(process: psutil.Process, title: str) -> list[psutil.Process]:
 
 
 def on_cluster_at(address: str, source: Path, store: Path, encoder: str) -> Outcome:
-    """A run on a cluster that is there already."""
+    """A run on a cluster that is there already, with one kind of actors."""
     connect(load_settings(assignments=[f"cluster.address={address}"], environment={}).cluster)
-    return run(source, store, executor=ON_CLUSTER, encoder=encoder)
+    plan = a_plan(source, store, encoder=encoder)
+    return ingest(plan, Catalog(store), ON_CLUSTER, lambda _: None, clock=time.monotonic)
 
 
 def on_own_cluster(source: Path, store: Path, point: Point | None, encoder: str = SLOW) -> Outcome:
