@@ -77,8 +77,8 @@ def read_store_id(root: Path) -> StoreId | None:
         return None
     except ValidationError as error:
         raise CorruptionError(
-            f"{path}: expected the id of a store, found: {error}; remove it while no job runs on the store: the next "
-            "one that writes makes another"
+            f"{path}: expected the id of a store, found something else; remove it while no job runs on the store: the "
+            "next one that writes makes another"
         ) from error
 
 
