@@ -4,7 +4,7 @@ A leaf exists for each thing a caller does differently:
 
     WeftError
     ├── ConfigurationError       stop: a setting is wrong, unknown or missing
-    ├── SourceError              stop: a source named by the user cannot be read at all
+    ├── SourceError              stop: a source named by the user cannot be read at all, or not by every host
     ├── ModelUnavailableError    stop: a model cannot be loaded
     ├── StoreError               stop: the store is missing something or was written by something else
     │   ├── NothingPublishedError   build first: no generation or learned version is live
@@ -29,7 +29,7 @@ class ConfigurationError(WeftError):
 
 
 class SourceError(WeftError):
-    """A source named by the user cannot be read at all; one bad item inside it is a `Rejection` instead."""
+    """A source cannot be read at all, or some hosts do not see all of it; one bad item in it is a `Rejection` instead."""
 
 
 class ModelUnavailableError(WeftError):

@@ -20,9 +20,19 @@ from pipelines.runtime.files import files_below
 from pipelines.runtime.stages import HERE
 from tests.support.hosts import Host, Hosts, hosts_of, wait_until
 from tests.support.ingestion import TWO_HOSTS, WORDS, a_plan, a_tree, write
+from tests.support.parts import a_document
+from tests.support.small_store import published_store
 
 FEW, MANY = 12, 200  # files of a source: all are looked up before a run; or some of them
 BROKER_PORT = 9092
+SEARCHES = """
+import sys
+from pipelines.serving.spread import SearcherPool
+from pipelines.settings import load_settings
+from tests.support.spread_engines import obedient
+named = [f"storage.root={sys.argv[1]}", f"cluster.address={sys.argv[2]}"]
+SearcherPool(load_settings(assignments=named, environment={}), processes=2, load=obedient).open()
+"""
 
 
 @dataclass(frozen=True)
@@ -145,6 +155,15 @@ def test_a_store_on_one_host_stops_the_run(fleet: Fleet, disks: Path, copied_to:
     assert str(disks / "store") in done.stderr
     assert [contents(host.own_disk) for host in fleet.hosts.hosts] == before
     assert (fleet.driver.own_disk / "store").exists() == ("alpha" in copied_to)
+
+
+def test_searches_are_not_spread_to_a_host_without_the_store(fleet: Fleet, disks: Path) -> None:
+    """SCL-1: a searcher on the other host checks what it opens, and names host and path."""
+    published_store(fleet.driver.own_disk / "store", [a_document("guide.md", "locks are released at once")])
+    done = fleet.driver.run(sys.executable, "-c", SEARCHES, disks / "store", fleet.address)
+    assert done.returncode == 1
+    assert f"{disks / 'store'} on host beta: expected the store" in done.stderr
+    assert not list(fleet.other.own_disk.iterdir())
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from kafka import KafkaProducer
 
 from jobs import update
 from pipelines.catalog.catalog import Catalog
-from pipelines.domain.errors import BrokerUnavailableError
+from pipelines.domain.errors import BrokerUnavailableError, StoreError
 from pipelines.feedback.actors import Task, UpdaterActor
 from pipelines.feedback.codec import encode
 from pipelines.feedback.updater import Progress
@@ -245,6 +245,18 @@ def test_an_actor_that_is_restarted_gives_up_after_its_patience(tmp_path: Path) 
     with pytest.raises(BrokerUnavailableError, match="is the broker up"):
         await_condition(lambda: bool(actor.advance(0.0)))
     assert time.monotonic() - began > 1.0
+
+
+def test_an_actor_on_a_host_without_the_store_makes_nothing(tmp_path: Path) -> None:
+    """SCL-1: wherever it was started or restarted, it checks the store's id before it opens a partition's state."""
+    settings = load_settings([], [f"storage.root={tmp_path / 'disk' / 'store'}"], environment={})
+    actor = an_actor(a_task(settings, unreachable_s=None))
+    (tmp_path / "disk").rename(tmp_path / "away")
+    with pytest.raises(
+        StoreError, match=f"{tmp_path / 'disk' / 'store'} on host .*: expected the store .*, found none"
+    ):
+        actor.advance(0.0)
+    assert not (tmp_path / "disk").exists()
 
 
 def mass(snapshot: Path) -> int:
