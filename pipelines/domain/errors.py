@@ -29,7 +29,7 @@ class ConfigurationError(WeftError):
 
 
 class SourceError(WeftError):
-    """A source cannot be read at all, or some hosts do not see all of it; one bad item in it is a `Rejection` instead."""
+    """A source cannot be read at all, or not by every host; one bad item inside it is a `Rejection` instead."""
 
 
 class ModelUnavailableError(WeftError):

@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.store_id import StoreGuard
 from pipelines.domain.errors import NothingPublishedError, SourceError, StoreError
 from pipelines.domain.ids import GenerationId
 from pipelines.indexes.builder import GenerationBuilder
@@ -57,8 +58,7 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
     """
     begun = clock()
     listed, models = items_of(plan), models_of(plan)
-    require_sources(listed, executor)
-    guard = catalog.claim(executor.on_other_hosts)
+    guard = _checked(listed, catalog, executor)
     catalog.clean_leftovers()
     parent = catalog.pointer().generation
     sizes = live_sizes(plan.chunking, plan.priors, catalog)
@@ -67,8 +67,7 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
     base, live_hash = _base(plan, catalog, parent)
     reading = reading_of(plan, models, sizes, _known(plan, base, parent))
     with _folder(catalog) as parts, _folder(catalog) as staged, _folder(catalog) as scratch:
-        executor = executor.guarded(replace(guard, made=parts))
-        steps = _Steps(executor, watch, clock, parts)
+        steps = _Steps(executor.guarded(replace(guard, made=parts)), watch, clock, parts)
         every = units_of(plan, listed if plan.sources else _stored(plan, catalog, parent, scratch))
         units, alone, progress = steps.compare(every, reading, begun)
         stages = stages_of(plan, models, reading, parts, cpus=executor.cpus()) if units else []
@@ -77,7 +76,7 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
             sources = [str(source) for source in plan.sources]
             raise SourceError(f"nothing to index in {sources}: {progress.rejected or 'no files'}")
         watch(progress.entering("merging tables", clock()))
-        builder = GenerationBuilder(staged, plan.index, map_shards=executor.tasks)
+        builder = GenerationBuilder(staged, plan.index, map_shards=steps.executor.tasks)
         written = _written(every, parts)
         merged = builder.merge(written, base=base)
         facts = facts_of(plan, models, sizes, parent=parent)
@@ -98,6 +97,12 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
             published=published,
             extraction=plan.extraction.enabled,
         )
+
+
+def _checked(listed: Sequence[SourceItem], catalog: Catalog, executor: Executor) -> StoreGuard:
+    """What workers check of the store, once every host sees it and the sources: before that nothing is changed."""
+    require_sources(listed, executor)
+    return catalog.claim(executor.on_other_hosts)
 
 
 @dataclass(frozen=True, slots=True)

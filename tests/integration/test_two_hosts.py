@@ -23,7 +23,9 @@ from tests.support.ingestion import TWO_HOSTS, WORDS, a_plan, a_tree, write
 from tests.support.parts import a_document
 from tests.support.small_store import published_store
 
-FEW, MANY = 12, 200  # files of a source: all are looked up before a run; or some of them
+pytestmark = pytest.mark.timeout(900)  # hosts start their Ray in the first test, however busy the machine is
+
+FEW, MANY = 12, 200  # files of a source: all are looked up before a run, or some of them
 BROKER_PORT = 9092
 SEARCHES = """
 import sys

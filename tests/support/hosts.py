@@ -22,7 +22,7 @@ from tests.conftest import ROOT
 BIN = Path(sys.executable).parent
 GCS_PORT = 6379
 OBJECT_STORE_BYTES = 100_000_000  # Ray takes no less than 75 MB
-PATIENCE_S = 120.0
+PATIENCE_S = 240.0
 
 # Its first process ends when the pipe to it does, and every other one with it: nothing outlives the test.
 _FIRST = """
