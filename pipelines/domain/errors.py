@@ -13,6 +13,7 @@ A leaf exists for each thing a caller does differently:
     ├── FencedError              stop: another updater owns this partition now
     ├── WrongLogError            stop: the topic is not the one the stored offset belongs to
     ├── BrokerUnavailableError   retry: the broker does not answer
+    │   └── MissingTopicError       retry, then stop: the broker answers, and has no such topic
     ├── TrackingUnavailableError retry: MLflow does not answer
     └── InvalidEventError        skip the record: it becomes a dead letter with this reason
 """
@@ -62,6 +63,10 @@ class WrongLogError(WeftError):
 
 class BrokerUnavailableError(WeftError):
     """The broker does not answer within its time limit."""
+
+
+class MissingTopicError(BrokerUnavailableError):
+    """The broker answers, and has no topic of that name: it was deleted, or the broker does not list it yet."""
 
 
 class TrackingUnavailableError(WeftError):
