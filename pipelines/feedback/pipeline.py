@@ -48,7 +48,7 @@ def advance(
     for partition, delivered in batches.items():
         records, read_again = positions.continuation(partition, delivered)
         if records:
-            consume(records, facts, states[partition], rules, bins)
+            consume(records, facts, states[partition], rules, bins, log_end=source.highwater(partition))
             positions.passed(partition, records[-1].offset + 1)
         if read_again is not None:
             source.seek(partition, read_again)
@@ -56,11 +56,17 @@ def advance(
 
 
 def consume(
-    records: Sequence[Record], facts: LogFacts, state: PartitionState, rules: FeedbackSettings, bins: Bins
+    records: Sequence[Record],
+    facts: LogFacts,
+    state: PartitionState,
+    rules: FeedbackSettings,
+    bins: Bins,
+    *,
+    log_end: int | None = None,
 ) -> None:
     """Apply one batch of one partition: all of it, or, when anything fails, nothing."""
     arrivals = arrived(records, max_bytes=rules.limits.event_bytes)
-    with state.batch(facts, records[0].offset, arrivals) as batch:
+    with state.batch(facts, records[0].offset, arrivals, log_end=log_end) as batch:
         batch.commit(fold(batch.known, arrivals, rules, bins))
 
 

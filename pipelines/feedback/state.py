@@ -12,6 +12,7 @@ The order of the steps of one batch is the argument for "exactly once":
 from __future__ import annotations
 
 import contextlib
+import math
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ from pipelines.feedback.alike import Alike
 from pipelines.feedback.arrivals import Arrivals
 from pipelines.feedback.earlier import make_tables
 from pipelines.feedback.known import Known
+from pipelines.feedback.ledger import KeptDeadLetter
+from pipelines.feedback.losses import Acceptance, Loss, accept_loss, losses_in
 from pipelines.feedback.overlays import (
     Fork,
     bases_in,
@@ -111,18 +114,6 @@ class Still(NamedTuple):
     copy_to: Callable[[Path], None]
 
 
-class KeptDeadLetter(NamedTuple):
-    """A dead letter as the store keeps it: `size` and `sha256` are of all its bytes, `original` is their head."""
-
-    offset: int
-    timestamp: int
-    reason: str
-    detail: str
-    size: int
-    sha256: str
-    original: bytes
-
-
 @dataclass(slots=True)
 class Batch:
     """One transaction under way: `known` is what the batch needs, `commit` takes what it changes."""
@@ -160,18 +151,19 @@ class PartitionState:
             integrity.teach(self._connection)
         self._inode = self._path.stat().st_ino
 
-    def claim(self, facts: LogFacts, *, log_start: int) -> int:
+    def claim(self, facts: LogFacts, *, log_start: int, acceptance: Acceptance | None = None) -> int:
         """Become the owner: the epoch moves on, and whoever owned the partition before is fenced.
 
         Args:
             facts: The log that is going to be read.
             log_start: Its oldest offset; a new store begins there.
+            acceptance: By whom unread records that the log lost are given up, and counted, now.
 
         Returns:
             The offset to read on from.
 
         Raises:
-            WrongLogError: The store belongs to another log.
+            WrongLogError: The store belongs to another log, or the log lost what it has not read.
             CorruptionError: It is damaged.
         """
         with self._errors(), self._transaction() as connection:
@@ -184,8 +176,11 @@ class PartitionState:
                 " values (1, ?, ?, ?, ?, 0, ?, ?, 0)",
                 (facts.topic, facts.topic_id, facts.partitions, self.partition, log_start, log_start),
             )
-            require_same_log(read_report(connection), facts, self.partition)
-            require_still_there(read_report(connection), log_start)
+            if acceptance is not None:
+                accept_loss(connection, read_report(connection), facts, log_start, acceptance)
+            report = read_report(connection)
+            require_same_log(report, facts, self.partition)
+            require_still_there(report, report.offset_base + log_start)
             connection.execute("update progress set epoch = epoch + 1")
             report = read_report(connection)
             self._seen = index_of_seen(connection)
@@ -193,13 +188,16 @@ class PartitionState:
         return report.next_offset
 
     @contextlib.contextmanager
-    def batch(self, facts: LogFacts, first_offset: int, arrivals: Arrivals) -> Iterator[Batch]:
+    def batch(
+        self, facts: LogFacts, first_offset: int, arrivals: Arrivals, *, log_end: int | None = None
+    ) -> Iterator[Batch]:
         """A transaction for one batch; leaving the block commits it, an error leaves the state as it was.
 
         Args:
             facts: The log as it was after the batch had been read from it.
             first_offset: Of the batch's first record.
             arrivals: Its records and what they hold.
+            log_end: Where the log ended then, as far as that is known.
 
         Raises:
             FencedError: Another updater owns the partition; nothing was written.
@@ -213,6 +211,8 @@ class PartitionState:
                 )
             batch = Batch(ledger.known_to(connection, self._seen, arrivals, self.rules), connection, self.rules)
             yield batch
+            if log_end is not None:
+                connection.execute("update progress set log_end = ?", (log_end,))
         if batch.written is not None:
             self._remember(batch.written)
 
@@ -296,20 +296,20 @@ class PartitionState:
         with self._errors():
             return Evidence() if life is None else overlay_in(self._connection, life, kind)
 
+    def losses(self) -> list[Loss]:
+        """What the log lost before it was read, as it was accepted, the oldest first; readable by anyone."""
+        with self._errors():
+            return losses_in(self._connection)
+
     def heard(self) -> Heard:
         """Applied events by source and type; readable by anyone."""
         with self._errors():
             return heard_in(self._connection)
 
-    def dead_letters(self, *, from_offset: int, at_most: int) -> list[KeptDeadLetter]:
-        """The oldest dead letters from an offset on; readable by anyone."""
+    def dead_letters(self, *, from_offset: int, at_most: int, most_bytes: float = math.inf) -> list[KeptDeadLetter]:
+        """The oldest dead letters from an offset on, until their originals exceed so many bytes; readable by anyone."""
         with self._errors():
-            rows = self._connection.execute(
-                "select offset, timestamp, reason, detail, size, sha256, original from dead_letters"
-                " where offset >= ? order by offset limit ?",
-                (from_offset, at_most),
-            )
-            return [KeptDeadLetter(*row) for row in rows]
+            return ledger.dead_letters_in(self._connection, from_offset, at_most, most_bytes)
 
     def note_republished(self, offset: int) -> None:
         """Note that all dead letters before `offset` were republished.
@@ -317,8 +317,8 @@ class PartitionState:
         Raises:
             FencedError: Another updater owns the partition.
         """
-        with self._errors(), self._owned() as (connection, _):
-            connection.execute("update progress set republished = ?", (offset,))
+        with self._errors(), self._owned() as (connection, report):
+            ledger.write_republished(connection, report.republished, offset)
 
     @contextlib.contextmanager
     def still(self) -> Iterator[Still]:

@@ -24,6 +24,7 @@ PARTITION_TABLES = {
         "standing",
         "earlier",
         "ledger",
+        "losses",
         "overlays",
         "marks",
         "names",
