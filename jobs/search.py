@@ -8,7 +8,8 @@ processes (`retrieval.spread`). A line that is no query is told and counted (`re
 answered; a file without a single query is refused. With `--bootstrap` what was shown goes to the feedback topic, so
 that feedback can be given on the query id that is printed; with `--session` under that session's id, whose own learning
 ranks it, too. Answers are kept in the query log (`weft queries list`), unless `--set query_log.enabled=false`.
-Exit codes: 0 answered, 1 with a reason (nothing published, damaged store; no broker, after the answer), 2 usage.
+Exit codes: 0 answered, 1 with a reason (nothing published, damaged store; after the answer: the topic was not told of
+it), 2 usage.
 """
 
 from __future__ import annotations
@@ -119,6 +120,9 @@ def search(
     if bootstrap is not None:
         with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
             _tell(answers, producer)
+            producer.flush()
+            if producer.lost:
+                raise typer.Exit(1)
 
 
 class SearchesMany(Protocol):

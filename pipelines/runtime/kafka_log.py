@@ -14,8 +14,9 @@ from typing import Any
 
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from pipelines.domain.errors import BrokerUnavailableError, ConfigurationError, WeftError, WrongLogError
+from pipelines.domain.errors import ConfigurationError, WeftError, WrongLogError
 from pipelines.runtime.kafka import KafkaTopics
+from pipelines.runtime.kafka_errors import Access, sasl_refusal, tls_refusal
 from pipelines.runtime.log import Batches, LogFacts, Records
 from pipelines.runtime.settings import KafkaSettings
 
@@ -25,15 +26,8 @@ _GROUP = "weft"  # the protocol wants a name; nothing is ever committed under it
 _WRONG_LOG = frozenset(
     {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._NO_OFFSET, KafkaError._LOG_TRUNCATION}
 )
-_REFUSED = frozenset(
-    {
-        KafkaError._AUTHENTICATION,
-        KafkaError._INVALID_ARG,
-        KafkaError.SASL_AUTHENTICATION_FAILED,
-        KafkaError.TOPIC_AUTHORIZATION_FAILED,
-        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-        KafkaError.UNSUPPORTED_SASL_MECHANISM,
-    }
+_SASL = frozenset(
+    {KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError.UNSUPPORTED_SASL_MECHANISM}
 )
 
 # Called without looking them up once per record.
@@ -43,13 +37,21 @@ _PARTITION, _OFFSET, _TIMESTAMP, _KEY, _VALUE = (
 )
 
 
-def read_error(code: int, text: str, doing: str) -> WeftError:
+def read_error(code: int, text: str, access: Access) -> WeftError:
     """The error of weft's own tree that says what a caller can do about one of librdkafka's."""
     if code in _WRONG_LOG:
-        return WrongLogError(f"{doing}: the log does not hold the offset sought: {text}")
-    if code in _REFUSED:
-        return ConfigurationError(f"{doing}: refused, see the kafka section of the settings: {text}")
-    return BrokerUnavailableError(f"{doing}: expected an answer, found {text}; is the broker up?")
+        return WrongLogError(f"{access}: the log does not hold the offset sought: {text}")
+    if code == KafkaError._INVALID_ARG:
+        return ConfigurationError(f"{access}: expected settings that the client takes, see the section kafka: {text}")
+    if code in {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}:
+        return access.not_permitted()
+    if code == KafkaError.GROUP_AUTHORIZATION_FAILED:
+        return access.not_permitted("Read", f"group {_GROUP}")
+    if code in _SASL:
+        return access.refused(sasl_refusal(text), text)
+    if (refusal := tls_refusal(text)) is not None:
+        return access.refused(refusal)
+    return access.unavailable(text)
 
 
 class KafkaSource:
@@ -60,12 +62,13 @@ class KafkaSource:
 
     def __init__(self, settings: KafkaSettings, topic: str, *, max_poll_records: int) -> None:
         self._topic = topic
-        self._doing = f"reading {topic} at {settings.bootstrap}"
+        self._access = Access(settings, "Read", topic)
+        self._refusal: WeftError | None = None
         self._patience_s = settings.request_timeout_ms / 1000
         self._sought: set[int] = set()
-        self._topics = KafkaTopics(settings, self._doing)
+        self._topics = KafkaTopics(settings, self._access)
         with self._errors():
-            self._consumer = Consumer(_consumer(settings, max_poll_records), logger=_log)
+            self._consumer = Consumer(_consumer(settings, max_poll_records) | {"error_cb": self._hear}, logger=_log)
 
     def assign(self, partitions: Sequence[int]) -> None:
         """Own these partitions from now on; each is read once it was sought."""
@@ -85,13 +88,16 @@ class KafkaSource:
 
     def poll(self, max_records: int, timeout_s: float) -> Batches:
         """The next records by partition."""
+        refusal, self._refusal = self._refusal, None
+        if refusal is not None:
+            raise refusal
         with self._errors():
             # `consume` waits until it has all it was asked for: so one is waited for, and then taken what is there.
             first = self._consumer.poll(timeout_s)
             messages = [] if first is None else [first, *self._consumer.consume(max_records - 1, 0.0)]
         for message in messages:
             if (error := message.error()) is not None:
-                raise read_error(error.code(), error.str(), self._doing)
+                raise read_error(error.code(), error.str(), self._access)
         delivered: dict[int, list[Any]] = defaultdict(list)
         for partition, some in groupby(messages, key=_PARTITION):
             delivered[partition] += some
@@ -119,13 +125,19 @@ class KafkaSource:
             self._consumer.close()
         self._topics.close()
 
+    def _hear(self, error: KafkaError) -> None:
+        """Keep what the client says aside: that it is refused it tells nowhere else, and tries again for ever."""
+        heard = read_error(error.code(), error.str(), self._access)
+        if isinstance(heard, ConfigurationError):
+            self._refusal = heard
+
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
         try:
             yield
         except KafkaException as error:
             found = error.args[0]
-            raise read_error(found.code(), found.str(), self._doing) from error
+            raise read_error(found.code(), found.str(), self._access) from error
 
 
 def _columns(messages: Sequence[Any]) -> Records:
@@ -142,7 +154,7 @@ def _columns(messages: Sequence[Any]) -> Records:
 
 def _consumer(settings: KafkaSettings, max_poll_records: int) -> dict[str, Any]:
     """How librdkafka is told to reach the brokers."""
-    password = settings.sasl_password
+    password, key_password = settings.sasl_password, settings.ssl_keyfile_password
     told = {
         "bootstrap.servers": settings.bootstrap,
         "security.protocol": settings.security_protocol,
@@ -150,6 +162,10 @@ def _consumer(settings: KafkaSettings, max_poll_records: int) -> dict[str, Any]:
         "sasl.username": settings.sasl_username,
         "sasl.password": None if password is None else password.get_secret_value(),
         "ssl.ca.location": settings.ssl_cafile,
+        "ssl.certificate.location": settings.ssl_certfile,
+        "ssl.key.location": settings.ssl_keyfile or settings.ssl_certfile,
+        "ssl.key.password": None if key_password is None else key_password.get_secret_value(),
+        "ssl.endpoint.identification.algorithm": "https" if settings.ssl_check_hostname else "none",
         "group.id": _GROUP,
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,

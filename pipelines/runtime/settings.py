@@ -16,7 +16,7 @@ class ClusterSettings(BaseModel):
 
 
 class KafkaSettings(BaseModel):
-    """How weft meets Kafka: who answers, how it is authenticated, how long anything may take."""
+    """How weft meets Kafka: who answers, how each side is authenticated, how long anything may take."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -26,6 +26,10 @@ class KafkaSettings(BaseModel):
     sasl_username: str | None
     sasl_password: SecretStr | None
     ssl_cafile: str | None
+    ssl_certfile: str | None
+    ssl_keyfile: str | None
+    ssl_keyfile_password: SecretStr | None
+    ssl_check_hostname: bool
     connect_timeout_ms: int = Field(gt=0)
     request_timeout_ms: int = Field(gt=0)
     delivery_timeout_ms: int = Field(gt=0)
