@@ -226,8 +226,9 @@ def _await_topic(task: Task, stop: Stop) -> int:
     rules, started, told = task.feedback, time.monotonic(), False
     while True:
         try:
-            create_topic(task.kafka, rules.topic, partitions=rules.partitions, replication=rules.replication)
-            create_topic(task.kafka, rules.dead_letter_topic, partitions=1, replication=rules.replication)
+            copies = rules.replication
+            create_topic(task.kafka, rules.topic, partitions=rules.partitions, replication=copies, operation="Read")
+            create_topic(task.kafka, rules.dead_letter_topic, partitions=1, replication=copies, operation="Write")
             source = KafkaSource(task.kafka, rules.topic, max_poll_records=1)
             try:
                 return source.facts().partitions

@@ -24,13 +24,18 @@ from pipelines.runtime.settings import KafkaSettings
 _log = logging.getLogger(__name__)
 
 
-def create_topic(settings: KafkaSettings, topic: str, *, partitions: int, replication: int) -> None:
+def create_topic(
+    settings: KafkaSettings, topic: str, *, partitions: int, replication: int, operation: str = "Describe"
+) -> None:
     """Make the topic where it is missing; an existing one is left as it is.
 
     Record times are asked to be the broker's own, so that no producer can choose them.
 
+    Args:
+        operation: What the caller wants of it, such as Read or Write: it is checked that this is permitted.
+
     Raises:
-        ConfigurationError: The brokers do not let this client in, or let it neither see the topic nor make it.
+        ConfigurationError: The brokers do not let this client in, do not permit the operation, or not to make topics.
         BrokerUnavailableError: No broker answers.
     """
     wanted = {
@@ -40,9 +45,11 @@ def create_topic(settings: KafkaSettings, topic: str, *, partitions: int, replic
             "configs": {"message.timestamp.type": "LogAppendTime"},
         }
     }
-    with contextlib.closing(KafkaTopics(settings, Access(settings, "Describe", topic))) as topics:
+    access = Access(settings, operation, topic)
+    with contextlib.closing(KafkaTopics(settings, access)) as topics:
         if not topics.has(topic):
             topics.create(wanted, Access(settings, "Create", topic))
+        topics.require(access)
 
 
 class KafkaTopics:

@@ -149,7 +149,7 @@ class Connections:
 
 
 class _Watched(KafkaConnectionManager):  # type: ignore[misc]  the package has no types
-    """Connections whose failures are remembered by broker."""
+    """Connections that remember by broker why they failed or ended."""
 
     def __init__(self, net: Any, **configs: Any) -> None:
         self._failures: dict[Any, Exception] = {}
@@ -180,6 +180,7 @@ class _Watched(KafkaConnectionManager):  # type: ignore[misc]  the package has n
         if not connection.init_future.is_done:
             connection.init_future.add_callback(lambda _: self._failures.pop(node_id, None))
             connection.init_future.add_errback(partial(self._note, node_id))
+            connection.close_future.add_errback(partial(self._note, node_id))
         return connection
 
     def _note(self, node_id: Any, error: Exception) -> None:

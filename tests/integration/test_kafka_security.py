@@ -1,0 +1,206 @@
+"""FBK-11, OPS-15: what a secured broker refuses is named at once, with what changes it; and what it takes to be let in."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs import update
+from pipelines.domain.errors import ConfigurationError
+from pipelines.feedback.codec import encode
+from pipelines.feedback.producer import FeedbackProducer
+from pipelines.runtime.kafka import KafkaPublisher, create_topic
+from pipelines.runtime.kafka_log import KafkaSource
+from pipelines.serving.cli import main
+from pipelines.settings import Settings
+from tests.support.certificates import Authority
+from tests.support.feedback_events import session
+from tests.support.secured_kafka import PASSWORD, Permission, SecuredKafka, permissions_in
+
+OPERATIONS = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
+RULES = "feedback.topic=closed"
+
+Way = Callable[[Settings], object]
+
+
+def sent_by_a_service(settings: Settings) -> None:
+    """What a service does that does not wait for its broker."""
+    producer = FeedbackProducer.connect(settings.kafka, settings.feedback)
+    try:
+        producer.session("s1", "start", principal="ada")
+        producer.flush()
+    finally:
+        producer.close()
+
+
+def read(settings: Settings) -> None:
+    with closing(KafkaSource(settings.kafka, settings.feedback.topic, max_poll_records=10)) as source:
+        source.assign([0])
+        source.seek(0, 0)
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            source.poll(10, 0.1)
+
+
+def run_updater(settings: Settings) -> None:
+    update.run(settings, local=True, until_caught_up=False)  # which waits for ever where a broker is away
+
+
+WAYS: dict[str, Way] = {
+    "connect": sent_by_a_service,
+    "connect_now": lambda settings: FeedbackProducer.connect_now(settings.kafka, settings.feedback),
+    "read": read,
+    "create": lambda settings: create_topic(settings.kafka, settings.feedback.topic, partitions=1, replication=1),
+    "update": run_updater,
+}
+
+
+NEEDS = {"connect": "Write", "connect_now": "Write", "read": "Read", "create": "Describe", "update": "Read"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def closed(secured_kafka: SecuredKafka) -> None:
+    """A topic that nobody may use."""
+    secured_kafka.make_topic("closed")
+
+
+@pytest.fixture
+def stranger(tmp_path: Path) -> Authority:
+    """Signs what the broker does not trust."""
+    return Authority(tmp_path, "stranger")
+
+
+def refused(settings: Settings, way: Way) -> str:
+    """What the error says that comes before any patience with silent brokers ends."""
+    # Who takes a refusal for silence is patient, and meets the time limit of the test.
+    with pytest.raises(ConfigurationError) as caught:
+        way(settings)
+    said = str(caught.value)
+    assert "is the broker up" not in said
+    assert PASSWORD not in said
+    assert "wr0ng" not in said
+    assert settings.kafka.bootstrap in said
+    return said
+
+
+PASSWORDS: dict[str, tuple[dict[str, Any], str]] = {
+    "a wrong password": ({"sasl_password": "wr0ng"}, "user 'ada' .* kafka.sasl_password .WEFT__KAFKA__SASL_PASSWORD"),
+    "an unknown user": ({"sasl_username": "eve"}, "user 'eve' .* kafka.sasl_username"),
+    "a wrong password in plain": ({"sasl_password": "wr0ng", "sasl_mechanism": "PLAIN"}, "'ada' to be let in with PLAIN"),
+    "another mechanism": ({"sasl_mechanism": "SCRAM-SHA-512"}, "offer SCRAM-SHA-512, .* set kafka.sasl_mechanism"),
+}
+
+
+@pytest.mark.timeout(40)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("case", PASSWORDS)
+def test_a_refused_user_is_named(secured_kafka: SecuredKafka, case: str, way: str, tmp_path: Path) -> None:
+    """FBK-11, OPS-15: with the settings to change, without secrets."""
+    changes, expected = PASSWORDS[case]
+    settings = secured_kafka.by_password("ada", RULES, f"storage.root={tmp_path}", **changes)
+    assert re.search(expected, refused(settings, WAYS[way]))
+
+
+@pytest.mark.timeout(40)
+@pytest.mark.parametrize("way", WAYS)
+def test_what_tls_refuses_is_named(
+    secured_kafka: SecuredKafka, way: str, stranger: Authority, tmp_path: Path
+) -> None:
+    """FBK-11, OPS-15: each by the setting it is about."""
+    trusted, mine = secured_kafka.authority.file, stranger.signed("mine")
+    tls = {"security_protocol": "SSL", "ssl_cafile": trusted}
+    known = {"ssl_certfile": mine.certificate, "ssl_keyfile": mine.key}
+    cases: list[tuple[str, dict[str, Any], str]] = [
+        ("TLS", {}, "a listener for PLAINTEXT, found one that speaks otherwise: set kafka.security_protocol"),
+        ("TLS", {**tls, "ssl_cafile": stranger.file}, "authority that signed it as kafka.ssl_cafile"),
+        ("TLS", tls, "the broker asks for one: set kafka.ssl_certfile and kafka.ssl_keyfile"),
+        ("TLS", {**tls, **known}, f"the certificate in {mine.certificate} to be accepted, found it refused"),
+        ("EXPIRED", tls, "found an expired one: renew it at the broker"),
+        ("ELSEWHERE", tls, "found one for others: .* kafka.ssl_check_hostname"),
+    ]
+    for listener, changes, expected in cases:
+        settings = secured_kafka.settings(listener, RULES, f"storage.root={tmp_path}", **changes)
+        assert re.search(expected, refused(settings, WAYS[way])), (listener, expected)
+
+
+@pytest.mark.timeout(60)
+def test_a_certificate_is_a_way_in(secured_kafka: SecuredKafka) -> None:
+    """FBK-11: its key may be locked, hosts may go by other names, and a password may travel over TLS."""
+    client = secured_kafka.authority.signed("client", password="0pen")
+    principal = "User:CN=client"
+    secured_kafka.permit(*(Permission(principal, operation, "topic", "closed") for operation in ("Read", "Write")))
+    tls = {"security_protocol": "SSL", "ssl_cafile": secured_kafka.authority.file}
+    locked = {**tls, "ssl_certfile": client.certificate, "ssl_keyfile": client.key}
+    with pytest.raises(ConfigurationError, match=r"opened by kafka.ssl_keyfile_password"):
+        WAYS["connect_now"](secured_kafka.settings("TLS", RULES, **locked))
+    settings = secured_kafka.settings("TLS", RULES, **locked, ssl_keyfile_password="0pen")
+    publisher = KafkaPublisher(settings.kafka, "closed")
+    publisher.send(b"s1", b"{}")
+    publisher.flush()
+    assert publisher.close() == 0
+    with closing(KafkaSource(settings.kafka, "closed", max_poll_records=10)) as source:
+        assert (source.facts().partitions, source.log_start(0)) == (1, 0)
+    secured_kafka.withdraw(principal)
+    elsewhere = secured_kafka.settings("ELSEWHERE", **tls, ssl_check_hostname="false")
+    create_topic(elsewhere.kafka, "closed", partitions=1, replication=1)
+    over_tls = {"security_protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA-256", "sasl_username": "ada"}
+    over_tls |= {"sasl_password": PASSWORD, "ssl_cafile": str(secured_kafka.authority.file)}
+    said = refused(secured_kafka.settings("SASLTLS", RULES, **over_tls), WAYS["connect_now"])
+    assert "permission Write on topic closed for user 'ada'" in said
+
+
+@pytest.fixture
+def ada(secured_kafka: SecuredKafka) -> Iterator[Callable[..., None]]:
+    """Gives the user ada permissions on the topic `closed`, until the test ends."""
+    yield lambda *operations: secured_kafka.permit(
+        *(Permission("User:ada", operation, "topic", "closed") for operation in operations)
+    )
+    secured_kafka.withdraw("User:ada")
+
+
+@pytest.mark.timeout(60)
+def test_a_missing_permission_is_named_with_the_command_that_gives_it(
+    secured_kafka: SecuredKafka, ada: Callable[..., None], tmp_path: Path
+) -> None:
+    """FBK-11, OPS-15: to see a topic, to read it, to write it, to make it."""
+    settings = secured_kafka.by_password("ada", RULES, f"storage.root={tmp_path}")
+    secured_kafka.permit(Permission("User:ada", "Read", "group", "weft"))
+    for way, operation in NEEDS.items():
+        said = refused(settings, WAYS[way])
+        assert f"permission {operation} on topic closed for user 'ada' (kafka.sasl_username)" in said
+        assert said.endswith(
+            f"kafka-acls.sh --bootstrap-server {settings.kafka.bootstrap} --add --allow-principal User:ada "
+            f"--operation {operation} --topic closed"
+        )
+    ada("Describe")
+    for way in ("connect", "connect_now", "read", "update"):
+        assert f"permission {NEEDS[way]} on topic closed" in refused(settings, WAYS[way])
+    secured_kafka.permit(Permission("User:ada", "Describe", "topic", "unmade"))
+    unmade = settings.model_copy(update={"feedback": settings.feedback.model_copy(update={"topic": "unmade"})})
+    assert "permission Create on topic unmade" in refused(unmade, WAYS["create"])
+
+
+@pytest.mark.timeout(60)
+def test_commands_end_with_the_reason(
+    secured_kafka: SecuredKafka, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """OPS-15: exit code 1, and one line on stderr."""
+    settings = secured_kafka.by_password("ada", RULES, sasl_password="wr0ng")
+    names = ("bootstrap", "security_protocol", "sasl_mechanism", "sasl_username")
+    kafka = {name: getattr(settings.kafka, name) for name in names} | {"sasl_password": "wr0ng"}
+    conf = tmp_path / "mine.yaml"
+    conf.write_text(json.dumps({"kafka": kafka}))
+    documents = tmp_path / "ubi.ndjson"
+    documents.write_text("")
+    (tmp_path / "store").mkdir()
+    assert main(["ubi", str(documents), "--conf", str(conf)]) == 1
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert re.search(r"user 'ada' .* check kafka.sasl_username and kafka.sasl_password", said)
+    assert "wr0ng" not in said
