@@ -11,6 +11,7 @@ import contextlib
 import logging
 import threading
 import time
+from typing import Any
 
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka import errors as kafka_errors
@@ -49,7 +50,7 @@ def create_topic(
     with contextlib.closing(KafkaTopics(settings, access)) as topics:
         if not topics.has(topic):
             topics.create(wanted, Access(settings, "Create", topic))
-        topics.require(access)
+        topics.facts(topic)
 
 
 class KafkaTopics:
@@ -57,11 +58,11 @@ class KafkaTopics:
 
     Raises:
         BrokerUnavailableError: From every method, and on opening: no broker answers, or there is no such topic.
-        ConfigurationError: Likewise: the brokers refuse it.
+        ConfigurationError: Likewise: the brokers refuse this client, or do not permit what it wants of the topic.
     """
 
     def __init__(self, settings: KafkaSettings, access: Access) -> None:
-        self._settings = settings
+        self._settings, self._access = settings, access
         self._connections = Connections(access)
         with self._connections.opening():
             self._admin = KafkaAdminClient(**self._connections.options())
@@ -83,17 +84,6 @@ class KafkaTopics:
             raise
         return True
 
-    def require(self, access: Access) -> None:
-        """Check a permission on a topic, as far as brokers tell.
-
-        Raises:
-            ConfigurationError: It is not given.
-        """
-        with self._connections.errors():
-            permitted = self._described(access.topic).get("authorized_operations")
-        if permitted and access.operation.upper() not in permitted:
-            raise access.not_permitted()
-
     def create(self, wanted: dict[str, object], access: Access) -> None:
         """Make topics, and wait until they can be used; who else made them first is welcome."""
         with Connections(access).errors():
@@ -106,10 +96,13 @@ class KafkaTopics:
         with contextlib.suppress(kafka_errors.KafkaError, OSError):
             self._admin.close()
 
-    def _described(self, topic: str) -> dict[str, object]:
+    def _described(self, topic: str) -> dict[str, Any]:
         (described,) = self._admin.describe_topics([topic])
         if described["error_code"]:
             raise kafka_errors.for_code(described["error_code"])(topic)
+        permitted = described["authorized_operations"]  # None where the broker tells of none
+        if permitted is not None and self._access.operation.upper() not in permitted:
+            raise self._access.not_permitted()
         return described
 
 
@@ -207,7 +200,7 @@ class KafkaPublisher:
 
     def _open(self, settings: KafkaSettings) -> None:
         with contextlib.closing(KafkaTopics(settings, self._access)) as topics:
-            topics.require(self._access)
+            topics.facts(self._access.topic)
         self._connections = Connections(Access(settings, "Write", self._access.topic))
         with self._connections.opening():
             self._producer = KafkaProducer(

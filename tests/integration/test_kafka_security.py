@@ -42,6 +42,7 @@ def sent_by_a_service(settings: Settings) -> None:
 
 def read(settings: Settings) -> None:
     with closing(KafkaSource(settings.kafka, settings.feedback.topic, max_poll_records=10)) as source:
+        source.facts()
         source.assign([0])
         source.seek(0, 0)
         deadline = time.monotonic() + 60
