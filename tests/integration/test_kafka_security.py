@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from jobs import update
 from pipelines.domain.errors import ConfigurationError
@@ -24,7 +26,9 @@ from tests.support.certificates import Authority
 from tests.support.feedback_events import session
 from tests.support.secured_kafka import PASSWORD, Permission, SecuredKafka, permissions_in
 
-OPERATIONS = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
+DOCUMENTED = (Path(__file__).resolve().parents[2] / "docs/kafka.md").read_text(encoding="utf-8")
+PERMISSIONS = permissions_in(DOCUMENTED.splitlines())
+NEEDED = [permission for permission in PERMISSIONS if permission.kind != "group"]
 RULES = "feedback.topic=closed"
 
 Way = Callable[[Settings], object]
@@ -141,7 +145,8 @@ def test_a_certificate_is_a_way_in(secured_kafka: SecuredKafka) -> None:
     locked = {**tls, "ssl_certfile": client.certificate, "ssl_keyfile": client.key}
     with pytest.raises(ConfigurationError, match=r"opened by kafka.ssl_keyfile_password"):
         WAYS["connect_now"](secured_kafka.settings("TLS", RULES, **locked))
-    settings = secured_kafka.settings("TLS", RULES, **locked, ssl_keyfile_password="0pen")
+    documented = as_documented(secured_kafka, "TLS", {"client.pem": client.certificate, "client.key": client.key})
+    settings = secured_kafka.settings("TLS", RULES, **documented, ssl_keyfile_password="0pen")
     publisher = KafkaPublisher(settings.kafka, "closed")
     publisher.send(b"s1", b"{}")
     publisher.flush()
@@ -155,6 +160,16 @@ def test_a_certificate_is_a_way_in(secured_kafka: SecuredKafka) -> None:
     over_tls |= {"sasl_password": PASSWORD, "ssl_cafile": str(secured_kafka.authority.file)}
     said = refused(secured_kafka.settings("SASLTLS", RULES, **over_tls), WAYS["connect_now"])
     assert "permission Write on topic closed for user 'ada'" in said
+
+
+def as_documented(broker: SecuredKafka, listener: str, files: dict[str, Path]) -> dict[str, str]:
+    """The settings that the page gives for a listener's protocol, with files of this run."""
+    protocol = {"TLS": "SSL", "SASLTLS": "SASL_SSL"}[listener]
+    blocks = [yaml.safe_load(block)["kafka"] for block in re.findall(r"```yaml\n(.*?)```", DOCUMENTED, re.DOTALL)]
+    (block,) = [block for block in blocks if block["security_protocol"] == protocol]
+    del block["bootstrap"]
+    there = {"authority.pem": broker.authority.file, **files}
+    return {key: str(there[Path(value).name]) if value.startswith("/") else value for key, value in block.items()}
 
 
 @pytest.fixture
@@ -205,3 +220,80 @@ def test_commands_end_with_the_reason(
     said = capsys.readouterr().err.splitlines()[-1]
     assert re.search(r"user 'ada' .* check kafka.sasl_username and kafka.sasl_password", said)
     assert "wr0ng" not in said
+
+
+@pytest.fixture
+def loop(secured_kafka: SecuredKafka, tmp_path: Path) -> Iterator[Callable[[], dict[str, Any]]]:
+    """The whole loop, on topics that are not there yet: updaters make them, a service tells, updaters learn."""
+    known = as_documented(secured_kafka, "SASLTLS", {})
+    store = f"storage.root={tmp_path}"
+    as_updater = secured_kafka.settings("SASLTLS", store, **known, sasl_password=PASSWORD)
+    as_producer = secured_kafka.settings("SASLTLS", **{**known, "sasl_username": "producer"}, sasl_password=PASSWORD)
+    topics = (as_updater.feedback.topic, as_updater.feedback.dead_letter_topic)
+    secured_kafka.drop_topics(*topics)
+
+    def run() -> dict[str, Any]:
+        update.run(as_updater, local=True, until_caught_up=True)
+        publisher = KafkaPublisher(as_producer.kafka, as_producer.feedback.topic)
+        publisher.send(b"s1", encode(session(ts=round(time.time() * 1000))))
+        publisher.send(b"s1", b"no event")
+        publisher.flush()
+        assert publisher.close() == 0
+        return update.summary(update.run(as_updater, local=True, until_caught_up=True))
+
+    yield run
+    secured_kafka.withdraw("User:producer", "User:updater")
+    secured_kafka.drop_topics(*topics)
+
+
+@pytest.mark.timeout(90)
+def test_the_loop_works_with_the_documented_permissions(
+    secured_kafka: SecuredKafka, loop: Callable[[], dict[str, Any]]
+) -> None:
+    """FBK-11: the commands of docs/kafka.md, no more, and its settings; topics are made as the page says."""
+    secured_kafka.permit(*PERMISSIONS)
+    learned = loop()
+    assert (learned["applied"], learned["dead_lettered"], learned["balanced"]) == (1, 1, True)
+    (letter,) = secured_kafka.log_of("weft.feedback.dlq")
+    assert json.loads(letter)["reason"] == "undecodable"
+    assert secured_kafka.config_of("weft.feedback")["message.timestamp.type"] == "LogAppendTime"
+
+
+@pytest.mark.timeout(90)
+@pytest.mark.parametrize("missing", NEEDED, ids=lambda permission: "-".join(permission[1:]))
+def test_the_loop_stops_where_a_documented_permission_is_missing(
+    secured_kafka: SecuredKafka, loop: Callable[[], dict[str, Any]], missing: Permission
+) -> None:
+    """FBK-11, OPS-15: by its name; so the page asks for no more than is needed."""
+    secured_kafka.permit(*(permission for permission in PERMISSIONS if permission != missing))
+    with pytest.raises(ConfigurationError) as caught:
+        loop()
+    user = missing.principal.removeprefix("User:")
+    expected = f"expected the permission {missing.operation} on {missing.kind} {missing.name} for user '{user}'"
+    assert expected in str(caught.value)
+
+
+@pytest.mark.timeout(60)
+def test_a_running_updater_says_that_its_permission_was_withdrawn(
+    secured_kafka: SecuredKafka, tmp_path: Path
+) -> None:
+    """OPS-15: it neither waits for the broker nor goes on as if nothing were there to read."""
+    secured_kafka.permit(*PERMISSIONS)
+    settings = secured_kafka.by_password("updater", f"storage.root={tmp_path}")
+    ended: list[BaseException] = []
+    begun = threading.Event()
+
+    def run() -> None:
+        try:
+            update.run(settings, local=True, until_caught_up=False, on_progress=lambda _: begun.set())
+        except ConfigurationError as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    assert begun.wait(50)
+    secured_kafka.withdraw("User:updater")
+    thread.join()
+    assert "expected the permission Read on topic weft.feedback for user 'updater'" in str(ended[0])
+    secured_kafka.withdraw("User:producer")
+    secured_kafka.drop_topics(settings.feedback.topic, settings.feedback.dead_letter_topic)

@@ -8,14 +8,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
     AclOperation,
     AclPermissionType,
+    ConfigResource,
     NewTopic,
     ResourcePatternType,
     ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
 )
 
 from pipelines.settings import Settings, load_settings
@@ -123,6 +128,32 @@ class SecuredKafka:
             added.result()
         _await(lambda: set(bindings) <= set(admin.describe_acls(_everything(None)).result()))
 
+    def change_password(self, user: str, password: str) -> None:
+        """Give a user another password; connections that are open stay so."""
+        admin = self.kafka.admin()
+        credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
+        change = UserScramCredentialUpsertion(user, credential, password.encode())
+        for changed in admin.alter_user_scram_credentials([change]).values():
+            changed.result()
+
+    def config_of(self, topic: str) -> dict[str, str]:
+        """The settings of a topic."""
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+        admin = self.kafka.admin()  # which gives no answers once it is gone
+        found = admin.describe_configs([resource])[resource].result()
+        return {name: entry.value for name, entry in found.items()}
+
+    def log_of(self, topic: str) -> list[bytes]:
+        """The values of a topic of one partition."""
+        consumer = Consumer({"bootstrap.servers": self.kafka.bootstrap, "group.id": "tests"})
+        place = TopicPartition(topic, 0, 0)
+        _, end = consumer.get_watermark_offsets(place, timeout=_PATIENCE_S)
+        consumer.assign([place])
+        values: list[bytes] = []
+        _await(lambda: len(values.extend(_values(consumer)) or values) >= end)
+        consumer.close()
+        return values
+
     def withdraw(self, *principals: str) -> None:
         """Take all ACLs of principals away, and wait until that is in force."""
         admin = self.kafka.admin()
@@ -166,6 +197,10 @@ def _binding(permission: Permission) -> AclBinding:
         AclOperation[permission.operation.upper()],
         AclPermissionType.ALLOW,
     )
+
+
+def _values(consumer: Consumer) -> list[bytes]:
+    return [message.value() for message in consumer.consume(1000, 0.1) if message.error() is None]
 
 
 def _everything(principal: str | None) -> AclBindingFilter:
