@@ -118,11 +118,7 @@ def search(
     _job.emit({"answers": told, "refused": refused} if queries is not None else told[0], as_json=as_json)
     # Last of all: where there is no broker, what was found is seen all the same.
     if bootstrap is not None:
-        with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
-            _tell(answers, producer)
-            producer.flush()
-            if producer.lost:
-                raise typer.Exit(1)
+        _publish(settings, answers)
 
 
 class SearchesMany(Protocol):
@@ -240,6 +236,14 @@ def channel_names(text: str) -> list[str]:
     if unknown := sorted(set(names) - set(Channel)):
         raise typer.BadParameter(f"expected channels among {[channel.value for channel in Channel]}, found {unknown}")
     return names
+
+
+def _publish(settings: Settings, answers: Sequence[Answer]) -> None:
+    with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
+        _tell(answers, producer)
+        producer.flush()
+        if producer.lost:
+            raise typer.Exit(1)
 
 
 def _tell(answers: Sequence[Answer], producer: FeedbackProducer) -> None:

@@ -130,7 +130,9 @@ class WaitingPublisher:
             self._waiting.clear()
             publisher = self._publisher
         if unsent:
-            _log.warning("%d events waited for %s, and are lost: %s", unsent, self._broker, self._reason or "no answer yet")
+            _log.warning(
+                "%d events waited for %s, and are lost: %s", unsent, self._broker, self._reason or "no answer yet"
+            )
         if publisher is not None:
             publisher.close()
         return self.lost

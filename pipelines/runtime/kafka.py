@@ -84,7 +84,7 @@ class KafkaTopics:
             raise
         return True
 
-    def create(self, wanted: dict[str, object], access: Access) -> None:
+    def create(self, wanted: dict[str, Any], access: Access) -> None:
         """Make topics, and wait until they can be used; who else made them first is welcome."""
         with Connections(access).errors():
             with contextlib.suppress(kafka_errors.TopicAlreadyExistsError):
@@ -97,6 +97,7 @@ class KafkaTopics:
             self._admin.close()
 
     def _described(self, topic: str) -> dict[str, Any]:
+        described: dict[str, Any]
         (described,) = self._admin.describe_topics([topic])
         if described["error_code"]:
             raise kafka_errors.for_code(described["error_code"])(topic)
@@ -142,7 +143,9 @@ class KafkaPublisher:
             self._open_again()
         with self._counting:
             if self._closed:
-                raise BrokerUnavailableError(f"{self._access}: expected an open producer, found it closed: open another")
+                raise BrokerUnavailableError(
+                    f"{self._access}: expected an open producer, found it closed: open another"
+                )
             self.waiting += 1
         try:
             with self._connections.errors():
@@ -171,12 +174,14 @@ class KafkaPublisher:
                 break
         with self._counting:
             lost, self._told, reason = self.lost - self._told, self.lost, self._reason
-        if lost and isinstance(reason, ConfigurationError):
+        if late:
+            reason = self._connections.mapped(kafka_errors.KafkaTimeoutError("none in time"))
+        if (lost or late) and isinstance(reason, ConfigurationError):
             raise reason
         if lost or late:
             raise BrokerUnavailableError(
-                f"{self._access}: expected all records to be acknowledged in {self._timeout_s:g} s, found {lost} given up "
-                f"and {late} without an answer: {reason or 'is the broker up?'}"
+                f"expected all records to be acknowledged in {self._timeout_s:g} s, found {lost} given up and {late} "
+                f"without an answer: {reason}"
             )
 
     def close(self) -> int:
@@ -195,7 +200,9 @@ class KafkaPublisher:
         with self._counting:
             self.lost, self.waiting = self.lost + self.waiting, 0
         if self.lost:
-            _log.warning("%s: %d records were not acknowledged, and are lost: %s", self._access, self.lost, self._reason)
+            _log.warning(
+                "%s: %d records were not acknowledged, and are lost: %s", self._access, self.lost, self._reason
+            )
         return self.lost
 
     def _open(self, settings: KafkaSettings) -> None:
@@ -226,8 +233,8 @@ class KafkaPublisher:
         try:
             self._producer.close(timeout=self._block_s)
         except kafka_errors.KafkaError:  # records are left: then it neither ends its thread nor has a call that does
-            self._producer._sender.force_close()  # noqa: SLF001
-            self._producer._sender.join(self._block_s)  # noqa: SLF001
+            self._producer._sender.force_close()
+            self._producer._sender.join(self._block_s)
 
     def _flushed(self, patience_s: float) -> bool:
         try:

@@ -27,7 +27,11 @@ _WRONG_LOG = (
     kafka_errors.NoOffsetForPartitionError,
     kafka_errors.LogTruncationError,
 )
-_WRONG_SETTING = (kafka_errors.IllegalArgumentError, kafka_errors.KafkaConfigurationError, kafka_errors.InvalidTopicError)
+_WRONG_SETTING = (
+    kafka_errors.IllegalArgumentError,
+    kafka_errors.KafkaConfigurationError,
+    kafka_errors.InvalidTopicError,
+)
 _REFUSALS: tuple[tuple[type[Exception], Refusal], ...] = (
     (kafka_errors.SaslAuthenticationFailedError, Refusal.USER),
     (kafka_errors.UnsupportedSaslMechanismError, Refusal.MECHANISM),
@@ -47,7 +51,9 @@ def mapped(error: Exception, access: Access) -> WeftError:
     if isinstance(error, kafka_errors.UnknownTopicOrPartitionError):
         return access.no_topic()
     if isinstance(error, _WRONG_SETTING):
-        return ConfigurationError(f"{access}: expected settings that the client takes, see the section kafka: {error!r}")
+        return ConfigurationError(
+            f"{access}: expected settings that the client takes, see the section kafka: {error!r}"
+        )
     return _refused(error, access) or access.unavailable(_text(error))
 
 
@@ -148,7 +154,7 @@ class Connections:
         return mapped(error, self._access)
 
 
-class _Watched(KafkaConnectionManager):  # type: ignore[misc]  the package has no types
+class _Watched(KafkaConnectionManager):  # type: ignore[misc]
     """Connections that remember by broker why they failed or ended."""
 
     def __init__(self, net: Any, **configs: Any) -> None:
@@ -189,7 +195,7 @@ class _Watched(KafkaConnectionManager):  # type: ignore[misc]  the package has n
 
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
         transport = await super()._build_transport(node, timeout_at=timeout_at)
-        transport._sock_recv = _data_first(transport._sock_recv)  # noqa: SLF001
+        transport._sock_recv = _data_first(transport._sock_recv)
         return transport
 
 

@@ -60,31 +60,32 @@ class Access:
             operation: Default the one of this access.
             resource: Default its topic; such as "group weft" or "cluster".
         """
-        operation, (kind, *name) = operation or self.operation, (resource or f"topic {self.topic}").split()
-        who = self.settings.sasl_username
-        principal = "User:NAME" if who is None else f"User:{who}"
-        known_as = "the user of kafka.ssl_certfile" if who is None else f"user {who!r} (kafka.sasl_username)"
+        operation, resource = operation or self.operation, resource or f"topic {self.topic}"
+        user = self.settings.sasl_username
+        principal = "User:NAME" if user is None else f"User:{user}"
+        whose = "the user of kafka.ssl_certfile" if user is None else f"user {user!r} (kafka.sasl_username)"
         command = " ".join(
             [
                 *("kafka-acls.sh", "--bootstrap-server", self.settings.bootstrap),
-                *("--add", "--allow-principal", principal, "--operation", operation, f"--{kind}", *name),
+                *("--add", "--allow-principal", principal, "--operation", operation, f"--{resource}"),
             ]
         )
         return ConfigurationError(
-            f"{self}: expected the permission {operation} on {' '.join((kind, *name))} for {known_as}, found none: {command}"
+            f"{self}: expected the permission {operation} on {resource} for {whose}, found none: {command}"
         )
 
     def too_large(self) -> ConfigurationError:
         """The error of a topic that takes smaller records than weft sends."""
         return ConfigurationError(
-            f"{self}: expected the topic to take a record of this size, found a lower limit: raise max.message.bytes of "
-            f"{self.topic}"
+            f"{self}: expected the topic to take a record of this size, found a lower limit: raise max.message.bytes "
+            f"of {self.topic}"
         )
 
     def no_topic(self) -> BrokerUnavailableError:
         """The error of a topic that nobody has made yet."""
         return BrokerUnavailableError(
-            f"{self}: expected the topic, found none: updaters make it (`python -m jobs.update`), or whoever may create it"
+            f"{self}: expected the topic, found none: updaters make it (`python -m jobs.update`), or whoever may "
+            "create it"
         )
 
     def unavailable(self, found: str) -> BrokerUnavailableError:
@@ -129,15 +130,15 @@ def sasl_refusal(text: str) -> Refusal:
 
 def _user(settings: KafkaSettings) -> str:
     return (
-        f"expected user {settings.sasl_username!r} to be let in with {settings.sasl_mechanism}, found the authentication "
-        "refused: check kafka.sasl_username and kafka.sasl_password (WEFT__KAFKA__SASL_PASSWORD)"
+        f"expected user {settings.sasl_username!r} to be let in with {settings.sasl_mechanism}, found the "
+        "authentication refused: check kafka.sasl_username and kafka.sasl_password (WEFT__KAFKA__SASL_PASSWORD)"
     )
 
 
 def _mechanism(settings: KafkaSettings) -> str:
     return (
-        f"expected the broker to offer {settings.sasl_mechanism}, found that it does not: set kafka.sasl_mechanism to one "
-        "of its listener"
+        f"expected the broker to offer {settings.sasl_mechanism}, found that it does not: set kafka.sasl_mechanism to "
+        "one of its listener"
     )
 
 
@@ -173,8 +174,8 @@ def _host(settings: KafkaSettings) -> str:
 def _certificate(settings: KafkaSettings) -> str:
     if settings.ssl_certfile is None:
         return (
-            "expected to be let in without a certificate, found that the broker asks for one: set kafka.ssl_certfile and "
-            "kafka.ssl_keyfile"
+            "expected to be let in without a certificate, found that the broker asks for one: set kafka.ssl_certfile "
+            "and kafka.ssl_keyfile"
         )
     return (
         f"expected the certificate in {settings.ssl_certfile} to be accepted, found it refused: give one that is valid "

@@ -41,6 +41,11 @@ def read_error(code: int, text: str, access: Access) -> WeftError:
     """The error of weft's own tree that says what a caller can do about one of librdkafka's."""
     if code in _WRONG_LOG:
         return WrongLogError(f"{access}: the log does not hold the offset sought: {text}")
+    return _refused(code, text, access) or access.unavailable(text)
+
+
+def _refused(code: int, text: str, access: Access) -> ConfigurationError | None:
+    """The error of a setting or a permission that stands in the way; None where it is none."""
     if code == KafkaError._INVALID_ARG:
         return ConfigurationError(f"{access}: expected settings that the client takes, see the section kafka: {text}")
     if code in {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}:
@@ -49,9 +54,8 @@ def read_error(code: int, text: str, access: Access) -> WeftError:
         return access.not_permitted("Read", f"group {_GROUP}")
     if code in _SASL:
         return access.refused(sasl_refusal(text), text)
-    if (refusal := tls_refusal(text)) is not None:
-        return access.refused(refusal)
-    return access.unavailable(text)
+    refusal = tls_refusal(text)
+    return None if refusal is None else access.refused(refusal)
 
 
 class KafkaSource:
@@ -127,9 +131,7 @@ class KafkaSource:
 
     def _hear(self, error: KafkaError) -> None:
         """Keep what the client says aside: that it is refused it tells nowhere else, and tries again for ever."""
-        heard = read_error(error.code(), error.str(), self._access)
-        if isinstance(heard, ConfigurationError):
-            self._refusal = heard
+        self._refusal = _refused(error.code(), error.str(), self._access) or self._refusal
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""FBK-11, OPS-15: what a secured broker refuses is named at once, with what changes it; and what it takes to be let in."""
+"""FBK-11, OPS-15: what a secured broker refuses is named at once, with what changes it; and what lets a client in."""
 
 from __future__ import annotations
 
@@ -98,7 +98,10 @@ def refused(settings: Settings, way: Way) -> str:
 PASSWORDS: dict[str, tuple[dict[str, Any], str]] = {
     "a wrong password": ({"sasl_password": "wr0ng"}, "user 'ada' .* kafka.sasl_password .WEFT__KAFKA__SASL_PASSWORD"),
     "an unknown user": ({"sasl_username": "eve"}, "user 'eve' .* kafka.sasl_username"),
-    "a wrong password in plain": ({"sasl_password": "wr0ng", "sasl_mechanism": "PLAIN"}, "'ada' to be let in with PLAIN"),
+    "a wrong password in plain": (
+        {"sasl_password": "wr0ng", "sasl_mechanism": "PLAIN"},
+        "'ada' to be let in with PLAIN",
+    ),
     "another mechanism": ({"sasl_mechanism": "SCRAM-SHA-512"}, "offer SCRAM-SHA-512, .* set kafka.sasl_mechanism"),
 }
 
@@ -115,9 +118,7 @@ def test_a_refused_user_is_named(secured_kafka: SecuredKafka, case: str, way: st
 
 @pytest.mark.timeout(40)
 @pytest.mark.parametrize("way", WAYS)
-def test_what_tls_refuses_is_named(
-    secured_kafka: SecuredKafka, way: str, stranger: Authority, tmp_path: Path
-) -> None:
+def test_what_tls_refuses_is_named(secured_kafka: SecuredKafka, way: str, stranger: Authority, tmp_path: Path) -> None:
     """FBK-11, OPS-15: each by the setting it is about."""
     trusted, mine = secured_kafka.authority.file, stranger.signed("mine")
     tls = {"security_protocol": "SSL", "ssl_cafile": trusted}
@@ -274,9 +275,7 @@ def test_the_loop_stops_where_a_documented_permission_is_missing(
 
 
 @pytest.mark.timeout(60)
-def test_a_running_updater_says_that_its_permission_was_withdrawn(
-    secured_kafka: SecuredKafka, tmp_path: Path
-) -> None:
+def test_a_running_updater_says_that_its_permission_was_withdrawn(secured_kafka: SecuredKafka, tmp_path: Path) -> None:
     """OPS-15: it neither waits for the broker nor goes on as if nothing were there to read."""
     secured_kafka.permit(*PERMISSIONS)
     settings = secured_kafka.by_password("updater", f"storage.root={tmp_path}")

@@ -20,7 +20,6 @@ from tests.support.secured_kafka import PASSWORD, Permission, SecuredKafka
 
 # A record that nobody acknowledges is given up soon; nothing here depends on how soon.
 SOON = {"request_timeout_ms": 1000, "delivery_timeout_ms": 2000}
-CONNECT = {"connect": FeedbackProducer.connect, "connect_now": FeedbackProducer.connect_now}
 
 
 @pytest.fixture
@@ -34,7 +33,8 @@ def topic(secured_kafka: SecuredKafka, request: pytest.FixtureRequest) -> Iterat
 
 
 def may(topic: str) -> list[Permission]:
-    return [Permission("User:ada", operation, "topic", topic) for operation in ("Read", "Write")]
+    on_topic = [Permission("User:ada", operation, "topic", topic) for operation in ("Read", "Write")]
+    return [*on_topic, Permission("User:ada", "Read", "group", "weft")]
 
 
 def settings_for(broker: SecuredKafka, topic: str) -> Settings:
@@ -47,28 +47,30 @@ def say(producer: FeedbackProducer, times: int) -> None:
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("connect", CONNECT)
 def test_a_broker_killed_before_the_end_costs_what_it_did_not_acknowledge(
-    secured_kafka: SecuredKafka, topic: str, connect: str, caplog: pytest.LogCaptureFixture
+    secured_kafka: SecuredKafka, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """OPS-10a: closing does not raise, counts and logs; what was acknowledged is in the log."""
     settings = settings_for(secured_kafka, topic)
-    producer = CONNECT[connect](settings.kafka, settings.feedback)
-    say(producer, 5)
-    producer.flush()
-    assert (producer.waiting, producer.lost) == (0, 0)
+    service = FeedbackProducer.connect(settings.kafka, settings.feedback)
+    job = FeedbackProducer.connect_now(settings.kafka, settings.feedback)
+    for producer in (service, job):
+        say(producer, 5)
+        producer.flush()
+        assert (producer.waiting, producer.lost) == (0, 0)
     secured_kafka.kafka.kill()
     try:
-        say(producer, 3)
-        assert producer.waiting == 3
+        for producer, more in ((service, 3), (job, 4)):
+            say(producer, more)
+            assert producer.waiting == more
         with pytest.raises(BrokerUnavailableError):
-            producer.flush()
-        assert producer.close() == 3
-        assert (producer.waiting, producer.lost) == (0, 3)
-        assert "3 records were not acknowledged, and are lost" in caplog.text
+            job.flush()
+        assert (service.close(), job.close()) == (3, 4)
+        assert [(producer.waiting, producer.lost) for producer in (service, job)] == [(0, 3), (0, 4)]
+        assert "4 records were not acknowledged, and are lost" in caplog.text
     finally:
         secured_kafka.kafka.start()
-    assert len(secured_kafka.log_of(topic)) == 5
+    assert len(secured_kafka.log_of(topic)) == 10
 
 
 @pytest.mark.timeout(60)
@@ -124,6 +126,12 @@ def test_a_permission_that_is_withdrawn_is_named_and_one_that_comes_back_is_used
     assert secured_kafka.log_of(topic) == [b"before", b"behind"]
 
 
+def poll_on(source: KafkaSource) -> None:
+    while True:
+        source.poll(10, 0.1)
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_a_password_that_is_changed_is_named_once_a_connection_is_made_anew(
     secured_kafka: SecuredKafka, topic: str
@@ -143,8 +151,7 @@ def test_a_password_that_is_changed_is_named_once_a_connection_is_made_anew(
         try:
             publisher.send(b"s1", b"lost")
             with pytest.raises(ConfigurationError, match="user 'ada' to be let in"):
-                while True:
-                    source.poll(10, 0.1)
+                poll_on(source)
             with pytest.raises(ConfigurationError, match="user 'ada' to be let in"):
                 publisher.flush()
             assert publisher.close() == 1

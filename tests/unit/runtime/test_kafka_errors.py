@@ -21,7 +21,12 @@ from pipelines.settings import load_settings
 EVERY = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.KafkaError)]
 SETTINGS = load_settings(
     [],
-    ["kafka.bootstrap=kafka:9092", "kafka.sasl_username=ada", "kafka.sasl_password=s3cret", "kafka.security_protocol=SSL"],
+    [
+        "kafka.bootstrap=kafka:9092",
+        "kafka.sasl_username=ada",
+        "kafka.sasl_password=s3cret",
+        "kafka.security_protocol=SSL",
+    ],
     environment={},
 ).kafka
 
@@ -52,13 +57,13 @@ def test_what_a_caller_does_differs() -> None:
 
 
 def test_a_broker_that_gives_no_producer_ids_names_that_permission() -> None:
-    """OPS-15: kafka-python wraps that refusal in an error of no kind; brokers before 2.8 ask for it apart from Write."""
+    """OPS-15: kafka-python wraps that refusal in an error of no kind; brokers before 2.8 want it beside Write."""
     wrapped = errors.KafkaError(
         f"Unexpected error in InitProducerIdResponse: {errors.ClusterAuthorizationFailedError()}"
     )
     found = mapped(wrapped, access("Write"))
     assert isinstance(found, ConfigurationError)
-    assert "kafka-acls.sh --bootstrap-server kafka:9092 --add --allow-principal User:ada --operation IdempotentWrite --cluster" in str(found)
+    assert str(found).endswith("--add --allow-principal User:ada --operation IdempotentWrite --cluster")
 
 
 @pytest.mark.parametrize("refusal", Refusal)
