@@ -139,7 +139,7 @@ class KafkaPublisher:
             ConfigurationError: The brokers refuse this client.
             InvalidEventError: It is too large for any request.
         """
-        if self._spent:
+        if self._spent and not self._closed:
             self._open_again()
         with self._counting:
             if self._closed:

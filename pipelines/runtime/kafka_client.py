@@ -184,14 +184,18 @@ class _Watched(KafkaConnectionManager):  # type: ignore[misc]
             raise refusal
         connection = super().get_connection(node_id, **how)
         if not connection.init_future.is_done:
-            connection.init_future.add_callback(lambda _: self._failures.pop(node_id, None))
+            connection.init_future.add_callback(lambda _: self._let_in(node_id, connection))
             connection.init_future.add_errback(partial(self._note, node_id))
-            connection.close_future.add_errback(partial(self._note, node_id))
         return connection
 
-    def _note(self, node_id: Any, error: Exception) -> None:
+    def _let_in(self, node_id: Any, connection: Any) -> None:
         self._failures.pop(node_id, None)
-        self._failures[node_id] = error
+        connection.close_future.add_errback(partial(self._note, node_id))
+
+    def _note(self, node_id: Any, error: Exception) -> None:
+        if error != kafka_errors.KafkaConnectionError():  # so the client says that it hung up itself
+            self._failures.pop(node_id, None)
+            self._failures[node_id] = error
 
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
         transport = await super()._build_transport(node, timeout_at=timeout_at)

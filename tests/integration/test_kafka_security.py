@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from jobs import update
-from pipelines.domain.errors import ConfigurationError
+from pipelines.domain.errors import BrokerUnavailableError, ConfigurationError
 from pipelines.feedback.codec import encode
 from pipelines.feedback.producer import FeedbackProducer
 from pipelines.runtime.kafka import KafkaPublisher, create_topic
@@ -134,6 +134,19 @@ def test_what_tls_refuses_is_named(secured_kafka: SecuredKafka, way: str, strang
     for listener, changes, expected in cases:
         settings = secured_kafka.settings(listener, RULES, f"storage.root={tmp_path}", **changes)
         assert re.search(expected, refused(settings, WAYS[way])), (listener, expected)
+
+
+@pytest.mark.timeout(40)
+@pytest.mark.parametrize(("listener", "protocol"), [("SASL", "PLAINTEXT"), ("OPEN", "SSL")])
+def test_a_listener_that_hangs_up_is_not_said_to_be_down(
+    secured_kafka: SecuredKafka, listener: str, protocol: str
+) -> None:
+    """OPS-15: a broker that stops looks alike, so it is asked again; the advice fits both."""
+    settings = secured_kafka.settings(listener, RULES, security_protocol=protocol, connect_timeout_ms=700)
+    with pytest.raises(BrokerUnavailableError) as caught:
+        WAYS["connect_now"](settings)
+    advice = f"does its listener expect another kafka.security_protocol than {protocol}, or does it stop?"
+    assert str(caught.value).endswith(advice)
 
 
 @pytest.mark.timeout(60)
