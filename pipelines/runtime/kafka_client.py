@@ -61,8 +61,6 @@ def _refused(error: Exception, access: Access) -> ConfigurationError | None:
     """The error of a refusal; None where it is none."""
     if isinstance(error, kafka_errors.TopicAuthorizationFailedError):
         return access.not_permitted()
-    if isinstance(error, kafka_errors.GroupAuthorizationFailedError):
-        return access.not_permitted("Read", "group weft")
     if isinstance(error, kafka_errors.AuthorizationError) or _NO_PRODUCER_ID in str(error):
         return access.not_permitted(*(("IdempotentWrite", "cluster") if access.operation == "Write" else ()))
     if (refusal := _refusal(error)) is not None:

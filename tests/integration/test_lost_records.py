@@ -19,7 +19,7 @@ from pipelines.settings import Settings
 from tests.support.secured_kafka import PASSWORD, Permission, SecuredKafka
 
 # A record that nobody acknowledges is given up soon; nothing here depends on how soon.
-SOON = {"request_timeout_ms": 1000, "delivery_timeout_ms": 2000}
+SOON = {"request_timeout_ms": 3000, "delivery_timeout_ms": 6000}
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ def may(topic: str) -> list[Permission]:
     return [*on_topic, Permission("User:ada", "Read", "group", "weft")]
 
 
-def settings_for(broker: SecuredKafka, topic: str) -> Settings:
-    return broker.by_password("ada", f"feedback.topic={topic}", **SOON)
+def settings_for(broker: SecuredKafka, topic: str, **kafka: int) -> Settings:
+    return broker.by_password("ada", f"feedback.topic={topic}", **kafka)
 
 
 def say(producer: FeedbackProducer, times: int) -> None:
@@ -51,7 +51,7 @@ def test_a_broker_killed_before_the_end_costs_what_it_did_not_acknowledge(
     secured_kafka: SecuredKafka, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """OPS-10a: closing does not raise, counts and logs; what was acknowledged is in the log."""
-    settings = settings_for(secured_kafka, topic)
+    settings = settings_for(secured_kafka, topic, **SOON)
     service = FeedbackProducer.connect(settings.kafka, settings.feedback)
     job = FeedbackProducer.connect_now(settings.kafka, settings.feedback)
     for producer in (service, job):
@@ -73,10 +73,10 @@ def test_a_broker_killed_before_the_end_costs_what_it_did_not_acknowledge(
     assert len(secured_kafka.log_of(topic)) == 10
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(120)
 def test_a_topic_that_is_deleted_is_named(secured_kafka: SecuredKafka, topic: str) -> None:
     """OPS-10a, OPS-15: the broker is up, and nobody asks whether it is."""
-    publisher = KafkaPublisher(settings_for(secured_kafka, topic).kafka, topic)
+    publisher = KafkaPublisher(settings_for(secured_kafka, topic, **SOON).kafka, topic)
     publisher.send(b"s1", b"before")
     publisher.flush()
     secured_kafka.drop_topics(topic)
@@ -86,7 +86,7 @@ def test_a_topic_that_is_deleted_is_named(secured_kafka: SecuredKafka, topic: st
     assert publisher.close() == 1
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(120)
 def test_a_record_too_large_for_the_topic_is_lost_by_name_and_holds_up_no_other(
     secured_kafka: SecuredKafka, topic: str
 ) -> None:
@@ -105,7 +105,7 @@ def test_a_record_too_large_for_the_topic_is_lost_by_name_and_holds_up_no_other(
     assert secured_kafka.log_of(topic) == [b"before", b"behind"]
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(120)
 def test_a_permission_that_is_withdrawn_is_named_and_one_that_comes_back_is_used(
     secured_kafka: SecuredKafka, topic: str
 ) -> None:
@@ -160,7 +160,7 @@ def test_a_password_that_is_changed_is_named_once_a_connection_is_made_anew(
     assert secured_kafka.log_of(topic) == [b"before"]
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(120)
 def test_a_command_that_was_not_acknowledged_fails(
     secured_kafka: SecuredKafka, topic: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
