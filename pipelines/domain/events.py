@@ -47,7 +47,7 @@ class Event(Struct, kw_only=True, frozen=True, gc=False, tag_field="type", renam
         principal: Who stands behind the session, user or service: caps count per principal.
     """
 
-    schema: Annotated[int, Meta(ge=1)] = SCHEMA_VERSION
+    schema: Annotated[int, Meta(ge=1, le=SCHEMA_VERSION)] = SCHEMA_VERSION
     event_id: Identifier
     ts: int
     session_id: Identifier
