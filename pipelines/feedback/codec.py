@@ -213,7 +213,7 @@ def _one(content_hash: str | None) -> Iterable[str]:
 
 _HASHES: Mapping[type, Callable[[Any], Iterable[str]]] = MappingProxyType(
     {
-        Impression: lambda event: [event.query_hash, *[result.content_hash for result in event.results]],
+        Impression: lambda event: [*_one(event.query_hash), *[result.content_hash for result in event.results]],
         Retrieval: lambda event: event.content_hashes,
         Inclusion: lambda event: event.content_hashes,
         Reference: lambda event: (*(event.content_hashes or ()), *_shares_in(event.attribution)),

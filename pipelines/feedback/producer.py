@@ -316,7 +316,7 @@ def impression_of(answer: Answer, **stamp: Any) -> Impression:
         model=query.model,
         agent=query.agent,
         query_id=query.query_id,
-        query_hash=question_hash(query.text),
+        query_hash=question_hash(query.text) if query.text.strip() else None,
         intent=query.intent,
         results=[_shown(result) for result in answer.results[:MOST_SHOWN]],
     )
