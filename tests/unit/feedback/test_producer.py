@@ -216,6 +216,15 @@ def test_what_the_schema_refuses_is_refused_where_it_is_said(call: Call, field: 
     assert not publisher.events
 
 
+def test_a_query_without_a_text_asks_no_question() -> None:
+    """FBK-1: blanks have no hash, so that what comes of the results is a precedent of nothing."""
+    publisher = MemoryPublisher()
+    a_producer(publisher).emit(an_answer(replace(a_query(), text=" ")))
+    (sent,) = publisher.events
+    assert isinstance(sent, Impression)
+    assert sent.query_hash is None
+
+
 def test_whoever_names_no_principal_is_anonymous() -> None:
     """FBK-11: all of them share one principal's caps."""
     publisher, query = MemoryPublisher(), replace(a_query(), principal="")
