@@ -258,6 +258,7 @@ class FeedbackSettings(BaseModel):
     checkpoint_every_s: float = Field(gt=0.0)
     checkpoint_records: int = Field(gt=0)
     checkpoints: int = Field(gt=0)
+    damaged_states: int = Field(gt=0)
     credit: CreditSettings
     triggers: TriggerSettings
     attribution: AttributionSettings

@@ -224,11 +224,15 @@ def claimed(
     """
     with alone(folder, rules.patience):
         if is_lost(folder):
-            restore(folder, "there is none", log_start=log_start)
+            restore(folder, "there is none", log_start=log_start, at_most=rules.damaged_states)
         try:
             return _claimed(folder, partition, rules, facts, log_start)
         except CorruptionError as error:
-            restore(folder, str(error), log_start=log_start)
+            _log.warning("%s; looking once more", error)
+        try:  # what does not show again was no damage: memory that ran out within SQLite looks like it, once
+            return _claimed(folder, partition, rules, facts, log_start)
+        except CorruptionError as error:
+            restore(folder, str(error), log_start=log_start, at_most=rules.damaged_states)
         return _claimed(folder, partition, rules, facts, log_start)
 
 
