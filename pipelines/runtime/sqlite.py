@@ -63,7 +63,9 @@ def refused(path: Path, error: sqlite3.Error) -> StoreError:
         return disk.refused(path, disk.cause_at(path) or unnamed)
     if code in _HELD:
         return StoreError(f"{path}: expected its lock, found it held by another process; wait for it, or end it")
-    return StoreError(f"{path}: expected SQLite to read and write it, found: {error}; run again")
+    return StoreError(
+        f"{path}: expected SQLite to read and write it, found: {error}; report it with what the log says before"
+    )
 
 
 def set_up(connection: sqlite3.Connection, pragmas: Iterable[str], *, wait_s: float) -> None:

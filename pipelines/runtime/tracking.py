@@ -9,6 +9,7 @@ import contextlib
 import json
 import logging
 import os
+import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -25,13 +26,15 @@ from mlflow.tracking import MlflowClient
 from pyarrow import csv
 from sqlalchemy.exc import SQLAlchemyError
 
-from pipelines.domain.errors import TrackingUnavailableError
+from pipelines.domain.errors import StoreError, TrackingUnavailableError
 from pipelines.domain.ids import LearnedVersion
+from pipelines.runtime import disk, sqlite
 from pipelines.runtime.settings import TrackingSettings
 
 REGISTERED_MODEL = "weft-learned"
 LEARNED_TAG = "weft.learned"
 
+_DATABASE = "sqlite:///"
 _MISSING = frozenset({"RESOURCE_DOES_NOT_EXIST"})
 _CHATTY = {"alembic": logging.WARNING, "mlflow": logging.WARNING, "urllib3.connectionpool": logging.ERROR}
 _PARAMS_PER_BATCH = 100  # MLflow's own limit for one request
@@ -189,35 +192,36 @@ class Run:
         info = client.create_run(experiment, run_name=name, tags={**tags, **nested}).info
         self._client, self._experiment, self._tags = client, experiment, dict(tags)
         self.run_id: str = info.run_id
+        self._uri: str = client.tracking_uri
 
     def __enter__(self) -> Run:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        with _mapped(self.run_id):
+        with _mapped(self._uri, self.run_id):
             self._client.set_terminated(self.run_id, "FINISHED" if kind is None else "FAILED")
 
     def child(self, name: str) -> Run:
         """A nested run; use it as a context."""
-        with _mapped(self.run_id):
+        with _mapped(self._uri, self.run_id):
             return Run(self._client, self._experiment, name, self._tags, self.run_id)
 
     def parameters(self, values: Mapping[str, object]) -> None:
         """Record what went in; names may nest with dots, values are cut to MLflow's limit."""
         params = [Param(name, str(value)[:_PARAM_LENGTH]) for name, value in sorted(values.items())]
-        with _mapped(self.run_id):
+        with _mapped(self._uri, self.run_id):
             for batch in _batches(params, _PARAMS_PER_BATCH):
                 self._client.log_batch(self.run_id, params=batch)
 
     def metrics(self, values: Mapping[str, float], *, now: float, step: int = 0) -> None:
         """Record what came out, at a time in seconds since the epoch."""
         metrics = [Metric(name, float(value), int(now * 1000), step) for name, value in sorted(values.items())]
-        with _mapped(self.run_id):
+        with _mapped(self._uri, self.run_id):
             self._client.log_batch(self.run_id, metrics=metrics)
 
     def figure(self, name: str, figure: Figure) -> None:
         """Keep a picture as `<name>.png`."""
-        with _mapped(self.run_id):
+        with _mapped(self._uri, self.run_id):
             self._client.log_figure(self.run_id, figure, f"{name}.png")
 
     def table(self, name: str, table: pa.Table) -> None:
@@ -232,12 +236,12 @@ class Run:
 
     def file(self, path: Path, folder: str | None = None) -> None:
         """Keep a copy of a file."""
-        with _mapped(self.run_id):
+        with _mapped(self._uri, self.run_id):
             self._client.log_artifact(self.run_id, str(path), folder)
 
     def note(self, markdown: str) -> None:
         """Say in Markdown what the run's page shows at its top."""
-        with _mapped(self.run_id):
+        with _mapped(self._uri, self.run_id):
             self._client.set_tag(self.run_id, "mlflow.note.content", markdown)
 
     @contextlib.contextmanager
@@ -259,11 +263,22 @@ def _batches(items: Sequence[Any], size: int) -> Iterable[Sequence[Any]]:
 
 
 @contextlib.contextmanager
-def _mapped(where: str) -> Iterator[None]:
+def _mapped(uri: str, run_id: str = "") -> Iterator[None]:
     try:
         yield
     except (MlflowException, SQLAlchemyError, OSError) as error:
-        reason = str(error).partition("\n")[0]
-        raise TrackingUnavailableError(
-            f"MLflow ({where}): expected it to answer, found: {reason}; run again"
-        ) from error
+        refused = _refused(error, Path(uri.removeprefix(_DATABASE))) if uri.startswith(_DATABASE) else None
+        found = refused or f"expected it to answer, found: {str(error).partition(chr(10))[0]}; run again"
+        raise TrackingUnavailableError(f"MLflow ({run_id or uri}): {found}") from error
+
+
+def _refused(error: BaseException, database: Path) -> StoreError | None:
+    """What the disk refused, where that is what began it: SQLAlchemy and MLflow put errors of their own around it."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, sqlite3.Error) and not sqlite.is_damage(cause):
+            return sqlite.refused(database, cause)
+        if isinstance(cause, OSError) and disk.advice(cause, database):
+            return disk.refused(Path(cause.filename or database), cause)
+        cause = cause.__cause__ or cause.__context__
+    return None

@@ -93,7 +93,7 @@ def test_a_worker_that_cannot_be_made_says_why(cluster: None, source: Path, tmp_
     """ING-26: what it expected and found comes out of it as it is, and nothing is published."""
     plan = a_plan(source, tmp_path / "store", "extraction.enabled=true")
     plan.mentions.mkdir(parents=True)
-    with pytest.raises(StoreError, match=r"entities\.sqlite: expected a cache file that can be written"):
+    with pytest.raises(StoreError, match=r"entities\.sqlite: expected to read and write it"):
         _run(plan, ON_CLUSTER)
     assert Catalog(plan.store).pointer().generation is None
 
