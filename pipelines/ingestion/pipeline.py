@@ -25,8 +25,8 @@ from pipelines.ingestion.sizing import live_sizes
 from pipelines.ingestion.stored import stored_tables
 from pipelines.ingestion.unchanged import KnownDocuments
 from pipelines.ingestion.units import Unit, pack, unpack
-from pipelines.runtime.disk import named
 from pipelines.runtime.clock import Clock
+from pipelines.runtime.disk import named
 from pipelines.runtime.stages import Executor, Stage, run_through
 
 log = logging.getLogger(__name__)

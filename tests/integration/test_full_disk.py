@@ -78,7 +78,7 @@ class Loop:
             capture_output=True,
             text=True,
             check=False,
-            preexec_fn=limit,  # noqa: PLW1509
+            preexec_fn=limit,
         )
 
     def require_nothing_lost(self) -> None:

@@ -62,7 +62,7 @@ def test_too_many_damaged_states_end_the_updater_until_a_person_removes_them(
     damage(tmp_path, b"one more")
     before = contents(folder)
     for _ in range(2):
-        with pytest.raises(CorruptionError, match="4 damaged states in .*`weft feedback damaged remove 0`"):
+        with pytest.raises(CorruptionError, match=r"4 damaged states in .*`weft feedback damaged remove 0`"):
             read_all(tmp_path)
     assert contents(folder) == before
     assert main(["feedback", "damaged", "list", "--json", "--store", str(tmp_path)]) == 0

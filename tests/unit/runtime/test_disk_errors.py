@@ -85,8 +85,9 @@ def test_a_full_disk_costs_no_cache(tmp_path: Path) -> None:
         with pytest.raises(DiskError, match=rf"cache\.sqlite: .*No space left on device; free space on {disk.path}"):
             cache.put({"b": bytes(2**19)})
         assert cache.get(["a", "b"]) == {"a": b"1"}
+        disk.free()
         cache.close()
-        disk.fill()  # closing it has made room
+        disk.fill()
         with pytest.raises(DiskError, match="No space left on device"):
             BlobCache(path)
         disk.free()
