@@ -68,6 +68,18 @@ def refused(path: Path, error: sqlite3.Error) -> StoreError:
     )
 
 
+def refusal_behind(path: Path, error: BaseException) -> StoreError | None:
+    """What the disk under a database refused, where an error of a library began with that; None where it did not."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, sqlite3.Error) and not is_damage(cause):
+            return refused(path, cause)
+        if isinstance(cause, OSError) and disk.advice(cause, path):
+            return disk.refused(Path(cause.filename or path), cause)
+        cause = cause.__cause__ or cause.__context__
+    return None
+
+
 def set_up(connection: sqlite3.Connection, pragmas: Iterable[str], *, wait_s: float) -> None:
     """Set pragmas in their order; whoever else is just doing the same is waited for.
 

@@ -9,7 +9,6 @@ import contextlib
 import json
 import logging
 import os
-import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -26,10 +25,10 @@ from mlflow.tracking import MlflowClient
 from pyarrow import csv
 from sqlalchemy.exc import SQLAlchemyError
 
-from pipelines.domain.errors import StoreError, TrackingUnavailableError
+from pipelines.domain.errors import TrackingUnavailableError
 from pipelines.domain.ids import LearnedVersion
-from pipelines.runtime import disk, sqlite
 from pipelines.runtime.settings import TrackingSettings
+from pipelines.runtime.sqlite import refusal_behind
 
 REGISTERED_MODEL = "weft-learned"
 LEARNED_TAG = "weft.learned"
@@ -151,7 +150,7 @@ class Tracking:
         return MlflowClient(self.uri, self.uri)
 
     def _database(self) -> Path | None:
-        return Path(self.uri.removeprefix("sqlite:///")) if self.uri.startswith("sqlite:///") else None
+        return _database_of(self.uri)
 
     def _is_absent(self) -> bool:
         # Connecting would create the database: a reader leaves that to whoever records first.
@@ -262,23 +261,16 @@ def _batches(items: Sequence[Any], size: int) -> Iterable[Sequence[Any]]:
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
+def _database_of(uri: str) -> Path | None:
+    return Path(uri.removeprefix(_DATABASE)) if uri.startswith(_DATABASE) else None
+
+
 @contextlib.contextmanager
 def _mapped(uri: str, run_id: str = "") -> Iterator[None]:
     try:
         yield
     except (MlflowException, SQLAlchemyError, OSError) as error:
-        refused = _refused(error, Path(uri.removeprefix(_DATABASE))) if uri.startswith(_DATABASE) else None
-        found = refused or f"expected it to answer, found: {str(error).partition(chr(10))[0]}; run again"
+        reason = str(error).partition("\n")[0]
+        database = _database_of(uri)
+        found = (database and refusal_behind(database, error)) or f"expected it to answer, found: {reason}; run again"
         raise TrackingUnavailableError(f"MLflow ({run_id or uri}): {found}") from error
-
-
-def _refused(error: BaseException, database: Path) -> StoreError | None:
-    """What the disk refused, where that is what began it: SQLAlchemy and MLflow put errors of their own around it."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, sqlite3.Error) and not sqlite.is_damage(cause):
-            return sqlite.refused(database, cause)
-        if isinstance(cause, OSError) and disk.advice(cause, database):
-            return disk.refused(Path(cause.filename or database), cause)
-        cause = cause.__cause__ or cause.__context__
-    return None
