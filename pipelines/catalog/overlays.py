@@ -157,7 +157,9 @@ def metadata_of(snapshot: Path) -> Mapping[bytes, bytes]:
         except (pa.ArrowInvalid, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:  # the disk's: Arrow's own have no number
                 raise refused(snapshot, error) from error
-            raise CorruptionError(f"{snapshot}: expected evidence, found: {error}; remove it") from error
+            raise CorruptionError(
+                f"{snapshot}: expected evidence, found: {error}; an updater that is started publishes it anew"
+            ) from error
 
 
 def read_alike(snapshots: Sequence[Path]) -> Moments:
@@ -186,7 +188,9 @@ def _sessions_beside(snapshot: Path) -> pa.Table | None:
         try:
             table = pq.read_table(written, page_checksum_verification=True)
         except (pa.ArrowInvalid, OSError) as error:
-            raise CorruptionError(f"{path}: expected open sessions, found: {error}; remove it") from error
+            raise CorruptionError(
+                f"{path}: expected open sessions, found: {error}; an updater that is started publishes it anew"
+            ) from error
         table = with_later_columns(table)
         if not table.schema.equals(OVERLAY_SCHEMA):
             raise CorruptionError(f"{path}: expected columns {OVERLAY_SCHEMA.names}, found {table.schema.names}")

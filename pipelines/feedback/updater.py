@@ -15,7 +15,7 @@ from pipelines.feedback.pipeline import advance
 from pipelines.feedback.positions import Positions
 from pipelines.feedback.producer import Publisher
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.snapshot import publish_snapshot
+from pipelines.feedback.snapshot import mend_snapshot, publish_snapshot
 from pipelines.feedback.source import FeedbackSource
 from pipelines.feedback.standing import PartitionReport
 from pipelines.feedback.state import PartitionState
@@ -240,6 +240,7 @@ def _claimed(folder: Path, partition: int, rules: FeedbackSettings, facts: LogFa
     state = PartitionState(folder, partition, rules)
     try:
         state.claim(facts, log_start=log_start)
+        mend_snapshot(state)
         if not checkpoints_in(folder):
             write_checkpoint(state, keep=rules.checkpoints)
     except BaseException:
