@@ -21,7 +21,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from pipelines.catalog.overlays import SessionRows
-from pipelines.domain.errors import CorruptionError, DiskError, FencedError, WrongLogError
+from pipelines.domain.errors import CorruptionError, FencedError, WrongLogError
 from pipelines.feedback import integrity, ledger
 from pipelines.feedback.alike import Alike
 from pipelines.feedback.arrivals import Arrivals
@@ -64,11 +64,6 @@ _PRAGMAS = (
 are at hand and are not read again, and 32 MiB of log are written before any of them is copied into its place."""
 
 _SCHEMA = (Path(__file__).parent / "schema.sql").read_text(encoding="utf-8")
-
-
-def _verify(connection: sqlite3.Connection) -> None:
-    integrity.teach(connection)
-    integrity.verify(connection)
 
 
 class Held(NamedTuple):
@@ -340,18 +335,7 @@ class PartitionState:
         connect, closing = sqlite3.connect, contextlib.closing
         with closing(connect(self._path)) as stored, closing(connect(path)) as copy:
             self._require_same_file()
-            try:
-                stored.backup(copy)
-                copy.execute("pragma journal_mode = delete")  # one file, with nothing beside it
-                _verify(copy)
-            except (sqlite3.Error, CorruptionError) as error:
-                if isinstance(error, sqlite3.Error) and not is_damage(error):
-                    raise refused(path, error) from error
-                _verify(stored)  # only where the copy inherited its damage, the state is to blame
-                raise DiskError(
-                    f"{path}: expected a copy of an intact state, found: {error}; look into the system's log for what "
-                    "the disk reports"
-                ) from error
+            integrity.copy(stored, copy, path)
 
     def _connected(self) -> sqlite3.Connection:
         wait_s = self.rules.patience.stopped_s
