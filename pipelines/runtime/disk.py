@@ -66,6 +66,16 @@ def cause_at(path: Path) -> OSError | None:
     return None
 
 
+def cause_in(text: str, path: Path) -> OSError | None:
+    """The error of the system that the text of a library's error quotes; None where it quotes none of the disk's.
+
+    Examples:
+        >>> cause_in("java.io.IOException: No space left on device", Path("segment")).filename
+        'segment'
+    """
+    return next((_error(number, path) for number in _ADVICE if os.strerror(number) in text), None)
+
+
 @contextlib.contextmanager
 def named(path: Path) -> Iterator[None]:
     """Have an error of the system that leaves the block say which file, and why: libraries leave out either.
