@@ -136,7 +136,7 @@ def _value(data: bytes, at: int) -> tuple[bytes | None, int]:
         if text == b'"':
             quoted = not quoted
         elif text.isspace() and not quoted:
-            blanks = text if value else b""
+            blanks += text if value else b""
         elif (text[:1] in b"#;" and not quoted) or (text[:1] == b"\\" and text.endswith(b"\n")):
             continue
         else:
