@@ -24,6 +24,7 @@ PRIVATE_KEY = "private_key"
 
 _PRIVATE_KEY = re.compile(r"^-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----", re.MULTILINE)
 _KEY_SUFFIX = ".pem"  # of files where a key may follow certificates; elsewhere one that is quoted is no secret
+_LONE_RETURN = re.compile(r"\r(?!\n)")  # ends a line, too; as a line feed it takes as many bytes
 
 
 def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -> Iterator[Document | Rejection]:
@@ -135,7 +136,7 @@ def _text(data: bytes) -> str:
     if b"\0" in data:
         raise UnreadableError("binary", f"expected text, found a zero byte at {data.index(0)}")
     try:
-        return data.decode("utf-8-sig")
+        return _LONE_RETURN.sub("\n", data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         detail = f"expected UTF-8, found byte {data[error.start]:#x} at {error.start}"
         raise UnreadableError("undecodable", detail) from error
