@@ -18,6 +18,7 @@ from pipelines.chunking.splitting import Meter, encoded
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document
 
+_LINE_END = re.compile(r"\r\n?|\n")
 _LOOK = 16_000  # characters of a document that are looked at
 _PROSE = 6_000  # characters of prose among them that sentences are taken from
 _COMMENT = 2_000  # characters of a leading comment
@@ -127,7 +128,7 @@ def _of_configuration(task: _Task) -> str:
 
 
 def _of_conversation(task: _Task) -> str:
-    turns = [line for line in task.document.text[:_LOOK].splitlines() if line.strip()][:_TURNS]
+    turns = [line for line in _LINE_END.split(task.document.text[:_LOOK]) if line.strip()][:_TURNS]
     speakers = task.document.metadata.get("speakers")
     about = task.document.title or (f"Conversation of {speakers}" if speakers else "Conversation")
     return " ".join((f"{about.rstrip('.')}.", *turns))
@@ -163,7 +164,7 @@ def _paragraphs(text: str) -> Iterator[str]:
     """Paragraphs of prose, each on one line: no headings, fences, tables or markup."""
     plain = _FENCED.sub("\n", FRONT_MATTER.sub("", text[:_LOOK]))
     for paragraph in re.split(r"\n[ \t\r]*\n", plain):
-        body = "\n".join(line for line in paragraph.splitlines() if not line.lstrip().startswith(_NO_PROSE))
+        body = "\n".join(line for line in _LINE_END.split(paragraph) if not line.lstrip().startswith(_NO_PROSE))
         said = " ".join(_MARKUP.sub(r"\1", body).split())
         if len(_WORDY.findall(said)) >= _FEWEST_WORDS:
             yield said

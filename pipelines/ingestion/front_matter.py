@@ -81,8 +81,8 @@ def _declared(source: str, depth: int, language: str, read: Callable[[str, int],
         require_shallow(facts, depth)
         return declared(_with_numbers(facts))[0]
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        found = " ".join(str(error).split())[:200]
-        raise DeclarationError(f"expected front matter in {language}, found: {found}") from error
+        problem = " ".join(str(error).split())[:200]
+        raise DeclarationError(f"expected front matter in {language}, found: {problem}") from error
 
 
 def _with_numbers(facts: Mapping[Any, Any]) -> dict[Any, Any]:

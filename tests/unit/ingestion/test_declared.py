@@ -222,9 +222,9 @@ def test_values_of_front_matter_are_texts_as_written() -> None:
     """ING-40: no country is false, no time a number of seconds, no version loses its last zero; counts are numbers."""
     written = {"country": "NO", "zip": "01234", "start": "12:30", "release": "1.10", "draft": "yes", "on": "2024-5-1"}
     source = "".join(f"{name}: {value}\n" for name, value in written.items())
-    found = front_matter(f"---\ntitle: 1.10\n{source}trust: 90\nnothing: ~\n---\n", limit=1000, depth=8)
-    assert found is not None
-    assert (found.title, found.trust, found.metadata) == ("1.10", 90, written)
+    facts = front_matter(f"---\ntitle: 1.10\n{source}trust: 90\nnothing: ~\n---\n", limit=1000, depth=8)
+    assert facts is not None
+    assert (facts.title, facts.trust, facts.metadata) == ("1.10", 90, written)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
