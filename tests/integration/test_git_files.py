@@ -228,7 +228,9 @@ def test_nothing_that_a_repository_configures_is_run(top: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     "damage", [b"", b"DIRC", b"DIRC\0\0\0\2\xff\xff\xff\xff", b"DIRC\0\0\0\7\0\0\0\0", b"\0" * 100]
 )
-def test_a_damaged_index_stops_nothing_and_is_logged(top: Path, caplog: pytest.LogCaptureFixture, damage: bytes) -> None:
+def test_a_damaged_index_stops_nothing_and_is_logged(
+    top: Path, caplog: pytest.LogCaptureFixture, damage: bytes
+) -> None:
     """ING-3: rules alone decide then."""
     filled(top, {"a.md": "text\n", "a.log": "text\n", ".gitignore": "*.log\n", ".git/index": ""})
     (top / ".git" / "index").write_bytes(damage)
