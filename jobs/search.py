@@ -293,7 +293,7 @@ def _record(line: str, place: str) -> tuple[QueryId, str] | SourceError:
         named, text = record["_id"], record["text"]
     except (ValueError, KeyError, RecursionError) as error:
         return SourceError(f"{place}: expected a JSON object with _id and text, found: {error!r}")
-    if not isinstance(text, str) or not isinstance(named, str | int):
+    if not isinstance(text, str) or type(named) not in {str, int}:
         return SourceError(f"{place}: expected texts for _id and text, found {named!r} and {text!r}")
     return QueryId(str(named)), text
 

@@ -193,7 +193,8 @@ def run_updaters(
     Args:
         task: What the updaters need.
         cluster: Where their actors run; None runs one updater in this process and thread.
-        until_caught_up: Return when everything that the log held has been consumed; otherwise run until `stop`.
+        until_caught_up: Return when everything that the log held has been consumed, except what lies behind a
+            transaction that stays open for `unreachable_s`; otherwise run until `stop`.
         stop: Asked about once a second.
         on_progress: Told where the partitions stand, all of them, about once a second.
         on_tick: A job's own chores, run about every `tick_every_s` seconds and once at the end.
@@ -211,7 +212,7 @@ def run_updaters(
             complete = len(standings) == partitions
             if complete:
                 on_progress(standings)
-            if stop() or (until_caught_up and complete and all(standing.lag == 0 for standing in standings)):
+            if stop() or (until_caught_up and complete and all(_is_read(one, rules) for one in standings)):
                 on_tick()
                 return standings
             if time.monotonic() >= tick_at:
@@ -219,6 +220,11 @@ def run_updaters(
                 tick_at = time.monotonic() + rules.tick_every_s
     finally:
         crew.close()
+
+
+def _is_read(standing: Progress, rules: FeedbackSettings) -> bool:
+    """Whether a partition holds no more that can be read: a transaction is waited for as a silent broker is."""
+    return standing.lag == 0 or (standing.open_transaction_s or 0.0) > rules.unreachable_s
 
 
 def _await_topic(task: Task, stop: Stop) -> int:

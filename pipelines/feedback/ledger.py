@@ -152,7 +152,7 @@ def _write_progress(connection: sqlite3.Connection, change: Change, *, unjoined:
     connection.execute(
         "update progress set next_offset = ?, clock_ms = ?, consumed = consumed + ?, applied = applied + ?,"
         " duplicate = duplicate + ?, dead_lettered = dead_lettered + ?, late = late + ?, holes = holes + ?,"
-        " unjoined = unjoined + ?, dropped = dropped + ?, version = version + ?",
+        " skipped = skipped + ?, unjoined = unjoined + ?, dropped = dropped + ?, version = version + ?",
         (
             change.next_offset,
             change.clock.now_ms,
@@ -162,6 +162,7 @@ def _write_progress(connection: sqlite3.Connection, change: Change, *, unjoined:
             fates[Fate.DEAD_LETTERED],
             fates[Fate.LATE],
             change.holes,
+            change.skipped,
             unjoined,
             dropped,
             change.sessions.merges,

@@ -78,6 +78,11 @@ def session_of(query: Query) -> str:
     return query.session_id or query.query_id
 
 
+def principal_of(query: Query) -> str:
+    """Who asked: the query's principal, or the one that all share who name none."""
+    return query.principal or ANONYMOUS
+
+
 class FeedbackProducer:
     """Sends events of a service's users, a method per type. Keys are session ids, so that a session's events stay in
     order.
@@ -145,7 +150,7 @@ class FeedbackProducer:
 
     def impression(self, answer: Answer) -> str:
         """Say what was shown."""
-        return self._send(impression_of(answer, **self._stamp(session_of(answer.query), answer.query.principal)))
+        return self._send(impression_of(answer, **self._stamp(session_of(answer.query), principal_of(answer.query))))
 
     def explicit(
         self,
@@ -170,7 +175,8 @@ class FeedbackProducer:
     def selection(self, query: Query, content_hash: str, rank: int, *, principal: str | None = None) -> str:
         """A result was opened or chosen; from far down it takes words of the query along."""
         rules = self._triggers
-        terms = None if rules is None or rank <= rules.beyond_rank else trigger_terms(query.text, rules)
+        far = rules is not None and isinstance(rank, int) and rank > rules.beyond_rank
+        terms = trigger_terms(query.text, rules) if rules is not None and far else None
         facts = self._answering(query, principal)
         return self._send(Selection(**facts, content_hash=content_hash, rank=rank, terms=terms))
 
@@ -303,12 +309,12 @@ class FeedbackProducer:
         return self.lost
 
     def _answering(self, query: Query, principal: str | None) -> dict[str, Any]:
-        stamp = self._stamp(session_of(query), principal or query.principal)
+        stamp = self._stamp(session_of(query), principal_of(query) if principal is None else principal)
         return {**stamp, "query_id": query.query_id, "model": query.model, "agent": query.agent}
 
     def _stamp(self, session_id: str, principal: str) -> dict[str, Any]:
         now = round(self._clock() * MS)
-        return {"event_id": self._new_id(), "ts": now, "session_id": session_id, "principal": principal or ANONYMOUS}
+        return {"event_id": self._new_id(), "ts": now, "session_id": session_id, "principal": principal}
 
     def _send(self, event: AnyEvent) -> str:
         value = encode(event)
@@ -328,7 +334,7 @@ def impression_of(answer: Answer, **stamp: Any) -> Impression:
         model=query.model,
         agent=query.agent,
         query_id=query.query_id,
-        query_hash=question_hash(query.text),
+        query_hash=question_hash(query.text) if query.text.strip() else None,
         intent=query.intent,
         results=[_shown(result) for result in answer.results[:MOST_SHOWN]],
     )

@@ -18,7 +18,8 @@ create table if not exists progress (
     unjoined integer not null default 0,
     dropped integer not null default 0, -- events whose evidence came to nothing with their session
     version integer not null default 0, -- moves whenever a session is merged into the evidence, or unlearned
-    republished integer not null default 0  -- dead letters before this offset have been told to their topic
+    republished integer not null default 0, -- dead letters before this offset have been told to their topic
+    skipped integer not null default 0  -- offsets that nobody will ever deliver, as the log says
 );
 -- Who claims what time it is: what bounds how far one principal carries `clock_ms` (partition_clock.py).
 create table if not exists witnesses (
@@ -45,7 +46,7 @@ create table if not exists usage (
     content_hash text not null,
     bin text not null,
     principal text not null,
-    question text not null,
+    question text not null default '',  -- empty: kept before questions were told apart
     micro integer not null,
     primary key (day, content_hash, bin, principal, question)
 ) without rowid;
@@ -114,7 +115,7 @@ create table if not exists overlay_usage (
     content_hash text not null,
     bin text not null,
     principal text not null,
-    question text not null,
+    question text not null default '',  -- empty: kept before questions were told apart
     micro integer not null,
     primary key (session, settled, day, content_hash, bin, principal, question)
 ) without rowid;
@@ -154,7 +155,7 @@ create table if not exists part_usage (
     content_hash text not null,
     bin text not null,
     principal text not null,
-    question text not null,
+    question text not null default '',  -- empty: kept before questions were told apart
     micro integer not null,
     primary key (session, part, day, content_hash, bin, principal, question)
 ) without rowid;

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from pipelines.runtime.log import Batches, LogFacts
+from pipelines.runtime.log import Batches, LogFacts, OpenTransaction
 
 
 class FeedbackSource(Protocol):
@@ -28,6 +28,25 @@ class FeedbackSource(Protocol):
         Raises:
             WrongLogError: The log does not hold the offset that was sought.
         """
+
+    def reached(self, partition: int) -> int | None:
+        """Offset behind all that polls have read, as of the last time that they met the end of what may be read.
+
+        What nobody will ever deliver, such as control records, lies before it. None since the last `seek`.
+        """
+
+    def skipped(self, partition: int, first: int, behind: int) -> int:
+        """How many of the offsets from `first` to before `behind` the log explains (FBK-14).
+
+        Control records, aborted ones and those that compaction took are explained, and will never come. Others are
+        still to come, or lost.
+        """
+
+    def open_transaction(self, partition: int) -> OpenTransaction | None:
+        """The transaction that keeps what lies behind it from being read; None where nobody tells of one."""
+
+    def note_offsets(self, offsets: Mapping[int, int]) -> None:
+        """Show others how far partitions were read; nothing depends on it, so that nothing fails over it."""
 
     def facts(self) -> LogFacts:
         """Which log this is, asked of the broker now: called after every poll, before its records are applied."""

@@ -19,7 +19,8 @@ from kafka import errors as kafka_errors
 from pipelines.domain.errors import BrokerUnavailableError, ConfigurationError, WeftError
 from pipelines.runtime.kafka_client import Connections
 from pipelines.runtime.kafka_errors import Access
-from pipelines.runtime.log import LogFacts
+from pipelines.runtime.kafka_gaps import LogGaps, open_transaction
+from pipelines.runtime.log import LogFacts, OpenTransaction
 from pipelines.runtime.settings import KafkaSettings
 
 _log = logging.getLogger(__name__)
@@ -90,6 +91,19 @@ class KafkaTopics:
             with contextlib.suppress(kafka_errors.TopicAlreadyExistsError):
                 self._admin.create_topics(wanted)
             self._admin.wait_for_topics(list(wanted), timeout_ms=self._settings.connect_timeout_ms)
+
+    def gaps(self, topic: str, settings: KafkaSettings) -> LogGaps:
+        """What explains the gaps between a topic's records; call it within `errors`."""
+        return LogGaps(self._admin, topic, isolation=settings.isolation, max_bytes=settings.fetch_bytes)
+
+    def open_transaction(self, topic: str, partition: int) -> OpenTransaction | None:
+        """The oldest open transaction of a partition, as far as the broker tells."""
+        with self.errors():
+            return open_transaction(self._admin, topic, partition)
+
+    def errors(self) -> contextlib.AbstractContextManager[None]:
+        """Errors of kafka-python inside the block become weft's own."""
+        return self._connections.errors()
 
     def close(self) -> None:
         """Give the connection back; a broker that is gone is no reason to fail."""

@@ -32,6 +32,8 @@ class KafkaSettings(BaseModel):
     ssl_keyfile: str | None
     ssl_keyfile_password: SecretStr | None
     ssl_check_hostname: bool
+    group: str
+    isolation: Literal["read_committed", "read_uncommitted"]
     connect_timeout_ms: int = Field(gt=0)
     request_timeout_ms: int = Field(gt=0)
     delivery_timeout_ms: int = Field(gt=0)
