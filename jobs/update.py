@@ -203,6 +203,7 @@ def _row(standing: Progress) -> dict[str, Any]:
         "partition": report.partition,
         "next_offset": report.next_offset,
         "lag": standing.lag,
+        "open_transaction_s": standing.open_transaction_s,
         "epoch": report.epoch,
         **report.counts,
         "dead_letters": dict(report.reasons),

@@ -9,6 +9,7 @@ A leaf exists for each thing a caller does differently:
     ├── StoreError               stop: the store is missing something or was written by something else
     │   ├── NothingPublishedError   build first: no generation or learned version is live
     │   ├── CorruptionError         rebuild or roll back: a file differs from its manifest
+    │   ├── DiskError               free space or give access: the disk refused, no file is damaged by that
     │   └── StaleVersionError       retry on top: another writer published meanwhile
     ├── FencedError              stop: another updater owns this partition now
     ├── WrongLogError            stop: the topic is not the one the stored offset belongs to
@@ -47,6 +48,10 @@ class NothingPublishedError(StoreError):
 
 class CorruptionError(StoreError):
     """A published file differs from its manifest and is not served."""
+
+
+class DiskError(StoreError):
+    """The disk under a file refused to read or write it, which says nothing about what the file holds."""
 
 
 class StaleVersionError(StoreError):

@@ -185,7 +185,7 @@ def open_updater(task: Task, partitions: Sequence[int]) -> Updater:
 
 def _dead_letter_topic(task: Task) -> KafkaPublisher:
     topic = task.feedback.dead_letter_topic
-    create_topic(task.kafka, topic, partitions=1, replication=task.feedback.replication)
+    create_topic(task.kafka, topic, partitions=1, replication=task.feedback.replication, operation="Write")
     # An idempotent producer has done for good once a record is too large for its topic; here, twice does no harm.
     return KafkaPublisher(task.kafka.model_copy(update={"idempotent": False}), topic)
 
@@ -218,7 +218,8 @@ def run_updaters(
     Args:
         task: What the updaters need.
         cluster: Where their actors run; None runs one updater in this process and thread.
-        until_caught_up: Return when everything that the log held has been consumed; otherwise run until `stop`.
+        until_caught_up: Return when everything that the log held has been consumed, except what lies behind a
+            transaction that stays open for `unreachable_s`; otherwise run until `stop`.
         stop: Asked about once a second.
         on_progress: Told where the partitions stand, all of them, about once a second.
         on_tick: A job's own chores, run about every `tick_every_s` seconds and once at the end.
@@ -239,7 +240,7 @@ def run_updaters(
             complete = len(standings) == partitions
             if complete:
                 on_progress(standings)
-            if stop() or (until_caught_up and complete and all(standing.caught_up for standing in standings)):
+            if stop() or (until_caught_up and complete and all(_is_read(one, rules) for one in standings)):
                 on_tick()
                 return standings
             if time.monotonic() >= tick_at:
@@ -247,6 +248,12 @@ def run_updaters(
                 tick_at = time.monotonic() + rules.tick_every_s
     finally:
         crew.close()
+
+
+def _is_read(standing: Progress, rules: FeedbackSettings) -> bool:
+    """Whether a partition holds no more that can be read: a transaction is waited for as a silent broker is."""
+    held_up = (standing.open_transaction_s or 0.0) > rules.unreachable_s
+    return standing.caught_up or (held_up and not standing.publishing)
 
 
 def _await_topic(task: Task, stop: Stop) -> int:
@@ -258,7 +265,8 @@ def _await_topic(task: Task, stop: Stop) -> int:
         began = time.monotonic()
         try:
             if not bound:
-                create_topic(task.kafka, rules.topic, partitions=rules.partitions, replication=rules.replication)
+                copies = rules.replication
+                create_topic(task.kafka, rules.topic, partitions=rules.partitions, replication=copies, operation="Read")
             with contextlib.closing(_reader(task)) as source:
                 return source.facts().partitions
         except BrokerUnavailableError as error:

@@ -39,8 +39,8 @@ class Outlet(Protocol):
     def deliver(self, records: Sequence[tuple[bytes, bytes]]) -> Sequence[WeftError | None]:
         """Send keys and values and wait for each: None where it was acknowledged, or else why it was not."""
 
-    def close(self) -> None:
-        """Give the connection back."""
+    def close(self) -> int:
+        """Give the connection back; how many records were not acknowledged."""
 
 
 @dataclass(slots=True)

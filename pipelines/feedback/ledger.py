@@ -197,7 +197,7 @@ def _write_progress(
     connection.execute(
         "update progress set next_offset = ?, clock_ms = ?, consumed = consumed + ?, applied = applied + ?,"
         " duplicate = duplicate + ?, dead_lettered = dead_lettered + ?, late = late + ?, holes = holes + ?,"
-        " unjoined = unjoined + ?, dropped = dropped + ?, version = version + ?,"
+        " skipped = skipped + ?, unjoined = unjoined + ?, dropped = dropped + ?, version = version + ?,"
         " dead_letters_waiting = dead_letters_waiting + ?",
         (
             change.next_offset,
@@ -208,6 +208,7 @@ def _write_progress(
             fates[Fate.DEAD_LETTERED],
             fates[Fate.LATE],
             change.holes,
+            change.skipped,
             unjoined,
             dropped,
             change.sessions.merges,

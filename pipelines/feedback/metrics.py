@@ -20,7 +20,7 @@ from pipelines.runtime.files import write_atomically
 METRICS_FILE = "logs/feedback.prom"
 """In a store, replaced whole about once a second while updaters run."""
 
-_COUNTERS = ("consumed", "applied", "duplicate", "dead_lettered", "late", "holes", "unjoined", "dropped")
+_COUNTERS = ("consumed", "applied", "duplicate", "dead_lettered", "late", "skipped", "holes", "unjoined", "dropped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +127,8 @@ def _of(store: Path, standing: Progress, now: float) -> Iterator[Sample]:
         yield Sample("broker_answers", "gauge", partition, standing.answers)
     if standing.lag is not None:
         yield Sample("lag_records", "gauge", partition, standing.lag)
+    if standing.answers is not None:
+        yield Sample("open_transaction_seconds", "gauge", partition, standing.open_transaction_s or 0.0)
     for name in _COUNTERS:
         yield Sample(f"{name}_total", "counter", partition, getattr(report, name))
     for reason, count in report.reasons.items():

@@ -22,7 +22,8 @@ create table if not exists progress (
     dead_letters_waiting integer not null default 0, -- those of `dead_letters` from there on
     lost integer not null default 0,        -- sum of `losses`
     offset_base integer not null default 0, -- offsets here are the topic's plus so many: see losses.py
-    log_end integer not null default 0      -- of the log, as it was read last
+    log_end integer not null default 0,     -- of the log, as it was read last
+    skipped integer not null default 0      -- offsets that nobody will ever deliver, as the log says
 );
 -- Unread records that the log lost, as a person gave them up. Of a topic that was made again, as many as were known of.
 create table if not exists losses (
@@ -57,7 +58,7 @@ create table if not exists usage (
     content_hash text not null,
     bin text not null,
     principal text not null,
-    question text not null,
+    question text not null default '',  -- empty: kept before questions were told apart
     micro integer not null,
     primary key (day, content_hash, bin, principal, question)
 ) without rowid;
@@ -126,7 +127,7 @@ create table if not exists overlay_usage (
     content_hash text not null,
     bin text not null,
     principal text not null,
-    question text not null,
+    question text not null default '',  -- empty: kept before questions were told apart
     micro integer not null,
     primary key (session, settled, day, content_hash, bin, principal, question)
 ) without rowid;
@@ -166,7 +167,7 @@ create table if not exists part_usage (
     content_hash text not null,
     bin text not null,
     principal text not null,
-    question text not null,
+    question text not null default '',  -- empty: kept before questions were told apart
     micro integer not null,
     primary key (session, part, day, content_hash, bin, principal, question)
 ) without rowid;

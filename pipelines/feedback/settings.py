@@ -253,10 +253,12 @@ class FeedbackSettings(BaseModel):
     lock_timeout_s: float = Field(gt=0.0)
     stopped_timeout_s: float = Field(gt=0.0)
     watch_every_s: float = Field(gt=0.0)
+    open_transaction_s: float = Field(ge=0.0)
     hole_refetches: int = Field(ge=0)
     checkpoint_every_s: float = Field(gt=0.0)
     checkpoint_records: int = Field(gt=0)
     checkpoints: int = Field(gt=0)
+    damaged_states: int = Field(gt=0)
     credit: CreditSettings
     triggers: TriggerSettings
     attribution: AttributionSettings

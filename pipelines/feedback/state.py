@@ -22,7 +22,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from pipelines.catalog.overlays import SessionRows
-from pipelines.domain.errors import CorruptionError, FencedError, StoreError, WrongLogError
+from pipelines.domain.errors import CorruptionError, FencedError, WrongLogError
 from pipelines.feedback import integrity, ledger
 from pipelines.feedback.alike import Alike
 from pipelines.feedback.arrivals import Arrivals
@@ -51,21 +51,9 @@ from pipelines.learning.alikeness import Moments
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.locks import await_lock
 from pipelines.runtime.log import LogFacts
-from pipelines.runtime.sqlite import set_up
+from pipelines.runtime.sqlite import code_of, is_damage, refused, set_up
 
 STATE_FILE = "state.sqlite"
-
-_CURABLE = frozenset(
-    {
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_PERM,
-    }
-)
-"""What is wrong with the place a store lies in; anything else is wrong with the store."""
 
 _PRAGMAS = (
     "page_size = 8192",
@@ -79,11 +67,6 @@ _PRAGMAS = (
 are at hand and are not read again, and 32 MiB of log are written before any of them is copied into its place."""
 
 _SCHEMA = (Path(__file__).parent / "schema.sql").read_text(encoding="utf-8")
-
-
-def _primary(error: sqlite3.Error) -> int:
-    """What kind of error it is, without what SQLite adds to tell its variants apart."""
-    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 class Held(NamedTuple):
@@ -107,7 +90,8 @@ class Still(NamedTuple):
     """A partition's state that nothing changes meanwhile.
 
     Attributes:
-        copy_to: Writes all of it into a file of its own; a copy that is damaged is a `CorruptionError`.
+        copy_to: Writes all of it into a file of its own, and reads that again: a copy that the disk did not keep is a
+            `DiskError`, a state that is damaged itself is a `CorruptionError`.
     """
 
     report: PartitionReport
@@ -146,9 +130,7 @@ class PartitionState:
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / STATE_FILE
         with self._errors():
-            self._connection = sqlite3.connect(self._path, timeout=rules.patience.stopped_s, isolation_level=None)
-            set_up(self._connection, _PRAGMAS, wait_s=rules.patience.stopped_s)
-            integrity.teach(self._connection)
+            self._connection = self._connected()
         self._inode = self._path.stat().st_ino
 
     def claim(self, facts: LogFacts, *, log_start: int, acceptance: Acceptance | None = None) -> int:
@@ -215,6 +197,20 @@ class PartitionState:
                 connection.execute("update progress set log_end = ?", (log_end,))
         if batch.written is not None:
             self._remember(batch.written)
+
+    def pass_over(self, facts: LogFacts, offset: int) -> None:
+        """Read on from `offset`: nobody will ever deliver what lies before it; durable when this returns (FBK-14).
+
+        Raises:
+            FencedError: Another updater owns the partition; nothing was written.
+            WrongLogError: The offset is one of another log.
+        """
+        with self._errors(), self._owned() as (connection, report):
+            require_same_log(report, facts, self.partition)
+            connection.execute(
+                "update progress set skipped = skipped + ?1 - next_offset, next_offset = ?1 where next_offset < ?1",
+                (offset,),
+            )
 
     @contextlib.contextmanager
     def owned(self) -> Iterator[Held]:
@@ -339,10 +335,18 @@ class PartitionState:
         connect, closing = sqlite3.connect, contextlib.closing
         with closing(connect(self._path)) as stored, closing(connect(path)) as copy:
             self._require_same_file()
-            stored.backup(copy)
-            copy.execute("pragma journal_mode = delete")  # one file, with nothing beside it
-            integrity.teach(copy)
-            integrity.verify(copy)
+            integrity.copy(stored, copy, path)
+
+    def _connected(self) -> sqlite3.Connection:
+        wait_s = self.rules.patience.stopped_s
+        connection = sqlite3.connect(self._path, timeout=wait_s, isolation_level=None)
+        try:
+            set_up(connection, _PRAGMAS, wait_s=wait_s)
+            integrity.teach(connection)
+        except BaseException:
+            connection.close()  # before anybody puts another file in its place
+            raise
+        return connection
 
     def _remember(self, change: Change) -> None:
         """Follow the table in the index, now that the change is durable."""
@@ -387,7 +391,7 @@ class PartitionState:
         try:
             self._connection.execute("begin immediate")
         except sqlite3.OperationalError as error:
-            if _primary(error) != sqlite3.SQLITE_BUSY:
+            if code_of(error) != sqlite3.SQLITE_BUSY:
                 raise
             return False
         return True
@@ -397,9 +401,9 @@ class PartitionState:
         try:
             yield
         except sqlite3.Error as error:
-            if _primary(error) in _CURABLE:
-                raise StoreError(f"{self._path}: expected a writable store, found: {error}") from error
-            raise self._damage(str(error)) from error
+            if is_damage(error):
+                raise self._damage(str(error)) from error
+            raise refused(self._path, error) from error
         except (CorruptionError, UnicodeDecodeError) as error:
             # What SQLite finds wrong may quote the damaged bytes themselves.
             raise self._damage(str(error)) from error

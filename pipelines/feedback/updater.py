@@ -15,7 +15,7 @@ from pipelines.feedback.losses import Acceptance
 from pipelines.feedback.pipeline import advance
 from pipelines.feedback.positions import Positions
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.snapshot import publish_snapshot
+from pipelines.feedback.snapshot import mend_snapshot, publish_snapshot
 from pipelines.feedback.source import FeedbackSource, RebasedSource
 from pipelines.feedback.standing import PartitionReport
 from pipelines.feedback.state import PartitionState
@@ -42,12 +42,14 @@ class Progress:
         lag: Records in the log that were not consumed yet, as far as the broker said; None before it did.
         answers: Whether the broker answered when it was last asked; None where nobody asks it.
         publishing: Whether dead letters are on their way to their topic; not where it took none at the last attempt.
+        open_transaction_s: Age of the transaction that keeps the rest of the log from being read; None without one.
     """
 
     report: PartitionReport
     lag: int | None
     answers: bool | None = None
     publishing: bool = False
+    open_transaction_s: float | None = None
 
     @property
     def caught_up(self) -> bool:
@@ -78,8 +80,9 @@ class Updater:
         self._bins = bins
         self._dead_letters = dead_letters
         self._positions = Positions(offsets, hole_refetches=rules.hole_refetches)
-        self._watch = LogWatch(every_s=rules.watch_every_s)
+        self._watch = LogWatch(every_s=rules.watch_every_s, open_transaction_s=rules.open_transaction_s)
         self._published: dict[int, int] = {}
+        self._noted: dict[int, int] = {}
         self._publish_at = self._look_after_at = float("-inf")
         self._moved_at: float | None = float("-inf")  # what is there is published at once
         self._begun_at: float | None = None
@@ -155,6 +158,7 @@ class Updater:
             self._publish_at, self._moved_at = now + self._rules.publish_every_s, None
         if now >= self._look_after_at:
             self._keep_checkpoints()
+            self._note_offsets()
             self._look_after_at = now + self._rules.publish_every_s
         self._collection.look(now)
         return delivered
@@ -188,13 +192,20 @@ class Updater:
             if is_due(state.folder, self._positions[partition], self._rules, now=system_clock()):
                 write_checkpoint(state, keep=self._rules.checkpoints)
 
+    def _note_offsets(self) -> None:
+        offsets = {partition: self._positions[partition] for partition in self._states}
+        self._source.note_offsets({one: offset for one, offset in offsets.items() if self._noted.get(one) != offset})
+        self._noted = offsets
+
     def progress(self) -> list[Progress]:
         """Where every owned partition stands, by partition."""
         answers = self.silent_since is None
-        return [
-            Progress(report, self._lag(partition), answers, self._publishing(report))
-            for partition, report in ((partition, state.report()) for partition, state in sorted(self._states.items()))
-        ]
+        standings = []
+        for partition, state in sorted(self._states.items()):
+            report, lag = state.report(), self._lag(partition)
+            held_s = self._watch.open_transaction_s(partition) if lag else None
+            standings.append(Progress(report, lag, answers, self._publishing(report), held_s))
+        return standings
 
     @property
     def caught_up(self) -> bool:
@@ -204,6 +215,7 @@ class Updater:
     def close(self) -> None:
         """Release stores and connections; what was consumed is durable already."""
         self._collection.end()
+        self._note_offsets()
         for state in self._states.values():
             state.close()
         self._source.close()
@@ -240,11 +252,15 @@ def claimed(
     """
     with alone(folder, rules.patience):
         if is_lost(folder):
-            restore(folder, "there is none", log_start=log_start)
+            restore(folder, "there is none", log_start=log_start, at_most=rules.damaged_states)
         try:
             return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance)
         except CorruptionError as error:
-            restore(folder, str(error), log_start=log_start)
+            _log.warning("%s; looking once more", error)
+        try:  # what does not show again was no damage: memory that ran out within SQLite looks like it, once
+            return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance)
+        except CorruptionError as error:
+            restore(folder, str(error), log_start=log_start, at_most=rules.damaged_states)
         return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance)
 
 
@@ -260,6 +276,7 @@ def _claimed(
     state = PartitionState(folder, partition, rules)
     try:
         state.claim(facts, log_start=log_start, acceptance=acceptance)
+        mend_snapshot(state)
         if acceptance is not None or not checkpoints_in(folder):
             write_checkpoint(state, keep=rules.checkpoints)
     except BaseException:

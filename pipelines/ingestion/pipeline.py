@@ -26,6 +26,7 @@ from pipelines.ingestion.stored import stored_tables
 from pipelines.ingestion.unchanged import KnownDocuments
 from pipelines.ingestion.units import Unit, pack, unpack
 from pipelines.runtime.clock import Clock
+from pipelines.runtime.disk import named
 from pipelines.runtime.stages import Executor, Stage, run_through
 
 log = logging.getLogger(__name__)
@@ -171,6 +172,7 @@ def _stored(plan: Plan, catalog: Catalog, parent: GenerationId | None, scratch: 
 def _folder(catalog: Catalog) -> Iterator[Path]:
     folder = catalog.stage()
     try:
-        yield folder
+        with named(folder):
+            yield folder
     finally:
         catalog.discard(folder)  # of a published one nothing is left here

@@ -14,15 +14,12 @@ from pipelines.feedback.metrics import losses_of, prometheus, samples, standings
 from pipelines.feedback.names import principal_fingerprint
 from pipelines.feedback.sources import Source
 from pipelines.runtime.clock import system_clock
+from pipelines.serving.damaged import damaged
 from pipelines.serving.terminal import Conf, Store, cells, moment, root_of, tell
 from pipelines.settings import load_settings
 
 feedback = typer.Typer(no_args_is_help=True, help="What became of feedback.")
-
-
-@feedback.callback()
-def _group() -> None:
-    """Keep `status` a command of its own, though it is the only one."""
+feedback.add_typer(damaged, name="damaged")
 
 
 @feedback.command()

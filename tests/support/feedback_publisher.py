@@ -16,7 +16,7 @@ from tests.support.feedback_events import RULES
 class MemoryPublisher(Publisher):
     """Keeps what it is sent, in that order, or refuses it as a broker does that is away."""
 
-    waiting = 0
+    waiting = lost = 0
 
     def __init__(self, *, available: bool = True) -> None:
         self.available = available
@@ -29,7 +29,8 @@ class MemoryPublisher(Publisher):
 
     def flush(self) -> None: ...
 
-    def close(self) -> None: ...
+    def close(self) -> int:
+        return self.lost
 
     @property
     def keys(self) -> list[bytes]:
