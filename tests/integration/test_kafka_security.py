@@ -28,7 +28,8 @@ from tests.support.secured_kafka import PASSWORD, Permission, SecuredKafka, perm
 
 DOCUMENTED = (Path(__file__).resolve().parents[2] / "docs/kafka.md").read_text(encoding="utf-8")
 PERMISSIONS = permissions_in(DOCUMENTED.splitlines())
-NEEDED = [permission for permission in PERMISSIONS if permission.kind != "group"]
+OF_DEAD_LETTERS = [permission for permission in PERMISSIONS if permission.name == "weft.feedback.dlq"]
+NEEDED = [permission for permission in PERMISSIONS if permission.kind != "group" and permission not in OF_DEAD_LETTERS]
 RULES = "feedback.topic=closed"
 
 Way = Callable[[Settings], object]
@@ -236,6 +237,12 @@ def test_commands_end_with_the_reason(
     assert "wr0ng" not in said
 
 
+def named(missing: Permission) -> str:
+    """How a message names a permission that is missing."""
+    user = missing.principal.removeprefix("User:")
+    return f"expected the permission {missing.operation} on {missing.kind} {missing.name} for user '{user}'"
+
+
 @pytest.fixture
 def loop(secured_kafka: SecuredKafka, tmp_path: Path) -> Iterator[Callable[[], dict[str, Any]]]:
     """The whole loop, on topics that are not there yet: updaters make them, a service tells, updaters learn."""
@@ -282,9 +289,22 @@ def test_the_loop_stops_where_a_documented_permission_is_missing(
     secured_kafka.permit(*(permission for permission in PERMISSIONS if permission != missing))
     with pytest.raises(ConfigurationError) as caught:
         loop()
-    user = missing.principal.removeprefix("User:")
-    expected = f"expected the permission {missing.operation} on {missing.kind} {missing.name} for user '{user}'"
-    assert expected in str(caught.value)
+    assert named(missing) in str(caught.value)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("missing", OF_DEAD_LETTERS, ids=lambda permission: "-".join(permission[1:]))
+def test_dead_letters_wait_where_their_permission_is_missing(
+    secured_kafka: SecuredKafka,
+    loop: Callable[[], dict[str, Any]],
+    missing: Permission,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """FBK-3, FBK-11: events go on being applied, and the log names the permission."""
+    secured_kafka.permit(*(permission for permission in PERMISSIONS if permission != missing))
+    learned = loop()
+    assert (learned["applied"], learned["dead_letters_waiting"], learned["balanced"]) == (1, 1, True)
+    assert named(missing) in caplog.text
 
 
 @pytest.mark.timeout(120)

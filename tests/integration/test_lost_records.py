@@ -210,7 +210,7 @@ def named(updater: Updater) -> str:
         try:
             updater.step(time.monotonic())
         except BrokerUnavailableError as error:
-            assert "found none of that name" in str(error) or "Unknown topic" in str(error)  # noqa: PT017
+            assert "expected the topic, found none" in str(error) or "Unknown topic" in str(error)  # noqa: PT017
         except WrongLogError as error:
             return str(error)
     pytest.fail("nothing was noticed within a minute")
