@@ -140,6 +140,7 @@ def report(outcome: Outcome) -> Table:
         ("domain", outcome.by_domain),
         ("language", outcome.by_language),
         ("rejected", outcome.rejected),
+        ("left out", outcome.left_out),
     ):
         for name, count in counts.items():
             table.add_row(f"{title} {name}", f"{count:,}")

@@ -8,7 +8,8 @@ processes (`retrieval.spread`). A line that is no query is told and counted (`re
 answered; a file without a single query is refused. With `--bootstrap` what was shown goes to the feedback topic, so
 that feedback can be given on the query id that is printed; with `--session` under that session's id, whose own learning
 ranks it, too. Answers are kept in the query log (`weft queries list`), unless `--set query_log.enabled=false`.
-Exit codes: 0 answered, 1 with a reason (nothing published, damaged store; no broker, after the answer), 2 usage.
+Exit codes: 0 answered, 1 with a reason (nothing published, damaged store; after the answer: the topic was not told of
+it), 2 usage.
 """
 
 from __future__ import annotations
@@ -117,8 +118,7 @@ def search(
     _job.emit({"answers": told, "refused": refused} if queries is not None else told[0], as_json=as_json)
     # Last of all: where there is no broker, what was found is seen all the same.
     if bootstrap is not None:
-        with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
-            _tell(answers, producer)
+        _publish(settings, answers)
 
 
 class SearchesMany(Protocol):
@@ -238,6 +238,14 @@ def channel_names(text: str) -> list[str]:
     return names
 
 
+def _publish(settings: Settings, answers: Sequence[Answer]) -> None:
+    with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
+        _tell(answers, producer)
+        producer.flush()
+        if producer.lost:
+            raise typer.Exit(1)
+
+
 def _tell(answers: Sequence[Answer], producer: FeedbackProducer) -> None:
     for answer in answers:
         producer.emit(answer)
@@ -285,7 +293,7 @@ def _record(line: str, place: str) -> tuple[QueryId, str] | SourceError:
         named, text = record["_id"], record["text"]
     except (ValueError, KeyError, RecursionError) as error:
         return SourceError(f"{place}: expected a JSON object with _id and text, found: {error!r}")
-    if not isinstance(text, str) or not isinstance(named, str | int):
+    if not isinstance(text, str) or type(named) not in {str, int}:
         return SourceError(f"{place}: expected texts for _id and text, found {named!r} and {text!r}")
     return QueryId(str(named)), text
 

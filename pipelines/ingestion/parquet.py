@@ -160,7 +160,8 @@ class _Columns:
     def own_id(self, row: Mapping[str, Any]) -> str | None:
         """The identity that a row states, where it does."""
         own = _decoded(row.get(self._id)) if self._id else None
-        return None if own is None or own == "" else str(own)
+        # NaN, which pandas writes for a missing number, differs from itself.
+        return None if own is None or own == "" or own != own else str(own)  # noqa: PLR0124
 
     def record(self, row: Mapping[str, Any], identity: str) -> dict[str, Any]:
         """A row as a record of a corpus."""

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from pipelines.ingestion.units import Unit
 from pipelines.ingestion.worker import UnitWorker
+from pipelines.runtime.disk import named
 
 _HIDDEN = "."
 
@@ -26,9 +27,10 @@ def write_part(folder: Path, unit: Unit) -> Path:
     writing = folder / f"{_HIDDEN}{part.name}-{secrets.token_hex(4)}"
     writing.mkdir()
     try:
-        for name, table in unit.tables.items():
-            if table.num_rows:
-                pq.write_table(table, writing / f"{name}.parquet")
+        with named(writing):
+            for name, table in unit.tables.items():
+                if table.num_rows:
+                    pq.write_table(table, writing / f"{name}.parquet")
         # Another worker that was given the same unit may have been first: its tables are the same.
         try:
             writing.rename(part)

@@ -25,11 +25,13 @@ from pipelines.ingestion.plan import Plan, facts_of, forget, items_of, models_of
 from pipelines.ingestion.read_and_chunk import Reading, Work
 from pipelines.ingestion.report import Outcome, Progress, outcome_of
 from pipelines.ingestion.sizing import live_sizes
+from pipelines.ingestion.sources import SourceListing
 from pipelines.ingestion.stored import list_stored, stored_tables
 from pipelines.ingestion.unchanged import KnownDocuments
 from pipelines.ingestion.units import Unit, pack, unpack
 from pipelines.ingestion.visibility import SUSPECT, require_gone, require_sources
 from pipelines.runtime.clock import Clock
+from pipelines.runtime.disk import named
 from pipelines.runtime.stages import Executor, Stage, run_through
 
 log = logging.getLogger(__name__)
@@ -58,7 +60,7 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
     """
     begun = clock()
     listed, models = items_of(plan), models_of(plan)
-    guard = _checked(listed, catalog, executor)
+    guard = _checked(listed.items, catalog, executor)
     catalog.clean_leftovers()
     parent = catalog.pointer().generation
     sizes = live_sizes(plan.chunking, plan.priors, catalog)
@@ -191,19 +193,20 @@ def _known(plan: Plan, base: Path | None, parent: GenerationId | None) -> KnownD
     return KnownDocuments.of(base) | plan.found_again.of(parent)
 
 
-def _stored(plan: Plan, catalog: Catalog, parent: GenerationId | None, scratch: Path) -> Sequence[SourceItem]:
+def _stored(plan: Plan, catalog: Catalog, parent: GenerationId | None, scratch: Path) -> SourceListing:
     """Documents of the live generation, of whatever format."""
     if parent is None:
         raise NothingPublishedError("expected a live generation to index anew, found none: name a source")
     catalog.verify(parent)
     tables = stored_tables(catalog.folder_of(parent), scratch, plan.index.merge)
-    return list_stored(tables, together=plan.ingest.unit_documents)
+    return SourceListing(list_stored(tables, together=plan.ingest.unit_documents))
 
 
 @contextmanager
 def _folder(catalog: Catalog) -> Iterator[Path]:
     folder = catalog.stage()
     try:
-        yield folder
+        with named(folder):
+            yield folder
     finally:
         catalog.discard(folder)  # of a published one nothing is left here

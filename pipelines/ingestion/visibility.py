@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 
 from pipelines.catalog.store_id import SHARE
 from pipelines.domain.errors import SourceError
+from pipelines.ingestion.contained import UNREADABLE, VANISHED
 from pipelines.ingestion.files import BAD_SIDECAR
 from pipelines.ingestion.items import SourceItem
 from pipelines.ingestion.report import REJECTED
 from pipelines.ingestion.sources import paths_of, root_of
-from pipelines.ingestion.tree import UNREADABLE, VANISHED
 from pipelines.ingestion.units import Unit
 from pipelines.runtime.stages import Executor
 

@@ -28,10 +28,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from pipelines.domain.errors import TrackingUnavailableError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.runtime.settings import TrackingSettings
+from pipelines.runtime.sqlite import refusal_behind
 
 REGISTERED_MODEL = "weft-learned"
 LEARNED_TAG = "weft.learned"
 
+_DATABASE = "sqlite:///"
 _MISSING = frozenset({"RESOURCE_DOES_NOT_EXIST"})
 _CHATTY = {"alembic": logging.WARNING, "mlflow": logging.WARNING, "urllib3.connectionpool": logging.ERROR}
 _PARAMS_PER_BATCH = 100  # MLflow's own limit for one request
@@ -148,7 +150,7 @@ class Tracking:
         return MlflowClient(self.uri, self.uri)
 
     def _database(self) -> Path | None:
-        return Path(self.uri.removeprefix("sqlite:///")) if self.uri.startswith("sqlite:///") else None
+        return _database_of(self.uri)
 
     def _is_absent(self) -> bool:
         # Connecting would create the database: a reader leaves that to whoever records first.
@@ -189,35 +191,36 @@ class Run:
         info = client.create_run(experiment, run_name=name, tags={**tags, **nested}).info
         self._client, self._experiment, self._tags = client, experiment, dict(tags)
         self.run_id: str = info.run_id
+        self._uri: str = client.tracking_uri
 
     def __enter__(self) -> Run:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        with _mapped(self.run_id):
+        with _mapped(self._uri, self.run_id):
             self._client.set_terminated(self.run_id, "FINISHED" if kind is None else "FAILED")
 
     def child(self, name: str) -> Run:
         """A nested run; use it as a context."""
-        with _mapped(self.run_id):
+        with _mapped(self._uri, self.run_id):
             return Run(self._client, self._experiment, name, self._tags, self.run_id)
 
     def parameters(self, values: Mapping[str, object]) -> None:
         """Record what went in; names may nest with dots, values are cut to MLflow's limit."""
         params = [Param(name, str(value)[:_PARAM_LENGTH]) for name, value in sorted(values.items())]
-        with _mapped(self.run_id):
+        with _mapped(self._uri, self.run_id):
             for batch in _batches(params, _PARAMS_PER_BATCH):
                 self._client.log_batch(self.run_id, params=batch)
 
     def metrics(self, values: Mapping[str, float], *, now: float, step: int = 0) -> None:
         """Record what came out, at a time in seconds since the epoch."""
         metrics = [Metric(name, float(value), int(now * 1000), step) for name, value in sorted(values.items())]
-        with _mapped(self.run_id):
+        with _mapped(self._uri, self.run_id):
             self._client.log_batch(self.run_id, metrics=metrics)
 
     def figure(self, name: str, figure: Figure) -> None:
         """Keep a picture as `<name>.png`."""
-        with _mapped(self.run_id):
+        with _mapped(self._uri, self.run_id):
             self._client.log_figure(self.run_id, figure, f"{name}.png")
 
     def table(self, name: str, table: pa.Table) -> None:
@@ -232,12 +235,12 @@ class Run:
 
     def file(self, path: Path, folder: str | None = None) -> None:
         """Keep a copy of a file."""
-        with _mapped(self.run_id):
+        with _mapped(self._uri, self.run_id):
             self._client.log_artifact(self.run_id, str(path), folder)
 
     def note(self, markdown: str) -> None:
         """Say in Markdown what the run's page shows at its top."""
-        with _mapped(self.run_id):
+        with _mapped(self._uri, self.run_id):
             self._client.set_tag(self.run_id, "mlflow.note.content", markdown)
 
     @contextlib.contextmanager
@@ -258,12 +261,16 @@ def _batches(items: Sequence[Any], size: int) -> Iterable[Sequence[Any]]:
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
+def _database_of(uri: str) -> Path | None:
+    return Path(uri.removeprefix(_DATABASE)) if uri.startswith(_DATABASE) else None
+
+
 @contextlib.contextmanager
-def _mapped(where: str) -> Iterator[None]:
+def _mapped(uri: str, run_id: str = "") -> Iterator[None]:
     try:
         yield
     except (MlflowException, SQLAlchemyError, OSError) as error:
         reason = str(error).partition("\n")[0]
-        raise TrackingUnavailableError(
-            f"MLflow ({where}): expected it to answer, found: {reason}; run again"
-        ) from error
+        database = _database_of(uri)
+        found = (database and refusal_behind(database, error)) or f"expected it to answer, found: {reason}; run again"
+        raise TrackingUnavailableError(f"MLflow ({run_id or uri}): {found}") from error

@@ -22,6 +22,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from pipelines.domain.errors import StoreError, WeftError
+from pipelines.runtime.disk import advice
 from pipelines.settings import Settings
 
 
@@ -123,11 +124,14 @@ def machines(error: OSError) -> StoreError:
     """What the machine did not let a command do: a wrong path, missing permissions and a full disk are no defect.
 
     Examples:
-        >>> print(machines(OSError(30, "Read-only file system", "store/current.json")))
-        expected the machine to let it read and write, found [Errno 30] Read-only file system: 'store/current.json'; ...
+        >>> print(machines(OSError(30, "Read-only file system", "current.json")))
+        expected the machine to let it read and write, found [Errno 30] Read-only file system: 'current.json'; mount ...
     """
+    path = error.filename2 or error.filename
+    helps = advice(error, Path(path)) if isinstance(path, str) else None
     return StoreError(
-        f"expected the machine to let it read and write, found {error}; look at the path, its permissions and its disk"
+        f"expected the machine to let it read and write, found {error}; "
+        f"{helps or 'look at the path, its permissions and its disk'}"
     )
 
 

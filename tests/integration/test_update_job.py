@@ -165,6 +165,7 @@ def test_another_log_under_the_same_name_is_refused(broker: EmbeddedBroker, tmp_
     fill(settings_for(broker, tmp_path), [(b"s1", encode(impression(ts=round(time.time() * 1000))))])
     assert ran(broker, tmp_path, "--local", "--until-caught-up").returncode == 0
     with EmbeddedBroker() as other:
+        fill(settings_for(other, tmp_path), [])
         refused = ran(other, tmp_path, *where, "--until-caught-up")
     assert refused.returncode == 1
     assert re.match(r"jobs\.update: partition \d: expected topic id", refused.stderr.splitlines()[-1])
@@ -176,6 +177,7 @@ def test_what_updaters_on_ray_refuse_is_said_in_one_line(broker: EmbeddedBroker,
     memory = ("--set", "cluster.object_store_bytes=100000000")
     assert ran(broker, tmp_path, "--local", "--until-caught-up").returncode == 0
     with EmbeddedBroker() as other:
+        fill(settings_for(other, tmp_path), [])
         refused = ran(other, tmp_path, "--until-caught-up", *memory)
     assert refused.returncode == 1
     last = refused.stderr.splitlines()[-1]

@@ -16,10 +16,10 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.store_id import StoreGuard
 from pipelines.domain.errors import SourceError, StoreError
 from pipelines.domain.ids import StoreId
+from pipelines.ingestion.contained import VANISHED
 from pipelines.ingestion.pipeline import Watch, ingest
 from pipelines.ingestion.plan import Plan
 from pipelines.ingestion.report import Outcome
-from pipelines.ingestion.tree import VANISHED
 from pipelines.ingestion.visibility import require_same_view
 from pipelines.runtime.stages import HERE, ON_CLUSTER, Executor, Stage
 from tests.support.ingestion import a_plan, a_tree, write

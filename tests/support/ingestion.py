@@ -158,6 +158,15 @@ def write(path: Path, content: str | bytes = "text\n") -> None:
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
+def a_repository(top: Path) -> Path:
+    """Make a folder the top of a repository without commits, as `git init` does, and give its folder of git."""
+    own = top / ".git"
+    for name in ("objects", "refs", "info"):
+        (own / name).mkdir(parents=True)
+    write(own / "HEAD", "ref: refs/heads/main\n")
+    return own
+
+
 def a_tree(folder: Path, *, files: int = 12) -> Path:
     """A folder of modules, notes and two files that cannot be documents; some content stands in several of them."""
     root = folder / "tree"
