@@ -5,8 +5,8 @@
 Without `--until-caught-up` it runs until SIGTERM or SIGINT. It can be killed at any instant and started again: every
 event counts exactly once. The folder of the store must be there: `jobs.reindex` makes one, and so does `mkdir`, where
 events are to be learned from before anything is indexed. `--accept-loss` gives up what the log has lost unread by the
-time of the start. Every host of the cluster must see the store. Exit codes: 0 done, 1 with a reason (no store, wrong log,
-no broker, partition taken over), 2 usage.
+time of the start. Every host of the cluster must see the store. Exit codes: 0 done, 1 with a reason (no store, wrong
+log, no broker, partition taken over), 2 usage.
 """
 
 from __future__ import annotations

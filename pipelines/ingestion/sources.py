@@ -39,13 +39,13 @@ class SourceListing:
         left_out: Entries of a tree that are not read, by reason; see `tree.LeftOut`.
     """
 
-    items: list[SourceItem]
+    items: Sequence[SourceItem]
     left_out: Mapping[tree.LeftOut, int] = field(default_factory=dict)
 
 
 def list_items(path: Path, settings: IngestSettings, *, store: Path | None = None) -> list[SourceItem]:
     """Items of a source; see `list_source`."""
-    return list_source(path, settings, store=store).items
+    return list(list_source(path, settings, store=store).items)
 
 
 def list_source(path: Path, settings: IngestSettings, *, store: Path | None = None) -> SourceListing:
