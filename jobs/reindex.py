@@ -4,8 +4,9 @@
     python -m jobs.reindex --store DIR          the live generation's documents anew, from their stored texts
     ray job submit --working-dir . -- python -m jobs.reindex --source PATH --store DIR
 
-A source is a folder, a file, a BEIR corpus (`.jsonl`, `.jsonl.gz`) or a table (`.parquet`); under `ray job submit`
-give absolute paths. Documents that the live generation holds already are taken from it; content that is live already
+A source is a folder, a file, a BEIR corpus (`.jsonl`, `.jsonl.gz`) or a table (`.parquet`). `ray job submit` runs this
+on the cluster's head: give absolute paths. Every host of the cluster must see the store and the sources; otherwise
+nothing changes. Documents that the live generation holds already are taken from it; content that is live already
 is not published again. `--full` makes everything anew: it forgets cached vectors and entities and publishes in any
 case. A run that fails or is killed changes nothing, and can be started again.
 Exit codes: 0 the content is live, 1 nothing changed, with a reason, 2 wrong usage.
@@ -146,6 +147,7 @@ def report(outcome: Outcome) -> Table:
         ("domain", outcome.by_domain),
         ("language", outcome.by_language),
         ("rejected", outcome.rejected),
+        ("left out", outcome.left_out),
     ):
         for name, count in counts.items():
             table.add_row(f"{title} {name}", f"{count:,}")

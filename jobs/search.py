@@ -120,8 +120,7 @@ def search(
     _job.emit({"answers": told, "refused": refused} if queries is not None else told[0], as_json=as_json)
     # Last of all: where there is no broker, what was found is seen all the same.
     if bootstrap is not None:
-        with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
-            _tell(answers, producer)
+        _publish(settings, answers)
 
 
 class SearchesMany(Protocol):
@@ -241,6 +240,14 @@ def channel_names(text: str) -> list[str]:
     return names
 
 
+def _publish(settings: Settings, answers: Sequence[Answer]) -> None:
+    with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
+        _tell(answers, producer)
+        producer.flush()
+        if producer.lost:
+            raise typer.Exit(1)
+
+
 def _tell(answers: Sequence[Answer], producer: FeedbackProducer) -> None:
     for answer in answers:
         producer.emit(answer)
@@ -289,7 +296,7 @@ def _record(line: str, place: str) -> tuple[QueryId, str] | SourceError:
         named, text = record["_id"], record["text"]
     except (ValueError, KeyError, RecursionError) as error:
         return SourceError(f"{place}: expected a JSON object with _id and text, found: {error!r}")
-    if not isinstance(text, str) or not isinstance(named, str | int):
+    if not isinstance(text, str) or type(named) not in {str, int}:
         return SourceError(f"{place}: expected texts for _id and text, found {named!r} and {text!r}")
     return QueryId(str(named)), text
 

@@ -11,6 +11,8 @@ import pytest
 
 from pipelines.runtime.cluster import connect, disconnect
 from pipelines.settings import load_settings
+from tests.support.apache_kafka import ApacheKafka, MissingKafkaError
+from tests.support.secured_kafka import SecuredKafka
 
 # How long one example takes says more about what else the machine does than about the code.
 hypothesis.settings.register_profile("weft", deadline=None)
@@ -39,3 +41,25 @@ def cluster() -> Iterator[None]:
     connect(settings)
     yield
     disconnect()
+
+
+@pytest.fixture(scope="session")
+def apache_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
+    """One open Apache Kafka broker for the whole session: tests take topics of their own, and leave it running."""
+    try:
+        broker = ApacheKafka(tmp_path_factory.mktemp("apache-kafka"))
+    except MissingKafkaError as missing:
+        pytest.skip(str(missing))
+    with broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def secured_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
+    """One Apache Kafka broker with passwords, certificates and ACLs for the whole session."""
+    try:
+        broker = SecuredKafka(tmp_path_factory.mktemp("secured-kafka"))
+    except MissingKafkaError as missing:
+        pytest.skip(str(missing))
+    with broker:
+        yield broker

@@ -18,7 +18,7 @@ from pipelines.domain.errors import CorruptionError, StaleVersionError, StoreErr
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.calibration import Calibration
 from pipelines.learning.evidence import Evidence
-from pipelines.runtime.advice import advice_on
+from pipelines.runtime.disk import named, refused
 from pipelines.runtime.files import sync_folder, sync_tree
 from pipelines.runtime.sealed import hashes_to_seal, read_manifest, verify_files, write_manifest
 
@@ -91,7 +91,8 @@ class LearnedStore:
         """
         staging = self.staging.stage()
         try:
-            _write_tables(staging, state)
+            with named(staging):
+                _write_tables(staging, state)
             with self._pointer.writing():
                 newest = self.newest()
                 if newest != expected_newest:
@@ -171,7 +172,7 @@ def read_evidence(path: Path) -> Evidence:
     Raises:
         CorruptionError: The file is not what was written.
         FileNotFoundError: There is none.
-        StoreError: It is there and cannot be read.
+        DiskError: It is there and cannot be read.
     """
     return read_snapshot(path)[0]
 
@@ -183,7 +184,7 @@ def read_snapshot(path: Path) -> tuple[Evidence, Mapping[bytes, bytes]]:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise StoreError(f"{path}: expected a readable file, found: {error}: {advice_on(error)}") from error
+        raise refused(path, error) from error
     try:
         table = pq.read_table(io.BytesIO(written), page_checksum_verification=True)
         return Evidence.from_table(table.replace_schema_metadata(None)), table.schema.metadata or {}

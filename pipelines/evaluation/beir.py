@@ -79,7 +79,10 @@ def _queries(path: Path) -> Iterator[JudgedQuery]:
 def _query(line: str, place: str) -> JudgedQuery:
     try:
         row = json.loads(line)
-        return JudgedQuery(str(row["_id"]), str(row["text"]), dict(row.get("metadata") or {}))
+        named, text = row["_id"], row["text"]
+        if type(named) not in {str, int} or not isinstance(text, str):
+            raise ValueError(f"{named!r:.64} and {text!r:.64}")
+        return JudgedQuery(str(named), text, dict(row.get("metadata") or {}))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise SourceError(
             f"{place}: expected a JSON object with _id, text and, if any, an object as metadata, found: {error!r}"

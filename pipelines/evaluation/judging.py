@@ -110,15 +110,17 @@ def _read_grade(answer: Any) -> int:
 def _of_line(line: str, place: str, rules: GroundTruthSettings, now: float) -> Judgement:
     try:
         row: Mapping[str, Any] = json.loads(line)
-        content, grade = str(row["content_hash"]), row["grade"]
-        if not _HASH.fullmatch(content) or not isinstance(grade, int):
+        content, grade, text, by = str(row["content_hash"]), row["grade"], row["text"], row.get("by") or ""
+        if not _HASH.fullmatch(content) or type(grade) is not int:
             raise ValueError("content_hash or grade of another kind")
+        if not isinstance(text, str) or not isinstance(by, str):
+            raise ValueError("text or by of another kind")
         return judged(
-            str(row["text"]),
+            text,
             ContentHash(content),
             grade,
             source=Source.JUDGED,
-            by=str(row.get("by", "")),
+            by=by,
             rules=rules,
             now=now,
         )

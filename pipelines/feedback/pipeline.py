@@ -38,30 +38,58 @@ def advance(
         How many records the log delivered.
     """
     batches = source.poll(rules.poll_records, rules.poll_timeout_s)
-    if not batches:
+    if not batches and not _passed(source, states, positions):
         return 0
     try:
         facts = source.facts()
+        continued = {
+            partition: positions.continuation(partition, delivered, source.skipped)
+            for partition, delivered in batches.items()
+        }
     except BrokerUnavailableError:
         _give_back(source, batches, positions)
         raise
-    for partition, delivered in batches.items():
-        records, read_again = positions.continuation(partition, delivered)
+    for partition, (records, read_again, skipped) in continued.items():
         if records:
-            consume(records, facts, states[partition], rules, bins)
+            end = source.highwater(partition)
+            consume(records, facts, states[partition], rules, bins, skipped=skipped, log_end=end)
             positions.passed(partition, records[-1].offset + 1)
         if read_again is not None:
             source.seek(partition, read_again)
+    for partition, offset in _passed(source, states, positions).items():
+        states[partition].pass_over(facts, offset)
+        positions.passed(partition, offset)
     return sum(map(len, batches.values()))
 
 
 def consume(
-    records: Sequence[Record], facts: LogFacts, state: PartitionState, rules: FeedbackSettings, bins: Bins
+    records: Sequence[Record],
+    facts: LogFacts,
+    state: PartitionState,
+    rules: FeedbackSettings,
+    bins: Bins,
+    *,
+    skipped: int = 0,
+    log_end: int | None = None,
 ) -> None:
-    """Apply one batch of one partition: all of it, or, when anything fails, nothing."""
+    """Apply one batch of one partition: all of it, or, when anything fails, nothing.
+
+    Args:
+        skipped: Offsets before and between the records that will never come; of all others a hole is counted.
+    """
     arrivals = arrived(records, max_bytes=rules.limits.event_bytes)
-    with state.batch(facts, records[0].offset, arrivals) as batch:
-        batch.commit(fold(batch.known, arrivals, rules, bins))
+    with state.batch(facts, records[0].offset, arrivals, log_end=log_end) as batch:
+        batch.commit(fold(batch.known, arrivals, rules, bins, skipped=skipped))
+
+
+def _passed(source: FeedbackSource, states: Iterable[int], positions: Positions) -> dict[int, int]:
+    """Partitions that end in what nobody will ever deliver, with the offset behind it (FBK-14)."""
+    reached = {partition: source.reached(partition) for partition in states}
+    return {
+        partition: offset
+        for partition, offset in reached.items()
+        if offset is not None and offset > positions[partition]
+    }
 
 
 def _give_back(source: FeedbackSource, partitions: Iterable[int], positions: Positions) -> None:

@@ -240,7 +240,7 @@ class FeedbackSettings(BaseModel):
     topic: str = Field(min_length=1)
     dead_letter_topic: str = Field(min_length=1)
     partitions: int = Field(gt=0)
-    replication: int = Field(gt=0)
+    replication: int | None = Field(gt=0)
     updaters: int = Field(gt=0)
     poll_records: int = Field(gt=0)
     poll_timeout_s: float = Field(gt=0.0)
@@ -253,10 +253,12 @@ class FeedbackSettings(BaseModel):
     lock_timeout_s: float = Field(gt=0.0)
     stopped_timeout_s: float = Field(gt=0.0)
     watch_every_s: float = Field(gt=0.0)
+    open_transaction_s: float = Field(ge=0.0)
     hole_refetches: int = Field(ge=0)
     checkpoint_every_s: float = Field(gt=0.0)
     checkpoint_records: int = Field(gt=0)
     checkpoints: int = Field(gt=0)
+    damaged_states: int = Field(gt=0)
     credit: CreditSettings
     triggers: TriggerSettings
     attribution: AttributionSettings

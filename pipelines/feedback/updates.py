@@ -80,7 +80,8 @@ class Change:
 
     Attributes:
         sessions: Those the batch mentions, with all its evidence, theirs and shared.
-        holes: Offsets that the log skipped: transaction markers, compaction, or records lost by a broker.
+        holes: Offsets whose records the log has lost.
+        skipped: Offsets that the log explains: control records, aborted ones, and what compaction took.
         unjoined: Feedback that was waiting and turned out to answer nothing.
         joined: Offsets of feedback that waits no longer.
         stored: Queries whose impression the state holds before the batch.
@@ -94,6 +95,7 @@ class Change:
     heard: Heard = field(default_factory=Counter)
     consumed: int = 0
     holes: int = 0
+    skipped: int = 0
     unjoined: int = 0
     fates: Counter[Fate] = field(default_factory=Counter)
     seen: dict[bytes, tuple[int, int]] = field(default_factory=dict)
@@ -103,7 +105,7 @@ class Change:
     dead_letters: list[DeadLetter] = field(default_factory=list)
 
 
-def fold(known: Known, arrivals: Arrivals, rules: FeedbackSettings, bins: Bins) -> Change:
+def fold(known: Known, arrivals: Arrivals, rules: FeedbackSettings, bins: Bins, *, skipped: int = 0) -> Change:
     """What a batch changes.
 
     Args:
@@ -111,9 +113,10 @@ def fold(known: Known, arrivals: Arrivals, rules: FeedbackSettings, bins: Bins) 
         arrivals: The batch, none of it consumed before.
         rules: Times, limits and weights.
         bins: How finely evidence is kept.
+        skipped: Offsets before and between its records that the log explains.
     """
     batch = _Batch(known, rules, bins)
-    batch.consume(arrivals)
+    batch.consume(arrivals, skipped)
     return batch.change
 
 
@@ -136,7 +139,7 @@ class _Batch:
         self._window_ms = rules.time.window_ms
         self._clock_ms, self._next_offset = known.clock.now_ms, known.next_offset
 
-    def consume(self, arrivals: Arrivals) -> None:
+    def consume(self, arrivals: Arrivals, skipped: int) -> None:
         records, change, rules = arrivals.records, self.change, self._rules
         claims = Claims(records.offsets, arrivals.principals, records.timestamps, records.by_broker)
         times, change.clock = times_of(change.clock, claims, arrivals.events_ms, rules.time)
@@ -145,7 +148,8 @@ class _Batch:
         while (place := votes.cast()) is not None:
             self._clock_ms, self._next_offset = times.clock_ms[place], records.offsets[place] + 1
             fates.append(self._met(arrivals, times, place))
-        change.holes = records.offsets[-1] + 1 - change.next_offset - len(records)
+        change.skipped = skipped
+        change.holes = records.offsets[-1] + 1 - change.next_offset - len(records) - skipped
         change.consumed, change.heard = len(records), self._votes.counted()
         change.fates, change.seen = Counter(fates), self._votes.seen
         change.fates[Fate.APPLIED] += len(records) - len(fates)

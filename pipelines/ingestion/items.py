@@ -6,7 +6,7 @@ import os
 import re
 from dataclasses import dataclass, field
 
-from pipelines.ingestion.git_times import Commit
+from pipelines.ingestion.git.times import Commit
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,8 @@ def read_rows(item: RowsItem, settings: IngestSettings, domain: Domain | None) -
                     name = item.name if own is None else named(path, 0)
                     yield as_document(record, at, name, settings.trust.corpus, domain, modified=columns.time(row))
     except _DAMAGED as error:
+        if getattr(error, "errno", None) is not None:  # of the system: Arrow's own name none
+            raise
         yield Rejection(place, "undecodable", f"damaged Parquet file: {' '.join(str(error).split())[:200]}")
 
 
@@ -159,7 +161,8 @@ class _Columns:
     def own_id(self, row: Mapping[str, Any]) -> str | None:
         """The identity that a row states, where it does."""
         own = _decoded(row.get(self._id)) if self._id else None
-        return None if own is None or own == "" else str(own)
+        # NaN, which pandas writes for a missing number, differs from itself.
+        return None if own is None or own == "" or own != own else str(own)  # noqa: PLR0124
 
     def record(self, row: Mapping[str, Any], identity: str) -> dict[str, Any]:
         """A row as a record of a corpus."""

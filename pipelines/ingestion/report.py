@@ -12,6 +12,9 @@ from pipelines.indexes.merge import Merged
 REJECTED = "rejected:"
 """Prefix of counts by reason."""
 
+LEFT_OUT = "left_out:"
+"""Prefix of counts of entries that listing the sources left out, by reason."""
+
 NO_SUMMARY = "summary_crashed"
 """The reason noted for a document that summing up failed at."""
 
@@ -86,8 +89,16 @@ class Progress:
     @property
     def rejected(self) -> dict[str, int]:
         """Rejected items by reason."""
-        found = ((name.removeprefix(REJECTED), count) for name, count in self.counts.items() if REJECTED in name)
-        return dict(sorted(found))
+        return self._by_reason(REJECTED)
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Entries of sources that are not read, by reason."""
+        return self._by_reason(LEFT_OUT)
+
+    def _by_reason(self, prefix: str) -> dict[str, int]:
+        counts = self.counts.items()
+        return dict(sorted((name.removeprefix(prefix), count) for name, count in counts if name.startswith(prefix)))
 
     @property
     def seconds_left(self) -> float | None:
@@ -116,6 +127,7 @@ class Outcome:
         rejected: Rows of the rejected table by reason.
         skipped: Items that did not become documents: all of these rows but those of documents cut by a fallback.
         by_type, by_domain, by_language: Documents.
+        left_out: Entries of the sources that were not read, by reason (see `tree.LeftOut`); a folder counts once.
     """
 
     generation: GenerationId
@@ -135,6 +147,7 @@ class Outcome:
     by_domain: Mapping[str, int]
     by_language: Mapping[str, int]
     seconds: float
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
 def outcome_of(
@@ -171,6 +184,7 @@ def outcome_of(
         by_domain=merged.summaries["by_domain"],
         by_language=merged.summaries["by_language"],
         seconds=progress.seconds,
+        left_out=progress.left_out,
         **{**counted, **hits},
     )
 

@@ -109,7 +109,7 @@ def locked(path: Path, patience: Patience) -> Iterator[None]:
 
 @contextlib.contextmanager
 def alone(path: Path, doing: str) -> Iterator[None]:
-    """Hold a file's lock for what one process at a time may do; the file says who that is.
+    """Hold a file's lock for what one process at a time may do; the file says who that is, and is gone afterwards.
 
     Args:
         doing: What is done, for whoever comes second.
@@ -117,19 +117,34 @@ def alone(path: Path, doing: str) -> Iterator[None]:
     Raises:
         StoreError: Another process does it; told at once, and nothing has changed.
     """
+    missing = [folder for folder in path.parents if not folder.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    descriptor = _opened_alone(path, doing)
     try:
-        if not _taken(descriptor, 0.0):
-            by = os.pread(descriptor, _NAME_BYTES, 0).decode("utf-8", "replace").strip()
-            raise StoreError(
-                f"expected to be alone in {doing}, found {by or 'another process'} at it: wait for it, or end it"
-            )
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
         yield
     finally:
+        path.unlink(missing_ok=True)
         os.close(descriptor)
+        for folder in missing:
+            with contextlib.suppress(OSError):  # it holds something by now
+                folder.rmdir()
+
+
+def _opened_alone(path: Path, doing: str) -> int:
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        if not _taken(descriptor, 0.0):
+            by = os.pread(descriptor, _NAME_BYTES, 0).decode("utf-8", "replace").strip()
+            os.close(descriptor)
+            raise StoreError(
+                f"expected to be alone in {doing}, found {by or 'another process'} at it: wait for it, or end it"
+            )
+        with contextlib.suppress(FileNotFoundError):
+            if path.stat().st_ino == os.fstat(descriptor).st_ino:
+                return descriptor
+        os.close(descriptor)  # whoever held it before has removed it: the next one is made anew
 
 
 def _taken(descriptor: int, seconds: float) -> bool:

@@ -78,5 +78,19 @@ class LogFacts:
     partitions: int
 
 
+class OpenTransaction(NamedTuple):
+    """A transaction that keeps the records behind it from being read.
+
+    Attributes:
+        name: Whose it is: a transactional id, or a producer's number.
+        first_offset: Of its first record in the partition.
+        since_ms: When it began, in milliseconds since the epoch.
+    """
+
+    name: str
+    first_offset: int
+    since_ms: int
+
+
 Batches = Mapping[int, Sequence[Record]]
 """Records by partition, each partition's in the order of their offsets."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.domain.errors import CorruptionError, StoreError
-from pipelines.runtime.advice import advice_on
+from pipelines.runtime.disk import refused
 from pipelines.runtime.files import files_below, sha256_of, write_atomically
 
 MANIFEST_FILE = "manifest.json"
@@ -40,8 +40,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """The values of a folder's manifest, which must be byte for byte what `write_manifest` wrote.
 
     Raises:
-        StoreError: There is no such folder, or the machine does not let it be read.
+        StoreError: There is no such folder.
         CorruptionError: The manifest is missing or was changed.
+        DiskError: It is there and cannot be read.
     """
     path = folder / MANIFEST_FILE
     if not folder.is_dir():
@@ -50,23 +51,18 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             "name them"
         )
     try:
-        data = _read(path)
+        data = path.read_bytes()
         values: dict[str, Any] = json.loads(data)
         values.pop(_OWN_HASH)
-    except (FileNotFoundError, ValueError, TypeError, AttributeError, KeyError) as error:
+    except OSError as error:
+        if not isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
+            raise refused(path, error) from error
+        raise CorruptionError(f"{path}: expected a manifest, found: {error!r}; rebuild or roll back") from error
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
         raise CorruptionError(f"{path}: expected a manifest, found: {error!r}; rebuild or roll back") from error
     if data != _rendered(values):
         raise CorruptionError(f"{path}: expected the manifest as written, found other bytes; rebuild or roll back")
     return values
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise StoreError(f"{path}: expected a readable file, found: {error}: {advice_on(error)}") from error
 
 
 def verify_files(folder: Path, files: Mapping[str, str]) -> None:

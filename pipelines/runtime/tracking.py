@@ -30,6 +30,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from pipelines.domain.errors import TrackingUnavailableError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.runtime.settings import TrackingSettings
+from pipelines.runtime.sqlite import refusal_behind
 from pipelines.runtime.tracking_errors import meaning_of, without_password
 
 log = logging.getLogger(__name__)
@@ -37,6 +38,7 @@ log = logging.getLogger(__name__)
 REGISTERED_MODEL = "weft-learned"
 LEARNED_TAG = "weft.learned"
 
+_DATABASE = "sqlite:///"
 _MISSING = frozenset({"RESOURCE_DOES_NOT_EXIST"})
 _CHATTY = {
     "alembic": logging.WARNING,
@@ -192,8 +194,7 @@ class Tracking:
             engine.dispose()
 
     def _database(self) -> Path | None:
-        named = make_url(self.uri).database if self.uri.startswith("sqlite") else None
-        return None if named is None else Path(named)
+        return _database_of(self.uri)
 
     def _is_absent(self) -> bool:
         # Connecting would create the database: a reader leaves that to whoever records first.
@@ -318,12 +319,17 @@ def _batches(items: Sequence[Any], size: int) -> Iterable[Sequence[Any]]:
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
+def _database_of(uri: str) -> Path | None:
+    database = make_url(uri).database if uri.startswith("sqlite") else None
+    return None if database is None else Path(database)
+
+
 @contextlib.contextmanager
 def _mapped(uri: str) -> Iterator[None]:
     try:
         yield
     except _SAID as error:
-        where = without_password(uri)
-        raise TrackingUnavailableError(
-            f"MLflow ({where}): expected it to answer, found: {meaning_of(error, uri)}"
-        ) from error
+        database = _database_of(uri)
+        refusal = None if database is None else refusal_behind(database, error)
+        said = refusal or f"expected it to answer, found: {meaning_of(error, uri)}"
+        raise TrackingUnavailableError(f"MLflow ({without_password(uri)}): {said}") from error

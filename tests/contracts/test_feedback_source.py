@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
 
-from pipelines.domain.errors import BrokerUnavailableError
+from pipelines.domain.errors import BrokerUnavailableError, WrongLogError
 from pipelines.feedback.source import FeedbackSource
 from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.runtime.kafka import KafkaPublisher, create_topic
@@ -31,44 +33,53 @@ class Log:
     another: Callable[[], FeedbackSource]
 
 
-def fake() -> Iterator[Log]:
+def fake(_: pytest.FixtureRequest) -> Iterator[Log]:
     log = FakeLog([[], [Record(1, offset, 7, KEY, value) for offset, value in enumerate(VALUES)]])
     yield Log(FakeSource(log), 1, lambda: FakeSource(FakeLog([[], []])))
 
 
-def kafka() -> Iterator[Log]:
+def embedded(_: pytest.FixtureRequest) -> Iterator[Log]:
     with EmbeddedBroker() as broker:
-        settings = kafka_at(broker.bootstrap)
-        for topic in ("events", "others"):
-            create_topic(settings, topic, partitions=2, replication=1)
-        publisher = KafkaPublisher(settings, "events")
-        for value in VALUES:
-            publisher.send(KEY, value)
-        publisher.flush()
-        publisher.close()
-        source = KafkaSource(settings, "events", max_poll_records=100)
-        source.assign([0, 1])
-        for partition in (0, 1):
-            source.seek(partition, 0)
-        (partition,) = polled(source, 1)
-        others: list[KafkaSource] = []
+        yield from kafka(broker.bootstrap)
 
-        def another() -> FeedbackSource:
-            others.append(KafkaSource(settings, "others", max_poll_records=100))
-            return others[-1]
 
-        yield Log(source, partition, another)
-        for each in (source, *others):
-            each.close()
+def apache(request: pytest.FixtureRequest) -> Iterator[Log]:
+    yield from kafka(request.getfixturevalue("apache_kafka").bootstrap)
+
+
+def kafka(bootstrap: str) -> Iterator[Log]:
+    settings = kafka_at(bootstrap)
+    events, others = f"events-{uuid.uuid4().hex}", f"others-{uuid.uuid4().hex}"
+    for topic in (events, others):
+        create_topic(settings, topic, partitions=2, replication=1)
+    publisher = KafkaPublisher(settings, events)
+    for value in VALUES:
+        publisher.send(KEY, value)
+    publisher.flush()
+    publisher.close()
+    source = KafkaSource(settings, events, max_poll_records=100)
+    source.assign([0, 1])
+    for partition in (0, 1):
+        source.seek(partition, 0)
+    (partition,) = polled(source, 1)
+    opened: list[KafkaSource] = []
+
+    def another() -> FeedbackSource:
+        opened.append(KafkaSource(settings, others, max_poll_records=100))
+        return opened[-1]
+
+    yield Log(source, partition, another)
+    for each in (source, *opened):
+        each.close()
 
 
 def kafka_at(bootstrap: str, **changes: object) -> KafkaSettings:
     return load_settings([], [f"kafka.bootstrap={bootstrap}"], environment={}).kafka.model_copy(update=changes)
 
 
-@pytest.fixture(params=[fake, kafka], ids=["fake", "kafka"], scope="module")
+@pytest.fixture(params=[fake, embedded, apache], ids=["fake", "embedded", "apache"], scope="module")
 def log(request: pytest.FixtureRequest) -> Iterator[Log]:
-    yield from request.param()
+    yield from request.param(request)
 
 
 def polled(source: FeedbackSource, at_least: int, max_records: int = 100) -> dict[int, list[Record]]:
@@ -113,13 +124,38 @@ def test_the_end_is_known_after_a_fetch(log: Log) -> None:
     assert source.highwater(log.partition) == 30
 
 
+def test_the_end_is_reached_when_all_was_read(log: Log) -> None:
+    """FBK-14: and is not known any more after a seek."""
+    source = sought(log, 20)
+    assert source.reached(log.partition) is None
+    polled(source, 10)
+    while source.reached(log.partition) is None:
+        assert source.poll(10, 0.2) == {}
+    assert source.reached(log.partition) == 30
+    source.seek(log.partition, 5)
+    assert source.reached(log.partition) is None
+
+
+def test_offsets_with_records_are_explained_by_nothing(log: Log) -> None:
+    """FBK-14: a record that was not delivered is still to come, whatever lies around it."""
+    assert log.source.skipped(log.partition, 3, 9) == 0
+
+
+def test_nothing_fails_over_showing_how_far_was_read(log: Log) -> None:
+    """FBK-4: group offsets are for tools alone."""
+    source = sought(log, 0)
+    source.note_offsets({log.partition: 12})
+    assert len(polled(source, 30)[log.partition]) == 30
+
+
 def test_seeking_beyond_the_end_shows_where_the_end_is(log: Log) -> None:
-    """FBK-5: some brokers say nothing about such an offset; the high watermark does."""
+    """FBK-5: a broker says that there is no such offset, or the high watermark does."""
     source = sought(log, 1000)
     deadline = time.monotonic() + 10
-    while source.highwater(log.partition) is None and time.monotonic() < deadline:
-        assert source.poll(10, 0.2) == {}
-    assert source.highwater(log.partition) == 30
+    with contextlib.suppress(WrongLogError):
+        while source.highwater(log.partition) is None and time.monotonic() < deadline:
+            assert source.poll(10, 0.2) == {}
+        assert source.highwater(log.partition) == 30
 
 
 def test_a_log_has_an_identity(log: Log) -> None:

@@ -64,13 +64,15 @@ def require_the_logs_state(world: Simulation) -> None:
     fates: Counter[str] = Counter()
     for partition, folder in enumerate(folders):
         with closing(sqlite3.connect(folder / "state.sqlite")) as connection:
-            consumed, applied, duplicate, dead, late, holes, end = connection.execute(
-                "select consumed, applied, duplicate, dead_lettered, late, holes, next_offset from progress"
+            consumed, applied, duplicate, dead, late, skipped, holes, end = connection.execute(
+                "select consumed, applied, duplicate, dead_lettered, late, skipped, holes, next_offset from progress"
             ).fetchone()
             letters = {offset for (offset,) in connection.execute("select offset from dead_letters")}
         records = world.records[partition]
-        last = records[-1].offset + 1 if records else 0
-        assert (consumed, end, holes) == (len(records), last, last - len(records)), world.seed
+        control = world.control[partition]
+        last = world.end(partition, records[-1].offset + 1 if records else 0)
+        assert (consumed, end, skipped) == (len(records), last, len(control)), world.seed
+        assert holes == last - len(records) - len(control), world.seed
         assert consumed == applied + duplicate + dead + late, world.seed
         assert len(letters) == dead, world.seed
         assert {b"%d:%d" % (partition, offset) for offset in letters} <= world.told, world.seed

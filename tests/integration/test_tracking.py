@@ -20,6 +20,7 @@ from pipelines.domain.errors import TrackingUnavailableError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.runtime.settings import TrackingSettings
 from pipelines.runtime.tracking import REGISTERED_MODEL, Tracking
+from tests.support.small_disk import small_disk
 
 SQLITE = TrackingSettings(uri="", http_timeout_s=5, http_retries=1)
 FIRST, SECOND = LearnedVersion("first"), LearnedVersion("second")
@@ -244,3 +245,15 @@ def test_a_database_that_is_locked_says_to_wait(other: Path) -> None:
         holder.execute("begin exclusive")
         with pytest.raises(TrackingUnavailableError, match="database is locked: wait for the process that holds it"):
             Tracking.of(SQLITE, other).alias(CHAMPION)
+
+
+def test_a_full_disk_under_the_database_is_named(tmp_path: Path) -> None:
+    """OPS-15: the cause lies beneath what SQLAlchemy and MLflow say; running again would not help."""
+    with small_disk(tmp_path / "disk", mib=4) as disk:
+        tracking = Tracking.of(SQLITE, disk.path)
+        with tracking.run("calibration", "night", {"job": "test"}) as run:
+            disk.fill()
+            with pytest.raises(TrackingUnavailableError, match=rf"mlflow\.db: .* free space on {disk.path}$"):
+                run.parameters({str(number): "x" * 5_000 for number in range(90)})
+            disk.free()
+            run.parameters({"a": "b"})

@@ -3,7 +3,8 @@
 The updaters, their pipeline and their stores are the real ones, over SQLite. Around them:
 
 - the log delivers any part of what it holds, delivers again, loses calls, shows holes that close when asked again, and
-  has holes that never close; record times jump forward and backward and are sometimes no times at all;
+  has holes that never close, and control records that nobody gets; record times jump forward and backward and are
+  sometimes no times at all;
 - a process dies at any call to the log, the dead-letter topic or the store, also in the middle of a transaction; a
   power cut kills all processes and keeps of the write-ahead log what was synced and any part of what was not;
 - a second updater takes partitions over while the first one holds a batch in its hands.
@@ -16,7 +17,7 @@ import random
 import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,10 @@ from unittest import mock
 
 from pipelines.domain.errors import BrokerUnavailableError, FencedError
 from pipelines.feedback.updater import UPDATERS, Updater
-from pipelines.runtime.log import Batches, LogFacts, Record
+from pipelines.runtime.log import Batches, LogFacts, OpenTransaction, Record
 from tests.support.feedback_events import BINS, NOON, rules
 from tests.support.feedback_fold import fold_log
+from tests.support.feedback_publisher import republisher
 from tests.support.feedback_source import Killed
 from tests.support.feedback_traffic import traffic
 from tests.support.folded_evidence import Folded
@@ -61,7 +63,7 @@ class Simulation:
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
-        self.records = log_of(self.rng, self.events)
+        self.records, self.control = log_of(self.rng, self.events)
         self.written = [0] * PARTITIONS  # how much of each partition the producer has written by now
         self.told: set[bytes] = set()
         self.faults = True
@@ -143,13 +145,24 @@ class Simulation:
         try:
             with mock.patch.object(sqlite3, "connect", connected):
                 updater = Updater.open(
-                    SimulatedSource(self), self.store, range(PARTITIONS), settings, BINS, dead_letters=DeadTopic(self)
+                    SimulatedSource(self),
+                    self.store,
+                    range(PARTITIONS),
+                    settings,
+                    BINS,
+                    dead_letters=republisher(DeadTopic(self), settings),
                 )
             yield updater
             updater.close()
         finally:
             for connection in opened:
                 connection.close()
+
+    def end(self, partition: int, offset: int) -> int:
+        """Where the log goes on behind the control records from `offset` on."""
+        while offset in self.control[partition]:
+            offset += 1
+        return offset
 
     def produce(self) -> None:
         for partition, records in enumerate(self.records):
@@ -202,6 +215,7 @@ class SimulatedSource:
         self._world = world
         self._positions: dict[int, int] = {}
         self._ends: dict[int, int] = {}
+        self._reached: dict[int, int] = {}
 
     def assign(self, partitions: Sequence[int]) -> None:
         self._world.point("assign")
@@ -209,6 +223,7 @@ class SimulatedSource:
     def seek(self, partition: int, offset: int) -> None:
         self._world.point("seek")
         self._positions[partition] = offset
+        self._reached.pop(partition, None)
 
     def poll(self, max_records: int, timeout_s: float) -> Batches:
         world = self._world
@@ -218,13 +233,29 @@ class SimulatedSource:
         left = max_records
         for partition in sorted(self._positions, key=lambda _: world.rng.random()):
             written = world.records[partition][: world.written[partition]]
-            self._ends[partition] = written[-1].offset + 1 if written else 0
+            self._ends[partition] = world.end(partition, written[-1].offset + 1 if written else 0)
             waiting = [record for record in written if record.offset >= self._positions[partition]]
             if taken := self._part(waiting, written, left):
                 batches[partition] = taken
                 self._positions[partition] = max(self._positions[partition], taken[-1].offset + 1)
                 left -= len(taken)
+            if world.end(partition, self._positions[partition]) == self._ends[partition]:
+                self._reached[partition] = self._ends[partition]
         return batches
+
+    def reached(self, partition: int) -> int | None:
+        return self._reached.get(partition)
+
+    def skipped(self, partition: int, first: int, behind: int) -> int:
+        self._world.point("skipped")
+        self._world.maybe_away(0.05)
+        return len(self._world.control[partition] & set(range(first, behind)))
+
+    def open_transaction(self, partition: int) -> OpenTransaction | None:
+        return None
+
+    def note_offsets(self, offsets: Mapping[int, int]) -> None:
+        self._world.point("note offsets")
 
     def facts(self) -> LogFacts:
         self._world.point("facts")
@@ -257,19 +288,17 @@ class SimulatedSource:
 
 
 class DeadTopic:
-    """Where dead letters are told to."""
+    """Where dead letters are published."""
 
     def __init__(self, world: Simulation) -> None:
         self._world = world
-        self._sent: list[bytes] = []
 
-    def send(self, key: bytes, value: bytes) -> None:
-        self._sent.append(key)
-
-    def flush(self) -> None:
+    def deliver(self, records: Sequence[tuple[bytes, bytes]]) -> Sequence[None]:
         self._world.point("dead letters")
         self._world.maybe_away(0.1)
-        self._world.told |= set(self._sent)
+        self._world.told |= {key for key, _ in records}
+        self._world.point("dead letters published")
+        return [None] * len(records)
 
     def close(self) -> None: ...
 
@@ -308,9 +337,14 @@ def tear(rng: random.Random, wal: Path, synced: int) -> None:
     wal.write_bytes(kept + rng.choice((b"", bytes(rest), rng.randbytes(rest))))
 
 
-def log_of(rng: random.Random, events: int) -> list[list[Record]]:
-    """Traffic over both partitions, with holes that never close and times that cannot be relied on."""
+def log_of(rng: random.Random, events: int) -> tuple[list[list[Record]], list[set[int]]]:
+    """Traffic over both partitions, with holes that never close and times that cannot be relied on.
+
+    Returns:
+        The records of each partition, and the offsets of its control records, some of them at its end.
+    """
     partitions: list[list[Record]] = [[] for _ in range(PARTITIONS)]
+    control: list[set[int]] = [set() for _ in range(PARTITIONS)]
     offsets, time = [0] * PARTITIONS, NOON
     for key, value in traffic(rng, events, start_ms=NOON, duplicates=0.1, garbage=0.05, foreign=0.1):
         time += rng.choice((0, 40, 40, 40, 60_000))
@@ -319,9 +353,20 @@ def log_of(rng: random.Random, events: int) -> list[list[Record]]:
         stated = rng.choice((-1, 0, 2**62, time + DECADES_MS)) if rng.random() < 0.04 else time
         partition = sum(key) % PARTITIONS
         offsets[partition] += rng.choice((1, 1, 17)) if rng.random() < 0.03 else 0
+        _mark(rng, control[partition], offsets, partition, chance=0.1)
         partitions[partition].append(Record(partition, offsets[partition], stated, key, value))
         offsets[partition] += 1
-    return partitions
+    for partition in range(PARTITIONS):
+        _mark(rng, control[partition], offsets, partition, chance=0.5)
+    return partitions, control
+
+
+def _mark(rng: random.Random, control: set[int], offsets: list[int], partition: int, *, chance: float) -> None:
+    """Perhaps a transaction's marker, or two of them."""
+    if rng.random() < chance:
+        markers = rng.choice((1, 1, 2))
+        control.update(range(offsets[partition], offsets[partition] + markers))
+        offsets[partition] += markers
 
 
 def folders_of(store: Path) -> list[Path]:
