@@ -23,8 +23,8 @@ _ADVICE: Mapping[int, str] = MappingProxyType(
         errno.EDQUOT: "raise the quota on {mount}, or remove files that count against it",
         errno.EFBIG: "raise the limit on the size of files (`ulimit -f`)",
         errno.EROFS: "mount {mount} for writing",
-        errno.EACCES: "let the user that runs this read and write it",
-        errno.EPERM: "let the user that runs this read and write it",
+        errno.EACCES: "give this user permission to read and write there",
+        errno.EPERM: "give this user permission to read and write there",
         errno.EIO: "look into the system's log for what the disk under {mount} reports",
         errno.EMFILE: "raise the limit on open files (`ulimit -n`)",
     }

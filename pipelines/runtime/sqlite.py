@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from pipelines.domain.errors import StoreError
+from pipelines.domain.errors import DiskError, StoreError
 from pipelines.runtime import disk
 
 _ASK_EVERY_S = 0.01
@@ -71,13 +71,13 @@ def refused(path: Path, error: sqlite3.Error) -> StoreError:
     code = code_of(error)
     if code == sqlite3.SQLITE_FULL:
         return disk.refused(path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
-    if code in _DISK:
-        unnamed = OSError(f"{error} ({getattr(error, 'sqlite_errorname', '')})")
-        return disk.refused(path, disk.cause_at(path) or unnamed)
+    if code in _DISK and (cause := disk.cause_at(path)) is not None:
+        return disk.refused(path, cause)
     if code in _HELD:
         return StoreError(f"{path}: expected its lock, found it held by another process; {ADVICE[code]}")
-    advice = ADVICE.get(code, "report it with what the log says before")
-    return StoreError(f"{path}: expected SQLite to read and write it, found: {error}; {advice}")
+    kind, advice = DiskError if code in _DISK else StoreError, ADVICE.get(code, "look at what the log says before")
+    named = getattr(error, "sqlite_errorname", "no code")
+    return kind(f"{path}: expected SQLite to read and write it, found: {error} ({named}); {advice}")
 
 
 def refusal_behind(path: Path, error: BaseException) -> StoreError | None:

@@ -243,7 +243,9 @@ def test_a_database_that_is_locked_says_to_wait(other: Path) -> None:
     """OPS-15: a lock is no damage."""
     with closing(sqlite3.connect(other / "mlflow" / "mlflow.db")) as holder:
         holder.execute("begin exclusive")
-        with pytest.raises(TrackingUnavailableError, match="database is locked: wait for the process that holds it"):
+        with pytest.raises(
+            TrackingUnavailableError, match="held by another process; wait for the process that holds it"
+        ):
             Tracking.of(SQLITE, other).alias(CHAMPION)
 
 

@@ -16,7 +16,7 @@ from tests.conftest import ROOT
 
 AGAIN = ("run again", "try again", "retry")
 WHERE_AGAIN_HELPS = {
-    "pipelines/ingestion/pipeline.py": "a worker was lost with its part; what the others made is cached",
+    "pipelines/ingestion/visibility.py": "a file was replaced while the run read it",
     "pipelines/runtime/cluster.py": "Ray did not start in time on a busy machine",
     "pipelines/runtime/tracking_errors.py": "the next run records in an MLflow run of its own",
 }
@@ -53,7 +53,7 @@ def test_running_again_is_advised_only_where_it_helps() -> None:
         (errno.ENOENT, "correct the path"),
         (errno.EMFILE, "ulimit -n"),
         (errno.ENAMETOOLONG, "shorter"),
-        (errno.EIO, "dmesg"),
+        (errno.EIO, "system's log"),
         (errno.ENOTDIR, LOOK_AROUND),
     ],
 )
