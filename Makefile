@@ -6,6 +6,10 @@ STAMP := $(VENV)/.installed
 BENCH := .venv-bench
 CONSTRAINTS := infra/python/constraints.txt
 STORE ?= .weft
+# As it was given, whatever it is made of, but for ~: recipes take it from the environment, so that no shell reads it.
+override STORE := $(value STORE)
+override STORE := $(if $(filter ~ ~/%,$(firstword $(STORE))),$(subst ~~~,$(HOME),~~$(STORE)),$(STORE))
+export STORE
 
 .DEFAULT_GOAL := help
 
@@ -25,7 +29,7 @@ $(STAMP): pyproject.toml $(CONSTRAINTS)
 
 .PHONY: run
 run: setup ## run the whole loop on real input: index, search, feedback, learn, consolidate, measure
-	$(BIN)/python -m jobs.demo --store $(STORE)
+	$(BIN)/python -m jobs.demo --store "$$STORE"
 
 .PHONY: test
 test: setup ## run the test suite; what takes longer is behind eval, long, crash and bench-…
@@ -110,8 +114,9 @@ schema: setup ## write the JSON Schema of feedback events anew
 
 .PHONY: mlflow
 mlflow: setup ## open the MLflow UI on the store, http://127.0.0.1:5000
-	$(BIN)/mlflow ui --backend-store-uri sqlite:///$(STORE)/mlflow/mlflow.db --host 127.0.0.1 --port 5000
+	$(BIN)/mlflow ui --host 127.0.0.1 --port 5000 --backend-store-uri "$$($(BIN)/python -c \
+	  "import os, pathlib, pipelines.runtime.tracking as t; print(t.uri_of(pathlib.Path(os.environ['STORE'])))")"
 
 .PHONY: clean
 clean: ## remove what runs leave behind, not the environment
-	rm -rf $(STORE) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+	rm -rf -- "$$STORE" .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info

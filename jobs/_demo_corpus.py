@@ -26,7 +26,7 @@ _MODULE_BYTES = range(2_000, 20_000)  # large enough to say something, small eno
 _KEPT = "cache"
 _SIGN = "demo"  # the texts of the corpus: whatever store has them is a demonstration's
 _PARTS = (_KEPT, _SIGN, "evaluation", "generations", "learned", "logs", "mlflow", "sessions", "updaters")
-_FILES = (".catalog.lock", "current.json", "learned.html")
+_FILES = (".catalog.lock", "current.json", "learned.html", "store.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,8 @@ def make_room(root: Path) -> None:
 
 def _is_ours(name: str) -> bool:
     """Whether a demonstration writes under such a name, or leaves such a one behind when it is killed."""
-    return name in _PARTS or name in _FILES or any(name.startswith(f".{file}.") for file in _FILES)
+    leftover = name.startswith((".staging-", *(f".{file}." for file in _FILES)))
+    return leftover or name in _PARTS or name in _FILES
 
 
 def _own() -> Iterator[Path]:

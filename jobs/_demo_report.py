@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,7 @@ def farewell(root: Path, page: Path, night: Mapping[str, Any], seconds: float) -
     Args:
         page: Where the page of what was learned lies.
     """
-    store, shown = plain(str(root)), plain(str(page))
+    store, shown = plain(shlex.quote(str(root))), plain(str(page))
     _job.stdout.print(
         f"\n[bold]Done in {seconds:.0f} s.[/bold] Learned version {night['learned']}: {night['decision']}."
     )

@@ -296,7 +296,7 @@ def _hashes(rankings: Iterable[Iterable[str]]) -> list[Ranking]:
 def _asked_of_model(queries: Sequence[LoggedQuery], settings: Settings, most: int, now: float) -> list[Any]:
     rules = settings.evaluation.ground_truth
     if not rules.endpoint:
-        raise SourceError("expected evaluation.ground_truth.endpoint, the model that judges; found none")
+        raise SourceError("expected evaluation.ground_truth.endpoint, the model that judges, found none: set it")
     kept = ground_truth.kept(Path(settings.storage.root))
     known = {(one.text, one.content_hash) for one in kept if one.holds(now)}
     pairs = dict.fromkeys((query.text, result.content_hash) for query in queries for result in query.results)

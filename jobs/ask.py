@@ -11,7 +11,8 @@ A line is a question, or says something about the answer to the last one:
 With `--bootstrap` the feedback topic is told what was shown and what became of it; where updaters run
 (`python -m jobs.update`), `=` shows what they made of it a second later. An empty line says this again; Ctrl-D ends.
 Lines may be piped in. Answers are kept in the query log, as those of `jobs.search` are.
-Exit codes: 0 ended, 1 with a reason (nothing published, damaged store, no broker), 2 usage.
+Exit codes: 0 ended, 1 with a reason (nothing published, damaged store, no broker, or one that lost what was said),
+2 usage.
 """
 
 from __future__ import annotations
@@ -72,6 +73,8 @@ def ask(
         sitting = Sitting(searcher, producer, log, settings, who)
         _job.stdout.print(f"[dim]{plain(HELP)}[/]", highlight=False)
         sitting.listen(_typed() if sys.stdin.isatty() else sys.stdin)
+        if producer is not None:
+            producer.flush()
 
 
 @dataclass

@@ -206,7 +206,10 @@ def _part_of(dataset: Dataset, settings: EvaluationSettings, *, half: Half | Non
     """
     queries = [query for query in dataset.queries if half in (None, half_of(query.query_id, settings.seed))][:limit]
     if not queries:
-        raise SourceError(f"{dataset.name} {dataset.split}: expected judged queries, found none in the part asked for")
+        raise SourceError(
+            f"{dataset.name} {dataset.split}: expected judged queries, found none in the part asked for: ask for "
+            "another split or half"
+        )
     names = {query.query_id for query in queries}
     qrels = {query_id: grades for query_id, grades in dataset.qrels.items() if query_id in names}
     return replace(dataset, queries=tuple(queries), qrels=qrels)

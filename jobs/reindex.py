@@ -4,8 +4,9 @@
     python -m jobs.reindex --store DIR          the live generation's documents anew, from their stored texts
     ray job submit --working-dir . -- python -m jobs.reindex --source PATH --store DIR
 
-A source is a folder, a file, a BEIR corpus (`.jsonl`, `.jsonl.gz`) or a table (`.parquet`); under `ray job submit`
-give absolute paths. Documents that the live generation holds already are taken from it; content that is live already
+A source is a folder, a file, a BEIR corpus (`.jsonl`, `.jsonl.gz`) or a table (`.parquet`). `ray job submit` runs this
+on the cluster's head: give absolute paths. Every host of the cluster must see the store and the sources; otherwise
+nothing changes. Documents that the live generation holds already are taken from it; content that is live already
 is not published again. `--full` makes everything anew: it forgets cached vectors and entities and publishes in any
 case. A run that fails or is killed changes nothing, and can be started again.
 Exit codes: 0 the content is live, 1 nothing changed, with a reason, 2 wrong usage.
@@ -35,6 +36,7 @@ from pipelines.ingestion.plan import Plan
 from pipelines.ingestion.report import Outcome, Progress
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.cluster import connect
+from pipelines.runtime.locks import alone
 from pipelines.runtime.stages import ON_CLUSTER, Executor
 from pipelines.serving.terminal import Conf, Store, named_path, plain
 from pipelines.settings import Settings
@@ -43,6 +45,7 @@ log = logging.getLogger(__name__)
 
 _RATES = {"documents": "documents", "chunks": "chunks", "mentions": "entities", "embedded": "embeddings"}
 _LINE_EVERY_S = 10.0
+_LOCK = Path("generations") / ".indexing"
 
 
 def reindex(
@@ -100,11 +103,16 @@ def run(plan: Plan, *, watch: Watch = lambda _: None, executor: Executor = ON_CL
 
 
 def run_visibly(settings: Settings, plan: Plan) -> Outcome:
-    """Join or start the cluster, run a plan on it, and show on stderr how far it is."""
-    _job.stderr.print("starting: joining or starting the cluster")
-    connect(settings.cluster)
-    with Live(console=_job.stderr, auto_refresh=False, transient=True) as live:
-        return run(plan, watch=_shown(live) if _job.stderr.is_terminal else _logged())
+    """Join or start the cluster, run a plan on it, and show on stderr how far it is.
+
+    Raises:
+        StoreError: Another process indexes this store.
+    """
+    with alone(plan.store / _LOCK, f"indexing {plan.store}"):
+        _job.stderr.print("starting: joining or starting the cluster")
+        connect(settings.cluster)
+        with Live(console=_job.stderr, auto_refresh=False, transient=True) as live:
+            return run(plan, watch=_shown(live) if _job.stderr.is_terminal else _logged())
 
 
 def keep_record(settings: Settings, plan: Plan, outcome: Outcome) -> None:
@@ -139,6 +147,7 @@ def report(outcome: Outcome) -> Table:
         ("domain", outcome.by_domain),
         ("language", outcome.by_language),
         ("rejected", outcome.rejected),
+        ("left out", outcome.left_out),
     ):
         for name, count in counts.items():
             table.add_row(f"{title} {name}", f"{count:,}")

@@ -3,11 +3,12 @@
     python -m jobs.search "how is a checkpoint written" --store DIR [-k N] [--explain] [--json]
     python -m jobs.search --queries FILE --store DIR --json
 
-A file of queries holds one a line: its text, or a JSON object with `_id` and `text`; thousands are spread over
-processes (`retrieval.spread`). A line that is no query is told and counted (`refused` in JSON), and the others are
-answered; a file without a single query is refused. With `--bootstrap` what was shown goes to the feedback topic, so
-that feedback can be given on the query id that is printed; with `--session` under that session's id, whose own learning
-ranks it, too. Answers are kept in the query log (`weft queries list`), unless `--set query_log.enabled=false`.
+A file of queries holds one a line: its text, or, in a file named `.jsonl`, a JSON object with `_id` and `text`;
+thousands are spread over processes (`retrieval.spread`). A line that is no query is told and counted (`refused` in
+JSON), and the others are answered; a file without a single query is refused. With `--bootstrap` what was shown goes to
+the feedback topic, so that feedback can be given on the query id that is printed; with `--session` under that
+session's id, whose own learning ranks it, too. Answers are kept in the query log (`weft queries list`), unless `--set
+query_log.enabled=false`.
 Exit codes: 0 answered, 1 with a reason (nothing published, damaged store; no broker, after the answer), 2 usage.
 """
 
@@ -47,7 +48,9 @@ def search(
     conf: Conf = [],
     assignments: _job.Assignments = [],
     store: Store = None,
-    queries: Annotated[Path | None, typer.Option("--queries", help="File of queries, one a line.")] = None,
+    queries: Annotated[
+        Path | None, typer.Option("--queries", help="File of queries, one a line; .jsonl: JSON objects.")
+    ] = None,
     k: Annotated[
         int | None, typer.Option("-k", min=1, max=1000, help="Results; default what a query is worth.")
     ] = None,
@@ -117,8 +120,7 @@ def search(
     _job.emit({"answers": told, "refused": refused} if queries is not None else told[0], as_json=as_json)
     # Last of all: where there is no broker, what was found is seen all the same.
     if bootstrap is not None:
-        with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
-            _tell(answers, producer)
+        _publish(settings, answers)
 
 
 class SearchesMany(Protocol):
@@ -238,6 +240,14 @@ def channel_names(text: str) -> list[str]:
     return names
 
 
+def _publish(settings: Settings, answers: Sequence[Answer]) -> None:
+    with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
+        _tell(answers, producer)
+        producer.flush()
+        if producer.lost:
+            raise typer.Exit(1)
+
+
 def _tell(answers: Sequence[Answer], producer: FeedbackProducer) -> None:
     for answer in answers:
         producer.emit(answer)
@@ -272,8 +282,9 @@ def _read_all(path: Path | None) -> tuple[list[tuple[QueryId, str]], list[str]]:
 def _read(path: Path | None) -> Iterator[tuple[QueryId, str] | SourceError]:
     if path is None or not path.is_file():
         raise SourceError(f"expected a file of queries, found none at {path}")
+    holds_records = path.suffix.lower() == ".jsonl"
     for number, line in text_lines(path):
-        if line.lstrip().startswith("{"):
+        if holds_records and line.lstrip().startswith("{"):
             yield _record(line, f"{path}:{number}")
         elif line.strip():
             yield new_id(), line.strip()
@@ -285,7 +296,7 @@ def _record(line: str, place: str) -> tuple[QueryId, str] | SourceError:
         named, text = record["_id"], record["text"]
     except (ValueError, KeyError, RecursionError) as error:
         return SourceError(f"{place}: expected a JSON object with _id and text, found: {error!r}")
-    if not isinstance(text, str) or not isinstance(named, str | int):
+    if not isinstance(text, str) or type(named) not in {str, int}:
         return SourceError(f"{place}: expected texts for _id and text, found {named!r} and {text!r}")
     return QueryId(str(named)), text
 

@@ -1,17 +1,19 @@
 """Run the streaming updaters: feedback events of the topic become evidence in the store.
 
-    python -m jobs.update --store DIR --bootstrap HOST:PORT [--until-caught-up] [--local] [--json]
+    python -m jobs.update --store DIR --bootstrap HOST:PORT [--until-caught-up] [--accept-loss] [--local] [--json]
 
 Without `--until-caught-up` it runs until SIGTERM or SIGINT. It can be killed at any instant and started again: every
 event counts exactly once. The folder of the store must be there: `jobs.reindex` makes one, and so does `mkdir`, where
-events are to be learned from before anything is indexed. Exit codes: 0 done, 1 with a reason (no store, wrong log, no
-broker, partition taken over), 2 usage.
+events are to be learned from before anything is indexed. `--accept-loss` gives up what the log has lost unread by the
+time of the start. Every host of the cluster must see the store. Exit codes: 0 done, 1 with a reason (no store, wrong
+log, no broker, partition taken over), 2 usage.
 """
 
 from __future__ import annotations
 
 import logging
 import signal
+import socket
 import sys
 import threading
 import time
@@ -29,12 +31,14 @@ from pipelines.consolidation.champion import ChampionFollower
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.feedback.actors import Task, run_updaters
-from pipelines.feedback.metrics import Paces, standings_of, write_metrics
+from pipelines.feedback.losses import Acceptance
+from pipelines.feedback.metrics import Paces, losses_of, standings_of, write_metrics
+from pipelines.feedback.settings import MS
 from pipelines.feedback.standing import COUNTS
 from pipelines.feedback.updater import Progress
 from pipelines.learning.binning import bins_of
 from pipelines.runtime.clock import system_clock
-from pipelines.serving.terminal import Bootstrap, Conf, Store, broker, plain, root_of
+from pipelines.serving.terminal import Bootstrap, Conf, Store, broker, login, plain, root_of
 from pipelines.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -56,6 +60,9 @@ def update(
     bootstrap: Bootstrap = None,
     until_caught_up: Annotated[bool, typer.Option("--until-caught-up", help="Stop when the log is consumed.")] = False,
     local: Annotated[bool, typer.Option("--local", help="One updater in this process, without Ray.")] = False,
+    accept_loss: Annotated[
+        bool, typer.Option("--accept-loss", help="Count records that the log lost unread, and go on without them.")
+    ] = False,
     as_json: _job.AsJson = False,
 ) -> None:
     """Keep the evidence of every partition up with the feedback topic; while it runs on, follow the champion alias."""
@@ -82,6 +89,7 @@ def update(
             stop=_stopped_by_signals(),
             on_progress=show,
             on_tick=follower.tick if not until_caught_up else lambda: None,
+            acceptance=_acceptance() if accept_loss else None,
         )
     follower.close(settings.tracking.http_timeout_s)
     _job.stderr.print(_table(standings))
@@ -89,7 +97,8 @@ def update(
     flagged = [source.as_json() for source in standings_of(root, settings.feedback)[1] if source.flags]
     for source in flagged:
         _job.stderr.print(plain(f"{source['kind']} {source['name']}: {source['flags']}"))
-    _job.emit(summary(standings) | {"flagged": flagged, "seconds": round(seconds, 3)}, as_json=as_json)
+    facts = {"flagged": flagged, "losses": losses_of(root, settings.feedback), "seconds": round(seconds, 3)}
+    _job.emit(summary(standings) | facts, as_json=as_json)
     require_balance(standings)
 
 
@@ -124,11 +133,13 @@ def run(
     on_progress: Callable[[Sequence[Progress]], None] = lambda _: None,
     on_tick: Callable[[], None] = lambda: None,
     impatient: bool = False,
+    acceptance: Acceptance | None = None,
 ) -> list[Progress]:
     """Run the updaters that the settings describe; see `run_updaters`.
 
     Args:
         impatient: Give up on a silent broker after `feedback.unreachable_s` also where they run until they are stopped.
+        acceptance: By whom records are given up that the log has lost by now.
     """
     patience = settings.feedback.unreachable_s if until_caught_up or impatient else None
     task = Task(
@@ -145,6 +156,7 @@ def run(
         stop=stop,
         on_progress=on_progress,
         on_tick=on_tick,
+        acceptance=acceptance,
     )
 
 
@@ -167,6 +179,10 @@ def require_balance(standings: Sequence[Progress]) -> None:
             "the store is damaged; bring back a copy of it, or delete updaters/<partition> to replay what the topic "
             "still holds"
         )
+
+
+def _acceptance() -> Acceptance:
+    return Acceptance(f"{login()}@{socket.gethostname()}", round(system_clock() * MS))
 
 
 class _Registry:

@@ -29,6 +29,7 @@ from pipelines.ingestion.settings import IngestSettings
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
 from pipelines.retrieval.settings import RetrievalSettings
+from pipelines.runtime.advice import advice_on
 from pipelines.runtime.settings import ClusterSettings, KafkaSettings, TrackingSettings
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
@@ -126,7 +127,8 @@ def _mapping(file: Path) -> dict[str, Any]:
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
-        raise ConfigurationError(f"{file}: expected a readable YAML file, found: {error}") from error
+        advice = advice_on(error, otherwise="mend that place")
+        raise ConfigurationError(f"{file}: expected a readable YAML file, found: {error}: {advice}") from error
     if content is None:
         return {}
     if not isinstance(content, dict):
@@ -193,6 +195,8 @@ def _explained(item: Mapping[str, Any]) -> str:
         return f"missing setting {'.'.join(path)}: every value is stated in conf/base"
     if _is_secret(path):
         return f"{'.'.join(path)}: expected a text; put quotes around one that is a number or another thing in YAML"
+    if item["type"] == "value_error" and isinstance(item["input"], dict):  # a section, which may hold secrets
+        return f"{'.'.join(path)}: {item['ctx']['error']}"
     return f"{'.'.join(path)}: {item['msg']}, found {item['input']!r}"
 
 

@@ -14,6 +14,7 @@ from pipelines.runtime.cluster import connect, disconnect
 from pipelines.settings import load_settings
 from tests.support.apache_kafka import ApacheKafka, MissingKafkaError
 from tests.support.places import Place
+from tests.support.secured_kafka import SecuredKafka
 
 # How long one example takes says more about what else the machine does than about the code.
 hypothesis.settings.register_profile("weft", deadline=None)
@@ -63,3 +64,14 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
         return
     with EmbeddedBroker() as broker:
         yield Place(broker.bootstrap)
+
+
+@pytest.fixture(scope="session")
+def secured_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
+    """One Apache Kafka broker with passwords, certificates and ACLs for the whole session."""
+    try:
+        broker = SecuredKafka(tmp_path_factory.mktemp("secured-kafka"))
+    except MissingKafkaError as missing:
+        pytest.skip(str(missing))
+    with broker:
+        yield broker

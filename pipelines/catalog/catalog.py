@@ -12,7 +12,8 @@ from pipelines.catalog.live import LiveEvidence, LiveToken, Reach
 from pipelines.catalog.memories import MemoryStore
 from pipelines.catalog.overlays import Listing
 from pipelines.catalog.pointer import Pointer, PointerFile
-from pipelines.domain.ids import GenerationId, LearnedVersion
+from pipelines.catalog.store_id import OnOtherHosts, StoreGuard, ensure_store_id, read_store_id, require_shared
+from pipelines.domain.ids import GenerationId, LearnedVersion, StoreId
 from pipelines.indexes.generation import Generation
 from pipelines.indexes.manifest import Manifest
 from pipelines.learning.evidence import Evidence
@@ -29,6 +30,29 @@ class Catalog:
         self._live = LiveEvidence(root, self._pointer, self._learned)
         self.bases = BaseStore(root, self._pointer, self._live)
         self.memories = MemoryStore(root)
+
+    def claim(self, on_other_hosts: OnOtherHosts) -> StoreGuard:
+        """Check that every host sees this store before it is written; a store without an id gets one.
+
+        Raises:
+            StoreError: A host does not; the message names it and the path, and nothing was changed.
+        """
+        root = self.root.absolute()
+        require_shared(root, on_other_hosts)
+        with self._pointer.writing():
+            return StoreGuard(root, ensure_store_id(root))
+
+    def store_id(self) -> StoreId | None:
+        """Which store this is; None of one that has not been written since stores have ids."""
+        return read_store_id(self.root)
+
+    def require(self, store: StoreId | None) -> None:
+        """Check, in another process maybe, that this is the store of that id.
+
+        Raises:
+            StoreError: It is not; the message names the host and the path.
+        """
+        StoreGuard(self.root.absolute(), store)()
 
     def pointer(self) -> Pointer:
         """What is live now."""
@@ -141,6 +165,10 @@ class Catalog:
     def learned_manifest(self, version: LearnedVersion) -> LearnedManifest:
         """What is known of a learned version without reading its evidence."""
         return self._learned.manifest(version)
+
+    def learned_folder(self, version: LearnedVersion) -> Path:
+        """Where the files of a learned version lie; to read them, `read_learned` it first."""
+        return self._learned.folder_of(version)
 
     def streamed_evidence(self) -> Evidence:
         """The sum of all updaters' snapshots: what a night takes as its cut."""

@@ -171,7 +171,9 @@ class GenerationStore:
                 continue
             log.warning("serving %s, for the live generation cannot be opened: %s", name, reason)
             return found
-        raise CorruptionError(f"no generation can be opened, the live one because: {reason}") from reason
+        raise CorruptionError(
+            f"no generation can be opened, the live one because: {reason}: index again with `python -m jobs.reindex`"
+        ) from reason
 
     def _published(self) -> Iterator[Path]:
         if self._folder.is_dir():

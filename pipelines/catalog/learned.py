@@ -18,6 +18,7 @@ from pipelines.domain.errors import CorruptionError, StaleVersionError, StoreErr
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.calibration import Calibration
 from pipelines.learning.evidence import Evidence
+from pipelines.runtime.disk import named, refused
 from pipelines.runtime.files import sync_folder, sync_tree
 from pipelines.runtime.sealed import hashes_to_seal, read_manifest, verify_files, write_manifest
 
@@ -90,13 +91,14 @@ class LearnedStore:
         """
         staging = self.staging.stage()
         try:
-            _write_tables(staging, state)
+            with named(staging):
+                _write_tables(staging, state)
             with self._pointer.writing():
                 newest = self.newest()
                 if newest != expected_newest:
                     raise StaleVersionError(
                         f"expected {expected_newest or 'nothing'} to be the newest learned version, found "
-                        f"{newest or 'nothing'}; cut again"
+                        f"{newest or 'nothing'}: start `python -m jobs.consolidate` anew, which builds on that one"
                     )
                 version = _following(newest)
                 write_manifest(staging, _manifest(version, state, hashes_to_seal(staging)).model_dump(mode="json"))
@@ -115,7 +117,7 @@ class LearnedStore:
             CorruptionError: A file differs from its manifest.
         """
         manifest = self.manifest(version)
-        folder = self._folder / version
+        folder = self.folder_of(version)
         verify_files(folder, manifest.files)
         path = folder / CALIBRATION_FILE
         return LearnedState(
@@ -139,7 +141,7 @@ class LearnedStore:
         """
         if _number(version) is None:
             raise StoreError(f"expected a learned version such as {_following(None)}, found {version!r}")
-        folder = self._folder / version
+        folder = self.folder_of(version)
         try:
             manifest = LearnedManifest.model_validate(read_manifest(folder))
         except ValidationError as error:
@@ -148,6 +150,10 @@ class LearnedStore:
             found = f"format {manifest.format} of {manifest.version}"
             raise CorruptionError(f"{folder}: expected format {FORMAT} of {version}, found {found}; roll back")
         return manifest
+
+    def folder_of(self, version: LearnedVersion) -> Path:
+        """Where a version lies."""
+        return self._folder / version
 
     def versions(self) -> list[LearnedVersion]:
         """Every version, oldest first."""
@@ -166,7 +172,7 @@ def read_evidence(path: Path) -> Evidence:
     Raises:
         CorruptionError: The file is not what was written.
         FileNotFoundError: There is none.
-        StoreError: It is there and cannot be read.
+        DiskError: It is there and cannot be read.
     """
     return read_snapshot(path)[0]
 
@@ -178,7 +184,7 @@ def read_snapshot(path: Path) -> tuple[Evidence, Mapping[bytes, bytes]]:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise StoreError(f"{path}: expected a readable file, found: {error}; mend its access") from error
+        raise refused(path, error) from error
     try:
         table = pq.read_table(io.BytesIO(written), page_checksum_verification=True)
         return Evidence.from_table(table.replace_schema_metadata(None)), table.schema.metadata or {}

@@ -18,11 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipelines.domain.errors import CorruptionError, StoreError
+from pipelines.domain.errors import CorruptionError
 from pipelines.domain.ids import SessionId
 from pipelines.learning.alikeness import Moments
 from pipelines.learning.evidence import SCHEMA, Evidence, table_rows, with_later_columns
 from pipelines.learning.sessions import from_plain
+from pipelines.runtime.disk import refused
 
 log = logging.getLogger(__name__)
 
@@ -132,7 +133,7 @@ def read_listing(snapshots: Sequence[Path]) -> Listing:
 
     Raises:
         CorruptionError: A file is not what was written.
-        StoreError: A file is there and cannot be read.
+        DiskError: A file is there and cannot be read.
     """
     return Listing(table for path in snapshots if (table := _sessions_beside(path)) is not None)
 
@@ -142,19 +143,23 @@ def metadata_of(snapshot: Path) -> Mapping[bytes, bytes]:
 
     Raises:
         CorruptionError: The file is not what was written.
-        StoreError: It is there and cannot be read.
+        DiskError: It is there and cannot be read.
     """
     try:
         file = snapshot.open("rb")
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise _unreadable(snapshot, error) from error
+        raise refused(snapshot, error) from error
     with file:
         try:
             return pq.read_schema(file).metadata or {}
         except (pa.ArrowInvalid, OSError) as error:
-            raise CorruptionError(f"{snapshot}: expected evidence, found: {error}; remove it") from error
+            if isinstance(error, OSError) and error.errno is not None:  # the disk's: Arrow's own have no number
+                raise refused(snapshot, error) from error
+            raise CorruptionError(
+                f"{snapshot}: expected evidence, found: {error}; an updater that is started publishes it anew"
+            ) from error
 
 
 def read_alike(snapshots: Sequence[Path]) -> Moments:
@@ -162,7 +167,7 @@ def read_alike(snapshots: Sequence[Path]) -> Moments:
 
     Raises:
         CorruptionError: A file is not what was written.
-        StoreError: A file is there and cannot be read.
+        DiskError: A file is there and cannot be read.
     """
     told = (from_plain(json.loads(metadata_of(path).get(ALIKE_KEY, b"{}"))) for path in snapshots)
     return sum(told, start=from_plain({}))
@@ -179,21 +184,19 @@ def _sessions_beside(snapshot: Path) -> pa.Table | None:
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise _unreadable(path, error) from error
+            raise refused(path, error) from error
         try:
             table = pq.read_table(written, page_checksum_verification=True)
         except (pa.ArrowInvalid, OSError) as error:
-            raise CorruptionError(f"{path}: expected open sessions, found: {error}; remove it") from error
+            raise CorruptionError(
+                f"{path}: expected open sessions, found: {error}; an updater that is started publishes it anew"
+            ) from error
         table = with_later_columns(table)
         if not table.schema.equals(OVERLAY_SCHEMA):
             raise CorruptionError(f"{path}: expected columns {OVERLAY_SCHEMA.names}, found {table.schema.names}")
         return table.replace_schema_metadata(None)
     log.warning("%s: its sessions are replaced faster than they are read; they see what all see", snapshot)
     return None
-
-
-def _unreadable(path: Path, error: OSError) -> StoreError:
-    return StoreError(f"{path}: expected a readable file, found: {error}; nothing in it is lost by that")
 
 
 def _evidence_of(rows: pa.Table) -> Evidence:

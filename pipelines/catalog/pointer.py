@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from pipelines.catalog.store_id import ensure_store_id
 from pipelines.domain.errors import CorruptionError
 from pipelines.domain.ids import GenerationId, LearnedVersion
 from pipelines.runtime.files import write_atomically
@@ -74,6 +75,7 @@ class PointerFile:
 
     def replace(self, pointer: Pointer) -> Pointer:
         """Write a pointer over the one in force; the caller holds `writing`."""
+        ensure_store_id(self.path.parent)
         moved = replace(pointer, sequence=pointer.sequence + 1)
         write_atomically(self.path, json.dumps(asdict(moved), sort_keys=True).encode() + b"\n")
         return moved

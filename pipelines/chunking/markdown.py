@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from pipelines.chunking.equations import fenced_equations, with_explanations
+from pipelines.chunking.front_matter import FRONT_MATTER
 from pipelines.chunking.hierarchy import Positions
 from pipelines.chunking.outline import ANCHOR, HEADING, LIST, PARAGRAPH, WHOLE, Block, Heading, Outline
 from pipelines.chunking.sections import chunk_outline
@@ -22,7 +23,6 @@ from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
 from pipelines.domain.links import Link, LinkKind
 
-_FRONT_MATTER = re.compile(r"\A(?:\ufeff)?---[ \t]*\r?\n(?:.*?\r?\n)??(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _LINE_END = re.compile(rb"\r\n?|\n")
 # Lengths are bounded: each "<a" of a hostile page would read on to its end.
 _ANCHOR = re.compile(
@@ -53,7 +53,7 @@ def chunk_markdown(document: Document, sizes: ChunkSizes, count_tokens: TokenCou
 
 def markdown_outline(text: str, source: bytes) -> Outline:
     """Blocks of a Markdown text, its anchors, and its links to other places in it or beside it."""
-    match = _FRONT_MATTER.match(text)
+    match = FRONT_MATTER.match(text)
     front = len(encoded(match.group())) if match else 0
     lines = [front, *(end.end() for end in _LINE_END.finditer(source, front)), len(source)]
     reader = _Reader(source, lines)

@@ -12,16 +12,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pipelines.chunking.digest import digest
+from pipelines.chunking.front_matter import FRONT_MATTER
 from pipelines.chunking.sizes import TokenCounter
 from pipelines.chunking.splitting import Meter, encoded
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document
 
+_LINE_END = re.compile(r"\r\n?|\n")
 _LOOK = 16_000  # characters of a document that are looked at
 _PROSE = 6_000  # characters of prose among them that sentences are taken from
 _COMMENT = 2_000  # characters of a leading comment
 _FENCED = re.compile(r"^(```|~~~).*?^\1[^\n]*$", re.MULTILINE | re.DOTALL)
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*\n", re.DOTALL)
 _ABSTRACT = re.compile(r"\\begin\{abstract\}(.*?)\\end\{abstract\}", re.DOTALL)
 _MARKUP = re.compile(r"!?\[([^\]\n]{0,300})\]\([^)\n]{0,500}\)|<!--.{0,500}?-->|<[^>\n]{1,200}>|[*_`]{1,3}", re.DOTALL)
 _SENTENCE = re.compile(r".*?[.!?](?=\s|$)", re.DOTALL)
@@ -127,7 +128,7 @@ def _of_configuration(task: _Task) -> str:
 
 
 def _of_conversation(task: _Task) -> str:
-    turns = [line for line in task.document.text[:_LOOK].splitlines() if line.strip()][:_TURNS]
+    turns = [line for line in _LINE_END.split(task.document.text[:_LOOK]) if line.strip()][:_TURNS]
     speakers = task.document.metadata.get("speakers")
     about = task.document.title or (f"Conversation of {speakers}" if speakers else "Conversation")
     return " ".join((f"{about.rstrip('.')}.", *turns))
@@ -161,9 +162,9 @@ def _told(text: str, limit: int, count_tokens: TokenCounter) -> str:
 
 def _paragraphs(text: str) -> Iterator[str]:
     """Paragraphs of prose, each on one line: no headings, fences, tables or markup."""
-    plain = _FENCED.sub("\n", _FRONT_MATTER.sub("", text[:_LOOK]))
+    plain = _FENCED.sub("\n", FRONT_MATTER.sub("", text[:_LOOK]))
     for paragraph in re.split(r"\n[ \t\r]*\n", plain):
-        body = "\n".join(line for line in paragraph.splitlines() if not line.lstrip().startswith(_NO_PROSE))
+        body = "\n".join(line for line in _LINE_END.split(paragraph) if not line.lstrip().startswith(_NO_PROSE))
         said = " ".join(_MARKUP.sub(r"\1", body).split())
         if len(_WORDY.findall(said)) >= _FEWEST_WORDS:
             yield said

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Protocol
 
 from pipelines.domain.errors import StoreError, WeftError
@@ -19,6 +20,13 @@ CHAMPION = "champion"
 CHALLENGER = "challenger"
 PROMOTED_TAG = "weft.promoted"
 """Begins the names of the tags that tell who moved the alias by hand."""
+
+DECISION_TAG, REASON_TAG, SETTLED_TAG = "weft.decision", "weft.reason", "weft.settled"
+"""Tags of a registered version: what its night decided, why, and that no night has anything left to do for it."""
+
+_BY_A_PERSON = "review"  # as of a night that leaves the decision to one
+EXPERIMENT = "calibration"
+"""The MLflow experiment of nights, and of versions that are registered again."""
 
 
 class Aliases(Protocol):
@@ -44,6 +52,9 @@ class LearnedCatalog(Protocol):
 
     def read_learned(self, version: LearnedVersion) -> object:
         """A learned version, verified."""
+
+    def learned_folder(self, version: LearnedVersion) -> Path:
+        """Where the files of a learned version lie."""
 
     def make_live(self, version: LearnedVersion) -> object:
         """Make a published version live in one step, after verifying it."""
@@ -84,6 +95,11 @@ def follow_if_possible(catalog: LearnedCatalog, registry: Aliases) -> None:
 class Registry(Aliases, Protocol):
     """Aliases and tags of learned versions, to be read and moved."""
 
+    def register_from(
+        self, folder: Path, learned: LearnedVersion, experiment: str, *, note: str, tags: Mapping[str, str]
+    ) -> None:
+        """Register a learned version from a folder of its files."""
+
     def tags_of(self, learned: LearnedVersion) -> Mapping[str, str] | None:
         """The tags a learned version is registered with, None where it is not registered."""
 
@@ -103,7 +119,8 @@ def promote(
     """Move the champion alias to a version and follow it, as a person does who reviewed it; back just as well.
 
     Who did it, when, why and instead of which version is kept as a tag of the registered version, one for each time.
-    A challenger that is promoted waits no more.
+    A challenger that is promoted waits no more. A version that the registry does not know is registered from the store:
+    the registry was lost, or a night was killed before it registered that version.
 
     Args:
         by: Who says so.
@@ -115,14 +132,13 @@ def promote(
 
     Raises:
         TrackingUnavailableError: The registry does not answer.
-        StoreError: There is no such version, it is damaged, or the registry does not know it; nothing has changed.
+        StoreError: There is no such version, or it is damaged; nothing has changed.
     """
     catalog.read_learned(version)
     if registry.tags_of(version) is None:
-        raise StoreError(
-            f"expected learned version {version} in the registry, found none: a night that was killed is finished by "
-            "the next `python -m jobs.consolidate`; look at tracking.uri"
-        )
+        note = "registered from the store by who promoted it, for the registry did not know it"
+        tags = {DECISION_TAG: _BY_A_PERSON, REASON_TAG: note, SETTLED_TAG: "true"}
+        registry.register_from(catalog.learned_folder(version), version, EXPERIMENT, note=note, tags=tags)
     former = registry.alias(CHAMPION)
     at = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
     said = {"by": by, "instead_of": former, "why": why}

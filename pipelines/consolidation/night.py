@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
 from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.champion import EXPERIMENT
 from pipelines.consolidation.findings import Metrics
 from pipelines.consolidation.gate import Improve, Shadow
 from pipelines.consolidation.pages import Nowhere, Page
@@ -21,7 +22,6 @@ from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
 from pipelines.runtime.tracking import Tracking
 
-EXPERIMENT = "calibration"
 TAGS = {"weft.job": "consolidate", "mlflow.source.name": "jobs.consolidate", "mlflow.source.type": "JOB"}
 
 Evaluate = Callable[[Evidence], Metrics]

@@ -21,7 +21,14 @@ import pyarrow.parquet as pq
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.learned import LearnedState
 from pipelines.consolidation.adopt import ADOPTED
-from pipelines.consolidation.champion import CHALLENGER, CHAMPION, follow_champion
+from pipelines.consolidation.champion import (
+    CHALLENGER,
+    CHAMPION,
+    DECISION_TAG,
+    REASON_TAG,
+    SETTLED_TAG,
+    follow_champion,
+)
 from pipelines.consolidation.findings import observations
 from pipelines.consolidation.gate import Decision, Verdict
 from pipelines.consolidation.merge import REACH, Candidate
@@ -32,7 +39,6 @@ from pipelines.domain.ids import LearnedVersion
 from pipelines.runtime.tracking import Tracking
 
 FOLDER = "learned"
-DECISION_TAG, REASON_TAG, SETTLED_TAG = "weft.decision", "weft.reason", "weft.settled"
 
 
 def publish(
@@ -83,11 +89,15 @@ def settle(tracking: Tracking, version: LearnedVersion) -> None:
 
 
 def unsettled(catalog: Catalog, tracking: Tracking) -> LearnedVersion | None:
-    """The newest version, where a killed night left it unfinished."""
-    versions = catalog.learned_versions()
-    if not versions or SETTLED_TAG in (tracking.tags_of(versions[-1]) or {}):
-        return None
-    return versions[-1]
+    """The newest version, where a killed night left it unfinished.
+
+    A version goes live after it is registered. So one that was live once and is not registered was lost by the
+    registry: its night is over, and whoever rolled it back since keeps what they decided.
+    """
+    newest = next(reversed(catalog.learned_versions()), None)
+    tags = None if newest is None else tracking.tags_of(newest)
+    is_over = newest == catalog.pointer().decided if tags is None else SETTLED_TAG in tags
+    return None if is_over else newest
 
 
 def recorded_verdict(tracking: Tracking, version: LearnedVersion | None) -> Verdict | None:

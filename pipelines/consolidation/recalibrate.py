@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from pipelines.consolidation.settings import CalibrationSettings
 from pipelines.domain.matching import Match
-from pipelines.learning.calibration import Calibration, ScoreBins, calibrate
+from pipelines.learning.calibration import UNCHANGED, Calibration, ScoreBins, calibrate
 from pipelines.learning.matching import MatchBins, MatchCalibration, Probe, answering_from
 from pipelines.learning.matching_fit import Look, Shown, calibrate_matches, carried_over
 from pipelines.learning.priors import VerdictPrior
@@ -35,11 +35,11 @@ class Recalibration:
     """What became of the calibration.
 
     Attributes:
-        calibration: What the candidate carries; None where there never was enough evidence for one.
+        calibration: What the candidate carries; None where evidence is too little, or the raw score predicts as well.
         refitted: Whether it is a new one.
         reason: Why, or why not.
         before: The former calibration on all observations, or the raw score where there was none.
-        after: `calibration`, each observation predicted by a fit that had not seen it.
+        after: `calibration`, each observation predicted by a fit that had not seen it; the raw score where it is none.
     """
 
     calibration: Calibration | None
@@ -52,22 +52,28 @@ class Recalibration:
 def recalibrate(
     outcomes: ScoreBins, former: Calibration | None, learning: LearningSettings, settings: CalibrationSettings
 ) -> Recalibration:
-    """Fit a calibration to the outcomes and keep it if it predicts held-out ones better than the former one.
+    """Fit a calibration to the outcomes and take it if it predicts held-out ones better than the raw score does.
 
-    Too little evidence keeps the former one, and says so.
+    It must predict them as well as the former one, too, as far as that one is better than the raw score. Better is a
+    lower log loss. Too little evidence keeps the former one, and says so.
     """
     lacking = _lacking(outcomes, settings)
     if outcomes.observations < 1.0:
         return Recalibration(former, refitted=False, reason=lacking)
-    before = _measured(_predictions(former, outcomes), learning, settings)
+    raw = _measured(_predictions(None, outcomes), learning, settings)
+    before = raw if former is None else _measured(_predictions(former, outcomes), learning, settings)
     if lacking:
         return Recalibration(former, refitted=False, reason=lacking, before=before, after=before)
     fit = calibrate(outcomes, folds=settings.folds, seed=settings.seed, smoothing=learning.calibration_smoothing)
     after = _measured(fit.held_out, learning, settings)
-    losses = f"held-out log loss {after.measures.log_loss:.4f}, before {before.measures.log_loss:.4f}"
-    if former is not None and after.measures.log_loss > before.measures.log_loss:
+    loss, former_loss, raw_loss = (one.measures.log_loss for one in (after, before, raw))
+    losses = f"held-out log loss {loss:.4f}, before {former_loss:.4f}, raw score {raw_loss:.4f}"
+    if former is not None and former_loss < min(loss, raw_loss):
         reason = f"the former calibration predicts better: {losses}"
         return Recalibration(former, refitted=False, reason=reason, before=before, after=before)
+    if loss >= raw_loss:
+        reason = f"no calibration goes live, for the raw score predicts as well or better: {losses}"
+        return Recalibration(None, refitted=False, reason=reason, before=before, after=raw)
     reason = f"{fit.calibration.method} calibration on {outcomes.observations:,.0f} observations: {losses}"
     return Recalibration(fit.calibration, refitted=True, reason=reason, before=before, after=after)
 
@@ -104,16 +110,18 @@ def with_matches(
 ) -> Recalibration:
     """The same with the curves of matches, and the threshold from which on an answer counts as one (RET-15).
 
-    Without curves the former ones stay; without probes there is no threshold, nor with too few, which the reason says.
+    Without curves the former ones stay; where scores have no calibration, they come with one that leaves scores as they
+    are. Without probes there is no threshold, nor with too few, which the reason says.
     """
-    if found.calibration is None:
+    kept = None if former is None else former.match
+    if curves is None and kept is None:
         return found
+    scores = found.calibration or Calibration(UNCHANGED)
     if curves is None:
-        kept = None if former is None else former.match
-        return replace(found, calibration=replace(found.calibration, match=kept))
+        return replace(found, calibration=replace(scores, match=kept))
     kinds = [] if probe is None else probe()
     answering = answering_from(kinds, bound=settings.answering_bound, confidence=settings.answering_confidence)
-    with_curves = replace(found.calibration, match=replace(curves, answering=answering))
+    with_curves = replace(scores, match=replace(curves, answering=answering))
     lacks = kinds and answering is None
     reason = f"{found.reason}; {_lacking_probes(kinds, settings)}" if lacks else found.reason
     return replace(found, calibration=with_curves, reason=reason)

@@ -4,15 +4,17 @@ A leaf exists for each thing a caller does differently:
 
     WeftError
     ├── ConfigurationError       stop: a setting is wrong, unknown or missing
-    ├── SourceError              stop: a source named by the user cannot be read at all
+    ├── SourceError              stop: a source named by the user cannot be read at all, or not by every host
     ├── ModelUnavailableError    stop: a model cannot be loaded
     ├── StoreError               stop: the store is missing something or was written by something else
     │   ├── NothingPublishedError   build first: no generation or learned version is live
     │   ├── CorruptionError         rebuild or roll back: a file differs from its manifest
+    │   ├── DiskError               free space or give access: the disk refused, no file is damaged by that
     │   └── StaleVersionError       retry on top: another writer published meanwhile
     ├── FencedError              stop: another updater owns this partition now
     ├── WrongLogError            stop: the topic is not the one the stored offset belongs to
     ├── BrokerUnavailableError   retry: the broker does not answer
+    │   └── MissingTopicError       retry, then stop: the broker answers, and has no such topic
     ├── TrackingUnavailableError retry: MLflow does not answer
     └── InvalidEventError        skip the record: it becomes a dead letter with this reason
 """
@@ -29,7 +31,7 @@ class ConfigurationError(WeftError):
 
 
 class SourceError(WeftError):
-    """A source named by the user cannot be read at all; one bad item inside it is a `Rejection` instead."""
+    """A source cannot be read at all, or not by every host; one bad item inside it is a `Rejection` instead."""
 
 
 class ModelUnavailableError(WeftError):
@@ -48,6 +50,10 @@ class CorruptionError(StoreError):
     """A published file differs from its manifest and is not served."""
 
 
+class DiskError(StoreError):
+    """The disk under a file refused to read or write it, which says nothing about what the file holds."""
+
+
 class StaleVersionError(StoreError):
     """The version a change was built on is no longer the live one."""
 
@@ -62,6 +68,10 @@ class WrongLogError(WeftError):
 
 class BrokerUnavailableError(WeftError):
     """The broker does not answer within its time limit."""
+
+
+class MissingTopicError(BrokerUnavailableError):
+    """The broker answers, and has no topic of that name: it was deleted, or the broker does not list it yet."""
 
 
 class TrackingUnavailableError(WeftError):

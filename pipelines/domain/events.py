@@ -47,7 +47,7 @@ class Event(Struct, kw_only=True, frozen=True, gc=False, tag_field="type", renam
         principal: Who stands behind the session, user or service: caps count per principal.
     """
 
-    schema: Annotated[int, Meta(ge=1)] = SCHEMA_VERSION
+    schema: Annotated[int, Meta(ge=1, le=SCHEMA_VERSION)] = SCHEMA_VERSION
     event_id: Identifier
     ts: int
     session_id: Identifier
@@ -104,11 +104,12 @@ class Impression(Event, kw_only=True, frozen=True, gc=False, tag="impression"):
     """What was shown for one query; emitted by the search service itself.
 
     Attributes:
-        query_hash: Of what was asked, as `questions.question_hash` makes it: outcomes under it are told apart.
+        query_hash: Of what was asked, as `questions.question_hash` makes it: outcomes under it are told apart. None
+            where nothing was asked, as on a page of recommendations: outcomes are of no question.
     """
 
     query_id: Identifier
-    query_hash: Hash
+    query_hash: Hash | None = None
     intent: Name = ANY
     results: Annotated[list[ShownResult], Meta(max_length=MOST_SHOWN)]
 

@@ -12,6 +12,7 @@ ContentHash = NewType("ContentHash", str)
 ChunkId = NewType("ChunkId", str)
 """32 hex digits from the document's URI and the chunk's structural path: stable under edits elsewhere in the file."""
 
+StoreId = NewType("StoreId", str)
 GenerationId = NewType("GenerationId", str)
 LearnedVersion = NewType("LearnedVersion", str)
 QueryId = NewType("QueryId", str)

@@ -16,6 +16,7 @@ import huggingface_hub
 
 from pipelines.domain.errors import ConfigurationError, ModelUnavailableError
 from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.runtime.advice import advice_on
 from pipelines.runtime.files import files_below, sha256_of, sync_tree
 
 BUNDLED = "bundled"
@@ -61,7 +62,7 @@ def locate(settings: EmbeddingSettings) -> Path:
     if folder.is_dir():
         return folder
     if folder.is_absolute() or settings.model.startswith((".", "~")):
-        raise ModelUnavailableError(f"embedding.model: expected a model folder at {folder}, found none")
+        raise ModelUnavailableError(f"embedding.model: expected a model folder at {folder}, found none: correct it")
     return _from_hub(settings.model)
 
 
@@ -114,7 +115,10 @@ def _unpacked(parent: Path) -> Path:
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     if not folder.is_dir():
-        raise ModelUnavailableError(f"embedding.model_folder: could not put the bundled model at {folder}")
+        raise ModelUnavailableError(
+            f"embedding.model_folder: expected to put the bundled model at {folder}, found something in its way: "
+            "remove that"
+        )
     return folder
 
 
@@ -141,6 +145,6 @@ def _from_hub(name: str) -> Path:
     except (OSError, ValueError) as error:  # the hub's own errors derive from these two
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ModelUnavailableError(
-            f"embedding.model {name!r} is no folder here and the hub did not give it ({reason}): "
-            f"name a folder, or use {BUNDLED!r}, which needs no network"
+            f"embedding.model: expected a folder, or a model that the hub gives, found {name!r} and: {reason}: "
+            + advice_on(error, otherwise=f"name a folder, or use {BUNDLED!r}, which needs no network")
         ) from error

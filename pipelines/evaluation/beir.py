@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.domain.errors import SourceError
+from pipelines.runtime.advice import advice_on
 
 Qrels = Mapping[str, Mapping[str, int]]
 """Grade by document id, by query id; 0 is judged and irrelevant."""
@@ -78,7 +79,10 @@ def _queries(path: Path) -> Iterator[JudgedQuery]:
 def _query(line: str, place: str) -> JudgedQuery:
     try:
         row = json.loads(line)
-        return JudgedQuery(str(row["_id"]), str(row["text"]), dict(row.get("metadata") or {}))
+        named, text = row["_id"], row["text"]
+        if type(named) not in {str, int} or not isinstance(text, str):
+            raise ValueError(f"{named!r:.64} and {text!r:.64}")
+        return JudgedQuery(str(named), text, dict(row.get("metadata") or {}))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise SourceError(
             f"{place}: expected a JSON object with _id, text and, if any, an object as metadata, found: {error!r}"
@@ -114,4 +118,6 @@ def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, EOFError, UnicodeDecodeError, zlib.error, csv.Error) as error:
-        raise SourceError(f"{path}: expected a text in UTF-8 that can be read to its end, found: {error}") from error
+        raise SourceError(
+            f"{path}: expected a text in UTF-8 that can be read to its end, found: {error}: {advice_on(error)}"
+        ) from error

@@ -15,6 +15,7 @@ from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import ContentHash
 from pipelines.evaluation.ground_truth import BEST, Judgement, Source, judged
 from pipelines.evaluation.settings import GroundTruthSettings
+from pipelines.runtime.advice import advice_on
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ def from_file(path: Path, rules: GroundTruthSettings, *, now: float) -> list[Jud
             "\n"
         )  # JSON holds further characters that end lines elsewhere
     except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path}: expected a file of judgements, found: {error}") from error
+        raise SourceError(f"{path}: expected a file of judgements, found: {error}: {advice_on(error)}") from error
     return [
         _of_line(line, f"{path}:{number}", rules, now) for number, line in enumerate(lines, start=1) if line.strip()
     ]
@@ -109,15 +110,17 @@ def _read_grade(answer: Any) -> int:
 def _of_line(line: str, place: str, rules: GroundTruthSettings, now: float) -> Judgement:
     try:
         row: Mapping[str, Any] = json.loads(line)
-        content, grade = str(row["content_hash"]), row["grade"]
-        if not _HASH.fullmatch(content) or not isinstance(grade, int):
+        content, grade, text, by = str(row["content_hash"]), row["grade"], row["text"], row.get("by") or ""
+        if not _HASH.fullmatch(content) or type(grade) is not int:
             raise ValueError("content_hash or grade of another kind")
+        if not isinstance(text, str) or not isinstance(by, str):
+            raise ValueError("text or by of another kind")
         return judged(
-            str(row["text"]),
+            text,
             ContentHash(content),
             grade,
             source=Source.JUDGED,
-            by=str(row.get("by", "")),
+            by=by,
             rules=rules,
             now=now,
         )

@@ -12,7 +12,7 @@ import numpy as np
 from ir_measures import AP, RR, R, Success, nDCG
 
 from pipelines.evaluation.beir import Qrels
-from pipelines.evaluation.runs import Run
+from pipelines.evaluation.runs import Ranked, Run, order_of
 from pipelines.evaluation.settings import EvaluationSettings
 
 MEASURES: Mapping[str, Any] = MappingProxyType(
@@ -44,6 +44,8 @@ class Estimate:
 def measure(run: Run, qrels: Qrels) -> PerQuery:
     """Every measure for every judged query; a query without results has 0.
 
+    All measures see one order, `order_of`'s: the libraries behind them break ties in different ways.
+
     Examples:
         >>> measured = measure({"q": {"a": 2.0, "b": 1.0}}, {"q": {"b": 1}, "unanswered": {"a": 1}})
         >>> measured["mrr_at_10"], measured["hit_rate_at_1"]
@@ -51,9 +53,14 @@ def measure(run: Run, qrels: Qrels) -> PerQuery:
     """
     values = {name: dict.fromkeys(qrels, 0.0) for name in MEASURES}
     names = {measure: name for name, measure in MEASURES.items()}
-    for metric in ir_measures.iter_calc(list(MEASURES.values()), qrels, run):
+    ordered = {query_id: _untied(ranked) for query_id, ranked in run.items()}
+    for metric in ir_measures.iter_calc(list(MEASURES.values()), qrels, ordered):
         values[names[metric.measure]][metric.query_id] = float(metric.value)
     return values
+
+
+def _untied(ranked: Ranked) -> Ranked:
+    return {document_id: -float(rank) for rank, document_id in enumerate(order_of(ranked))}
 
 
 def estimates(measured: PerQuery, settings: EvaluationSettings) -> dict[str, Estimate]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ranking import Placed, RankedResult
+from pipelines.runtime.advice import advice_on
 from pipelines.runtime.files import write_atomically
 
 Ranked = Mapping[str, float]
@@ -57,7 +58,7 @@ def read_run(path: Path) -> Run:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path}: expected a TREC run file, found: {error}") from error
+        raise SourceError(f"{path}: expected a TREC run file, found: {error}: {advice_on(error)}") from error
     run: dict[str, dict[str, float]] = {}
     for number, line in enumerate(lines, start=1):
         if line.strip():
@@ -67,9 +68,11 @@ def read_run(path: Path) -> Run:
 
 
 def order_of(ranked: Ranked) -> list[str]:
-    """Document ids, best first, in trec_eval's order: ties by id from the last to the first."""
+    """Document ids, best first, in trec_eval's order: by score in 32 bits, ties by id from the last to the first."""
     by_id = sorted(ranked, reverse=True)
-    return sorted(by_id, key=lambda name: -np.float32(ranked[name]))
+    with np.errstate(over="ignore"):  # scores beyond 32 bits are infinite, and tie
+        scores = np.array([ranked[name] for name in by_id], dtype=np.float64).astype(np.float32)
+    return [by_id[place] for place in np.argsort(-scores, kind="stable")]
 
 
 def _returned(line: str, place: str) -> tuple[str, str, float]:

@@ -12,9 +12,15 @@ import onnxruntime
 
 from pipelines.domain.errors import ModelUnavailableError
 from pipelines.extraction.settings import ExtractionSettings
+from pipelines.runtime.advice import advice_on
 from pipelines.runtime.files import sha256_of
 
 BUNDLED: Final = "bundled"
+NAME_ANOTHER: Final = (
+    "give extraction.model a folder with a GLiNER checkpoint, the hub name of one that can be downloaded, or "
+    f"{BUNDLED!r} for the one that comes with weft"
+)
+"""The advice where a model cannot be loaded, and the machine is not to blame."""
 CHECKPOINT: Final = Path(__file__).resolve().parent / "checkpoint"
 ONNX_FILE: Final = "model.onnx"  # the name GLiNER looks for by default
 _CONFIG = "gliner_config.json"
@@ -47,9 +53,8 @@ def identify(settings: ExtractionSettings) -> str:
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ModelUnavailableError(
-            f"entity model {settings.model!r} cannot be loaded from {folder}: {type(error).__name__}: {reason}; "
-            "give extraction.model a folder with a GLiNER checkpoint, the hub name of one that can be downloaded, "
-            f"or {BUNDLED!r} for the one that comes with weft"
+            f"entity model {settings.model!r} cannot be loaded from {folder}: {type(error).__name__}: {reason}: "
+            + advice_on(error, otherwise=NAME_ANOTHER)
         ) from error
 
 

@@ -14,9 +14,10 @@ from gliner import GLiNER
 
 from pipelines.domain.entities import Mention
 from pipelines.domain.errors import ModelUnavailableError
-from pipelines.extraction.checkpoints import BUNDLED, CHECKPOINT, onnx_file_of, source_of
+from pipelines.extraction.checkpoints import BUNDLED, CHECKPOINT, NAME_ANOTHER, onnx_file_of, source_of
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.extraction.windows import Room, Window, windows, without_overlaps, words_of
+from pipelines.runtime.advice import advice_on
 
 MOST_POSITIONS: Final = 512  # of the encoders GLiNER models are built on; their tokenizers often name no limit
 
@@ -95,9 +96,8 @@ def _load(settings: ExtractionSettings) -> Any:
     # GLiNER, the hub client and ONNX Runtime raise what they like; every reason stops the run alike.
     except Exception as error:
         raise ModelUnavailableError(
-            f"entity model {settings.model!r} cannot be loaded from {source}: {type(error).__name__}: {error}; "
-            "give extraction.model a folder with a GLiNER checkpoint, the hub name of one that can be downloaded, "
-            f"or {BUNDLED!r} for the one that comes with weft"
+            f"entity model {settings.model!r} cannot be loaded from {source}: {type(error).__name__}: {error}: "
+            + advice_on(error, otherwise=NAME_ANOTHER)
         ) from error
 
 

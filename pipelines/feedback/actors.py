@@ -13,10 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.store_id import OnOtherHosts, StoreGuard
 from pipelines.domain.errors import BrokerUnavailableError, StoreError
+from pipelines.feedback.dead_letters import Republisher
+from pipelines.feedback.losses import Acceptance
 from pipelines.feedback.partitions import partitions_in, states_in
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.updater import Progress, Updater, keep_up
+from pipelines.feedback.updater import Progress, Updater, claimed, keep_up, partition_folder
+from pipelines.feedback.watch import Absence
 from pipelines.learning.binning import Bins
 from pipelines.runtime.kafka import KafkaPublisher, create_topic
 from pipelines.runtime.kafka_log import KafkaSource
@@ -45,13 +50,19 @@ class Task:
 
 
 class UpdaterActor:
-    """One updater behind two calls that may be repeated safely: what was consumed is in its stores, not in here."""
+    """One updater behind two calls that may be repeated safely: what was consumed is in its stores, not in here.
 
-    def __init__(self, task: Task, partitions: Sequence[int]) -> None:
+    Args:
+        guard: Checks that the store is the task's, on whatever host this runs.
+    """
+
+    def __init__(self, task: Task, partitions: Sequence[int], guard: StoreGuard) -> None:
         self._task = task
+        self._guard = guard
         self._partitions = list(partitions)
         self._updater: Updater | None = None
         self._silent_since: float | None = None  # before it could be opened
+        self._absence = Absence(every_s=task.feedback.watch_every_s)
 
     def advance(self, seconds: float) -> list[Progress]:
         """Keep up with the log for about that long, and say where the partitions stand.
@@ -62,7 +73,10 @@ class UpdaterActor:
         Raises:
             BrokerUnavailableError: Patience ran out.
             WrongLogError: A store belongs to another log.
+            StoreError: This host does not see the store.
         """
+        if self._updater is None:
+            self._guard()
         deadline = time.monotonic() + seconds
         updater = self._updater = self._updater or self._opened(deadline)
         if updater is None:
@@ -85,6 +99,7 @@ class UpdaterActor:
             try:
                 updater = open_updater(self._task, self._partitions)
             except BrokerUnavailableError as error:
+                self._absence.require_doubt(error, began, topic=rules.topic)
                 if self._silent_since is None:
                     self._silent_since = began
                     _log.warning(
@@ -136,16 +151,20 @@ class Crew(Protocol):
 class ActorCrew:
     """`feedback.updaters` actors on Ray, partitions dealt out to them in turn; Ray restarts those that die."""
 
-    def __init__(self, task: Task, partitions: int, cluster: ClusterSettings) -> None:
-        # Only who asks for actors pays for Ray: an updater in this process starts in a fraction of a second.
+    def __init__(self, task: Task, partitions: int, guard: StoreGuard) -> None:
         from pipelines.runtime import cluster as ray_cluster  # noqa: PLC0415
 
         self._cluster = ray_cluster
-        ray_cluster.connect(cluster)
         updaters = min(task.feedback.updaters, partitions)
         self._actors: list[Any] = [
             ray_cluster.start_actor(
-                UpdaterActor, task, range(index, partitions, updaters), num_cpus=0, max_restarts=-1, max_task_retries=-1
+                UpdaterActor,
+                task,
+                range(index, partitions, updaters),
+                guard,
+                num_cpus=0,
+                max_restarts=-1,
+                max_task_retries=-1,
             )
             for index in range(updaters)
         ]
@@ -172,11 +191,30 @@ def open_updater(task: Task, partitions: Sequence[int]) -> Updater:
     with contextlib.ExitStack() as undo:
         source = KafkaSource(task.kafka, rules.topic, max_poll_records=rules.poll_records)
         undo.callback(source.close)
-        dead_letters = KafkaPublisher(task.kafka, rules.dead_letter_topic)
-        undo.callback(dead_letters.close)
+        dead_letters = Republisher(lambda: _dead_letter_topic(task), rules, most_bytes=task.kafka.fetch_bytes)
         updater = Updater.open(source, task.store, partitions, rules, task.bins, dead_letters=dead_letters)
         undo.pop_all()
         return updater
+
+
+def _dead_letter_topic(task: Task) -> KafkaPublisher:
+    topic = task.feedback.dead_letter_topic
+    create_topic(task.kafka, topic, partitions=1, replication=task.feedback.replication, operation="Write")
+    # An idempotent producer has done for good once a record is too large for its topic; here, twice does no harm.
+    return KafkaPublisher(task.kafka.model_copy(update={"idempotent": False}), topic)
+
+
+def _accept_losses(task: Task, acceptance: Acceptance) -> None:
+    """Give up what the log lost before it was read, and count it (FBK-14)."""
+    with contextlib.closing(_reader(task)) as source:
+        facts = source.facts()
+        for partition in partitions_in(task.store):
+            folder, log_start = partition_folder(task.store, partition), source.log_start(partition)
+            state = claimed(folder, partition, task.feedback, facts, log_start=log_start, acceptance=acceptance)
+            with contextlib.closing(state):
+                for loss in state.losses():
+                    if loss.accepted_ms == acceptance.at_ms:
+                        _log.warning("partition %d: %s", partition, loss)
 
 
 def run_updaters(
@@ -187,8 +225,9 @@ def run_updaters(
     stop: Stop = lambda: False,
     on_progress: OnProgress = lambda _: None,
     on_tick: Callable[[], None] = lambda: None,
+    acceptance: Acceptance | None = None,
 ) -> list[Progress]:
-    """Keep the evidence of every partition up with the log, making the topic where it is missing.
+    """Keep the evidence of every partition up with the log, making the topic where a new store has none.
 
     Args:
         task: What the updaters need.
@@ -198,13 +237,20 @@ def run_updaters(
         stop: Asked about once a second.
         on_progress: Told where the partitions stand, all of them, about once a second.
         on_tick: A job's own chores, run about every `tick_every_s` seconds and once at the end.
+        acceptance: By whom records are given up that the log has lost by now; None where nobody does.
 
     Returns:
         Where every partition stood last.
+
+    Raises:
+        StoreError: A host of the cluster does not see the store; nothing was changed.
     """
     rules = task.feedback
+    guard = Catalog(task.store).claim(_nowhere if cluster is None else _joined(cluster))
     partitions = _await_topic(task, stop)
-    crew: Crew = UpdaterActor(task, range(partitions)) if cluster is None else ActorCrew(task, partitions, cluster)
+    if acceptance is not None:
+        _accept_losses(task, acceptance)
+    crew: Crew = UpdaterActor(task, range(partitions), guard) if cluster is None else ActorCrew(task, partitions, guard)
     tick_at = time.monotonic() + rules.tick_every_s
     try:
         while True:
@@ -222,27 +268,56 @@ def run_updaters(
         crew.close()
 
 
+def _nowhere(_: Callable[[], None]) -> None:
+    """There is no other host."""
+
+
+def _joined(cluster: ClusterSettings) -> OnOtherHosts:
+    """Join the cluster; what runs a function on its other hosts."""
+    # Only who asks for actors pays for Ray: an updater in this process starts in a fraction of a second.
+    from pipelines.runtime.cluster import connect  # noqa: PLC0415
+    from pipelines.runtime.stages import run_on_other_hosts  # noqa: PLC0415
+
+    connect(cluster)
+    return run_on_other_hosts
+
+
 def _is_read(standing: Progress, rules: FeedbackSettings) -> bool:
     """Whether a partition holds no more that can be read: a transaction is waited for as a silent broker is."""
-    return standing.lag == 0 or (standing.open_transaction_s or 0.0) > rules.unreachable_s
+    held_up = (standing.open_transaction_s or 0.0) > rules.unreachable_s
+    return standing.caught_up or (held_up and not standing.publishing)
 
 
 def _await_topic(task: Task, stop: Stop) -> int:
-    """Make the topic where it is missing; how many partitions it has."""
+    """How many partitions the topic has; it is made where it is missing and no store is bound to it."""
     rules, started, told = task.feedback, time.monotonic(), False
+    absence = Absence(every_s=rules.watch_every_s)
+    bound = bool(partitions_in(task.store))
     while True:
+        began = time.monotonic()
         try:
-            create_topic(task.kafka, rules.topic, partitions=rules.partitions, replication=rules.replication)
-            create_topic(task.kafka, rules.dead_letter_topic, partitions=1, replication=rules.replication)
-            source = KafkaSource(task.kafka, rules.topic, max_poll_records=1)
-            try:
+            if not bound:
+                copies = rules.replication
+                create_topic(task.kafka, rules.topic, partitions=rules.partitions, replication=copies, operation="Read")
+            with contextlib.closing(_reader(task)) as source:
                 return source.facts().partitions
-            finally:
-                source.close()
         except BrokerUnavailableError as error:
+            if bound:
+                absence.require_doubt(error, began, topic=rules.topic, topic_id=_bound_id(task))
             if stop() or (task.unreachable_s is not None and time.monotonic() - started > task.unreachable_s):
                 raise
             if not told:
                 _log.warning("%s; asking again every %g s", error, rules.retry_s)
                 told = True
             time.sleep(rules.retry_s)
+
+
+def _reader(task: Task) -> KafkaSource:
+    return KafkaSource(task.kafka, task.feedback.topic, max_poll_records=1)
+
+
+def _bound_id(task: Task) -> str:
+    """Identity of the topic that a store is bound to, empty where no partition can be read."""
+    with contextlib.suppress(StoreError):
+        return next((state.report().topic_id for state in states_in(task.store, task.feedback)), "")
+    return ""

@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import shutil
 from pathlib import Path
 
-from pipelines.domain.errors import CorruptionError, StoreError
+from pipelines.domain.errors import CorruptionError
 from pipelines.domain.events import SCHEMA_VERSION
+from pipelines.feedback.damaged import DAMAGED, damaged_in, set_aside
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.state import STATE_FILE, PartitionState, Still
+from pipelines.runtime.disk import named
 from pipelines.runtime.files import sync_folder, sync_tree
 from pipelines.runtime.locks import Patience, locked
 from pipelines.runtime.sealed import hashes_to_seal, read_manifest, verify_files, write_manifest
 
 _log = logging.getLogger(__name__)
 
-_FOLDER, _DAMAGED, _STAGED, _LOCK = "checkpoints", "damaged", ".staged", ".restoring"
+_FOLDER, _STAGED, _LOCK = "checkpoints", ".staged", ".restoring"
 _DIGITS = 20  # of an offset in a folder's name, so that names sort as offsets do
 
 
@@ -51,11 +54,15 @@ def _write(folder: Path, still: Still) -> None:
         shutil.rmtree(left)
     staged = folder.with_name(_STAGED)
     staged.mkdir(parents=True)
-    still.copy_to(staged / STATE_FILE)
-    facts = {"partition": still.report.partition, "topic_id": still.report.topic_id, "events": SCHEMA_VERSION}
-    write_manifest(staged, {**facts, "files": hashes_to_seal(staged)})
-    sync_tree(staged)
-    staged.rename(folder)
+    try:
+        still.copy_to(staged / STATE_FILE)
+        facts = {"partition": still.report.partition, "topic_id": still.report.topic_id, "events": SCHEMA_VERSION}
+        write_manifest(staged, {**facts, "files": hashes_to_seal(staged)})
+        sync_tree(staged)
+        staged.rename(folder)
+    except BaseException:
+        shutil.rmtree(staged, ignore_errors=True)  # a full disk needs the room
+        raise
     sync_folder(folder.parent)
 
 
@@ -93,17 +100,29 @@ def is_lost(folder: Path) -> bool:
     return bool(checkpoints_in(folder)) and (not state.exists() or state.stat().st_size == 0)
 
 
-def restore(folder: Path, damage: str, *, log_start: int) -> None:
+def restore(folder: Path, damage: str, *, log_start: int, at_most: int) -> None:
     """Put the newest intact checkpoint in the place of a damaged state, which is set aside.
+
+    The copy is complete before anything moves: where there is no room for it, everything stays as it was.
 
     Args:
         folder: Of the partition.
         damage: What is wrong with the state.
+        at_most: How many damaged states are set aside before a person has to remove some.
         log_start: Oldest offset of the log; without a checkpoint, a log that is still whole is replayed from there.
 
     Raises:
-        CorruptionError: There is no way back: no intact checkpoint, and the log no longer holds all of its records.
+        CorruptionError: There is no way back: no intact checkpoint, and the log no longer holds all of its records; or
+            too many damaged states were set aside already.
+        DiskError: A checkpoint cannot be read.
+        OSError: The disk refused; no file was moved, or the state is missing and restored by the next call.
     """
+    if (count := len(damaged_in(folder))) >= at_most:
+        raise CorruptionError(
+            f"{folder / STATE_FILE}: expected a partition's state, found damage ({damage}), and {count} damaged states"
+            f" in {folder / DAMAGED} already; look into the system's log for what the disk reports, then remove them"
+            f" with `weft feedback damaged remove {folder.name}`"
+        )
     chosen = next((each for each in checkpoints_in(folder) if _is_intact(each)), None)
     if chosen is None and log_start > 0:
         raise CorruptionError(
@@ -111,25 +130,32 @@ def restore(folder: Path, damage: str, *, log_start: int) -> None:
             f" it, and a log that starts at {log_start}; bring back a copy of the folder, or delete it to start there"
             ", without what this partition taught before"
         )
-    aside = folder / _DAMAGED
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir()
-    for path in sorted(folder.glob(f"{STATE_FILE}*")):
-        path.rename(aside / path.name)
-    if chosen is not None:
-        staged = folder / _STAGED
-        shutil.copyfile(chosen / STATE_FILE, staged)
-        sync_tree(folder)
+    staged = None if chosen is None else _copied(chosen / STATE_FILE, folder / _STAGED)
+    aside = set_aside(folder, STATE_FILE)
+    if staged is not None:
         staged.rename(folder / STATE_FILE)
-    sync_folder(folder)
+        sync_folder(folder)
     origin = "the start of the log" if chosen is None else f"checkpoint {int(chosen.name)}"
-    _log.warning("%s: %s; restored from %s, the damaged files are in %s", folder / STATE_FILE, damage, origin, aside)
+    where = "" if aside is None else f"; the damaged files are in {aside}"
+    _log.warning("%s: %s; restored from %s%s", folder / STATE_FILE, damage, origin, where)
+
+
+def _copied(path: Path, staged: Path) -> Path:
+    try:
+        with named(staged), path.open("rb") as source, staged.open("wb") as copy:
+            shutil.copyfileobj(source, copy)
+            copy.flush()
+            os.fsync(copy.fileno())
+    except BaseException:
+        staged.unlink(missing_ok=True)
+        raise
+    return staged
 
 
 def _is_intact(checkpoint: Path) -> bool:
     try:
         verify_files(checkpoint, read_manifest(checkpoint)["files"])
-    except (StoreError, KeyError, OSError) as error:
+    except (CorruptionError, KeyError) as error:
         _log.warning("checkpoint %s is not used: %s", checkpoint, error)
         return False
     return True

@@ -10,7 +10,8 @@ Reasons are stable codes, counted in reports and kept with every dead letter:
     unknown_type     no event of this name
     invalid          a field is missing, of the wrong type, or out of its range
 
-Unknown fields are ignored, so that producers may be newer than weft.
+Unknown fields are ignored, so that producers may be newer than weft. What the schema calls valid is read: 3.0 is an
+integer, and null for an optional field means that it is absent. Of a field that an object has twice, the last counts.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from pipelines.domain.events import (
     Selection,
     Success,
 )
+from pipelines.feedback.json_values import coerce_to, leaves, not_json, whole
 
 KNOWN_SCHEMAS = frozenset(range(1, SCHEMA_VERSION + 1))
 EVENT_TYPES: dict[str, type[AnyEvent]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyEvent)}
@@ -51,6 +53,8 @@ _SAID_IN_CODE = {
 """What the structs check by themselves, where a type cannot say it, in the words of the schema."""
 
 _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+_grammar = msgspec.json.Decoder(msgspec.Raw)
+_coerce = {kind: coerce_to(kind) for kind in EVENT_TYPES.values()}
 _encoder = msgspec.json.Encoder()
 
 _TOGETHER = 64  # values parsed in one go: few, since a wrong one among them has all of them parsed again, one by one
@@ -95,33 +99,53 @@ def decode_all(values: Sequence[bytes | None], *, max_bytes: int) -> list[Decode
             hashes.extend(_hashes_in(each))
     if _is_hexadecimal(hashes):
         return found
-    return [each if _is_hexadecimal(_hashes_in(each)) else _not_hexadecimal() for each in found]
+    return [each if _is_hexadecimal(_hashes_in(each)) else _not_hexadecimal(each) for each in found]
 
 
 def encode(event: AnyEvent) -> bytes:
     """The bytes of an event, as they travel.
 
     Raises:
-        InvalidEventError: A value is one that `decode` would refuse.
+        InvalidEventError: A value is one that `decode` would refuse, or read as another; the message names its field.
     """
     try:
         data = _encoder.encode(event)
-        decode(data, max_bytes=len(data))
-    except (msgspec.MsgspecError, UnicodeEncodeError) as error:
-        raise InvalidEventError("invalid", str(error)) from error
+        sent = _decoder.decode(data)
+    except (ValueError, TypeError) as error:
+        raise not_json(event) or InvalidEventError("invalid", str(error)) from error
+    if sent != event and (wrong := not_json(event)):
+        raise wrong
+    if not _is_hexadecimal(_hashes_in(sent)):
+        raise _not_hexadecimal(sent)
     return data
 
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of every event, draft 2020-12."""
     schema = msgspec.json.schema(AnyEvent)
+    for definition in schema["$defs"].values():
+        definition.get("properties", {}).update(_nullable(definition))
     for name, condition in _SAID_IN_CODE.items():
         schema["$defs"][name] |= condition
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "weft feedback event",
-        "description": "One event of the feedback topic; the record's key is `session_id` in UTF-8.",
+        "description": "One event of the feedback topic; the record's key is `session_id` in UTF-8. "
+        "Null means that an optional field is absent.",
         **schema,
+    }
+
+
+def _nullable(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """The optional properties that have no null yet, with one: it means that the field is absent."""
+    optional = {
+        name: dict(stated)
+        for name, stated in definition.get("properties", {}).items()
+        if name not in definition["required"] and {"type": "null"} not in stated.get("anyOf", ())
+    }
+    return {
+        name: {"default": stated.pop("default"), "anyOf": [stated, {"type": "null"}]}
+        for name, stated in optional.items()
     }
 
 
@@ -139,12 +163,17 @@ def _parsed_together(values: Sequence[bytes | None], max_bytes: int) -> list[Any
     if lines.count(b"\n") != ends or lines.count(b"}\n{") != ends or lines[:1] != b"{" or lines[-1:] != b"}":
         return None
     try:
+        _check_utf8(lines)
         events = _decoder.decode_lines(lines)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    if len(events) != len(values) or not {event.schema for event in events} <= KNOWN_SCHEMAS:
-        return None
-    return events
+    return events if len(events) == len(values) else None
+
+
+def _check_utf8(value: bytes) -> None:
+    """Raise UnicodeDecodeError for other bytes; the decoder passes over those of unknown fields."""
+    if not value.isascii():
+        value.decode("utf-8")
 
 
 def _found(value: bytes | None, max_bytes: int) -> Decoded:
@@ -162,12 +191,10 @@ def _parsed(value: bytes | None, max_bytes: int) -> AnyEvent:
     if len(value) > max_bytes:
         raise InvalidEventError("oversized", f"expected at most {max_bytes} bytes, found {len(value)}")
     try:
-        event = _decoder.decode(value)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise _explained(value, error) from error
-    if event.schema not in KNOWN_SCHEMAS:
-        raise _unknown_schema(event.schema)
-    return event
+        _check_utf8(value)
+        return _decoder.decode(value)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return _coerced(_parsed_json(value))
 
 
 def _hashes_in(found: Decoded) -> Iterable[str]:
@@ -186,7 +213,7 @@ def _one(content_hash: str | None) -> Iterable[str]:
 
 _HASHES: Mapping[type, Callable[[Any], Iterable[str]]] = MappingProxyType(
     {
-        Impression: lambda event: [event.query_hash, *[result.content_hash for result in event.results]],
+        Impression: lambda event: [*_one(event.query_hash), *[result.content_hash for result in event.results]],
         Retrieval: lambda event: event.content_hashes,
         Inclusion: lambda event: event.content_hashes,
         Reference: lambda event: (*(event.content_hashes or ()), *_shares_in(event.attribution)),
@@ -202,42 +229,42 @@ def _is_hexadecimal(hashes: Iterable[str]) -> bool:
     return not "".join(hashes).encode().translate(None, b"0123456789abcdef")
 
 
-def _not_hexadecimal() -> InvalidEventError:
-    return InvalidEventError("invalid", "expected hashes of 64 hexadecimal digits in lower case")
+def _not_hexadecimal(event: Decoded) -> InvalidEventError:
+    wrong = {each for each in _hashes_in(event) if not _is_hexadecimal([each])}
+    place, found = next((place, leaf) for place, leaf in leaves(event) if leaf in wrong)
+    return InvalidEventError(
+        "invalid", f"expected a hash of 64 hexadecimal digits in lower case, found {found!r} - at `{place}`"
+    )
 
 
-def _explained(value: bytes, error: Exception) -> InvalidEventError:
-    """Why a value failed; only failures pay for this second look."""
+def _parsed_json(value: bytes) -> object:
+    """The JSON value that an event was not read from; only failures pay for this second look."""
     try:
         parsed = json.loads(value.decode("utf-8"), parse_constant=_refuse_constant)
-    except _NonFiniteError as found:
-        return InvalidEventError("non_finite", f"expected finite numbers, found {found}")
-    except (ValueError, RecursionError) as found:
-        return InvalidEventError("undecodable", f"expected JSON in UTF-8, found: {found}")
-    if not isinstance(error, msgspec.ValidationError):
-        return InvalidEventError("undecodable", f"expected text that UTF-8 can carry, found: {error}")
-    if "out of range" in str(error):
-        return InvalidEventError("non_finite", str(error))
-    return _unfit(parsed, error)
+        _grammar.decode(value)
+    except (ValueError, RecursionError) as error:
+        raise InvalidEventError("undecodable", f"expected JSON in UTF-8, found: {error}") from error
+    return parsed
 
 
-def _unfit(parsed: object, error: Exception) -> InvalidEventError:
-    if isinstance(parsed, dict):
-        schema, kind = parsed.get("schema", SCHEMA_VERSION), parsed.get("type")
-        if isinstance(schema, int) and schema not in KNOWN_SCHEMAS:
-            return _unknown_schema(schema)
-        if isinstance(kind, str) and kind not in EVENT_TYPES:
-            return InvalidEventError("unknown_type", f"expected one of {sorted(EVENT_TYPES)}, found {kind[:64]!r}")
-    return InvalidEventError("invalid", str(error))
-
-
-def _unknown_schema(found: int) -> InvalidEventError:
-    return InvalidEventError("unknown_schema", f"expected a schema of {sorted(KNOWN_SCHEMAS)}, found {str(found)[:64]}")
-
-
-class _NonFiniteError(Exception):
-    """A number that JSON does not have."""
+def _coerced(parsed: object) -> AnyEvent:
+    """The event in a JSON value."""
+    if not isinstance(parsed, dict):
+        raise InvalidEventError("invalid", f"expected a JSON object, found {type(parsed).__name__}")
+    schema, name = whole(parsed.get("schema")), parsed.get("type")
+    if type(schema) is int and schema not in KNOWN_SCHEMAS:
+        expected = f"expected a schema of {sorted(KNOWN_SCHEMAS)}"
+        raise InvalidEventError("unknown_schema", f"{expected}, found {str(schema)[:64]}")
+    if not isinstance(name, str):
+        raise InvalidEventError("invalid", f"expected `type`, a text, found {name!r:.64}")
+    kind = EVENT_TYPES.get(name)
+    if kind is None:
+        raise InvalidEventError("unknown_type", f"expected one of {sorted(EVENT_TYPES)}, found {name[:64]!r}")
+    try:
+        return msgspec.convert(_coerce[kind](parsed), kind)
+    except msgspec.ValidationError as error:
+        raise InvalidEventError("invalid", str(error)) from error
 
 
 def _refuse_constant(name: str) -> Never:
-    raise _NonFiniteError(name)
+    raise InvalidEventError("non_finite", f"expected finite numbers, found {name}")

@@ -86,7 +86,7 @@ def under(impression: Impression, *, bins: int, principal: str = "") -> Under:
         bins: Of the score.
         principal: Fingerprint of who stands behind it, under which uses of contents are kept.
     """
-    question = question_fingerprint(impression.query_hash)
+    question = "" if impression.query_hash is None else question_fingerprint(impression.query_hash)
     return Under(impression.model, impression.agent, impression.intent, principal, bins, question)
 
 

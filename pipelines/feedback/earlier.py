@@ -31,6 +31,10 @@ def make_tables(connection: sqlite3.Connection, schema: str) -> None:
         connection.execute(f"insert into {table} ({names}) select {names} from earlier_{table}")  # noqa: S608
         connection.execute(f"drop table earlier_{table}")
         _without_sum(connection, table)
+    if "dead_letters_waiting" not in earlier.get("progress", ["dead_letters_waiting"]):
+        connection.execute(
+            "update progress set dead_letters_waiting = (select count(*) from dead_letters where offset >= republished)"
+        )
 
 
 def _columns_of(schema: str) -> dict[str, list[str]]:

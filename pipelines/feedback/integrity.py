@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 import msgspec
 
-from pipelines.domain.errors import CorruptionError
+from pipelines.domain.errors import CorruptionError, DiskError
+from pipelines.runtime.sqlite import is_damage, refused
 
 MASSES = (
     "allowances",
@@ -131,6 +133,29 @@ def verify(connection: sqlite3.Connection) -> None:
     for table, *expected in connection.execute("select name, rows, hashes from checks").fetchall():
         if (sums := _sums(connection, table)) != tuple(expected):
             raise CorruptionError(f"table {table}: expected {expected[0]} rows that were written, found {sums[0]}")
+
+
+def copy(stored: sqlite3.Connection, target: sqlite3.Connection, path: Path) -> None:
+    """Copy a store into the empty one at `path`, a single file afterwards, and read that again.
+
+    Raises:
+        CorruptionError: The store is damaged.
+        DiskError: The disk did not take the copy, or did not keep it.
+    """
+    try:
+        stored.backup(target)
+        target.execute("pragma journal_mode = delete")  # one file, with nothing beside it
+        teach(target)
+        verify(target)
+    except (sqlite3.Error, CorruptionError) as error:
+        if isinstance(error, sqlite3.Error) and not is_damage(error):
+            raise refused(path, error) from error
+        teach(stored)
+        verify(stored)  # only where the copy inherited its damage, the store is to blame
+        raise DiskError(
+            f"{path}: expected a copy of an intact state, found: {error}; look into the system's log for what the disk"
+            " reports"
+        ) from error
 
 
 def _total(table: str, rows: Iterable[Row]) -> int:

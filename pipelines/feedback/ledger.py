@@ -6,6 +6,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -31,6 +32,18 @@ _AT_ONCE = 10_000  # keys in one statement; SQLite takes 32,766
 _encoder = msgspec.json.Encoder()
 _impressions = msgspec.json.Decoder(Impression)
 _feedback: msgspec.json.Decoder[Feedback] = msgspec.json.Decoder(Feedback)
+
+
+class KeptDeadLetter(NamedTuple):
+    """A dead letter as the store keeps it: `size` and `sha256` are of all its bytes, `original` is their head."""
+
+    offset: int
+    timestamp: int
+    reason: str
+    detail: str
+    size: int
+    sha256: str
+    original: bytes
 
 
 def known_to(connection: sqlite3.Connection, seen: SeenIndex, arrivals: Arrivals, rules: FeedbackSettings) -> Known:
@@ -80,11 +93,13 @@ def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSetting
     (before_ms,) = connection.execute("select clock_ms from progress").fetchone()
     if (oldest := _oldest_day(change.clock.now_ms, rules)) != _oldest_day(before_ms, rules):
         forget_days(connection, oldest)
+    expired, unpublished = _forget(connection, change, rules)
     _write_progress(
         connection,
         change,
-        unjoined=change.unjoined + _forget(connection, change, rules),
+        unjoined=change.unjoined + expired,
         dropped=change.sessions.dropped + silent,
+        dead_letters_waiting=len(change.dead_letters) - unpublished,
     )
 
 
@@ -105,6 +120,34 @@ def evidence_table_in(connection: sqlite3.Connection) -> pa.Table:
         for table, columns in (("evidence", ", ".join(EvidenceKey._fields)), ("usage", ", ".join(UsageKey._fields)))
     )
     return table_of(counts, usage)
+
+
+def dead_letters_in(
+    connection: sqlite3.Connection, from_offset: int, at_most: int, most_bytes: float
+) -> list[KeptDeadLetter]:
+    """The oldest dead letters from an offset on, until their originals exceed so many bytes."""
+    rows = connection.execute(
+        "select offset, timestamp, reason, detail, size, sha256, original from dead_letters"
+        " where offset >= ? order by offset limit ?",
+        (from_offset, at_most),
+    )
+    letters: list[KeptDeadLetter] = []
+    for letter in map(KeptDeadLetter._make, rows):
+        letters.append(letter)
+        most_bytes -= len(letter.original)
+        if most_bytes < 0:
+            break
+    return letters
+
+
+def write_republished(connection: sqlite3.Connection, before: int, offset: int) -> None:
+    """Those dead letters wait no longer that lie between two offsets."""
+    (published,) = connection.execute(
+        "select count(*) from dead_letters where offset >= ? and offset < ?", (before, offset)
+    ).fetchone()
+    connection.execute(
+        "update progress set republished = ?, dead_letters_waiting = dead_letters_waiting - ?", (offset, published)
+    )
 
 
 def _oldest_day(clock_ms: int, rules: FeedbackSettings) -> int:
@@ -147,12 +190,15 @@ def _write_dead_letters(
         )
 
 
-def _write_progress(connection: sqlite3.Connection, change: Change, *, unjoined: int, dropped: int) -> None:
+def _write_progress(
+    connection: sqlite3.Connection, change: Change, *, unjoined: int, dropped: int, dead_letters_waiting: int
+) -> None:
     fates = change.fates
     connection.execute(
         "update progress set next_offset = ?, clock_ms = ?, consumed = consumed + ?, applied = applied + ?,"
         " duplicate = duplicate + ?, dead_lettered = dead_lettered + ?, late = late + ?, holes = holes + ?,"
-        " skipped = skipped + ?, unjoined = unjoined + ?, dropped = dropped + ?, version = version + ?",
+        " skipped = skipped + ?, unjoined = unjoined + ?, dropped = dropped + ?, version = version + ?,"
+        " dead_letters_waiting = dead_letters_waiting + ?",
         (
             change.next_offset,
             change.clock.now_ms,
@@ -166,20 +212,28 @@ def _write_progress(connection: sqlite3.Connection, change: Change, *, unjoined:
             unjoined,
             dropped,
             change.sessions.merges,
+            dead_letters_waiting,
         ),
     )
 
 
-def _forget(connection: sqlite3.Connection, change: Change, rules: FeedbackSettings) -> int:
-    """Delete what no later record can meet any more; how much of it was feedback that never met its impression.
+def _forget(connection: sqlite3.Connection, change: Change, rules: FeedbackSettings) -> tuple[int, int]:
+    """Delete what no later record can meet any more.
+
+    Returns:
+        How much of it was feedback that never met its impression, and how many dead letters were never published.
 
     An impression outlives its window once over, so that feedback coming too late is told from feedback coming early.
     """
     limits, window_ms = rules.limits, rules.time.window_ms
     _forget_before(connection, "seen", change, limits.event_id_records, window_ms)
     _forget_before(connection, "shown", change, limits.impression_records, 2 * window_ms)
+    (unpublished,) = connection.execute(
+        "select count(*) from dead_letters where offset >= (select republished from progress) and offset < ?",
+        (change.next_offset - limits.dead_letter_records,),
+    ).fetchone()
     _forget_before(connection, "dead_letters", change, limits.dead_letter_records, None)
-    return _forget_before(connection, "waiting", change, limits.waiting_records, window_ms)
+    return _forget_before(connection, "waiting", change, limits.waiting_records, window_ms), unpublished
 
 
 def _forget_before(

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pipelines.feedback.checkpoints import checkpoints_in
 from pipelines.feedback.partitions import states_in
@@ -40,6 +41,13 @@ def standings_of(store: Path, rules: FeedbackSettings) -> tuple[list[Progress], 
         standings.append(Progress(state.report(), None))
         heard.update(state.heard())
     return standings, compared(heard, rules.sources)
+
+
+def losses_of(store: Path, rules: FeedbackSettings) -> list[dict[str, Any]]:
+    """What the partitions of a store gave up of their logs, for machines."""
+    return [
+        {"partition": state.partition, **loss._asdict()} for state in states_in(store, rules) for loss in state.losses()
+    ]
 
 
 class Paces:
@@ -125,6 +133,8 @@ def _of(store: Path, standing: Progress, now: float) -> Iterator[Sample]:
         yield Sample(f"{name}_total", "counter", partition, getattr(report, name))
     for reason, count in report.reasons.items():
         yield Sample("dead_letters_total", "counter", (*partition, ("reason", reason)), count)
+    yield Sample("dead_letters_waiting", "gauge", partition, report.dead_letters_waiting)
+    yield Sample("lost_records_total", "counter", partition, report.lost)
     yield Sample("waiting_events", "gauge", partition, report.waiting)
     yield Sample("open_sessions", "gauge", partition, report.open_sessions)
     yield Sample("state_bytes", "gauge", partition, (folder / STATE_FILE).stat().st_size)

@@ -51,7 +51,8 @@ def advance(
         raise
     for partition, (records, read_again, skipped) in continued.items():
         if records:
-            consume(records, facts, states[partition], rules, bins, skipped=skipped)
+            end = source.highwater(partition)
+            consume(records, facts, states[partition], rules, bins, skipped=skipped, log_end=end)
             positions.passed(partition, records[-1].offset + 1)
         if read_again is not None:
             source.seek(partition, read_again)
@@ -69,6 +70,7 @@ def consume(
     bins: Bins,
     *,
     skipped: int = 0,
+    log_end: int | None = None,
 ) -> None:
     """Apply one batch of one partition: all of it, or, when anything fails, nothing.
 
@@ -76,7 +78,7 @@ def consume(
         skipped: Offsets before and between the records that will never come; of all others a hole is counted.
     """
     arrivals = arrived(records, max_bytes=rules.limits.event_bytes)
-    with state.batch(facts, records[0].offset, arrivals) as batch:
+    with state.batch(facts, records[0].offset, arrivals, log_end=log_end) as batch:
         batch.commit(fold(batch.known, arrivals, rules, bins, skipped=skipped))
 
 

@@ -53,25 +53,34 @@ class Publisher(Protocol):
     """Carries keyed records to one topic, in the order they were sent per key.
 
     Attributes:
-        waiting: Records that wait for somebody to hand them to.
+        waiting: Records that `send` took, neither acknowledged nor lost yet.
+        lost: Records that `send` took, and that no broker will have.
     """
 
     @property
     def waiting(self) -> int: ...  # noqa: D102
 
+    @property
+    def lost(self) -> int: ...  # noqa: D102
+
     def send(self, key: bytes, value: bytes) -> None:
         """Hand a record over; BrokerUnavailableError when it cannot be taken in a bounded time."""
 
     def flush(self) -> None:
-        """Wait until all are acknowledged; BrokerUnavailableError when one was not."""
+        """Wait until all are acknowledged; BrokerUnavailableError or ConfigurationError when one was not."""
 
-    def close(self) -> None:
-        """Flush, and release the connection."""
+    def close(self) -> int:
+        """Flush, and release the connection; never raises. How many that `send` took were not acknowledged."""
 
 
 def session_of(query: Query) -> str:
     """The session a query's events belong to: its own, or one of this query alone."""
     return query.session_id or query.query_id
+
+
+def principal_of(query: Query) -> str:
+    """Who asked: the query's principal, or the one that all share who name none."""
+    return query.principal or ANONYMOUS
 
 
 class FeedbackProducer:
@@ -80,10 +89,8 @@ class FeedbackProducer:
 
     Feedback about an answer carries the session and the query id of its `Query`; the updater joins the two. What is
     reported outright belongs to a session alone. Each method returns the event's id; each raises
-    `BrokerUnavailableError` where it cannot be sent, and `InvalidEventError` where it is none.
-
-    Attributes:
-        lost: Impressions that `emit` could not hand over.
+    `BrokerUnavailableError` where it cannot be sent, `ConfigurationError` where the broker refuses this client, and
+    `InvalidEventError` where it is none.
     """
 
     def __init__(
@@ -103,14 +110,14 @@ class FeedbackProducer:
         self._triggers = triggers
         self._clock = clock
         self._new_id = new_id
-        self.lost = 0
+        self._unsent = 0
 
     @classmethod
     def connect(cls, kafka: KafkaSettings, feedback: FeedbackSettings) -> Self:
         """A producer for the configured broker and topic, at once: a service may start before its broker.
 
         While no broker answers, events wait, `kafka.wait_bytes` of them at most, and are sent in their order once one
-        does. `waiting` counts them; `flush` and `close` say so where they are not sent.
+        does. `waiting` counts them; `flush` raises and `close` counts where they are not acknowledged.
         """
         publisher = WaitingPublisher(
             partial(KafkaPublisher, kafka, feedback.topic),
@@ -126,18 +133,24 @@ class FeedbackProducer:
         """The same for who has nothing to do without a broker, such as a job that says one thing and ends.
 
         Raises:
-            BrokerUnavailableError: The broker does not answer.
+            BrokerUnavailableError: The broker does not answer, or holds no such topic.
+            ConfigurationError: The broker refuses this client.
         """
         return cls(KafkaPublisher(kafka, feedback.topic), triggers=feedback.triggers)
 
     @property
     def waiting(self) -> int:
-        """Events that no broker has been handed yet."""
+        """Events that are neither acknowledged nor lost yet."""
         return self._publisher.waiting
+
+    @property
+    def lost(self) -> int:
+        """Events that are not in the topic, and will not be: what `emit` could not hand over, and what was given up."""
+        return self._unsent + self._publisher.lost
 
     def impression(self, answer: Answer) -> str:
         """Say what was shown."""
-        return self._send(impression_of(answer, **self._stamp(session_of(answer.query), answer.query.principal)))
+        return self._send(impression_of(answer, **self._stamp(session_of(answer.query), principal_of(answer.query))))
 
     def explicit(
         self,
@@ -162,7 +175,8 @@ class FeedbackProducer:
     def selection(self, query: Query, content_hash: str, rank: int, *, principal: str | None = None) -> str:
         """A result was opened or chosen; from far down it takes words of the query along."""
         rules = self._triggers
-        terms = None if rules is None or rank <= rules.beyond_rank else trigger_terms(query.text, rules)
+        far = rules is not None and isinstance(rank, int) and rank > rules.beyond_rank
+        terms = trigger_terms(query.text, rules) if rules is not None and far else None
         facts = self._answering(query, principal)
         return self._send(Selection(**facts, content_hash=content_hash, rank=rank, terms=terms))
 
@@ -273,24 +287,34 @@ class FeedbackProducer:
         try:
             self.impression(answer)
         except WeftError as error:
-            self.lost += 1
+            self._unsent += 1
             _log.warning("impression of query %s lost: %s", answer.query.query_id, error)
 
     def flush(self) -> None:
-        """Wait until everything sent is acknowledged."""
+        """Wait until everything sent is acknowledged.
+
+        Raises:
+            BrokerUnavailableError: An event was not.
+            ConfigurationError: An event was not, since the broker refuses this client.
+        """
         self._publisher.flush()
 
-    def close(self) -> None:
-        """Flush and release the connection."""
+    def close(self) -> int:
+        """Flush and release the connection; never raises. What was not acknowledged is lost, and logged.
+
+        Returns:
+            How many events were lost over all, as `lost` counts them.
+        """
         self._publisher.close()
+        return self.lost
 
     def _answering(self, query: Query, principal: str | None) -> dict[str, Any]:
-        stamp = self._stamp(session_of(query), principal or query.principal)
+        stamp = self._stamp(session_of(query), principal_of(query) if principal is None else principal)
         return {**stamp, "query_id": query.query_id, "model": query.model, "agent": query.agent}
 
     def _stamp(self, session_id: str, principal: str) -> dict[str, Any]:
         now = round(self._clock() * MS)
-        return {"event_id": self._new_id(), "ts": now, "session_id": session_id, "principal": principal or ANONYMOUS}
+        return {"event_id": self._new_id(), "ts": now, "session_id": session_id, "principal": principal}
 
     def _send(self, event: AnyEvent) -> str:
         value = encode(event)
@@ -310,7 +334,7 @@ def impression_of(answer: Answer, **stamp: Any) -> Impression:
         model=query.model,
         agent=query.agent,
         query_id=query.query_id,
-        query_hash=question_hash(query.text),
+        query_hash=question_hash(query.text) if query.text.strip() else None,
         intent=query.intent,
         results=[_shown(result) for result in answer.results[:MOST_SHOWN]],
     )

@@ -19,7 +19,19 @@ create table if not exists progress (
     dropped integer not null default 0, -- events whose evidence came to nothing with their session
     version integer not null default 0, -- moves whenever a session is merged into the evidence, or unlearned
     republished integer not null default 0, -- dead letters before this offset have been told to their topic
-    skipped integer not null default 0  -- offsets that nobody will ever deliver, as the log says
+    dead_letters_waiting integer not null default 0, -- those of `dead_letters` from there on
+    lost integer not null default 0,        -- sum of `losses`
+    offset_base integer not null default 0, -- offsets here are the topic's plus so many: see losses.py
+    log_end integer not null default 0,     -- of the log, as it was read last
+    skipped integer not null default 0      -- offsets that nobody will ever deliver, as the log says
+);
+-- Unread records that the log lost, as a person gave them up. Of a topic that was made again, as many as were known of.
+create table if not exists losses (
+    offset integer not null,            -- of the first
+    records integer not null,
+    reason text not null,
+    accepted_ms integer not null,
+    accepted_by text not null
 );
 -- Who claims what time it is: what bounds how far one principal carries `clock_ms` (partition_clock.py).
 create table if not exists witnesses (

@@ -240,7 +240,7 @@ class FeedbackSettings(BaseModel):
     topic: str = Field(min_length=1)
     dead_letter_topic: str = Field(min_length=1)
     partitions: int = Field(gt=0)
-    replication: int = Field(gt=0)
+    replication: int | None = Field(gt=0)
     updaters: int = Field(gt=0)
     poll_records: int = Field(gt=0)
     poll_timeout_s: float = Field(gt=0.0)
@@ -258,6 +258,7 @@ class FeedbackSettings(BaseModel):
     checkpoint_every_s: float = Field(gt=0.0)
     checkpoint_records: int = Field(gt=0)
     checkpoints: int = Field(gt=0)
+    damaged_states: int = Field(gt=0)
     credit: CreditSettings
     triggers: TriggerSettings
     attribution: AttributionSettings

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.learned import read_snapshot
 from pipelines.catalog.overlays import (
     ALIKE_KEY,
     BASES_KEY,
@@ -28,12 +30,16 @@ from pipelines.catalog.overlays import (
     TOPIC_KEY,
     BaseId,
     metadata_of,
+    read_listing,
     write_listing,
 )
+from pipelines.domain.errors import CorruptionError
 from pipelines.feedback.forks import Forks
 from pipelines.feedback.state import Held, PartitionState
 from pipelines.learning.sessions import to_plain
 from pipelines.runtime.files import write_atomically
+
+_log = logging.getLogger(__name__)
 
 NAME = "evidence.parquet"
 _SESSIONS = "sessions-{}-{}.parquet"
@@ -58,6 +64,25 @@ def publish_snapshot(state: PartitionState) -> Path:
         path = _publish(state)
         catalog.bases.prune(_bases_in_use(catalog))
     return path
+
+
+def mend_snapshot(state: PartitionState) -> None:
+    """Publish a partition anew where what it published is damaged: its state holds all of it.
+
+    Updaters of other partitions read it, too, and would end.
+
+    Raises:
+        DiskError: The published files cannot be read, which is no damage.
+    """
+    path = state.folder / NAME
+    if not path.exists():
+        return
+    try:
+        read_snapshot(path)
+        read_listing([path])
+    except CorruptionError as error:
+        _log.warning("%s is published anew: %s", path, error)
+        _publish(state)
 
 
 def rows_of(path: Path) -> int:

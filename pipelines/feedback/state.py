@@ -12,6 +12,7 @@ The order of the steps of one batch is the argument for "exactly once":
 from __future__ import annotations
 
 import contextlib
+import math
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,12 +22,14 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from pipelines.catalog.overlays import SessionRows
-from pipelines.domain.errors import CorruptionError, FencedError, StoreError, WrongLogError
+from pipelines.domain.errors import CorruptionError, FencedError, WrongLogError
 from pipelines.feedback import integrity, ledger
 from pipelines.feedback.alike import Alike
 from pipelines.feedback.arrivals import Arrivals
 from pipelines.feedback.earlier import make_tables
 from pipelines.feedback.known import Known
+from pipelines.feedback.ledger import KeptDeadLetter
+from pipelines.feedback.losses import Acceptance, Loss, accept_loss, losses_in
 from pipelines.feedback.overlays import (
     Fork,
     bases_in,
@@ -48,21 +51,9 @@ from pipelines.learning.alikeness import Moments
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.locks import await_lock
 from pipelines.runtime.log import LogFacts
-from pipelines.runtime.sqlite import set_up
+from pipelines.runtime.sqlite import code_of, is_damage, refused, set_up
 
 STATE_FILE = "state.sqlite"
-
-_CURABLE = frozenset(
-    {
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_PERM,
-    }
-)
-"""What is wrong with the place a store lies in; anything else is wrong with the store."""
 
 _PRAGMAS = (
     "page_size = 8192",
@@ -76,11 +67,6 @@ _PRAGMAS = (
 are at hand and are not read again, and 32 MiB of log are written before any of them is copied into its place."""
 
 _SCHEMA = (Path(__file__).parent / "schema.sql").read_text(encoding="utf-8")
-
-
-def _primary(error: sqlite3.Error) -> int:
-    """What kind of error it is, without what SQLite adds to tell its variants apart."""
-    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 class Held(NamedTuple):
@@ -104,23 +90,12 @@ class Still(NamedTuple):
     """A partition's state that nothing changes meanwhile.
 
     Attributes:
-        copy_to: Writes all of it into a file of its own; a copy that is damaged is a `CorruptionError`.
+        copy_to: Writes all of it into a file of its own, and reads that again: a copy that the disk did not keep is a
+            `DiskError`, a state that is damaged itself is a `CorruptionError`.
     """
 
     report: PartitionReport
     copy_to: Callable[[Path], None]
-
-
-class KeptDeadLetter(NamedTuple):
-    """A dead letter as the store keeps it: `size` and `sha256` are of all its bytes, `original` is their head."""
-
-    offset: int
-    timestamp: int
-    reason: str
-    detail: str
-    size: int
-    sha256: str
-    original: bytes
 
 
 @dataclass(slots=True)
@@ -155,23 +130,22 @@ class PartitionState:
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / STATE_FILE
         with self._errors():
-            self._connection = sqlite3.connect(self._path, timeout=rules.patience.stopped_s, isolation_level=None)
-            set_up(self._connection, _PRAGMAS, wait_s=rules.patience.stopped_s)
-            integrity.teach(self._connection)
+            self._connection = self._connected()
         self._inode = self._path.stat().st_ino
 
-    def claim(self, facts: LogFacts, *, log_start: int) -> int:
+    def claim(self, facts: LogFacts, *, log_start: int, acceptance: Acceptance | None = None) -> int:
         """Become the owner: the epoch moves on, and whoever owned the partition before is fenced.
 
         Args:
             facts: The log that is going to be read.
             log_start: Its oldest offset; a new store begins there.
+            acceptance: By whom unread records that the log lost are given up, and counted, now.
 
         Returns:
             The offset to read on from.
 
         Raises:
-            WrongLogError: The store belongs to another log.
+            WrongLogError: The store belongs to another log, or the log lost what it has not read.
             CorruptionError: It is damaged.
         """
         with self._errors(), self._transaction() as connection:
@@ -184,8 +158,11 @@ class PartitionState:
                 " values (1, ?, ?, ?, ?, 0, ?, ?, 0)",
                 (facts.topic, facts.topic_id, facts.partitions, self.partition, log_start, log_start),
             )
-            require_same_log(read_report(connection), facts, self.partition)
-            require_still_there(read_report(connection), log_start)
+            if acceptance is not None:
+                accept_loss(connection, read_report(connection), facts, log_start, acceptance)
+            report = read_report(connection)
+            require_same_log(report, facts, self.partition)
+            require_still_there(report, report.offset_base + log_start)
             connection.execute("update progress set epoch = epoch + 1")
             report = read_report(connection)
             self._seen = index_of_seen(connection)
@@ -193,13 +170,16 @@ class PartitionState:
         return report.next_offset
 
     @contextlib.contextmanager
-    def batch(self, facts: LogFacts, first_offset: int, arrivals: Arrivals) -> Iterator[Batch]:
+    def batch(
+        self, facts: LogFacts, first_offset: int, arrivals: Arrivals, *, log_end: int | None = None
+    ) -> Iterator[Batch]:
         """A transaction for one batch; leaving the block commits it, an error leaves the state as it was.
 
         Args:
             facts: The log as it was after the batch had been read from it.
             first_offset: Of the batch's first record.
             arrivals: Its records and what they hold.
+            log_end: Where the log ended then, as far as that is known.
 
         Raises:
             FencedError: Another updater owns the partition; nothing was written.
@@ -213,6 +193,8 @@ class PartitionState:
                 )
             batch = Batch(ledger.known_to(connection, self._seen, arrivals, self.rules), connection, self.rules)
             yield batch
+            if log_end is not None:
+                connection.execute("update progress set log_end = ?", (log_end,))
         if batch.written is not None:
             self._remember(batch.written)
 
@@ -310,20 +292,20 @@ class PartitionState:
         with self._errors():
             return Evidence() if life is None else overlay_in(self._connection, life, kind)
 
+    def losses(self) -> list[Loss]:
+        """What the log lost before it was read, as it was accepted, the oldest first; readable by anyone."""
+        with self._errors():
+            return losses_in(self._connection)
+
     def heard(self) -> Heard:
         """Applied events by source and type; readable by anyone."""
         with self._errors():
             return heard_in(self._connection)
 
-    def dead_letters(self, *, from_offset: int, at_most: int) -> list[KeptDeadLetter]:
-        """The oldest dead letters from an offset on; readable by anyone."""
+    def dead_letters(self, *, from_offset: int, at_most: int, most_bytes: float = math.inf) -> list[KeptDeadLetter]:
+        """The oldest dead letters from an offset on, until their originals exceed so many bytes; readable by anyone."""
         with self._errors():
-            rows = self._connection.execute(
-                "select offset, timestamp, reason, detail, size, sha256, original from dead_letters"
-                " where offset >= ? order by offset limit ?",
-                (from_offset, at_most),
-            )
-            return [KeptDeadLetter(*row) for row in rows]
+            return ledger.dead_letters_in(self._connection, from_offset, at_most, most_bytes)
 
     def note_republished(self, offset: int) -> None:
         """Note that all dead letters before `offset` were republished.
@@ -331,8 +313,8 @@ class PartitionState:
         Raises:
             FencedError: Another updater owns the partition.
         """
-        with self._errors(), self._owned() as (connection, _):
-            connection.execute("update progress set republished = ?", (offset,))
+        with self._errors(), self._owned() as (connection, report):
+            ledger.write_republished(connection, report.republished, offset)
 
     @contextlib.contextmanager
     def still(self) -> Iterator[Still]:
@@ -353,10 +335,18 @@ class PartitionState:
         connect, closing = sqlite3.connect, contextlib.closing
         with closing(connect(self._path)) as stored, closing(connect(path)) as copy:
             self._require_same_file()
-            stored.backup(copy)
-            copy.execute("pragma journal_mode = delete")  # one file, with nothing beside it
-            integrity.teach(copy)
-            integrity.verify(copy)
+            integrity.copy(stored, copy, path)
+
+    def _connected(self) -> sqlite3.Connection:
+        wait_s = self.rules.patience.stopped_s
+        connection = sqlite3.connect(self._path, timeout=wait_s, isolation_level=None)
+        try:
+            set_up(connection, _PRAGMAS, wait_s=wait_s)
+            integrity.teach(connection)
+        except BaseException:
+            connection.close()  # before anybody puts another file in its place
+            raise
+        return connection
 
     def _remember(self, change: Change) -> None:
         """Follow the table in the index, now that the change is durable."""
@@ -401,7 +391,7 @@ class PartitionState:
         try:
             self._connection.execute("begin immediate")
         except sqlite3.OperationalError as error:
-            if _primary(error) != sqlite3.SQLITE_BUSY:
+            if code_of(error) != sqlite3.SQLITE_BUSY:
                 raise
             return False
         return True
@@ -411,9 +401,9 @@ class PartitionState:
         try:
             yield
         except sqlite3.Error as error:
-            if _primary(error) in _CURABLE:
-                raise StoreError(f"{self._path}: expected a writable store, found: {error}") from error
-            raise self._damage(str(error)) from error
+            if is_damage(error):
+                raise self._damage(str(error)) from error
+            raise refused(self._path, error) from error
         except (CorruptionError, UnicodeDecodeError) as error:
             # What SQLite finds wrong may quote the damaged bytes themselves.
             raise self._damage(str(error)) from error

@@ -3,23 +3,25 @@
 | UBI                                                         | weft                                                   |
 | ----------------------------------------------------------- | ------------------------------------------------------ |
 | a query with its `query_response_hit_ids`                   | an impression of those that are weft's contents: ranks |
-|                                                             | are known, signals and scores are not                  |
+|                                                             | are known, signals and scores are not; without a text, |
+|                                                             | what comes of it is kept under no question             |
 | an event with an `action_name` that the settings know       | a selection of its object, or a verdict on it          |
 | `user_id`, else `client_id`                                 | the principal                                          |
 | the `session_id` of the query, else of the event            | the session; a query without one is its own            |
 
-Older spellings are read too: `position.ordinal.index` of 1.0, epoch milliseconds, and hits as a search returns them,
-with the document under `_source`. What cannot be read is reported with a reason and stops nothing:
+Older spellings are read too: `position.ordinal.index` of 1.0, seconds to nanoseconds since the epoch, and hits as a
+search returns them, with the document under `_source`. What cannot be read is reported with a reason and stops nothing:
 
     not_an_object     no JSON object
     unknown_document  neither a query nor an event of UBI
     no_time           `timestamp` is missing, or is no time
+    no_question       `user_query` is neither a text nor null
     no_query          nothing can be joined without a `query_id`
     no_results        the query does not say what was returned
     no_object         the event is about no object
     unknown_object    the id of an object stands for no content, or no id that the query returned does
     unmapped_action   the settings say nothing about this action
-    invalid           the event that it makes is none: an id is too long, for one
+    invalid           the event that it makes is none: an id is too long, for one, or is neither text nor integer
 """
 
 from __future__ import annotations
@@ -29,7 +31,6 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from pipelines.domain.documents import Domain
@@ -39,7 +40,8 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.questions import question_hash
 from pipelines.feedback.codec import encode
 from pipelines.feedback.producer import ANONYMOUS
-from pipelines.feedback.settings import MS, UbiSettings
+from pipelines.feedback.settings import UbiSettings
+from pipelines.feedback.ubi_fields import first_id, id_of, milliseconds, question_of_user, rank_of
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 _MOST_RESULTS = 200
@@ -100,8 +102,8 @@ def from_ubi(documents: Sequence[object], rules: UbiSettings, resolve: Resolve) 
         >>> found = from_ubi([click, {"q": 1}], load_settings(environment={}).feedback.ubi, hashes_alone(Domain.CODE))
         >>> [(type(event).__name__, event.principal, event.rank) for event in found.events]
         [('Selection', 'c', 3)]
-        >>> found.refused
-        [Refused(number=1, reason='unknown_document', detail='expected `action_name` or `user_query`, found neither')]
+        >>> [(each.number, each.reason) for each in found.refused]
+        [(1, 'unknown_document')]
     """
     mapped = Mapped()
     unwrapped = [_unwrapped(document) for document in documents]
@@ -124,13 +126,15 @@ def _unwrapped(document: object) -> object:
     return document
 
 
+def _is_query(document: Mapping[str, Any]) -> bool:
+    return "action_name" not in document and ("user_query" in document or "query_response_hit_ids" in document)
+
+
 def _sessions(documents: Sequence[object]) -> dict[str, str]:
-    """The session of each query."""
-    return {
-        document["query_id"]: str(document.get("session_id") or document["query_id"])
-        for document in documents
-        if isinstance(document, dict) and "user_query" in document and isinstance(document.get("query_id"), str)
-    }
+    """The session of each query; a query without one is its own."""
+    queries = [document for document in documents if isinstance(document, dict) and _is_query(document)]
+    ids = [(id_of(query.get("query_id")), id_of(query.get("session_id"))) for query in queries]
+    return {query_id: session_id or query_id for query_id, session_id in ids if query_id is not None}
 
 
 class _Mapper:
@@ -146,17 +150,19 @@ class _Mapper:
             raise InvalidEventError("not_an_object", f"expected a JSON object, found {type(document).__name__}")
         if "action_name" in document:
             return self._action(document)
-        if "user_query" in document:
+        if _is_query(document):
             return self._query(document)
-        raise InvalidEventError("unknown_document", "expected `action_name` or `user_query`, found neither")
+        expected = "expected `action_name`, `user_query` or `query_response_hit_ids`"
+        raise InvalidEventError("unknown_document", f"{expected}, found {sorted(document)!r:.64}")
 
     def _query(self, document: Mapping[str, Any]) -> Impression:
         hits = document.get("query_response_hit_ids")
         if not isinstance(hits, list):
             raise InvalidEventError("no_results", "expected `query_response_hit_ids`, a list")
+        asked = question_of_user(document)
         return Impression(
             **self._stamp(document),
-            query_hash=question_hash(str(document["user_query"])),
+            query_hash=None if asked is None else question_hash(asked),
             results=self._results(hits[:_MOST_RESULTS]),
         )
 
@@ -164,11 +170,11 @@ class _Mapper:
         """Those of the hits that are weft's, at the ranks they had; all of them strange is a mistake."""
         found: dict[ContentHash, ShownResult] = {}
         for rank, hit in enumerate(hits, start=1):
-            if isinstance(hit, str | int) and (known := self._resolve(str(hit))):
+            if (object_id := id_of(hit)) is not None and (known := self._resolve(object_id)):
                 shown = ShownResult(content_hash=known.content_hash, rank=rank, domain=known.domain, signals={})
                 found.setdefault(known.content_hash, shown)
         if hits and not found:
-            raise InvalidEventError("unknown_object", f"expected ids of contents, found {str(hits[0])[:64]!r}")
+            raise InvalidEventError("unknown_object", f"expected ids of contents, found {hits[0]!r:.64}")
         return list(found.values())
 
     def _action(self, document: Mapping[str, Any]) -> Selection | Explicit:
@@ -180,59 +186,41 @@ class _Mapper:
             )
         attributes = _part(document, "event_attributes")
         about = _part(attributes, "object")
-        known = self._known(about.get("object_id") or about.get("internal_id"))
+        known = self._known(about)
         stamp = self._stamp(document)
         if isinstance(meaning, float):
             return Explicit(**stamp, signal=meaning, content_hash=known.content_hash)
-        return Selection(**stamp, content_hash=known.content_hash, rank=_rank(_part(attributes, "position")))
+        return Selection(**stamp, content_hash=known.content_hash, rank=rank_of(_part(attributes, "position")))
 
-    def _known(self, object_id: object) -> Known:
-        if not isinstance(object_id, str | int) or object_id == "":
-            raise InvalidEventError("no_object", f"expected the id of an object, found {object_id!r}")
-        known = self._resolve(str(object_id))
+    def _known(self, about: Mapping[str, Any]) -> Known:
+        object_id = first_id(about, "object_id", "internal_id", reason="no_object")
+        if object_id is None:
+            raise InvalidEventError("no_object", "expected the id of an object, found none")
+        known = self._resolve(object_id)
         if known is None:
-            raise InvalidEventError("unknown_object", f"expected the id of a content, found {str(object_id)[:64]!r}")
+            raise InvalidEventError("unknown_object", f"expected the id of a content, found {object_id[:64]!r}")
         return known
 
     def _stamp(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        query_id = document.get("query_id")
-        if not isinstance(query_id, str) or not query_id:
-            raise InvalidEventError("no_query", f"expected `query_id`, found {query_id!r}")
-        session = self._sessions.get(query_id) or document.get("session_id") or query_id
+        query_id = first_id(document, "query_id", reason="no_query")
+        if query_id is None:
+            raise InvalidEventError("no_query", f"expected `query_id`, found {document.get('query_id')!r}")
+        session_id = first_id(document, "session_id")
         return {
             "event_id": _event_id(document),
-            "ts": _milliseconds(document.get("timestamp")),
-            "session_id": str(session),
-            "principal": str(document.get("user_id") or document.get("client_id") or ANONYMOUS),
+            "ts": milliseconds(document.get("timestamp")),
+            "session_id": self._sessions.get(query_id) or session_id or query_id,
+            "principal": first_id(document, "user_id", "client_id") or ANONYMOUS,
             "query_id": query_id,
         }
 
 
 def _event_id(document: Mapping[str, Any]) -> str:
     """The hit's own id, or a digest of what the document says."""
-    if document.get("_id"):
-        return f"ubi-{document['_id']}"
+    if own := first_id(document, "_id"):
+        return f"ubi-{own}"
     said = json.dumps(document, sort_keys=True, default=str).encode("utf-8", "replace")
     return f"ubi-{hashlib.blake2b(said, digest_size=16).hexdigest()}"
-
-
-def _milliseconds(timestamp: object) -> int:
-    """Milliseconds since the epoch of an ISO 8601 time, in UTC where it names no zone, or of itself."""
-    if isinstance(timestamp, int) and not isinstance(timestamp, bool):
-        return timestamp
-    try:
-        parsed = datetime.fromisoformat(timestamp if isinstance(timestamp, str) else "")
-        zoned = parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)
-        return round(zoned.timestamp() * MS)
-    except (ValueError, OverflowError) as error:
-        raise InvalidEventError("no_time", f"expected a time in ISO 8601, found {timestamp!r}") from error
-
-
-def _rank(position: Mapping[str, Any]) -> int:
-    """The claimed rank; the updater goes by what the impression says."""
-    ordinal = position.get("ordinal")
-    ordinal = ordinal.get("index") if isinstance(ordinal, dict) else ordinal
-    return max(ordinal, 1) if isinstance(ordinal, int) else 1
 
 
 def _part(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:

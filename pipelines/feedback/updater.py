@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from pipelines.domain.errors import BrokerUnavailableError, CorruptionError
+from pipelines.domain.errors import BrokerUnavailableError, CorruptionError, WrongLogError
 from pipelines.feedback.checkpoints import alone, checkpoints_in, is_due, is_lost, restore, write_checkpoint
-from pipelines.feedback.dead_letters import republish
+from pipelines.feedback.dead_letters import Republisher
+from pipelines.feedback.losses import Acceptance
 from pipelines.feedback.pipeline import advance
 from pipelines.feedback.positions import Positions
-from pipelines.feedback.producer import Publisher
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.snapshot import publish_snapshot
-from pipelines.feedback.source import FeedbackSource
+from pipelines.feedback.snapshot import mend_snapshot, publish_snapshot
+from pipelines.feedback.source import FeedbackSource, RebasedSource
 from pipelines.feedback.standing import PartitionReport
 from pipelines.feedback.state import PartitionState
 from pipelines.feedback.watch import LogWatch
@@ -41,13 +41,20 @@ class Progress:
     Attributes:
         lag: Records in the log that were not consumed yet, as far as the broker said; None before it did.
         answers: Whether the broker answered when it was last asked; None where nobody asks it.
+        publishing: Whether dead letters are on their way to their topic; not where it took none at the last attempt.
         open_transaction_s: Age of the transaction that keeps the rest of the log from being read; None without one.
     """
 
     report: PartitionReport
     lag: int | None
     answers: bool | None = None
+    publishing: bool = False
     open_transaction_s: float | None = None
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether everything that the log was known to hold is consumed, and dead letters published or refused."""
+        return self.lag == 0 and not self.publishing
 
 
 class Updater:
@@ -65,7 +72,7 @@ class Updater:
         rules: FeedbackSettings,
         bins: Bins,
         *,
-        dead_letters: Publisher | None = None,
+        dead_letters: Republisher | None = None,
     ) -> None:
         self._source = source
         self._states = dict(states)
@@ -93,7 +100,7 @@ class Updater:
         rules: FeedbackSettings,
         bins: Bins,
         *,
-        dead_letters: Publisher | None = None,
+        dead_letters: Republisher | None = None,
     ) -> Self:
         """Claim partitions, whoever held them, and read on from their stored offsets.
 
@@ -102,20 +109,23 @@ class Updater:
             BrokerUnavailableError: The broker does not answer.
         """
         states: dict[int, PartitionState] = {}
-        offsets: dict[int, int] = {}
+        reports: dict[int, PartitionReport] = {}
         try:
             facts = source.facts()
             source.assign(partitions)
             for partition in partitions:
                 folder = partition_folder(store, partition)
                 states[partition] = claimed(folder, partition, rules, facts, log_start=source.log_start(partition))
-                offsets[partition] = states[partition].report().next_offset
-                source.seek(partition, offsets[partition])
+                reports[partition] = states[partition].report()
+            rebased = RebasedSource(source, {partition: one.offset_base for partition, one in reports.items()})
+            offsets = {partition: one.next_offset for partition, one in reports.items()}
+            for partition, offset in offsets.items():
+                rebased.seek(partition, offset)
         except BaseException:
             for state in states.values():
                 state.close()
             raise
-        return cls(source, states, offsets, rules, bins, dead_letters=dead_letters)
+        return cls(rebased, states, offsets, rules, bins, dead_letters=dead_letters)
 
     def step(self, now: float) -> int:
         """Consume one poll's worth, and publish what changed, `publish_every_s` after the last time at the earliest.
@@ -135,9 +145,11 @@ class Updater:
             FencedError: Another updater owns one of the partitions.
             WrongLogError: The log is not the one that the stores belong to.
         """
-        delivered = advance(self._source, self._states, self._positions, self._rules, self._bins)
+        delivered = self._advance(now)
         # A poll that brings nothing is no answer: it brings nothing while the broker is away, too.
         self._watch.look(self._source, self._states, self._positions, now)
+        if self._dead_letters is not None:
+            self._dead_letters.look(self._states, now)
         self._begun_at = now if self._begun_at is None else self._begun_at
         if delivered and self._moved_at is None:
             self._moved_at = now
@@ -150,6 +162,14 @@ class Updater:
             self._look_after_at = now + self._rules.publish_every_s
         self._collection.look(now)
         return delivered
+
+    def _advance(self, now: float) -> int:
+        try:
+            return advance(self._source, self._states, self._positions, self._rules, self._bins)
+        except (BrokerUnavailableError, WrongLogError):
+            # A reader says that it cannot read on; why is said best by who asks for the log itself.
+            self._watch.look_now(self._source, self._states, self._positions, now)
+            raise
 
     def _is_settled(self, now: float, delivered: int) -> bool:
         if not delivered or self._moved_at is None or self._begun_at is None:
@@ -165,7 +185,6 @@ class Updater:
             offset = state.report().next_offset
             if self._published.get(partition) != offset:
                 publish_snapshot(state)
-                self._tell_dead_letters(state)
                 self._published[partition] = offset
 
     def _keep_checkpoints(self) -> None:
@@ -183,15 +202,15 @@ class Updater:
         answers = self.silent_since is None
         standings = []
         for partition, state in sorted(self._states.items()):
-            lag = self._lag(partition)
+            report, lag = state.report(), self._lag(partition)
             held_s = self._watch.open_transaction_s(partition) if lag else None
-            standings.append(Progress(state.report(), lag, answers, held_s))
+            standings.append(Progress(report, lag, answers, self._publishing(report), held_s))
         return standings
 
     @property
     def caught_up(self) -> bool:
-        """Whether everything that the log was known to hold has been consumed."""
-        return all(standing.lag == 0 for standing in self.progress())
+        """Whether every partition is; see `Progress`."""
+        return all(standing.caught_up for standing in self.progress())
 
     def close(self) -> None:
         """Release stores and connections; what was consumed is durable already."""
@@ -203,10 +222,9 @@ class Updater:
         if self._dead_letters is not None:
             self._dead_letters.close()
 
-    def _tell_dead_letters(self, state: PartitionState) -> None:
-        if self._dead_letters is not None:
-            while republish(state, self._dead_letters, at_most=self._rules.poll_records):
-                pass
+    def _publishing(self, report: PartitionReport) -> bool:
+        republisher = self._dead_letters
+        return bool(report.dead_letters_waiting) and republisher is not None and republisher.refusal is None
 
     def _lag(self, partition: int) -> int | None:
         highwater = self._source.highwater(partition)
@@ -214,9 +232,19 @@ class Updater:
 
 
 def claimed(
-    folder: Path, partition: int, rules: FeedbackSettings, facts: LogFacts, *, log_start: int
+    folder: Path,
+    partition: int,
+    rules: FeedbackSettings,
+    facts: LogFacts,
+    *,
+    log_start: int,
+    acceptance: Acceptance | None = None,
 ) -> PartitionState:
     """A partition's state, owned; a damaged one is restored from its newest intact checkpoint, or from the log.
+
+    Args:
+        log_start: Oldest offset of the log, as the topic counts.
+        acceptance: By whom unread records that the log lost are given up now.
 
     Raises:
         WrongLogError: The state belongs to another log, or the log no longer holds what it needs.
@@ -224,19 +252,32 @@ def claimed(
     """
     with alone(folder, rules.patience):
         if is_lost(folder):
-            restore(folder, "there is none", log_start=log_start)
+            restore(folder, "there is none", log_start=log_start, at_most=rules.damaged_states)
         try:
-            return _claimed(folder, partition, rules, facts, log_start)
+            return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance)
         except CorruptionError as error:
-            restore(folder, str(error), log_start=log_start)
-        return _claimed(folder, partition, rules, facts, log_start)
+            _log.warning("%s; looking once more", error)
+        try:  # what does not show again was no damage: memory that ran out within SQLite looks like it, once
+            return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance)
+        except CorruptionError as error:
+            restore(folder, str(error), log_start=log_start, at_most=rules.damaged_states)
+        return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance)
 
 
-def _claimed(folder: Path, partition: int, rules: FeedbackSettings, facts: LogFacts, log_start: int) -> PartitionState:
+def _claimed(
+    folder: Path,
+    partition: int,
+    rules: FeedbackSettings,
+    facts: LogFacts,
+    *,
+    log_start: int,
+    acceptance: Acceptance | None,
+) -> PartitionState:
     state = PartitionState(folder, partition, rules)
     try:
-        state.claim(facts, log_start=log_start)
-        if not checkpoints_in(folder):
+        state.claim(facts, log_start=log_start, acceptance=acceptance)
+        mend_snapshot(state)
+        if acceptance is not None or not checkpoints_in(folder):
             write_checkpoint(state, keep=rules.checkpoints)
     except BaseException:
         state.close()

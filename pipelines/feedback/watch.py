@@ -1,6 +1,6 @@
 """Whether the log is still the one that the stores belong to, asked at a steady pace while nothing is delivered.
 
-Records that are delivered are checked with their batch. A log that was made again, truncated, repartitioned or
+Records that are delivered are checked with their batch. A log that was deleted, made again, truncated, repartitioned or
 overtaken by its retention may deliver nothing at all, for ever; so it is asked for. So is an open transaction: nobody
 may read what lies behind it before it ends (FBK-14).
 """
@@ -10,15 +10,40 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
+from pipelines.domain.errors import BrokerUnavailableError, MissingTopicError
 from pipelines.feedback.positions import Positions
 from pipelines.feedback.settings import MS
 from pipelines.feedback.source import FeedbackSource
-from pipelines.feedback.standing import require_same_log, require_still_there, require_within
+from pipelines.feedback.standing import deleted, require_same_log, require_still_there, require_within
 from pipelines.feedback.state import PartitionState
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.log import OpenTransaction
 
 _log = logging.getLogger(__name__)
+
+
+class Absence:
+    """Tells a topic that was deleted from one that its broker does not list yet: by asking twice, `every_s` apart."""
+
+    def __init__(self, *, every_s: float) -> None:
+        self._every_s = every_s
+        self._since: float | None = None
+
+    def ended(self) -> None:
+        """The topic is there."""
+        self._since = None
+
+    def require_doubt(self, error: BrokerUnavailableError, now: float, *, topic: str, topic_id: str = "") -> None:
+        """Take note of what came instead of an answer; any other silence says nothing about the topic.
+
+        Raises:
+            WrongLogError: The topic has been missing for that long.
+        """
+        if not isinstance(error, MissingTopicError):
+            return
+        self._since = now if self._since is None else self._since
+        if now - self._since >= self._every_s:
+            raise deleted(topic, topic_id, str(error)) from error
 
 
 class LogWatch:
@@ -37,6 +62,7 @@ class LogWatch:
         self._named: dict[int, OpenTransaction] = {}
         self._look_at = float("-inf")
         self._beyond: set[int] = set()
+        self._absence = Absence(every_s=every_s)
 
     def look(
         self, source: FeedbackSource, states: Mapping[int, PartitionState], positions: Positions, now: float
@@ -44,12 +70,23 @@ class LogWatch:
         """Check every partition, if it is time to.
 
         Raises:
-            WrongLogError: Naming the partition and what differs.
+            WrongLogError: Naming the partition and what differs, or the topic that was deleted.
             BrokerUnavailableError: Nobody answers; asking again later is safe.
         """
-        if now < self._look_at:
-            return
-        facts = source.facts()  # who does not answer is asked again at the next step: silence must not pass for health
+        if now >= self._look_at:
+            self.look_now(source, states, positions, now)
+
+    def look_now(
+        self, source: FeedbackSource, states: Mapping[int, PartitionState], positions: Positions, now: float
+    ) -> None:
+        """The same at once."""
+        try:
+            facts = source.facts()
+        except BrokerUnavailableError as error:  # is asked again at the next step: silence must not pass for health
+            for report in (state.report() for state in states.values()):
+                self._absence.require_doubt(error, now, topic=report.topic, topic_id=report.topic_id)
+            raise
+        self._absence.ended()
         self._look_at = now + self._every_s
         for partition, state in states.items():
             report = state.report()

@@ -12,7 +12,7 @@ from pipelines.indexes.graph_schemas import SYMBOL_LABEL
 from pipelines.indexes.graph_tables import create, insert, rows_of
 from pipelines.indexes.settings import GraphSettings
 from pipelines.indexes.vectors import DenseIndex
-from pipelines.runtime.tables import Database
+from pipelines.runtime.tables import Database, as_read
 
 _SPELLED = {"text": "VARCHAR", "spelling": "VARCHAR", "key": "VARCHAR"}
 _STANDS = {"label": "VARCHAR", "key": "VARCHAR", "root": "VARCHAR"}
@@ -41,7 +41,7 @@ def _mentioned(connection: Database, tables: Path, settings: GraphSettings) -> N
            FROM read_parquet(?) m
            JOIN (SELECT file_row_number AS row, content_hash FROM read_parquet(?, file_row_number = true)) c
            USING (content_hash) WHERE m.score >= ?""",
-        [str(tables / "mentions.parquet"), str(tables / "contents.parquet"), settings.least_mention_confidence],
+        [as_read(tables / "mentions.parquet"), as_read(tables / "contents.parquet"), settings.least_mention_confidence],
     )
     create(connection, "spelled", _SPELLED)
     texts = (text for (text,) in rows_of(connection, "SELECT DISTINCT text FROM mentioned"))

@@ -38,7 +38,7 @@ from pipelines.indexes.graph_keys import (
 from pipelines.indexes.graph_tables import create, insert, rows_of
 from pipelines.indexes.graph_wanted import import_wanted, reference_wanted, symbol_wanted, work_wanted
 from pipelines.indexes.settings import GraphSettings
-from pipelines.runtime.tables import Database
+from pipelines.runtime.tables import Database, as_read
 
 _HOPS = 2  # packages that pass a name on to their importers, one within the other
 _PACKAGE = "/__init__.py"
@@ -66,8 +66,8 @@ def resolve_links(connection: Database, tables: Path, settings: GraphSettings) -
     """
     steps = dict(re.findall(r"-- (\w+): [^\n]*\n(.*?;)\n", _SQL.read_text(encoding="utf-8"), re.DOTALL))
     values = {
-        "documents": str(tables / "documents.parquet"),
-        "chunks": str(tables / "chunks.parquet"),
+        "documents": as_read(tables / "documents.parquet"),
+        "chunks": as_read(tables / "chunks.parquet"),
         "test_files": _TEST_FILES,
         "most": int(1 / settings.least_confidence) + 1,
         **settings.model_dump(include={"name_confidence", "least_confidence"}),
@@ -126,7 +126,7 @@ def _packages(connection: Database, tables: Path) -> frozenset[str]:
     found = connection.execute(
         """SELECT uri FROM files WHERE ends_with(uri, ?)
            UNION SELECT uri FROM read_parquet(?) WHERE ends_with(uri, ?) AND reason = 'blank'""",
-        [_PACKAGE, str(tables / "rejected.parquet"), _PACKAGE],
+        [_PACKAGE, as_read(tables / "rejected.parquet"), _PACKAGE],
     ).fetchall()
     return frozenset(posixpath.dirname(uri) for (uri,) in found)
 

@@ -21,9 +21,10 @@ import pyarrow.parquet as pq
 
 from pipelines.domain.documents import ContentType
 from pipelines.indexes.code_terms import code_terms, symbol_terms
-from pipelines.indexes.jvm import JAVA, java_class
+from pipelines.indexes.jvm import JAVA, java_class, java_error
 from pipelines.indexes.lexical import FIELDS, ROW, analyzer, check_order, directory, similarity
 from pipelines.indexes.settings import LexicalSettings
+from pipelines.runtime.disk import cause_in
 
 _INDEX = "org.apache.lucene.index."
 _DOCUMENT = "org.apache.lucene.document."
@@ -143,7 +144,7 @@ def write_shard(folder: Path, documents: Iterable[tuple[int, LexicalDocument]], 
     with JAVA:
         document, texts, row = _blank_document()
     written = 0
-    with _writer(folder, settings) as writer:
+    with _told(folder), _writer(folder, settings) as writer:
         for number, content in documents:
             with JAVA:
                 row.setLongValue(number)
@@ -158,10 +159,21 @@ def write_shard(folder: Path, documents: Iterable[tuple[int, LexicalDocument]], 
 
 def merge_shards(folders: Sequence[Path], out: Path, settings: LexicalSettings) -> None:
     """Merge shards, in their order, into one index of one segment."""
-    with JAVA, _writer(out, settings) as writer:
+    with JAVA, _told(out), _writer(out, settings) as writer:
         if folders:
             writer.addIndexes(*(directory(folder) for folder in folders))
         writer.forceMerge(1)
+
+
+@contextlib.contextmanager
+def _told(folder: Path) -> Iterator[None]:
+    """Have what the disk refuses Java raised as any other such error."""
+    try:
+        yield
+    except java_error() as error:
+        if (cause := cause_in(str(error), folder)) is None:
+            raise
+        raise cause from error
 
 
 @contextlib.contextmanager

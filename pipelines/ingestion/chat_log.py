@@ -22,6 +22,7 @@ _NO_SPEAKERS = {
     *("file", "files", "copyright", "license", "comment", "package", "pin", "version", "name", "what", "when", "why"),
 }
 _FEWEST_TURNS = 4
+_LINE_END = re.compile(r"\r\n?|\n")  # a line that somebody wrote may hold what `str.splitlines` takes for an end
 _MOST_SPEAKERS = 12
 _FEWEST_RETURNING = 0.7  # share of the speakers who speak again after another: in lists of facts most names come once
 _LEAST_SHARE = 0.4  # of the lines that are not blank
@@ -31,7 +32,7 @@ _CHARACTERS_LOOKED_AT = 160_000
 
 def is_log(text: str) -> bool:
     """Whether a text reads as a chat log, by its first lines."""
-    head = [line for line in text[:_CHARACTERS_LOOKED_AT].splitlines()[:_LOOKED_AT] if line.strip()]
+    head = [line for line in _LINE_END.split(text[:_CHARACTERS_LOOKED_AT])[:_LOOKED_AT] if line.strip()]
     speakers = [_speaker(match) for match, _ in _matched(head) if match is not None]
     if len(speakers) < _FEWEST_TURNS or len(speakers) < _LEAST_SHARE * len(head):
         return False
@@ -50,7 +51,7 @@ def lines_of(text: str) -> list[Line]:
         return []
     lines: list[Line] = []
     said: list[str] = []  # lines of the last turn
-    for match, line in _matched(text.splitlines()):
+    for match, line in _matched(_LINE_END.split(text)):
         topic = _TOPIC.match(line) if match is None else None
         if match is not None:
             _finish(lines, said)

@@ -133,7 +133,7 @@ def as_document(
 def _problem(record: Any) -> str | None:
     if not isinstance(record, dict):
         return f"expected a JSON object, found {type(record).__name__}"
-    if not isinstance(record.get("_id"), str | int) or record["_id"] == "":
+    if type(record.get("_id")) not in {str, int} or record["_id"] == "":
         return "expected a record with an _id"
     if not isinstance(record.get("text"), str) or not isinstance(record.get("title") or "", str):
         return "expected title and text to be strings"

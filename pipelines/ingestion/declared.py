@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import date, time
 from typing import Any
 
 from pipelines.domain.documents import Document
@@ -49,6 +49,9 @@ _NAMES = {
     "trust": ("trust", "trust_level"),
     "links": ("cross_references", "references", "related"),
 }
+NUMBERS = frozenset((*_NAMES["citations"], *_NAMES["trust"]))
+"""Names of facts that are whole numbers."""
+
 _MOST_TRUST = 100
 
 
@@ -107,7 +110,7 @@ def as_strings(facts: Mapping[Any, Any]) -> dict[str, str]:
 
 
 def _string(value: Any) -> str:
-    if isinstance(value, date):  # YAML has days and times
+    if isinstance(value, date | time):  # TOML has days and times
         return value.isoformat()
     return value if isinstance(value, str) else json.dumps(_named(value), sort_keys=True, default=_other)
 

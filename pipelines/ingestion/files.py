@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
-from pipelines.ingestion import papers, transcripts, tree
+from pipelines.ingestion import papers, transcripts
+from pipelines.ingestion.contained import VANISHED, UnreadableError, read_bytes
 from pipelines.ingestion.content_types import kind_of
 from pipelines.ingestion.declared import DeclarationError, Declared, with_declared
 from pipelines.ingestion.front_matter import front_matter
@@ -18,6 +20,11 @@ from pipelines.ingestion.trust import trust_of
 
 BAD_SIDECAR = "bad_sidecar"
 BAD_FRONT_MATTER = "bad_front_matter"
+PRIVATE_KEY = "private_key"
+
+_PRIVATE_KEY = re.compile(r"^-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----", re.MULTILINE)
+_KEY_SUFFIX = ".pem"  # of files where a key may follow certificates; elsewhere one that is quoted is no secret
+_LONE_RETURN = re.compile(r"\r(?!\n)")  # ends a line, too; as a line feed it takes as many bytes
 
 
 def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -> Iterator[Document | Rejection]:
@@ -28,8 +35,12 @@ def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -
     try:
         data, modified_at = _content(item, item.path, settings, limit=settings.max_file_bytes)
         text = _text(data)
-    except tree.UnreadableError as error:
+    except UnreadableError as error:
         yield error.rejection(item.uri)
+        return
+    if settings.secret_files and _holds_private_key(item.path[-1], text):
+        detail = "expected no private key, found one; ingest.secret_files=[] indexes such files"
+        yield Rejection(item.uri, PRIVATE_KEY, detail)
         return
     commit = item.commit if item.commit is not None and item.commit.is_of(data) else None
     kind = kind_of(item.path[-1], text)
@@ -70,16 +81,22 @@ def _front_matter(document: Document, settings: DeclaredSettings, facts: list[De
     facts += [] if found is None else [found]
 
 
+def sidecar_uri(item: FileItem) -> str:
+    """What names the sidecar of a file that has one."""
+    return f"{item.uri.rpartition('/')[0]}/{escaped(item.sidecar or '')}"
+
+
 def _sidecar(item: FileItem, settings: IngestSettings, facts: list[Declared]) -> Iterator[Rejection]:
     if item.sidecar is None:
         return
-    uri = f"{item.uri.rpartition('/')[0]}/{escaped(item.sidecar)}"
+    uri = sidecar_uri(item)
     try:
         path = (*item.path[:-1], item.sidecar)
         data, _ = _content(item, path, settings, limit=settings.declared.max_bytes)
         found, problems = read_sidecar(data, depth=settings.declared.max_depth)
-    except tree.UnreadableError as error:
-        yield Rejection(uri, BAD_SIDECAR, f"{error.reason}: {error}")
+    except UnreadableError as error:
+        gone = error.reason == VANISHED
+        yield error.rejection(uri) if gone else Rejection(uri, BAD_SIDECAR, f"{error.reason}: {error}")
     except DeclarationError as error:
         yield Rejection(uri, BAD_SIDECAR, str(error))
     else:
@@ -94,7 +111,7 @@ def _trusted(document: Document, item: FileItem, settings: IngestSettings) -> Do
 
 
 def _content(item: FileItem, path: tuple[str, ...], settings: IngestSettings, *, limit: int) -> tuple[bytes, float]:
-    return tree.read_bytes(Path(item.root), path, limit=limit, max_depth=settings.max_depth)
+    return read_bytes(Path(item.root), path, limit=limit, max_depth=settings.max_depth)
 
 
 def expanded(document: Document) -> Iterator[Document | Rejection]:
@@ -116,11 +133,16 @@ def expanded(document: Document) -> Iterator[Document | Rejection]:
         )
 
 
+def _holds_private_key(name: str, text: str) -> bool:
+    within = _PRIVATE_KEY.search(text) if name.endswith(_KEY_SUFFIX) else _PRIVATE_KEY.match(text.lstrip())
+    return within is not None
+
+
 def _text(data: bytes) -> str:
     if b"\0" in data:
-        raise tree.UnreadableError("binary", f"expected text, found a zero byte at {data.index(0)}")
+        raise UnreadableError("binary", f"expected text, found a zero byte at {data.index(0)}")
     try:
-        return data.decode("utf-8-sig")
+        return _LONE_RETURN.sub("\n", data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         detail = f"expected UTF-8, found byte {data[error.start]:#x} at {error.start}"
-        raise tree.UnreadableError("undecodable", detail) from error
+        raise UnreadableError("undecodable", detail) from error

@@ -6,7 +6,7 @@ import os
 import re
 from dataclasses import dataclass, field
 
-from pipelines.ingestion.git_times import Commit
+from pipelines.ingestion.git.times import Commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,14 @@ class RecordsItem:
         offset: Where the first of them begins in the decompressed file.
         first_line: Its number, from 1.
         count: How many lines.
+        size: In bytes, decompressed: how much work they are.
     """
 
     path: str
     offset: int
     first_line: int
     count: int
+    size: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +58,14 @@ class StoredItem:
         folder: Where its documents and texts lie, row by row in the same groups.
         group: The row group.
         first, count: Rows in it.
+        size: Of these rows, in bytes, if they were all alike: how much work they are.
     """
 
     folder: str
     group: int
     first: int
     count: int
+    size: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,7 @@ class RowsItem:
             it from others of its name in the same run.
         group: The row group.
         first, count: Rows in it.
+        size: Of these rows, in bytes, if they were all alike: how much work they are.
     """
 
     path: str
@@ -80,6 +85,7 @@ class RowsItem:
     group: int
     first: int
     count: int
+    size: int = field(default=0, compare=False)
 
 
 SourceItem = FileItem | RecordsItem | RowsItem | StoredItem

@@ -39,9 +39,10 @@ def list_rows(path: Path, settings: IngestSettings) -> Iterator[RowsItem]:
     actual = path.resolve()
     stride = max(settings.records_per_item, -(-metadata.num_rows // settings.items_per_compressed_corpus))
     for group in range(metadata.num_row_groups):
-        rows = metadata.row_group(group).num_rows
+        rows, size = metadata.row_group(group).num_rows, metadata.row_group(group).total_byte_size
         for first in range(0, rows, stride):
-            yield RowsItem(str(actual), named(actual, 0), group, first, min(stride, rows - first))
+            count = min(stride, rows - first)
+            yield RowsItem(str(actual), named(actual, 0), group, first, count, size * count // rows)
 
 
 def named(path: Path, folders: int) -> str:
@@ -98,6 +99,8 @@ def read_rows(item: RowsItem, settings: IngestSettings, domain: Domain | None) -
                     name = item.name if own is None else named(path, 0)
                     yield as_document(record, at, name, settings.trust.corpus, domain, modified=columns.time(row))
     except _DAMAGED as error:
+        if getattr(error, "errno", None) is not None:  # of the system: Arrow's own name none
+            raise
         yield Rejection(place, "undecodable", f"damaged Parquet file: {' '.join(str(error).split())[:200]}")
 
 
@@ -158,7 +161,8 @@ class _Columns:
     def own_id(self, row: Mapping[str, Any]) -> str | None:
         """The identity that a row states, where it does."""
         own = _decoded(row.get(self._id)) if self._id else None
-        return None if own is None or own == "" else str(own)
+        # NaN, which pandas writes for a missing number, differs from itself.
+        return None if own is None or own == "" or own != own else str(own)  # noqa: PLR0124
 
     def record(self, row: Mapping[str, Any], identity: str) -> dict[str, Any]:
         """A row as a record of a corpus."""

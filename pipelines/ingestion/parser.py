@@ -74,7 +74,10 @@ class Parser:
             return ParserProcess(self._confinement, self._settings.start_s)
         except ChildDiedError as death:
             limit = self._settings.start_s
-            raise WeftError(f"expected the parser's child to start within {limit} s, found: {death}") from death
+            raise WeftError(
+                f"expected the parser's child to start within {limit} s, found: {death}: raise ingest.parser.start_s "
+                "where the machine is busy, or ingest.parser.memory_bytes where it lacks memory"
+            ) from death
 
     def _answer(self, request: Request) -> Cut:
         (answer,) = self._answers([request])

@@ -13,19 +13,24 @@ import pyarrow.parquet as pq
 
 from pipelines.ingestion.units import Unit
 from pipelines.ingestion.worker import UnitWorker
+from pipelines.runtime.disk import named
 
 _HIDDEN = "."
 
 
 def write_part(folder: Path, unit: Unit) -> Path:
-    """Write a unit's tables, in one step for readers; a unit that is written already stays as it is."""
-    part = folder / f"{unit.number:08d}"
+    """Write a unit's tables, in one step for readers; a unit that is written already stays as it is.
+
+    The folder is the run's own and is there already: a worker that does not see it would write beside the store.
+    """
+    part = part_of(folder, unit)
     writing = folder / f"{_HIDDEN}{part.name}-{secrets.token_hex(4)}"
-    writing.mkdir(parents=True)
+    writing.mkdir()
     try:
-        for name, table in unit.tables.items():
-            if table.num_rows:
-                pq.write_table(table, writing / f"{name}.parquet")
+        with named(writing):
+            for name, table in unit.tables.items():
+                if table.num_rows:
+                    pq.write_table(table, writing / f"{name}.parquet")
         # Another worker that was given the same unit may have been first: its tables are the same.
         try:
             writing.rename(part)
@@ -37,9 +42,9 @@ def write_part(folder: Path, unit: Unit) -> Path:
     return part
 
 
-def parts_in(folder: Path) -> list[Path]:
-    """Every part that was written whole, in the order of the units."""
-    return sorted(part for part in folder.iterdir() if not part.name.startswith(_HIDDEN))
+def part_of(folder: Path, unit: Unit) -> Path:
+    """Where the tables of a unit are written."""
+    return folder / f"{unit.number:08d}"
 
 
 class Written(UnitWorker):

@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import socket
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
 
 from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.store_id import StoreGuard
 from pipelines.domain.errors import NothingPublishedError, SourceError, StoreError
 from pipelines.domain.ids import GenerationId
 from pipelines.indexes.builder import GenerationBuilder
 from pipelines.indexes.manifest import FORMAT
 from pipelines.ingestion.compare import compare, comparisons, is_little
-from pipelines.ingestion.parts import parts_in
-from pipelines.ingestion.plan import Plan, facts_of, forget, models_of, reading_of, stages_of, units_of
+from pipelines.ingestion.items import SourceItem
+from pipelines.ingestion.parts import part_of
+from pipelines.ingestion.plan import Plan, facts_of, forget, items_of, models_of, reading_of, stages_of, units_of
 from pipelines.ingestion.read_and_chunk import Reading, Work
 from pipelines.ingestion.report import Outcome, Progress, outcome_of
 from pipelines.ingestion.sizing import live_sizes
-from pipelines.ingestion.stored import stored_tables
+from pipelines.ingestion.sources import SourceListing
+from pipelines.ingestion.stored import list_stored, stored_tables
 from pipelines.ingestion.unchanged import KnownDocuments
 from pipelines.ingestion.units import Unit, pack, unpack
+from pipelines.ingestion.visibility import SUSPECT, require_gone, require_sources
 from pipelines.runtime.clock import Clock
+from pipelines.runtime.disk import named
 from pipelines.runtime.stages import Executor, Stage, run_through
 
 log = logging.getLogger(__name__)
@@ -46,34 +52,34 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
         clock: Seconds, only running forward; for progress alone.
 
     Raises:
-        SourceError: A source cannot be read at all, or nothing in any of them can be indexed.
+        SourceError: A source cannot be read at all or not from every host, or nothing in any of them can be indexed.
         ModelUnavailableError: A model cannot be loaded.
-        StoreError: Not everything that was made is on disk.
+        StoreError: Not every host sees the store, or not everything that was made is on disk.
         NothingPublishedError: There is neither a source nor a live generation.
         StaleVersionError: Another run published meanwhile.
     """
+    begun = clock()
+    listed, models = items_of(plan), models_of(plan)
+    guard = _checked(listed.items, catalog, executor)
     catalog.clean_leftovers()
     parent = catalog.pointer().generation
     sizes = live_sizes(plan.chunking, plan.priors, catalog)
-    models = models_of(plan)
     if plan.full:
         forget(plan)
     base, live_hash = _base(plan, catalog, parent)
     reading = reading_of(plan, models, sizes, _known(plan, base, parent))
     with _folder(catalog) as parts, _folder(catalog) as staged, _folder(catalog) as scratch:
-        steps = _Steps(executor, watch, clock, parts)
-        begun = clock()
-        every = units_of(plan, None if plan.sources else _stored(plan, catalog, parent, scratch))
+        steps = _Steps(executor.guarded(replace(guard, made=parts)), watch, clock, parts)
+        every = units_of(plan, listed if plan.sources else _stored(plan, catalog, parent, scratch))
         units, alone, progress = steps.compare(every, reading, begun)
         stages = stages_of(plan, models, reading, parts, cpus=executor.cpus()) if units else []
-        progress = steps.compute(units, stages, progress, alone=alone)
+        progress = steps.compute(units, stages, progress, document_bytes=plan.ingest.document_bytes, alone=alone)
         if not progress.counts.get("documents", 0) + progress.counts.get("unchanged", 0):
             sources = [str(source) for source in plan.sources]
             raise SourceError(f"nothing to index in {sources}: {progress.rejected or 'no files'}")
         watch(progress.entering("merging tables", clock()))
-        builder = GenerationBuilder(staged, plan.index, map_shards=executor.tasks)
-        if len(written := parts_in(parts)) != len(every):
-            raise StoreError(f"expected {len(every)} parts on disk, found {len(written)}: run again")
+        builder = GenerationBuilder(staged, plan.index, map_shards=steps.executor.tasks)
+        written = _written(every, parts)
         merged = builder.merge(written, base=base)
         facts = facts_of(plan, models, sizes, parent=parent)
         content_hash = builder.content_hash(merged, facts)
@@ -95,6 +101,12 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
         )
 
 
+def _checked(listed: Sequence[SourceItem], catalog: Catalog, executor: Executor) -> StoreGuard:
+    """What workers check of the store, once every host sees it and the sources: before that nothing is changed."""
+    require_sources(listed, executor)
+    return catalog.claim(executor.on_other_hosts)
+
+
 @dataclass(frozen=True, slots=True)
 class _Steps:
     """The steps over units."""
@@ -106,7 +118,8 @@ class _Steps:
 
     def compare(self, units: Sequence[Unit], reading: Reading, begun: float) -> tuple[list[Unit], bool, Progress]:
         """Units with something new, whether that is little, and the progress with the others done."""
-        progress = Progress("comparing with what is live", len(units), begun, begun)
+        every = sum(unit.work(reading.ingest.document_bytes) for unit in units)
+        progress = Progress("comparing with what is live", len(units), begun, begun, work=every)
         if not len(reading.known):
             return list(units), len(units) <= reading.ingest.pools.few, progress
         self.watch(progress)
@@ -114,31 +127,58 @@ class _Steps:
         # One task alone is done before a worker for it would have started.
         found = self.executor.tasks(compare, tasks) if len(tasks) > 1 else map(compare, tasks)
         changed: list[Unit] = []
-        work = Work()
-        for one in found:
+        new = Work()
+        for task, one in zip(tasks, found, strict=True):
+            numbers = {unit.number for unit in one.changed}
+            self._doubt([unit for unit in task.units if unit.number not in numbers], one.counts)
             changed += one.changed
-            work += one.work
-            progress = progress.after(one.counts, self.clock(), units=one.done)
+            new += one.work
+            seen = sum(unit.work(reading.ingest.document_bytes) for unit in task.units)
+            progress = progress.after(one.counts, self.clock(), units=one.done, work=seen)
             self.watch(progress)
-        return changed, is_little(work, reading.ingest), progress
+        return changed, is_little(new, reading.ingest), progress
 
-    def compute(self, units: Sequence[Unit], stages: Sequence[Stage], progress: Progress, *, alone: bool) -> Progress:
+    def compute(
+        self, units: Sequence[Unit], stages: Sequence[Stage], progress: Progress, *, document_bytes: int, alone: bool
+    ) -> Progress:
         """Everything that models and parsers make of units, written to the folder of parts.
 
         Args:
+            document_bytes: What a document costs besides its text, for the time left.
             alone: All units go through all stages in one worker.
         """
-        progress = progress.entering("reading and embedding", self.clock())
+        work = {unit.number: unit.work(document_bytes) for unit in units}
+        progress = progress.entering("reading and embedding", self.clock(), work=sum(work.values()))
         self.watch(progress)
         rows = [pack(unit) for unit in units]
         if rows and alone:
             found: Iterable[pa.Table] = chain.from_iterable(self.executor.tasks(run_through, [(rows, stages)]))
         else:
             found = self.executor.stream(rows, stages)
+        by_number = {unit.number: unit for unit in units}
         for row in found:
-            progress = progress.after(unpack(row).counts, self.clock())
+            done = unpack(row)
+            self._doubt([by_number[done.number]], done.counts)
+            progress = progress.after(done.counts, self.clock(), work=work[done.number])
             self.watch(progress)
         return progress
+
+    def _doubt(self, units: Sequence[Unit], counts: Mapping[str, int]) -> None:
+        """Look into what workers could not read of some units: no other host may be able to."""
+        if any(counts.get(name) for name in SUSPECT):
+            for unit in units:
+                require_gone(unit, part_of(self.parts, unit), self.executor)
+
+
+def _written(units: Sequence[Unit], parts: Path) -> list[Path]:
+    """The parts of all units, each looked up by its name: a network file system may list a folder as it was."""
+    written = [part_of(parts, unit) for unit in units]
+    if missing := [part.name for part in written if not part.is_dir()]:
+        raise StoreError(
+            f"{parts} on host {socket.gethostname()}: expected {len(units)} parts, found none of {missing[:3]}, which "
+            "workers have written: give the store a file system that shows every host at once what another one wrote"
+        )
+    return written
 
 
 def _base(plan: Plan, catalog: Catalog, parent: GenerationId | None) -> tuple[Path | None, str | None]:
@@ -159,18 +199,20 @@ def _known(plan: Plan, base: Path | None, parent: GenerationId | None) -> KnownD
     return KnownDocuments.of(base) | plan.found_again.of(parent)
 
 
-def _stored(plan: Plan, catalog: Catalog, parent: GenerationId | None, scratch: Path) -> Path:
-    """Documents and texts of the live generation, of whatever format."""
+def _stored(plan: Plan, catalog: Catalog, parent: GenerationId | None, scratch: Path) -> SourceListing:
+    """Documents of the live generation, of whatever format."""
     if parent is None:
         raise NothingPublishedError("expected a live generation to index anew, found none: name a source")
     catalog.verify(parent)
-    return stored_tables(catalog.folder_of(parent), scratch, plan.index.merge)
+    tables = stored_tables(catalog.folder_of(parent), scratch, plan.index.merge)
+    return SourceListing(list_stored(tables, together=plan.ingest.unit_documents))
 
 
 @contextmanager
 def _folder(catalog: Catalog) -> Iterator[Path]:
     folder = catalog.stage()
     try:
-        yield folder
+        with named(folder):
+            yield folder
     finally:
         catalog.discard(folder)  # of a published one nothing is left here

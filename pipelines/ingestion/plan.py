@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pipelines.chunking.settings import ChunkingSettings
@@ -28,10 +29,11 @@ from pipelines.ingestion.parquet import told_apart
 from pipelines.ingestion.parts import Written
 from pipelines.ingestion.pools import sized
 from pipelines.ingestion.read_and_chunk import ReadAndChunk, Reading
+from pipelines.ingestion.report import LEFT_OUT
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sizing import SIZING, snapshots
-from pipelines.ingestion.sources import FileItem, SourceItem, list_items
-from pipelines.ingestion.stored import list_stored
+from pipelines.ingestion.sources import FileItem, SourceItem, SourceListing, list_source
+from pipelines.ingestion.tree import LeftOut
 from pipelines.ingestion.unchanged import FoundAgain, KnownDocuments, cutting_code
 from pipelines.ingestion.units import Unit, grouped
 from pipelines.ingestion.worker import Chained, Step
@@ -82,16 +84,34 @@ class Plan:
         return FoundAgain(self.store / "cache" / "found-again")
 
 
-def units_of(plan: Plan, stored: Path | None = None) -> list[Unit]:
-    """All items of the sources in units, in a fixed order; without sources, the documents of the stored tables.
+def items_of(plan: Plan) -> SourceListing:
+    """All items of the sources, in a fixed order, and what was left out while they were listed.
 
     Raises:
-        SourceError: A source cannot be read at all, or two files of different sources would have one URI.
+        SourceError: A source cannot be read at all, two files of different sources would have one URI, or all that
+            the sources hold is left out.
     """
-    items = [item for source in plan.sources for item in list_items(source, plan.ingest, store=plan.store)]
-    if stored is not None:
-        items += list_stored(stored, together=plan.ingest.unit_documents)
-    return list(grouped(_distinct(items), plan.ingest.unit_documents, plan.ingest.unit_bytes))
+    listings = [list_source(source, plan.ingest, store=plan.store) for source in plan.sources]
+    items = _distinct([item for listing in listings for item in listing.items])
+    left_out = sum((Counter(listing.left_out) for listing in listings), Counter[LeftOut]())
+    if left_out and not items:
+        raise SourceError(
+            f"expected files to index in {[str(source) for source in plan.sources]}, found all left out: "
+            f"{_by_reason(left_out)}; a folder that is named as a source is read even if rules exclude it"
+        )
+    return SourceListing(items, left_out)
+
+
+def units_of(plan: Plan, listing: SourceListing) -> list[Unit]:
+    """Items in units; the first one also counts what was left out."""
+    units = list(grouped(listing.items, plan.ingest.unit_documents, plan.ingest.unit_bytes))
+    if not listing.left_out:
+        return units
+    return [replace(units[0], counts=_by_reason(listing.left_out, LEFT_OUT)), *units[1:]]
+
+
+def _by_reason(left_out: Mapping[LeftOut, int], prefix: str = "") -> dict[str, int]:
+    return {f"{prefix}{reason}": count for reason, count in left_out.items()}
 
 
 def models_of(plan: Plan) -> list[Model]:
@@ -209,7 +229,7 @@ def _made_with(settings: EmbeddingSettings, model: Model) -> str:
     return blob_key(model.identity, json.dumps(told, sort_keys=True))
 
 
-def _distinct(items: Iterable[SourceItem]) -> list[SourceItem]:
+def _distinct(items: Sequence[SourceItem]) -> list[SourceItem]:
     """Each item once, under names of its own; a file named by two sources in the same way counts once too."""
     roots: dict[str, str] = {}
     for item in dict.fromkeys(items):

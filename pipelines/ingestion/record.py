@@ -26,7 +26,7 @@ _COUNTS = (
     "seconds",
 )
 _RATES = ("documents", "chunks", "entities", "embedded")
-_GROUPS = ("rejected", "by_type", "by_domain", "by_language")
+_GROUPS = ("rejected", "left_out", "by_type", "by_domain", "by_language")
 _SECTIONS = ("ingest", "chunking", "extraction", "embedding", "index")
 
 

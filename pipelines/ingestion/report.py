@@ -12,6 +12,9 @@ from pipelines.indexes.merge import Merged
 REJECTED = "rejected:"
 """Prefix of counts by reason."""
 
+LEFT_OUT = "left_out:"
+"""Prefix of counts of entries that listing the sources left out, by reason."""
+
 NO_SUMMARY = "summary_crashed"
 """The reason noted for a document that summing up failed at."""
 
@@ -19,6 +22,9 @@ NOTES = frozenset(
     {"parser_crashed", "parser_timeout", "parser_memory", "restored", "bad_front_matter", "bad_sidecar", NO_SUMMARY}
 )
 """Reasons noted for documents that were indexed all the same: in plain windows, or without what belongs to them."""
+
+_RECENCY = 2
+"""How much more later work weighs: in proportion to how much was done before it; 1 would be the plain mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +36,10 @@ class Progress:
         total, done: Work units.
         counts: Sums over the units done.
         begun, now: Seconds on a clock that only runs forward.
+        work: What is left to do in this phase, in whatever work is measured in; None counts units.
+        worked: What was done in this phase since its first, in the same measure; None before that.
+        pace: Seconds for one of it, later work weighing more. Before the first, models load: that is soon forgotten.
+        paced_at: Up to when time is in the pace.
     """
 
     phase: str
@@ -38,16 +48,34 @@ class Progress:
     now: float
     done: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
+    work: float | None = None
+    worked: float | None = None
+    pace: float = 0.0
+    paced_at: float | None = None
 
-    def after(self, counts: Mapping[str, int], now: float, *, units: int = 1) -> Progress:
-        """The progress after one more unit, or several."""
+    def after(self, counts: Mapping[str, int], now: float, *, units: int = 1, work: float | None = None) -> Progress:
+        """The progress after one more unit, or several.
+
+        Args:
+            work: What was done, where `self.work` measures it.
+        """
         total = Counter(dict(self.counts))
         total.update(dict(counts))
-        return replace(self, done=self.done + units, counts=dict(total), now=now)
+        return replace(self._paced(units if work is None else work, now), done=self.done + units, counts=dict(total))
 
-    def entering(self, phase: str, now: float) -> Progress:
-        """The progress at the start of another phase."""
-        return replace(self, phase=phase, now=now)
+    def _paced(self, work: float, now: float) -> Progress:
+        if work <= 0.0:
+            return replace(self, now=now)
+        worked = 0.0 if self.worked is None else self.worked + work
+        former = 1.0 - work / worked if worked else 0.0
+        last = (now - (self.begun if self.paced_at is None else self.paced_at)) / work
+        left = None if self.work is None else max(0.0, self.work - work)
+        pace = former**_RECENCY * self.pace + (1.0 - former**_RECENCY) * last
+        return replace(self, work=left, worked=worked, pace=pace, paced_at=now, now=now)
+
+    def entering(self, phase: str, now: float, *, work: float | None = None) -> Progress:
+        """The progress at the start of another phase, in which so much is to be done."""
+        return replace(self, phase=phase, now=now, work=work, worked=None, pace=0.0, paced_at=now)
 
     @property
     def seconds(self) -> float:
@@ -61,18 +89,28 @@ class Progress:
     @property
     def rejected(self) -> dict[str, int]:
         """Rejected items by reason."""
-        found = ((name.removeprefix(REJECTED), count) for name, count in self.counts.items() if REJECTED in name)
-        return dict(sorted(found))
+        return self._by_reason(REJECTED)
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Entries of sources that are not read, by reason."""
+        return self._by_reason(LEFT_OUT)
+
+    def _by_reason(self, prefix: str) -> dict[str, int]:
+        counts = self.counts.items()
+        return dict(sorted((name.removeprefix(prefix), count) for name, count in counts if name.startswith(prefix)))
 
     @property
     def seconds_left(self) -> float | None:
-        """Time that the remaining units take at the pace of those done; None before the first.
+        """Time that what is left in this phase takes at the pace of what was done; None before the first of it.
 
         Examples:
             >>> Progress("indexing", total=4, begun=5.0, now=5.0).after({"chunks": 3}, now=15.0).seconds_left
             30.0
         """
-        return self.seconds / self.done * (self.total - self.done) if self.done else None
+        if self.worked is None:
+            return None
+        return self.pace * (self.total - self.done if self.work is None else self.work)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +127,7 @@ class Outcome:
         rejected: Rows of the rejected table by reason.
         skipped: Items that did not become documents: all of these rows but those of documents cut by a fallback.
         by_type, by_domain, by_language: Documents.
+        left_out: Entries of the sources that were not read, by reason (see `tree.LeftOut`); a folder counts once.
     """
 
     generation: GenerationId
@@ -108,6 +147,7 @@ class Outcome:
     by_domain: Mapping[str, int]
     by_language: Mapping[str, int]
     seconds: float
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
 def outcome_of(
@@ -144,6 +184,7 @@ def outcome_of(
         by_domain=merged.summaries["by_domain"],
         by_language=merged.summaries["by_language"],
         seconds=progress.seconds,
+        left_out=progress.left_out,
         **{**counted, **hits},
     )
 

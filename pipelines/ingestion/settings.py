@@ -107,13 +107,19 @@ class ParserSettings(BaseModel):
 
 
 class IngestSettings(BaseModel):
-    """What is read from sources, and how far."""
+    """What is read from sources, and how far.
+
+    Attributes:
+        secret_files: Rules, as ignore files have them, of files that are left out, tracked or not; where there are
+            any, files that hold a private key are rejected too.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_file_bytes: int
     max_depth: int
     skipped_names: tuple[str, ...]
+    secret_files: tuple[str, ...]
     records_per_item: int
     items_per_compressed_corpus: int
     trust: TrustSettings
@@ -125,4 +131,5 @@ class IngestSettings(BaseModel):
     unit_documents: int = Field(ge=1)
     unit_bytes: int = Field(ge=1)
     units_compared: int = Field(ge=1)
+    document_bytes: int = Field(ge=1)
     pools: PoolSettings

@@ -26,13 +26,13 @@ _EXACT = {"metadata": "{}"}
 
 def list_stored(tables: Path, *, together: int) -> list[StoredItem]:
     """Items of `together` documents each, in the order of their URIs."""
-    metadata = pq.read_metadata(tables / "documents.parquet")
+    metadata = pq.read_metadata(tables / "texts.parquet")
     items = []
     for group in range(metadata.num_row_groups):
-        rows = metadata.row_group(group).num_rows
-        items += [
-            StoredItem(str(tables), group, first, min(together, rows - first)) for first in range(0, rows, together)
-        ]
+        rows, size = metadata.row_group(group).num_rows, metadata.row_group(group).total_byte_size
+        for first in range(0, rows, together):
+            count = min(together, rows - first)
+            items.append(StoredItem(str(tables), group, first, count, size * count // rows))
     return items
 
 

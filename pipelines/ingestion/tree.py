@@ -1,191 +1,222 @@
-"""Folder trees: list them in a fixed order and read their files without ever leaving them (ING-3)."""
+"""Folder trees: which files are to be read, as git decides it, in a fixed order (ING-1, ING-40)."""
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
-import stat
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
 
-from pathspec import GitIgnoreSpec
+from pipelines.ingestion.contained import UnreadableError, content_of, opened_folder
+from pipelines.ingestion.git.ignore import IGNORE_FILE, IGNORE_FILE_BYTES, IgnoreRules, excluded
+from pipelines.ingestion.git.repository import Checkout, Repository, checkout_of, repository_above, repository_at
 
-from pipelines.domain.documents import Rejection
-from pipelines.ingestion.ignore import IGNORE_FILE, IGNORE_FILE_BYTES, rules
-
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A folder above a source may let nobody list it.
 _WAY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # opening a FIFO must not wait for its writer
 
-Rules = tuple[GitIgnoreSpec | None, ...]
-"""Of folders from the outermost to the innermost, None of one without any."""
+Parts = tuple[str, ...]
+"""A path as the names that lead to it."""
 
 
-class UnreadableError(Exception):
-    """One item cannot be read; `reason` is a stable code.
+class LeftOut(StrEnum):
+    """Why an entry of a tree is not read."""
+
+    IGNORED = "ignored"
+    """By rules as git obeys them."""
+    SKIPPED = "skipped"
+    """By its name."""
+    SECRET = "secret"  # noqa: S105  no password
+    """A file of passwords or keys, by its name."""
+    WORKTREE = "worktree"
+    """A further working tree of a repository that is read already."""
+    STORE = "store"
+    """The store that is written to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a tree holds that is to be read.
 
     Attributes:
-        reason: "symlink", "not_regular", "too_large", "too_deep" or "unreadable".
+        paths: From the tree's root, in the order of their bytes, files of a folder before those of its folders; linked
+            working trees come last.
+        left_out: Entries that were left out by reason; a folder counts once, since nothing looks into it.
     """
 
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(detail)
-        self.reason = reason
+    paths: Sequence[Parts]
+    left_out: Mapping[LeftOut, int]
 
-    def rejection(self, uri: str) -> Rejection:
-        """The same as a row of the table of rejected items."""
-        return Rejection(uri, self.reason, str(self))
+    def __iter__(self) -> Iterator[Parts]:
+        return iter(self.paths)
 
 
 def listed(
-    root: Path, *, skipped: Sequence[str], max_depth: int, left_out: tuple[str, ...] | None = None
-) -> Iterator[tuple[str, ...]]:
-    """Paths below a folder that are to be read, as their parts, in the order of their bytes.
+    root: Path, *, skipped: Sequence[str], max_depth: int, left_out: Parts | None = None, secrets: Sequence[str] = ()
+) -> Listing:
+    """Files below a folder that are to be read: in a repository those of `git ls-files -co --exclude-standard`.
 
-    What `.gitignore` files exclude is left out, at every level from the top of the repository that the folder lies in,
-    if it does, and so are `skipped` names and the path `left_out`.
-    Links, devices and folders that cannot be listed are named too: reading them tells why they cannot be read.
+    Rules of ignore files hold from the top of the repository that the folder lies in, if it does. A repository below
+    has rules of its own. Links, devices and folders that cannot be listed are named too: reading them tells why they
+    cannot be read.
+
+    Args:
+        skipped: Names that are left out, whatever else holds.
+        left_out: The path of the store.
+        secrets: Names of files that are left out, tracked or not, written as rules of an ignore file.
     """
-    way, outer = _outer_rules(root)
-    waiting: list[tuple[tuple[str, ...], Rules]] = [((), outer)]
-    while waiting:
-        folder, above = waiting.pop()
-        try:
-            with _opened_folder(root, folder) as descriptor:
-                entries = sorted(_entries(descriptor), key=lambda entry: os.fsencode(entry[0]))
-                in_force = (*above, _rules(descriptor))
-        except OSError:
-            yield folder
-            continue
-        below = []
-        for name, is_folder in entries:
-            path = (*folder, name)
-            if name in skipped or path == left_out or _ignored((*way, *path), in_force, is_folder=is_folder):
-                continue
-            if is_folder and len(path) <= max_depth:
-                below.append((path, in_force))
+    walk = _Walk(root, frozenset(skipped), max_depth, left_out, IgnoreRules("\n".join(secrets).encode()))
+    return Listing(list(walk.paths()), dict(sorted(walk.left_out.items())))
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A folder to be listed, or another entry.
+
+    Attributes:
+        way: Names from the top of its working tree.
+        rules: Those in force for it, each with the length of the way to its base, the weakest first.
+        only_tracked: Whether rules exclude it, so that nothing but tracked files counts.
+    """
+
+    path: Parts
+    checkout: Checkout
+    way: Parts = ()
+    rules: tuple[tuple[int, IgnoreRules], ...] = ()
+    only_tracked: bool = False
+
+    def inner(self, name: str, rules: tuple[tuple[int, IgnoreRules], ...], *, is_folder: bool) -> _Folder:
+        """An entry of it, under its own rules too."""
+        way = (*self.way, name)
+        ignored = self.only_tracked or excluded(_joined(way), rules, is_folder=is_folder)
+        return _Folder((*self.path, name), self.checkout, way, rules, ignored)
+
+
+@dataclass(slots=True)
+class _Walk:
+    root: Path
+    skipped: frozenset[str]
+    max_depth: int
+    store: Parts | None
+    secrets: IgnoreRules
+    left_out: Counter[LeftOut] = field(default_factory=Counter)
+    _walked: set[Path] = field(default_factory=set)
+    _linked: list[tuple[Parts, Repository]] = field(default_factory=list)
+
+    def paths(self) -> Iterator[Parts]:
+        yield from self._below(self._start())
+        while self._linked:
+            # The working tree of the repository's own branch stands for all others.
+            path, repository = next((one for one in self._linked if one[1].head == one[1].main_head), self._linked[0])
+            self._linked.remove((path, repository))
+            if repository.shared in self._walked:
+                self.left_out[LeftOut.WORKTREE] += 1
             else:
-                yield path
-        waiting.extend(reversed(below))
+                yield from self._below(self._top(path, repository))
+
+    def _start(self) -> _Folder:
+        """The root, with the rules of folders above, unless these exclude it: who names such a folder means it."""
+        repository = repository_above(self.root)
+        top = self._top((), repository)
+        if repository is None:
+            return top
+        way = self.root.relative_to(repository.top).parts
+        rules = top.rules
+        for depth in range(len(way)):
+            rules += _with_length(way[:depth], _rules_above(repository.top.joinpath(*way[:depth]), top.checkout))
+            if excluded(_joined(way[: depth + 1]), rules, is_folder=True):
+                rules = ()
+                break
+        return _Folder((), top.checkout, way, rules)
+
+    def _top(self, path: Parts, repository: Repository | None) -> _Folder:
+        checkout = checkout_of(repository, os.environ)
+        if repository is not None:
+            self._walked.add(repository.shared)
+        return _Folder(path, checkout, rules=tuple((0, one) for one in checkout.rules))
+
+    def _below(self, start: _Folder) -> Iterator[Parts]:
+        waiting = [start]
+        while waiting:
+            folder = waiting.pop()
+            try:
+                with opened_folder(self.root, folder.path) as descriptor:
+                    entries = sorted(_entries(descriptor), key=lambda entry: os.fsencode(entry[0]))
+                    rules = folder.rules + _with_length(folder.way, _rules(descriptor, folder.checkout))
+            except OSError:
+                yield folder.path
+                continue
+            below = []
+            for name, is_folder in entries:
+                inner = folder.inner(name, rules, is_folder=is_folder)
+                reason = self._reason(inner, is_folder=is_folder)
+                if reason is not None:
+                    self.left_out[reason] += 1
+                elif not is_folder or len(inner.path) > self.max_depth:
+                    yield inner.path
+                elif (entered := self._entered(inner)) is not None:
+                    below.append(entered)
+            waiting.extend(reversed(below))
+
+    def _reason(self, inner: _Folder, *, is_folder: bool) -> LeftOut | None:
+        """Why an entry is left out, if it is."""
+        if inner.path[-1] in self.skipped:
+            return LeftOut.SKIPPED
+        if inner.path == self.store:
+            return LeftOut.STORE
+        if self.secrets.verdict(_joined(inner.path), is_folder=is_folder):
+            return LeftOut.SECRET
+        tracked, way = inner.checkout.tracked, _joined(inner.way)
+        is_tracked = tracked.has_below(way) if is_folder else tracked.has(way)
+        return LeftOut.IGNORED if inner.only_tracked and not is_tracked else None
+
+    def _entered(self, inner: _Folder) -> _Folder | None:
+        """A folder as it is listed, in a repository of its own if it is one; None where that is not now, or never."""
+        tracked, way = inner.checkout.tracked, _joined(inner.way)
+        is_submodule = tracked.has_submodule(way)
+        if tracked.has_below(way) and not is_submodule:
+            return inner
+        repository = repository_at(self.root.joinpath(*inner.path))
+        if repository is None:
+            return replace(inner, only_tracked=True) if is_submodule else inner
+        if repository.shared in self._walked:
+            self.left_out[LeftOut.WORKTREE] += 1
+            return None
+        if repository.is_linked:
+            self._linked.append((inner.path, repository))
+            return None
+        return self._top(inner.path, repository)
 
 
-def read_bytes(root: Path, path: tuple[str, ...], *, limit: int, max_depth: int) -> tuple[bytes, float]:
-    """Content and modification time of one regular file below a folder.
-
-    Raises:
-        UnreadableError: It is no regular file, larger than `limit` bytes, too deep, or the system refuses.
-    """
-    try:
-        with _opened_folder(root, path[:-1]) as folder:
-            name = path[-1] if path else "."
-            if len(path) > max_depth and stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-                raise UnreadableError("too_deep", f"expected at most {max_depth} folders below the root, found more")
-            return _content(name, folder, limit)
-    except OSError as error:
-        if error.errno in {errno.ELOOP, errno.ENOTDIR}:
-            raise UnreadableError("symlink", "a folder on the way is a link now") from error
-        raise UnreadableError("unreadable", os.strerror(error.errno or 0)) from error
+def _joined(path: Parts) -> bytes:
+    return os.fsencode("/".join(path))
 
 
-def _content(name: str, folder: int, limit: int) -> tuple[bytes, float]:
-    # Looked at before opening, since opening a device may do something; and after, since it may be another file then.
-    _require_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), limit)
-    descriptor = os.open(name, _FILE, dir_fd=folder)
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        _require_regular(status, limit)
-        data = file.read(limit + 1)
-    if len(data) > limit:
-        raise UnreadableError("too_large", f"expected at most {limit} bytes, found more")
-    return data, status.st_mtime
-
-
-def _require_regular(status: os.stat_result, limit: int) -> None:
-    if stat.S_ISLNK(status.st_mode):
-        raise UnreadableError("symlink", "links are not followed")
-    if stat.S_ISDIR(status.st_mode):
-        raise UnreadableError("unreadable", "the folder cannot be listed")
-    if not stat.S_ISREG(status.st_mode):
-        raise UnreadableError("not_regular", f"expected a regular file, found {stat.filemode(status.st_mode)}")
-    if status.st_size > limit:
-        raise UnreadableError("too_large", f"expected at most {limit} bytes, found {status.st_size}")
-
-
-@contextlib.contextmanager
-def _opened_folder(root: Path, path: Sequence[str]) -> Iterator[int]:
-    """A descriptor of a folder, reached step by step so that no link is followed below the root."""
-    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        for name in path:
-            inner = os.open(name, _FOLDER, dir_fd=descriptor)
-            os.close(descriptor)
-            descriptor = inner
-        yield descriptor
-    finally:
-        os.close(descriptor)
+def _with_length(way: Parts, rules: IgnoreRules | None) -> tuple[tuple[int, IgnoreRules], ...]:
+    """Rules of one folder, with the length of the way there and the slash behind it."""
+    return ((len(_joined(way)) + bool(way), rules),) if rules else ()
 
 
 def _entries(descriptor: int) -> list[tuple[str, bool]]:
-    with os.scandir(descriptor) as found:
-        return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
+    with os.scandir(descriptor) as entries:
+        return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
 
 
-def _outer_rules(root: Path) -> tuple[tuple[str, ...], Rules]:
-    """The way from the top of a folder's repository to the folder, and the rules of all folders before it on that way.
-
-    Nothing where it lies in no repository, is the top of one, or is itself left out: who names such a folder means it.
-    """
-    top = _top_of(root)
-    if top is None:
-        return (), ()
-    way, found = root.relative_to(top).parts, list[GitIgnoreSpec | None]()
-    for depth in range(len(way)):
-        found.append(_rules_in(top.joinpath(*way[:depth])))
-        if _ignored(way[: depth + 1], found, is_folder=True):
-            return (), ()
-    return way, tuple(found)
-
-
-def _top_of(root: Path) -> Path | None:
-    """The nearest folder above that holds `.git`, where that belongs to whom the folder does.
-
-    Git trusts nobody else's either: whoever may write to a folder above, such as /tmp, could leave out what they like.
-    """
-    for folder in (root, *root.parents):
-        with contextlib.suppress(OSError):
-            mark = (folder / ".git").stat()
-            if stat.S_ISDIR(mark.st_mode) or stat.S_ISREG(mark.st_mode):
-                return folder if mark.st_uid == root.stat().st_uid else None
-    return None
-
-
-def _rules_in(folder: Path) -> GitIgnoreSpec | None:
+def _rules_above(folder: Path, checkout: Checkout) -> IgnoreRules | None:
     try:
         descriptor = os.open(folder, _WAY)
     except OSError:
         return None
     try:
-        return _rules(descriptor)
+        return _rules(descriptor, checkout)
     finally:
         os.close(descriptor)
 
 
-def _rules(folder: int) -> GitIgnoreSpec | None:
+def _rules(folder: int, checkout: Checkout) -> IgnoreRules | None:
     try:
-        data, _ = _content(IGNORE_FILE, folder, IGNORE_FILE_BYTES)
+        data, _ = content_of(IGNORE_FILE, folder, IGNORE_FILE_BYTES)
     except (OSError, UnreadableError):
         return None
-    return rules(data)
-
-
-def _ignored(path: tuple[str, ...], in_force: Sequence[GitIgnoreSpec | None], *, is_folder: bool) -> bool:
-    """Whether the innermost file that says anything about a path excludes it."""
-    for depth in range(len(in_force) - 1, -1, -1):
-        spec = in_force[depth]
-        if spec is not None:
-            verdict = spec.check_file("/".join(path[depth:]) + ("/" if is_folder else "")).include
-            if verdict is not None:
-                return verdict
-    return False
+    return IgnoreRules(data, ignore_case=checkout.ignore_case)

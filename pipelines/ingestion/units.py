@@ -27,6 +27,11 @@ class Unit:
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
 
+    def work(self, document_bytes: int) -> int:
+        """How much there is to do in it, in bytes of text: its items', and `document_bytes` for each document."""
+        documents = sum(1 if isinstance(item, FileItem) else item.count for item in self.items)
+        return sum(item.size for item in self.items) + document_bytes * documents
+
     def having(self, tables: Mapping[str, pa.Table], counts: Mapping[str, int]) -> Unit:
         """The unit with further tables and counts."""
         return replace(self, tables={**self.tables, **tables}, counts={**self.counts, **counts})

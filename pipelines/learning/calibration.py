@@ -96,6 +96,9 @@ class BetaCurve:
         return probability
 
 
+UNCHANGED = BetaCurve(1.0, 1.0, 0.0)
+"""The curve that leaves every score as it is."""
+
 CURVES: Mapping[str, type[Isotonic] | type[BetaCurve]] = {BetaCurve.method: BetaCurve, Isotonic.method: Isotonic}
 """The families of curves that compete, the one with fewer parameters first: it wins a tie."""
 

@@ -11,7 +11,7 @@ from typing import Protocol
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.overlays import Listing
 from pipelines.domain.errors import CorruptionError
-from pipelines.domain.ids import GenerationId, LearnedVersion
+from pipelines.domain.ids import GenerationId, LearnedVersion, StoreId
 from pipelines.indexes.generation import Generation
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
@@ -46,6 +46,7 @@ class Pin:
         evidence: Everything that was believed then follows from it.
         listing: The sessions that were open.
         at: When that was, seconds since the epoch.
+        store: Which store that was; None of one that has not been written since stores have ids.
     """
 
     generation: GenerationId
@@ -53,6 +54,7 @@ class Pin:
     evidence: Evidence
     listing: Listing
     at: float
+    store: StoreId | None
 
 
 class CatalogSource:
@@ -96,15 +98,17 @@ class CatalogSource:
         """What was live when something was pinned; a generation that `previous` has open is not opened again.
 
         Raises:
-            StoreError: The generation was removed since.
+            StoreError: The generation was removed since, or this host sees another store.
         """
+        self._catalog.require(pin.store)
         return self._snapshot(pin, previous, lambda: self._catalog.open(pin.generation))
 
     def _now(self) -> Pin:
         # Sessions first: one that completes in between is seen open by this snapshot, not as if it had never been.
         listing, pointer = self._catalog.listing(), self._catalog.pointer()
         evidence = self._catalog.live_evidence()
-        return Pin(pointer.generation or _NONE, pointer.learned, evidence, listing, self._clock())
+        store = self._catalog.store_id()
+        return Pin(pointer.generation or _NONE, pointer.learned, evidence, listing, self._clock(), store)
 
     def _snapshot(self, pin: Pin, previous: Snapshot | None, open_generation: Callable[[], Generation]) -> Snapshot:
         sessions = ListedSessions(pin.listing, self._readings)

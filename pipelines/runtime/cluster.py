@@ -12,15 +12,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import grpc
 import ray
+from ray._private.grpc_utils import init_grpc_channel
+from ray._private.services import canonicalize_bootstrap_address
 from ray._raylet import AuthenticationTokenLoader, Config  # type: ignore[attr-defined]
 from ray.exceptions import RayError
 
 from pipelines.domain.errors import WeftError
+from pipelines.runtime.advice import advice_on
 from pipelines.runtime.settings import ClusterSettings
 
 log = logging.getLogger(__name__)
 
+_CLIENT = "ray://"
+_CHECK_ALIVE = "/ray.rpc.NodeInfoGcsService/CheckAlive"
+_ALIVE = {grpc.StatusCode.OK, grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED}
+_SILENT = {grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE}
 _TOKEN_FILE = Path("~/.ray/auth_token")
 _TOKEN_LOG = logging.getLogger("ray._private.authentication.authentication_token_setup")
 _HANDLED = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
@@ -32,30 +40,30 @@ def connect(settings: ClusterSettings) -> None:
     """Join the cluster that RAY_ADDRESS or `settings.address` names, or start a local one; once per process.
 
     Raises:
-        WeftError: It does not start, or cannot be joined.
-        OSError: Nobody answers at the address.
+        WeftError: It does not start, nobody answers at the address in time, or it cannot be joined.
     """
     if ray.is_initialized():
         return
-    address = os.environ.get("RAY_ADDRESS") or settings.address
+    named = os.environ.get("RAY_ADDRESS")
+    address, source = (named, "RAY_ADDRESS") if named else (settings.address, "cluster.address")
     # Ray's core warns of its own actors' arguments at every pipeline; what fails reaches us as an exception. That this
     # is set it says once, in a line of its own on stderr, which no setting of its keeps away: better than one a pool.
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     common: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.WARNING, "configure_logging": False}
     with keeping_signal_handlers():
         try:
+            if address != "local":
+                require_head(address, source, within_s=settings.join_timeout_s)
             _initialise(address, settings, common)
         except UnicodeEncodeError as error:  # it tells its head the command line
             raise WeftError(
                 "expected arguments in UTF-8, all that Ray takes, found others: name such a path by a link to it"
             ) from error
-        except OSError:
+        except (WeftError, OSError):
             raise
         except Exception as error:  # Ray raises no less general one where it does not start in time
-            raise WeftError(
-                f"expected Ray to start, or to be joined at {address!r}, found: {end_of(error)}; run again when the "
-                "machine is less busy"
-            ) from error
+            doing = "start" if address == "local" else f"be joined at {address}, which {source} names"
+            raise WeftError(f"expected Ray to {doing}, found: {end_of(error)}: {_advice_on(error)}") from error
     _make_private(_TOKEN_FILE.expanduser())
 
 
@@ -68,6 +76,48 @@ def _initialise(address: str, settings: ClusterSettings, common: Mapping[str, An
     else:
         _take_token(address)
         ray.init(address=address, **common)
+
+
+def require_head(address: str, source: str, *, within_s: float) -> None:
+    """Check that the head of a cluster answers: Ray itself waits minutes for one that is not there, and then exits.
+
+    Args:
+        address: As Ray takes it: host:port, `auto`, or ray://host:port.
+        source: What names it, for people.
+        within_s: How long it may take, in seconds.
+
+    Raises:
+        WeftError: Nothing answers there as a Ray head does.
+    """
+    expected = f"expected a Ray cluster at {address}, which {source} names"
+    client = address.startswith(_CLIENT)
+    if not client and "://" in address:
+        raise WeftError(f"{expected}, found the URL of something else: give the host:port of its head, or 'auto'")
+    try:
+        head = address.removeprefix(_CLIENT) if client else canonicalize_bootstrap_address(address)
+    except (OSError, ValueError) as error:
+        raise WeftError(f"{expected}, found: {error}: start one (ray start --head), or correct {source}") from error
+    found = _said_by(head, within_s)
+    if found not in (_ALIVE | {grpc.StatusCode.UNIMPLEMENTED} if client else _ALIVE):
+        what = f"no answer within {within_s:g} s" if found in _SILENT else f"something else there ({found.value[1]})"
+        raise WeftError(f"{expected}, found {what}: start it, or correct {source}; 'local' needs none")
+
+
+def _said_by(head: str, within_s: float) -> grpc.StatusCode:
+    with init_grpc_channel(head, [("grpc.enable_http_proxy", 0)]) as channel:
+        try:
+            channel.unary_unary(_CHECK_ALIVE)(b"", timeout=within_s, wait_for_ready=True)
+        except grpc.RpcError as error:
+            return error.code()
+    return grpc.StatusCode.OK
+
+
+def _advice_on(error: BaseException) -> str:
+    if any(word in str(error).lower() for word in ("timed out", "timeout", "did not start")):
+        return "run again when the machine is less busy"
+    if "memory" in str(error).lower():
+        return "give the machine more memory, or run fewer workers side by side (ingest.pools)"
+    return advice_on(error, otherwise="look at Ray's logs, in /tmp/ray/session_latest/logs of its head")
 
 
 def _take_token(address: str) -> None:
@@ -172,7 +222,7 @@ def raised_inside(error: BaseException, passed: type[Exception] | tuple[type[Exc
         if isinstance(inner, passed) and not isinstance(inner, RayError):
             return inner
         inner = getattr(inner, "cause", None) or inner.__cause__
-    return WeftError(f"a worker failed: {end_of(error)}")
+    return WeftError(f"expected every worker to finish, found that one failed: {end_of(error)}: {_advice_on(error)}")
 
 
 def end_of(error: BaseException) -> str:

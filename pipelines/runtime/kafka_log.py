@@ -8,14 +8,15 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from pipelines.domain.errors import BrokerUnavailableError, ConfigurationError, WeftError, WrongLogError
+from pipelines.domain.errors import ConfigurationError, WeftError, WrongLogError
 from pipelines.runtime.kafka import KafkaTopics
+from pipelines.runtime.kafka_errors import Access, sasl_refusal, tls_refusal
 from pipelines.runtime.log import Batches, LogFacts, OpenTransaction, Records
 from pipelines.runtime.settings import KafkaSettings
 
@@ -24,15 +25,8 @@ _log = logging.getLogger(__name__)
 _WRONG_LOG = frozenset(
     {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._NO_OFFSET, KafkaError._LOG_TRUNCATION}
 )
-_REFUSED = frozenset(
-    {
-        KafkaError._AUTHENTICATION,
-        KafkaError._INVALID_ARG,
-        KafkaError.SASL_AUTHENTICATION_FAILED,
-        KafkaError.TOPIC_AUTHORIZATION_FAILED,
-        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-        KafkaError.UNSUPPORTED_SASL_MECHANISM,
-    }
+_SASL = frozenset(
+    {KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError.UNSUPPORTED_SASL_MECHANISM}
 )
 
 _NO_GROUP = frozenset({KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError._NO_OFFSET})
@@ -45,13 +39,23 @@ _PARTITION, _OFFSET, _TIMESTAMP, _KEY, _VALUE = (
 )
 
 
-def read_error(code: int, text: str, doing: str) -> WeftError:
+def read_error(code: int, text: str, access: Access) -> WeftError:
     """The error of weft's own tree that says what a caller can do about one of librdkafka's."""
     if code in _WRONG_LOG:
-        return WrongLogError(f"{doing}: the log does not hold the offset sought: {text}")
-    if code in _REFUSED:
-        return ConfigurationError(f"{doing}: refused, see the kafka section of the settings: {text}")
-    return BrokerUnavailableError(f"{doing}: expected an answer, found {text}; is the broker up?")
+        return WrongLogError(f"{access}: the log does not hold the offset sought: {text}")
+    return _refused(code, text, access) or access.unavailable(text)
+
+
+def _refused(code: int, text: str, access: Access) -> ConfigurationError | None:
+    """The error of a setting or a permission that stands in the way; None where it is none."""
+    if code == KafkaError._INVALID_ARG:
+        return ConfigurationError(f"{access}: expected settings that the client takes, see the section kafka: {text}")
+    if code in {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}:
+        return access.not_permitted()
+    if code in _SASL:
+        return access.refused(sasl_refusal(text), text)
+    refusal = tls_refusal(text)
+    return None if refusal is None else access.refused(refusal)
 
 
 class KafkaSource:
@@ -62,16 +66,17 @@ class KafkaSource:
 
     def __init__(self, settings: KafkaSettings, topic: str, *, max_poll_records: int) -> None:
         self._topic = topic
-        self._doing = f"reading {topic} at {settings.bootstrap}"
+        self._access = Access(settings, "Read", topic)
         self._group = settings.group
         self._sought: set[int] = set()
         self._reached: dict[int, int] = {}
         self._failed: WeftError | None = None
         self._refused = False  # the group's offsets: said once
-        self._topics = KafkaTopics(settings, self._doing)
+        self._topics = KafkaTopics(settings, self._access)
         self._gaps = self._topics.gaps(topic, settings)
+        callbacks = {"error_cb": self._hear, "on_commit": self._note_commit}
         with self._errors():
-            self._consumer = Consumer(_consumer(settings, max_poll_records, self._note_commit), logger=_log)
+            self._consumer = Consumer(_consumer(settings, max_poll_records) | callbacks, logger=_log)
 
     def assign(self, partitions: Sequence[int]) -> None:
         """Own these partitions from now on; each is read once it was sought."""
@@ -150,6 +155,13 @@ class KafkaSource:
             self._consumer.close()
         self._topics.close()
 
+    def _hear(self, error: KafkaError) -> None:
+        """Keep what the client says aside: that it is refused it tells nowhere else, and tries again for ever."""
+        if error.code() in _NO_GROUP:
+            self._refuse_group(error.str())
+        else:
+            self._failed = _refused(error.code(), error.str(), self._access) or self._failed
+
     def _raise_failed(self) -> None:
         failed, self._failed = self._failed, None
         if failed is not None:
@@ -165,7 +177,7 @@ class KafkaSource:
         elif error.code() in _NO_GROUP:
             self._refuse_group(error.str())
         else:
-            self._failed = read_error(error.code(), error.str(), self._doing)
+            self._failed = read_error(error.code(), error.str(), self._access)
         return False
 
     def _note_commit(self, error: KafkaError | None, _: Sequence[TopicPartition]) -> None:
@@ -188,7 +200,7 @@ class KafkaSource:
             yield
         except KafkaException as error:
             found = error.args[0]
-            raise read_error(found.code(), found.str(), self._doing) from error
+            raise read_error(found.code(), found.str(), self._access) from error
 
 
 def _columns(messages: Sequence[Any]) -> Records:
@@ -203,9 +215,9 @@ def _columns(messages: Sequence[Any]) -> Records:
     )
 
 
-def _consumer(settings: KafkaSettings, max_poll_records: int, on_commit: Callable[..., None]) -> dict[str, Any]:
+def _consumer(settings: KafkaSettings, max_poll_records: int) -> dict[str, Any]:
     """How librdkafka is told to reach the brokers."""
-    password = settings.sasl_password
+    password, key_password = settings.sasl_password, settings.ssl_keyfile_password
     told = {
         "bootstrap.servers": settings.bootstrap,
         "security.protocol": settings.security_protocol,
@@ -213,8 +225,11 @@ def _consumer(settings: KafkaSettings, max_poll_records: int, on_commit: Callabl
         "sasl.username": settings.sasl_username,
         "sasl.password": None if password is None else password.get_secret_value(),
         "ssl.ca.location": settings.ssl_cafile,
+        "ssl.certificate.location": settings.ssl_certfile,
+        "ssl.key.location": settings.ssl_keyfile or settings.ssl_certfile,
+        "ssl.key.password": None if key_password is None else key_password.get_secret_value(),
+        "ssl.endpoint.identification.algorithm": "https" if settings.ssl_check_hostname else "none",
         "group.id": settings.group,
-        "on_commit": on_commit,
         "isolation.level": settings.isolation,
         "enable.partition.eof": True,  # says how far was read where the log ends in records that nobody gets
         "enable.auto.commit": False,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from pipelines.domain.errors import StoreError
 
 _LOCKS, _PROCESSES = Path("/proc/locks"), Path("/proc")
 _ASK_EVERY_S = 0.02
+_NAME_BYTES = 512  # more than a process id and the longest name of a host take
 
 
 class Holder(NamedTuple):
@@ -103,6 +105,46 @@ def locked(path: Path, patience: Patience) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def alone(path: Path, doing: str) -> Iterator[None]:
+    """Hold a file's lock for what one process at a time may do; the file says who that is, and is gone afterwards.
+
+    Args:
+        doing: What is done, for whoever comes second.
+
+    Raises:
+        StoreError: Another process does it; told at once, and nothing has changed.
+    """
+    missing = [folder for folder in path.parents if not folder.exists()]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = _opened_alone(path, doing)
+    try:
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(descriptor)
+        for folder in missing:
+            with contextlib.suppress(OSError):  # it holds something by now
+                folder.rmdir()
+
+
+def _opened_alone(path: Path, doing: str) -> int:
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        if not _taken(descriptor, 0.0):
+            by = os.pread(descriptor, _NAME_BYTES, 0).decode("utf-8", "replace").strip()
+            os.close(descriptor)
+            raise StoreError(
+                f"expected to be alone in {doing}, found {by or 'another process'} at it: wait for it, or end it"
+            )
+        with contextlib.suppress(FileNotFoundError):
+            if path.stat().st_ino == os.fstat(descriptor).st_ino:
+                return descriptor
+        os.close(descriptor)  # whoever held it before has removed it: the next one is made anew
 
 
 def _taken(descriptor: int, seconds: float) -> bool:

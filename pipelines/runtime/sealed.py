@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.domain.errors import CorruptionError, StoreError
+from pipelines.runtime.disk import refused
 from pipelines.runtime.files import files_below, sha256_of, write_atomically
 
 MANIFEST_FILE = "manifest.json"
@@ -41,6 +42,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     Raises:
         StoreError: There is no such folder.
         CorruptionError: The manifest is missing or was changed.
+        DiskError: It is there and cannot be read.
     """
     path = folder / MANIFEST_FILE
     if not folder.is_dir():
@@ -52,7 +54,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         data = path.read_bytes()
         values: dict[str, Any] = json.loads(data)
         values.pop(_OWN_HASH)
-    except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
+    except OSError as error:
+        if not isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
+            raise refused(path, error) from error
+        raise CorruptionError(f"{path}: expected a manifest, found: {error!r}; rebuild or roll back") from error
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
         raise CorruptionError(f"{path}: expected a manifest, found: {error!r}; rebuild or roll back") from error
     if data != _rendered(values):
         raise CorruptionError(f"{path}: expected the manifest as written, found other bytes; rebuild or roll back")

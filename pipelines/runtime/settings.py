@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 
 class ClusterSettings(BaseModel):
@@ -13,21 +13,26 @@ class ClusterSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     address: str
+    join_timeout_s: float = Field(gt=0)
     cpus: int
     object_store_bytes: int
 
 
 class KafkaSettings(BaseModel):
-    """How weft meets Kafka: who answers, how it is authenticated, how long anything may take."""
+    """How weft meets Kafka: who answers, how each side is authenticated, how long anything may take."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     bootstrap: str
-    security_protocol: str
-    sasl_mechanism: str | None
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None
     sasl_username: str | None
     sasl_password: SecretStr | None
     ssl_cafile: str | None
+    ssl_certfile: str | None
+    ssl_keyfile: str | None
+    ssl_keyfile_password: SecretStr | None
+    ssl_check_hostname: bool
     group: str
     isolation: Literal["read_committed", "read_uncommitted"]
     connect_timeout_ms: int = Field(gt=0)
@@ -41,6 +46,14 @@ class KafkaSettings(BaseModel):
     fetch_wait_ms: int = Field(gt=0)
     fetch_pause_ms: int = Field(ge=0)
     idempotent: bool
+
+    @model_validator(mode="after")
+    def _a_password_is_whole(self) -> Self:
+        if self.security_protocol.startswith("SASL"):
+            missing = [name for name in ("sasl_mechanism", "sasl_username", "sasl_password") if not getattr(self, name)]
+            if missing:
+                raise ValueError(f"expected {', '.join(missing)} with {self.security_protocol}, found none")
+        return self
 
 
 class TrackingSettings(BaseModel):

@@ -5,19 +5,22 @@ from __future__ import annotations
 import functools
 import logging
 import pickle
+import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 import ray
 from ray.exceptions import RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from pipelines.domain.errors import WeftError
 from pipelines.runtime.cluster import raised_inside
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+Guard = Callable[[], None]
 
 _ERROR = "error"  # column of a batch that a worker could not make
 _TOLD = (WeftError, OSError)  # what workers raise that says itself what was expected and found
@@ -113,6 +116,38 @@ def _results(pending: Sequence[Any]) -> Iterator[Any]:
         raise raised_inside(error, _TOLD) from error
 
 
+def run_on_other_hosts(run: Callable[[], Result]) -> list[tuple[str, Result]]:
+    """Run a function once on every other node of the cluster; the name of its host, and what it returned there.
+
+    It takes no CPU, so that it waits for none. A node that is gone by then answers nothing.
+
+    Raises:
+        WeftError, OSError: What the function raised, as it raised it.
+    """
+
+    def on_a_host() -> tuple[str, Result]:
+        return socket.gethostname(), run()
+
+    remote = ray.remote(num_cpus=0, max_retries=_TASK_RETRIES)(on_a_host)
+    others = _alive() - {ray.get_runtime_context().get_node_id()}
+    asked = {
+        node: remote.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)).remote()
+        for node in sorted(others)
+    }
+    answers: list[tuple[str, Result]] = []
+    for node, answer in asked.items():
+        try:
+            answers.append(ray.get(answer))
+        except RayError as error:
+            if node in _alive():
+                raise raised_inside(error, _TOLD) from error
+    return answers
+
+
+def _alive() -> set[str]:
+    return {node["NodeID"] for node in ray.nodes() if node["Alive"]}
+
+
 def cluster_cpus() -> int:
     """Logical CPUs of the cluster, at least 1."""
     return max(1, int(ray.cluster_resources().get("CPU", 1)))
@@ -126,17 +161,41 @@ class Executor:
         stream: Passes batches through stages.
         tasks: Runs a function on tasks, like `map`.
         cpus: Logical CPUs there are.
+        on_other_hosts: Runs a function once on every other host there is; its name, and what was returned there.
     """
 
     stream: Callable[[Sequence[pa.Table], Sequence[Stage]], Iterator[pa.Table]]
     tasks: Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
     cpus: Callable[[], int]
+    on_other_hosts: Callable[[Callable[[], Any]], Sequence[tuple[str, Any]]]
+
+    def guarded(self, guard: Guard) -> Executor:
+        """The same, where every worker and every task calls a guard first, which raises where it must not work."""
+
+        def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Iterator[pa.Table]:
+            made = [replace(stage, worker=functools.partial(_made, guard, stage.worker)) for stage in stages]
+            return self.stream(batches, made)
+
+        def tasks(run: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterable[Result]:
+            return self.tasks(functools.partial(_run, guard, run), tasks)
+
+        return replace(self, stream=stream, tasks=tasks)
 
 
-ON_CLUSTER = Executor(stream, run_tasks, cluster_cpus)
+def _made(guard: Guard, worker: Callable[..., Worker], *arguments: Any) -> Worker:
+    guard()
+    return worker(*arguments)
+
+
+def _run(guard: Guard, run: Callable[[Task], Result], task: Task) -> Result:
+    guard()
+    return run(task)
+
+
+ON_CLUSTER = Executor(stream, run_tasks, cluster_cpus, run_on_other_hosts)
 """On the cluster that this process has joined."""
 
-HERE = Executor(stream_here, map, lambda: 1)
+HERE = Executor(stream_here, map, lambda: 1, lambda _: ())
 """In this process alone, one thing after the other."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -11,7 +12,9 @@ import duckdb
 import pyarrow as pa
 
 from pipelines.domain.errors import StoreError
+from pipelines.runtime.advice import advice_on
 
+_DAMAGED = "if a file of the store is damaged, index again with `python -m jobs.reindex --full`"
 _CUTS = 4096  # values that rows may be cut at: as many times the bound can be sorted
 
 Database = duckdb.DuckDBPyConnection
@@ -23,6 +26,16 @@ def opened(spill: Path, *, memory_mb: int, threads: int) -> Database:
     return duckdb.connect(config={"memory_limit": f"{memory_mb}MB", "threads": threads, "temp_directory": str(spill)})
 
 
+def as_read(path: Path) -> str:
+    """A path as DuckDB's `read_parquet` takes it, to which some signs of a bare one stand for other names.
+
+    Examples:
+        >>> as_read(Path("/builds/q?1/chunks.parquet"))
+        '/builds/q[?]1/chunks.parquet'
+    """
+    return glob.escape(str(path))
+
+
 class TableQueries:
     """SQL over Parquet files within a memory limit; what does not fit is spilled to a folder and removed at the end.
 
@@ -30,7 +43,7 @@ class TableQueries:
         spill: A folder for what does not fit; made when needed.
         memory_mb: Memory of sorts, joins and groups together.
         threads: Threads of one query.
-        advice: What to do where a query fails, for its error.
+        advice: What to do where a query takes more memory, for its error.
     """
 
     def __init__(
@@ -39,7 +52,7 @@ class TableQueries:
         *,
         memory_mb: int,
         threads: int,
-        advice: str = "give `index.merge` more memory, or run again",
+        advice: str = "give `index.merge` more memory",
     ) -> None:
         self._connection = opened(spill, memory_mb=memory_mb, threads=threads)
         self._advice = advice
@@ -56,7 +69,7 @@ class TableQueries:
         """Name the rows of some files of one schema; no files are no rows. Column `part` names a row's folder."""
         if files:
             # A view takes no parameters, so the list goes through a variable.
-            self._connection.execute(f"set variable {name}_files = $1", [[str(file) for file in files]])
+            self._connection.execute(f"set variable {name}_files = $1", [[as_read(file) for file in files]])
             source = f"read_parquet(getvariable('{name}_files'), filename = true, union_by_name = true)"
             columns = ", ".join(f'"{column}"' for column in schema.names)
             select = f"select {columns}, parse_path(filename)[-2] as part from {source}"  # noqa: S608  # our own names
@@ -152,7 +165,8 @@ class TableQueries:
             raise self._mapped(error) from error
 
     def _mapped(self, error: Exception) -> StoreError:
-        return StoreError(f"tables cannot be queried: {' '.join(str(error).split())}; {self._advice}")
+        advice = self._advice if _is_too_much(error) else advice_on(error, otherwise=_DAMAGED)
+        return StoreError(f"expected tables that can be queried, found: {' '.join(str(error).split())}: {advice}")
 
 
 def _is_too_much(error: Exception) -> bool:

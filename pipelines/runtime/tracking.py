@@ -18,24 +18,51 @@ from typing import Any
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read once, while mlflow is imported
 
 import pyarrow as pa
+from alembic.util.exc import CommandError
 from matplotlib.figure import Figure
-from mlflow.entities import Metric, Param
+from mlflow.entities import LifecycleStage, Metric, Param
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 from pyarrow import csv
+from sqlalchemy.engine import create_engine, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from pipelines.domain.errors import TrackingUnavailableError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.runtime.settings import TrackingSettings
+from pipelines.runtime.sqlite import refusal_behind
+from pipelines.runtime.tracking_errors import meaning_of, without_password
+
+log = logging.getLogger(__name__)
 
 REGISTERED_MODEL = "weft-learned"
 LEARNED_TAG = "weft.learned"
 
+_DATABASE = "sqlite:///"
 _MISSING = frozenset({"RESOURCE_DOES_NOT_EXIST"})
-_CHATTY = {"alembic": logging.WARNING, "mlflow": logging.WARNING, "urllib3.connectionpool": logging.ERROR}
+_CHATTY = {
+    "alembic": logging.WARNING,
+    "mlflow": logging.WARNING,
+    "mlflow.store.db.utils": logging.CRITICAL,  # it logs the traceback of what it raises
+    "urllib3.connectionpool": logging.ERROR,
+}
+_SAID = (MlflowException, SQLAlchemyError, CommandError, OSError, ImportError, UnicodeEncodeError)
 _PARAMS_PER_BATCH = 100  # MLflow's own limit for one request
 _PARAM_LENGTH = 6_000  # MLflow's own limit for one value
+
+
+def uri_of(store: Path) -> str:
+    """The MLflow tracking URI of the database that a store keeps, whatever its path is made of.
+
+    Of a path that needs quoting MLflow would make a folder under its quoted name, were the driver not named too.
+
+    Examples:
+        >>> uri_of(Path("/builds/a%2Fb?c"))
+        'sqlite+pysqlite:////builds/a%252Fb%3Fc/mlflow/mlflow.db'
+    """
+    path = str(store.resolve() / "mlflow" / "mlflow.db")
+    quoted = path.replace("%", "%25").replace("?", "%3F")
+    return f"{'sqlite' if quoted == path else 'sqlite+pysqlite'}:///{quoted}"
 
 
 class Tracking:
@@ -54,7 +81,7 @@ class Tracking:
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", str(settings.http_retries))
         folder = store.resolve() / "mlflow"
         served = settings.uri.startswith(("http://", "https://"))
-        return cls(settings.uri or f"sqlite:///{folder / 'mlflow.db'}", None if served else folder / "artifacts")
+        return cls(settings.uri or uri_of(store), None if served else folder / "artifacts")
 
     @contextlib.contextmanager
     def run(self, experiment: str, name: str, tags: Mapping[str, str]) -> Iterator[Run]:
@@ -98,11 +125,20 @@ class Tracking:
                     description=note,
                 )
 
+    def register_from(
+        self, folder: Path, learned: LearnedVersion, experiment: str, *, note: str, tags: Mapping[str, str]
+    ) -> None:
+        """Make a version of the registered model from a folder of files, which a run of its own keeps copies of."""
+        with self.run(experiment, f"register {learned}", tags) as run:
+            for path in sorted(folder.iterdir()):
+                run.file(path, folder.name)
+            self.register(learned, run.run_id, folder.name, note=note, tags=tags)
+
     def tags_of(self, learned: LearnedVersion) -> dict[str, str] | None:
         """The tags a learned version is registered with, None where it is not registered."""
-        if self._is_absent():
-            return None
         with _mapped(self.uri):
+            if self._is_absent():
+                return None
             version = self._version_of(learned)
         return None if version is None else dict(version.tags)
 
@@ -113,9 +149,9 @@ class Tracking:
 
     def alias(self, alias: str) -> LearnedVersion | None:
         """The learned version that an alias points at; None without the alias, or on a version that is not weft's."""
-        if self._is_absent():
-            return None
         with _mapped(self.uri):
+            if self._is_absent():
+                return None
             try:
                 version = self._client.get_model_version_by_alias(REGISTERED_MODEL, alias)
             except MlflowException as error:
@@ -145,10 +181,20 @@ class Tracking:
             logging.getLogger(name).setLevel(level)
         if (database := self._database()) is not None:
             database.parent.mkdir(parents=True, exist_ok=True)
+            self._try_once()
         return MlflowClient(self.uri, self.uri)
 
+    def _try_once(self) -> None:
+        """Open the database, for MLflow itself tries for minutes to open what cannot be opened."""
+        engine = create_engine(self.uri)
+        try:
+            with engine.connect() as connection:
+                connection.exec_driver_sql("pragma schema_version")
+        finally:
+            engine.dispose()
+
     def _database(self) -> Path | None:
-        return Path(self.uri.removeprefix("sqlite:///")) if self.uri.startswith("sqlite:///") else None
+        return _database_of(self.uri)
 
     def _is_absent(self) -> bool:
         # Connecting would create the database: a reader leaves that to whoever records first.
@@ -156,9 +202,22 @@ class Tracking:
 
     def _experiment(self, name: str) -> str:
         if (found := self._client.get_experiment_by_name(name)) is not None:
+            if found.lifecycle_stage == LifecycleStage.DELETED:
+                self._restore(name, str(found.experiment_id))
             return str(found.experiment_id)
         location = None if self._artifacts is None else (self._artifacts / name).as_uri()
         return str(self._client.create_experiment(name, artifact_location=location))
+
+    def _restore(self, name: str, experiment: str) -> None:
+        try:
+            self._client.restore_experiment(experiment)
+        except MlflowException as error:
+            raise TrackingUnavailableError(
+                f"expected MLflow's experiment {name} to be there, found it deleted, and: "
+                f"{str(error).partition(chr(10))[0]}: restore it (mlflow experiments restore --experiment-id "
+                f"{experiment}) as a user who may"
+            ) from error
+        log.warning("MLflow's experiment %s had been deleted: it is restored, for runs are recorded in it", name)
 
     def _ensure_model(self) -> None:
         try:
@@ -173,8 +232,9 @@ class Tracking:
 
     def _number_of(self, learned: LearnedVersion) -> str:
         if (version := self._version_of(learned)) is None:
-            raise ValueError(
-                f"expected a registered version of {REGISTERED_MODEL}, {learned} is not: register it first"
+            raise TrackingUnavailableError(
+                f"expected learned version {learned} in MLflow's model {REGISTERED_MODEL}, found it removed meanwhile: "
+                f"run `weft learned promote {learned}`, which registers it from the store"
             )
         return str(version.version)
 
@@ -188,36 +248,37 @@ class Run:
         nested = {} if parent is None else {"mlflow.parentRunId": parent}
         info = client.create_run(experiment, run_name=name, tags={**tags, **nested}).info
         self._client, self._experiment, self._tags = client, experiment, dict(tags)
+        self._uri = str(client.tracking_uri)
         self.run_id: str = info.run_id
 
     def __enter__(self) -> Run:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        with _mapped(self.run_id):
+        with _mapped(self._uri):
             self._client.set_terminated(self.run_id, "FINISHED" if kind is None else "FAILED")
 
     def child(self, name: str) -> Run:
         """A nested run; use it as a context."""
-        with _mapped(self.run_id):
+        with _mapped(self._uri):
             return Run(self._client, self._experiment, name, self._tags, self.run_id)
 
     def parameters(self, values: Mapping[str, object]) -> None:
         """Record what went in; names may nest with dots, values are cut to MLflow's limit."""
         params = [Param(name, str(value)[:_PARAM_LENGTH]) for name, value in sorted(values.items())]
-        with _mapped(self.run_id):
+        with _mapped(self._uri):
             for batch in _batches(params, _PARAMS_PER_BATCH):
                 self._client.log_batch(self.run_id, params=batch)
 
     def metrics(self, values: Mapping[str, float], *, now: float, step: int = 0) -> None:
         """Record what came out, at a time in seconds since the epoch."""
         metrics = [Metric(name, float(value), int(now * 1000), step) for name, value in sorted(values.items())]
-        with _mapped(self.run_id):
+        with _mapped(self._uri):
             self._client.log_batch(self.run_id, metrics=metrics)
 
     def figure(self, name: str, figure: Figure) -> None:
         """Keep a picture as `<name>.png`."""
-        with _mapped(self.run_id):
+        with _mapped(self._uri):
             self._client.log_figure(self.run_id, figure, f"{name}.png")
 
     def table(self, name: str, table: pa.Table) -> None:
@@ -232,12 +293,12 @@ class Run:
 
     def file(self, path: Path, folder: str | None = None) -> None:
         """Keep a copy of a file."""
-        with _mapped(self.run_id):
+        with _mapped(self._uri):
             self._client.log_artifact(self.run_id, str(path), folder)
 
     def note(self, markdown: str) -> None:
         """Say in Markdown what the run's page shows at its top."""
-        with _mapped(self.run_id):
+        with _mapped(self._uri):
             self._client.set_tag(self.run_id, "mlflow.note.content", markdown)
 
     @contextlib.contextmanager
@@ -258,12 +319,17 @@ def _batches(items: Sequence[Any], size: int) -> Iterable[Sequence[Any]]:
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
+def _database_of(uri: str) -> Path | None:
+    database = make_url(uri).database if uri.startswith("sqlite") else None
+    return None if database is None else Path(database)
+
+
 @contextlib.contextmanager
-def _mapped(where: str) -> Iterator[None]:
+def _mapped(uri: str) -> Iterator[None]:
     try:
         yield
-    except (MlflowException, SQLAlchemyError, OSError) as error:
-        reason = str(error).partition("\n")[0]
-        raise TrackingUnavailableError(
-            f"MLflow ({where}): expected it to answer, found: {reason}; run again"
-        ) from error
+    except _SAID as error:
+        database = _database_of(uri)
+        refusal = None if database is None else refusal_behind(database, error)
+        said = refusal or f"expected it to answer, found: {meaning_of(error, uri)}"
+        raise TrackingUnavailableError(f"MLflow ({without_password(uri)}): {said}") from error

@@ -15,6 +15,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import SourceError, StoreError
 from pipelines.domain.ids import ContentHash
 from pipelines.feedback.attributor import Attributor, texts_in
+from pipelines.runtime.advice import advice_on
 from pipelines.serving.terminal import Conf, Store, root_of
 from pipelines.settings import load_settings
 
@@ -52,4 +53,4 @@ def _text_of(response: Path) -> str:
     try:
         return response.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise SourceError(f"{response}: expected a readable file, found: {error}") from error
+        raise SourceError(f"{response}: expected a readable file, found: {error}: {advice_on(error)}") from error

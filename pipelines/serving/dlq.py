@@ -12,8 +12,9 @@ import typer
 from rich.table import Table
 
 from pipelines.feedback.dead_letters import envelope, replayed
+from pipelines.feedback.ledger import KeptDeadLetter
 from pipelines.feedback.standing import PartitionReport
-from pipelines.feedback.state import KeptDeadLetter, PartitionState
+from pipelines.feedback.state import PartitionState
 from pipelines.runtime.kafka import KafkaPublisher
 from pipelines.serving.partitions import states
 from pipelines.serving.terminal import AsJson, Bootstrap, Conf, Store, broker, cells, moment, tell

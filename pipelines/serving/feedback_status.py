@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from pipelines.feedback.metrics import prometheus, samples, standings_of
+from pipelines.feedback.metrics import losses_of, prometheus, samples, standings_of
 from pipelines.feedback.names import principal_fingerprint
 from pipelines.feedback.sources import Source
 from pipelines.runtime.clock import system_clock
-from pipelines.serving.terminal import Conf, Store, cells, root_of, tell
+from pipelines.serving.damaged import damaged
+from pipelines.serving.terminal import Conf, Store, cells, moment, root_of, tell
 from pipelines.settings import load_settings
 
 feedback = typer.Typer(no_args_is_help=True, help="What became of feedback.")
-
-
-@feedback.callback()
-def _group() -> None:
-    """Keep `status` a command of its own, though it is the only one."""
+feedback.add_typer(damaged, name="damaged")
 
 
 @feedback.command()
@@ -44,15 +42,29 @@ def status(
             for source in sources
             if (source.kind, source.name) == ("principal", principal_fingerprint(principal))
         ]
+    losses = losses_of(root, settings.feedback)
     found = samples(root, standings, now=system_clock())
     if metrics:
         sys.stdout.write(prometheus(found))
     elif as_json:
         values = [{"name": each.name, **dict(each.labels), "value": each.value} for each in found]
-        told = {"sources": [source.as_json() for source in sources], "metrics": values}
+        told = {"sources": [source.as_json() for source in sources], "metrics": values, "losses": losses}
         sys.stdout.write(json.dumps(told, sort_keys=True) + "\n")
     else:
         tell(_table(sources))
+        for report in (standing.report for standing in standings):
+            if waiting := report.dead_letters_waiting:
+                sys.stdout.write(f"partition {report.partition}: {waiting:,} dead letters wait for their topic\n")
+        if losses:
+            tell(_lost(losses))
+
+
+def _lost(losses: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table("partition", "offset", "records", "reason", "accepted", "by", title="lost unread", box=None)
+    for loss in losses:
+        place = (str(loss["partition"]), str(loss["offset"]), f"{loss['records']:,}", loss["reason"])
+        table.add_row(*cells(*place, moment(loss["accepted_ms"]), loss["accepted_by"]))
+    return table
 
 
 def _table(sources: list[Source]) -> Table:

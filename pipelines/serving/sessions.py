@@ -103,6 +103,7 @@ def unlearn(
         principal = life.principal
     with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
         event_id = producer.session(session, "unlearn", principal=principal)
+        producer.flush()
     sys.stdout.write(json.dumps({"session": session, "event_id": event_id}) + "\n")
 
 

@@ -22,6 +22,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from pipelines.domain.errors import StoreError, WeftError
+from pipelines.runtime.advice import advice_on
 from pipelines.settings import Settings
 
 
@@ -120,15 +121,13 @@ class LogLines(logging.Formatter):
 
 
 def machines(error: OSError) -> StoreError:
-    """What the machine did not let a command do: a wrong path, missing permissions and a full disk are no defect.
+    """What the machine did not let a command do, and what helps: a wrong path, or a full disk, is no defect.
 
     Examples:
         >>> print(machines(OSError(30, "Read-only file system", "store/current.json")))
-        expected the machine to let it read and write, found [Errno 30] Read-only file system: 'store/current.json'; ...
+        expected the machine to let it read and write, found [Errno 30] Read-only file system: 'store/current.json': ...
     """
-    return StoreError(
-        f"expected the machine to let it read and write, found {error}; look at the path, its permissions and its disk"
-    )
+    return StoreError(f"expected the machine to let it read and write, found {error}: {advice_on(error)}")
 
 
 def cells(*texts: str) -> list[Text]:

@@ -16,6 +16,7 @@ from pipelines.domain.errors import SourceError
 from pipelines.domain.events import AnyEvent
 from pipelines.feedback.codec import encode
 from pipelines.feedback.ubi import Refused, from_ubi, hashes_alone
+from pipelines.runtime.advice import advice_on
 from pipelines.runtime.files import text_lines
 from pipelines.runtime.kafka import KafkaPublisher
 from pipelines.serving.terminal import Bootstrap, Conf, broker
@@ -59,7 +60,7 @@ def _lines(file: Path) -> Iterator[tuple[int, str]]:
     try:
         yield from ((number, line) for number, line in text_lines(file) if line.strip())
     except OSError as error:
-        raise SourceError(f"{file}: expected a readable file, found: {error}") from error
+        raise SourceError(f"{file}: expected a readable file, found: {error}: {advice_on(error)}") from error
 
 
 def _parsed(text: str) -> object:

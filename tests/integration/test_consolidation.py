@@ -211,6 +211,36 @@ def test_a_version_is_promoted_and_rolled_back_by_a_command(
     assert night.catalog.read_learned(go(night)["learned"]).evidence == FIRST_DAY + THIRD_DAY  # nothing waits any more
 
 
+def test_a_version_that_the_registry_lost_is_promoted_from_the_store(root: Path, night: Night) -> None:
+    """OPS-15, CON-9: it is registered with its files, and no later night takes that decision back."""
+    stream(root, 0, FIRST_DAY)
+    first = go(night)["learned"]
+    stream(root, 0, FIRST_DAY + SECOND_DAY)
+    second = go(night)["learned"]
+    the_ui(night).delete_registered_model(REGISTERED_MODEL)
+    assert main(["learned", "promote", first, "--why", "lost", "--store", str(root)]) == 0
+    assert night.tracking.alias(CHAMPION) == night.catalog.pointer().learned == first
+    (version,) = the_ui(night).search_model_versions(f"name='{REGISTERED_MODEL}'")
+    files = {path.name for path in Path(the_ui(night).download_artifacts(version.run_id, first)).iterdir()}
+    assert {"evidence.parquet", "cut.parquet"} <= files
+    assert go(night)["decision"] == "nothing new"
+    assert night.catalog.pointer().learned == first
+    stream(root, 0, FIRST_DAY + SECOND_DAY + THIRD_DAY)
+    third = go(night)["learned"]
+    assert night.catalog.read_learned(third).evidence == FIRST_DAY + THIRD_DAY
+    assert night.catalog.learned_versions() == [first, second, third]
+
+
+def test_a_night_restores_its_deleted_experiment_and_publishes(root: Path, night: Night) -> None:
+    """OPS-15: what "Delete" in the UI does keeps no night from learning."""
+    deleted = the_ui(night).create_experiment(EXPERIMENT, artifact_location=(root / "mlflow" / "artifacts").as_uri())
+    the_ui(night).delete_experiment(deleted)
+    stream(root, 0, FIRST_DAY)
+    summary = go(night)
+    assert summary["learned"] == night.catalog.pointer().learned == night.tracking.alias(CHAMPION)
+    assert the_ui(night).get_run(summary["run"]).info.experiment_id == deleted
+
+
 def test_the_night_after_a_doubtful_one_keeps_its_evidence(root: Path, night: Night) -> None:
     """CON-9: a night that waits is neither lost nor counted twice by the next."""
     stream(root, 0, FIRST_DAY)

@@ -7,28 +7,31 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from zlib import crc32
 
 import pytest
-from kafka import KafkaProducer
+from kafka import KafkaAdminClient, KafkaProducer
+from kafka.partitioner.default import murmur2
 
 from jobs import update
 from pipelines.catalog.catalog import Catalog
+from pipelines.domain.questions import question_fingerprint
 from pipelines.feedback.codec import decode, encode
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.broker import EmbeddedBroker
-from pipelines.runtime.kafka import create_topic
+from pipelines.runtime.kafka import KafkaPublisher, create_topic
 from pipelines.settings import Settings, load_settings
 from tests.support.answers import a_query, an_answer
 from tests.support.feedback_events import HASHES, impression
 
 ROOT = Path(__file__).resolve().parents[2]
-TEXT = (ROOT / "docs/feedback.md").read_text()
 DOCUMENTED = "127.0.0.1:9092"
 
 
-def example(language: str, names: str) -> str:
+def example(language: str, names: str, page: str = "docs/feedback.md") -> str:
     """The one code block of that language in which `names` stands."""
-    blocks = [block for block in re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL) if names in block]
+    text = (ROOT / page).read_text()
+    blocks = [block for block in re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL) if names in block]
     assert len(blocks) == 1
     return blocks[0]
 
@@ -97,6 +100,39 @@ def test_every_client_is_understood(
     counts, evidence = learned(settings)
     assert counts == {"applied": 10, "dead_lettered": 0, "late": 0, "duplicate": 0}
     assert {"threshold", "trust.blog"} <= parameters(evidence)
+
+
+def test_the_producer_of_the_readme_meets_its_impression(broker: EmbeddedBroker, settings: Settings) -> None:
+    """FBK-2: in the partition where weft put it, which librdkafka would not choose by itself."""
+    query_id = "q-readme"
+    assert (murmur2(query_id.encode()) & 0x7FFFFFFF) % 4 != crc32(query_id.encode()) % 4
+    publisher = KafkaPublisher(settings.kafka, settings.feedback.topic)
+    shown = impression(query_id, session_id=query_id, ts=round(time.time() * 1000))
+    publisher.send(query_id.encode(), encode(shown))
+    publisher.close()
+    code = example("python", "Producer(", "README.md").replace("the id that the search printed", query_id)
+    ran(code, broker)
+    _, evidence = learned(settings)
+    asked = question_fingerprint(shown.query_hash or "")
+    assert {key.bin for key in evidence.usage if key.question == asked} == {"positive"}
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("README.md", "Producer("),
+        ("docs/feedback.md", "from kafka import"),
+        ("docs/feedback.md", "from confluent_kafka import"),
+    ],
+)
+def test_no_example_makes_a_topic(page: str, names: str) -> None:
+    """FBK-1: a missing topic is named as missing; a broker would make it with a number of partitions of its own."""
+    with EmbeddedBroker() as empty:
+        with pytest.raises(SystemExit, match=r"topic weft\.feedback.*start the updaters"):
+            ran(example("python", names, page).replace("flush(10)", "flush(3)"), empty)
+        admin = KafkaAdminClient(bootstrap_servers=empty.bootstrap)
+        assert admin.list_topics() == []
+        admin.close()
 
 
 def bare_lines() -> list[str]:

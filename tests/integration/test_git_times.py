@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.domain.documents import Document
-from pipelines.ingestion.git_times import last_commits
+from pipelines.ingestion.git.times import last_commits
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sources import read_source
 from pipelines.settings import load_settings

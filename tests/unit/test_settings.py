@@ -89,3 +89,13 @@ def test_a_store_that_is_no_folder_is_refused(root: str) -> None:
     with pytest.raises(ConfigurationError, match=r"storage\.root: .*expected a folder on a disk of this machine"):
         load_settings([], [f"storage.root={json.dumps(root)}"], environment={})
     assert load_settings([], ["storage.root=c:d/e"], environment={}).storage.root == "c:d/e"
+
+
+def test_a_way_in_by_password_is_whole_or_refused_without_the_password() -> None:
+    """FBK-11, OPS-11: what is missing is named; what else stands in the section is not printed."""
+    environment = {"WEFT__KAFKA__SASL_PASSWORD": "s3cret"}
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings([], ["kafka.security_protocol=SASL_SSL"], environment=environment)
+    assert str(caught.value) == "kafka: expected sasl_mechanism, sasl_username with SASL_SSL, found none"
+    with pytest.raises(ConfigurationError, match=r"kafka\.security_protocol: .*'SASL_SSL', found 'TLS'"):
+        load_settings([], ["kafka.security_protocol=TLS"], environment=environment)

@@ -70,12 +70,16 @@ def merge_small(folder: Path, *, least: int) -> Path | None:
     merged = folder / f"{_MERGED}{uuid.uuid4().hex}.parquet"
     staged = folder / f".{merged.name}"
     schema = pq.read_table(readable[0]).schema
-    with pq.ParquetWriter(staged, schema, compression="zstd", write_page_checksum=True) as writer:
-        for path in readable:  # one after the other: a day may be larger than memory
-            writer.write_table(pq.read_table(path, schema=schema))
-    with staged.open("rb") as file:
-        os.fsync(file.fileno())
-    os.replace(staged, merged)
+    try:
+        with pq.ParquetWriter(staged, schema, compression="zstd", write_page_checksum=True) as writer:
+            for path in readable:  # one after the other: a day may be larger than memory
+                writer.write_table(pq.read_table(path, schema=schema))
+        with staged.open("rb") as file:
+            os.fsync(file.fileno())
+        os.replace(staged, merged)
+    except BaseException:
+        staged.unlink(missing_ok=True)  # a full disk needs the room
+        raise
     sync_folder(folder)
     for path in readable:
         path.unlink(missing_ok=True)  # another process may be merging, too

@@ -22,6 +22,7 @@ from pipelines.domain.ranking import Answer
 from pipelines.evaluation.queries.days import QUERY_LOG, day_folder, keep_days, merge_small
 from pipelines.evaluation.queries.schema import QUERIES, row_of
 from pipelines.evaluation.queries.settings import QueryLogSettings
+from pipelines.runtime.advice import advice_on
 from pipelines.runtime.clock import Clock, day_of, system_clock
 from pipelines.runtime.files import write_atomically
 
@@ -141,7 +142,7 @@ class QueryLog:
                 self.logged += len(some)
             except (OSError, ValueError, pa.ArrowException) as error:
                 self.lost += len(some)
-                log.warning("query log: %d rows lost: %s", len(some), error)
+                log.warning("query log: %d rows lost: %s: %s", len(some), error, advice_on(error))
             self._tidy(day)
 
     def _tidy(self, day: int) -> None:

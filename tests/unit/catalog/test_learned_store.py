@@ -172,7 +172,7 @@ def test_evidence_that_cannot_be_read_is_not_called_damaged(tmp_path: Path) -> N
     with pytest.raises(FileNotFoundError):
         read_evidence(path)
     path.mkdir()
-    with pytest.raises(StoreError, match="expected a readable file") as raised:
+    with pytest.raises(StoreError, match="expected to read and write it") as raised:
         read_evidence(path)
     assert not isinstance(raised.value, CorruptionError)
     path.rmdir()

@@ -15,7 +15,7 @@ from pipelines.learning.evidence import Evidence
 def test_evidence_that_cannot_be_read_is_not_called_damaged(tmp_path: Path) -> None:
     """ARC-2: a folder in a file's place stands for any failure to read."""
     (tmp_path / "evidence.parquet").mkdir()
-    with pytest.raises(StoreError, match="expected a readable file") as raised:
+    with pytest.raises(StoreError, match="expected to read and write it") as raised:
         metadata_of(tmp_path / "evidence.parquet")
     assert not isinstance(raised.value, CorruptionError)
 
@@ -25,7 +25,7 @@ def test_sessions_that_cannot_be_read_are_not_called_damaged(tmp_path: Path) -> 
     (tmp_path / "sessions.parquet").mkdir()
     table = Evidence().to_table().replace_schema_metadata({SESSIONS_KEY: b"sessions.parquet"})
     pq.write_table(table, tmp_path / "evidence.parquet")
-    with pytest.raises(StoreError, match="expected a readable file") as raised:
+    with pytest.raises(StoreError, match="expected to read and write it") as raised:
         read_listing([tmp_path / "evidence.parquet"])
     assert not isinstance(raised.value, CorruptionError)
 

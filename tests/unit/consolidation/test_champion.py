@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from pipelines.consolidation.champion import ChampionFollower, follow_champion, promote
-from pipelines.domain.errors import NothingPublishedError, StoreError, TrackingUnavailableError
+from pipelines.consolidation.champion import ChampionFollower, follow_champion
+from pipelines.domain.errors import NothingPublishedError, TrackingUnavailableError
 from pipelines.domain.ids import LearnedVersion
 
 OLD, NEW = LearnedVersion("old"), LearnedVersion("new")
@@ -103,27 +103,3 @@ def test_looks_are_spaced_and_never_overlap() -> None:
     follower.tick()
     follower.close(10)
     assert registry.asked == 2
-
-
-class NothingRegistered(Registry):
-    """A registry that was never told of any version."""
-
-    def tags_of(self, learned: LearnedVersion) -> None:
-        return None
-
-    def tag(self, learned: LearnedVersion, key: str, value: str) -> None:
-        raise AssertionError("nothing is to be changed")
-
-    def set_alias(self, alias: str, learned: LearnedVersion) -> None:
-        raise AssertionError("nothing is to be changed")
-
-    def drop_alias(self, alias: str) -> None:
-        raise AssertionError("nothing is to be changed")
-
-
-def test_a_version_that_no_registry_knows_is_not_promoted() -> None:
-    """CON-9: updaters would move it back within a minute."""
-    catalog = InMemoryCatalog()
-    with pytest.raises(StoreError, match="expected learned version new in the registry"):
-        promote(catalog, NothingRegistered(OLD), NEW, by="ada", why="", now=0.0)
-    assert catalog.switches == []

@@ -59,6 +59,36 @@ def test_a_former_calibration_that_predicts_better_stays() -> None:
     assert "predicts better" in found.reason
 
 
+def test_a_calibration_that_is_no_better_than_the_raw_score_stays_out() -> None:
+    """CON-8, OPS-15: where a score s is good with probability s, whatever is fitted to it only adds noise."""
+    found = recalibrate(outcomes(SCORES, per_bin=20.0), None, SETTINGS.learning, RULES)
+    assert (found.calibration, found.refitted) == (None, False)
+    assert "the raw score predicts as well or better: held-out log loss" in found.reason
+    assert found.after == found.before
+
+
+def test_a_former_calibration_that_has_become_worse_than_the_raw_score_goes() -> None:
+    """CON-8, OPS-15: it predicted s² once, and the score has come to mean what it says."""
+    former = Calibration(Isotonic(tuple(SCORES.tolist()), tuple((SCORES**2).tolist())))
+    found = recalibrate(outcomes(SCORES, per_bin=20.0), former, SETTINGS.learning, RULES)
+    assert (found.calibration, found.refitted) == (None, False)
+    assert found.after is not None
+    assert found.before is not None
+    assert found.after.measures.log_loss < found.before.measures.log_loss
+
+
+@pytest.mark.parametrize("curves", [MatchCalibration(None, MatchCurve(8.0, 0.0, -4.0), None), None])
+def test_curves_of_matches_do_not_need_a_calibration_of_scores(curves: MatchCalibration | None) -> None:
+    """CON-8, RET-15: they come with scores that are left as they are; without new ones the former stay."""
+    match = MatchCalibration(None, MatchCurve(4.0, 0.0, -2.0), None)
+    former = Calibration(Isotonic(tuple(SCORES.tolist()), tuple((SCORES**2).tolist())), match)
+    found = recalibrate(outcomes(SCORES, per_bin=20.0), former, SETTINGS.learning, RULES)
+    calibration = with_matches(found, curves, former, None, RULES).calibration
+    assert calibration is not None
+    assert calibration.match == (curves or match)
+    assert calibration.probabilities(SCORES) == pytest.approx(SCORES)
+
+
 def test_bands_with_few_observations_are_marked() -> None:
     """CON-8: the reported bands are those people act on, and one with under 20 items says so."""
     found = recalibrate(outcomes(SCORES, per_bin=9.0), None, SETTINGS.learning, RULES)

@@ -120,6 +120,8 @@ def test_people_judge_by_file(tmp_path: Path) -> None:
     path.write_text(json.dumps({"text": "t", "content_hash": A, "grade": 2, "by": "ada"}) + "\n\n")
     (found,) = from_file(path, RULES, now=NOW)
     assert (found.text, found.content_hash, found.grade, found.by, found.source) == ("t", A, 2, "ada", Source.JUDGED)
+    path.write_text(json.dumps({"text": "t", "content_hash": A, "grade": 2, "by": None}))
+    assert [each.by for each in from_file(path, RULES, now=NOW)] == [""]
     told = json.dumps({"text": "one\u2028two", "content_hash": A, "grade": 2}, ensure_ascii=False)
     path.write_bytes(f"{told}\r\n{told}".encode("utf-8-sig"))
     assert [each.text for each in from_file(path, RULES, now=NOW)] == ["one\u2028two"] * 2
@@ -129,6 +131,9 @@ def test_people_judge_by_file(tmp_path: Path) -> None:
         '{"text": "t", "content_hash": "x", "grade": 1}',
         "{",
         json.dumps({"text": "t", "content_hash": A, "grade": 4}),
+        json.dumps({"text": "t", "content_hash": A, "grade": True}),
+        json.dumps({"text": None, "content_hash": A, "grade": 2}),
+        json.dumps({"text": "t", "content_hash": A, "grade": 2, "by": ["ada"]}),
     ):
         path.write_text(line)
         with pytest.raises(SourceError, match=r"judgements\.jsonl:1: expected"):

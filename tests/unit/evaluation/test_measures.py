@@ -6,6 +6,8 @@ import math
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipelines.domain.errors import SourceError
 from pipelines.evaluation.beir import read_dataset
@@ -46,6 +48,38 @@ def test_every_measure_is_its_formula() -> None:
         "map": (1 / 2 + 2 / 4) / 3,
     }
     assert {name: values["q"] for name, values in measured.items()} == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("scores", "place"),
+    [
+        ({"d1": 1.0, "d2": 1.0, "d3": 1.0}, "d3 d2 d1"),
+        ({f"d{n:02}": 0.0 for n in range(3)}, "d02 d01 d00"),
+        ({"d1": 1.0000000001, "d2": 1.0}, "d2 d1"),
+        ({"d1": 1_000_000_001.0, "d2": 1_000_000_000.0}, "d2 d1"),
+        ({"d1": 1e300, "d2": 1e299, "d3": -1e300, "d4": -1e299}, "d2 d1 d4 d3"),
+    ],
+)
+def test_ties_stand_in_one_order_for_every_measure(scores: dict[str, float], place: str) -> None:
+    """EVA-1, EVA-5: scores are compared in 32 bits, and equal ones stand by id from the last to the first."""
+    for rank, document in enumerate(place.split(), start=1):
+        measured = measure({"q": scores}, {"q": {document: 1}})
+        assert measured["mrr_at_10"]["q"] == measured["map"]["q"] == pytest.approx(1 / rank)
+        assert measured["hit_rate_at_1"]["q"] == float(rank == 1)
+        assert measured["ndcg_at_10"]["q"] == pytest.approx(1 / math.log2(rank + 1))
+
+
+@given(
+    st.dictionaries(
+        st.text("abé", min_size=1, max_size=3), st.sampled_from([0.0, -0.0, 0.1, 0.1 + 1e-12, 1e39, -1e39])
+    ),
+    st.sets(st.text("abé", min_size=1, max_size=3), min_size=1),
+)
+def test_the_first_result_counts_alike_in_every_measure(scores: dict[str, float], good: set[str]) -> None:
+    """EVA-1: the reciprocal rank is 1 exactly where the first result is a hit, and never below its hit."""
+    measured = {name: values["q"] for name, values in measure({"q": scores}, {"q": dict.fromkeys(good, 1)}).items()}
+    assert measured["mrr_at_10"] >= measured["hit_rate_at_1"]
+    assert (measured["mrr_at_10"] == 1.0) == (measured["hit_rate_at_1"] == 1.0)
 
 
 def test_the_cut_of_a_measure_is_kept() -> None:

@@ -10,8 +10,9 @@ import pytest
 
 from pipelines.feedback import integrity
 from pipelines.feedback.overlays import PENDING, SETTLED
-from pipelines.feedback.state import STATE_FILE
+from pipelines.feedback.state import STATE_FILE, PartitionState
 from pipelines.learning.evidence import Evidence
+from tests.support.feedback_events import RULES
 from tests.support.session_store import Partition, alone, judged, phase
 
 
@@ -84,3 +85,35 @@ def test_sessions_merged_before_parts_were_kept_come_out_as_they_went_in(tmp_pat
     assert partition.overlay("s1", SETTLED) == alone(tmp_path / "both", [*judged(), *judged(query="q2")])
     partition.feed([phase("unlearn")])
     assert partition.shared == alone(tmp_path / "others", judged("other", -1.0))
+
+
+def _before_losses(file: Path) -> None:
+    """Bring a store back to what it was before losses were counted, its sums included."""
+    later = ("dead_letters_waiting", "lost", "offset_base", "log_end")
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        integrity.teach(connection)
+        for event in ("insert", "update", "delete"):
+            connection.execute(f"drop trigger check_{event}_progress")
+        connection.execute("drop table losses")
+        connection.execute("delete from checks where name in ('progress', 'losses')")
+        for column in later:
+            connection.execute(f"alter table progress drop column {column}")
+        integrity.protect(connection)
+        connection.commit()
+
+
+def test_a_store_from_before_losses_were_counted_is_taken_over(tmp_path: Path) -> None:
+    """ARC-3, FBK-3: dead letters that wait are counted, and it can be looked into before an updater opens it."""
+    partition = Partition(tmp_path)
+    partition.feed([b"{", b"}", *judged()])
+    partition.state.note_republished(1)
+    partition.state.close()
+    _before_losses(partition.state.folder / STATE_FILE)
+    with contextlib.closing(PartitionState(partition.state.folder, 0, RULES)) as state:
+        assert (state.report().dead_lettered, state.report().lost, state.losses()) == (2, 0, [])
+    for _ in range(2):
+        partition.open()
+        report = partition.state.report()
+        assert (report.dead_letters_waiting, report.lost, report.offset_base) == (1, 0, 0)
+        assert report.balanced
+        partition.state.close()

@@ -139,4 +139,4 @@ def test_a_store_from_before_event_schema_2_is_replayed_where_the_log_is_whole(t
     (standing,) = updater.progress()
     updater.close()
     assert (standing.report.applied, standing.report.balanced) == (2, True)
-    assert (state.parent / "damaged" / STATE_FILE).exists()
+    assert (state.parent / "damaged/0001" / STATE_FILE).exists()

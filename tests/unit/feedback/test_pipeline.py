@@ -1,11 +1,8 @@
 """FBK-3, FBK-5, ARC-3: what becomes of every record, and what a partition's store is left with."""
 
-import base64
-import json
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -176,41 +173,6 @@ def test_a_dead_letter_keeps_the_head_of_its_bytes(tmp_path: Path) -> None:
     (row,) = connection.execute("select offset, reason, size, sha256, original from dead_letters")
     connection.close()
     assert row == (1, "oversized", len(original), hashlib.sha256(original).hexdigest(), original[: 64 * 1024])
-
-
-class DeadLetterTopic:
-    """Takes what it is told, unless it is away."""
-
-    def __init__(self) -> None:
-        self.available = True
-        self.told: list[tuple[bytes, dict[str, Any]]] = []
-
-    def send(self, key: bytes, value: bytes) -> None:
-        self.told.append((key, json.loads(value)))
-
-    def flush(self) -> None:
-        if not self.available:
-            raise BrokerUnavailableError("nobody answers")
-
-    def close(self) -> None: ...
-
-
-def test_dead_letters_are_told_to_their_topic(tmp_path: Path) -> None:
-    """FBK-3: once when all goes well, again when nobody said that they arrived."""
-    topic = DeadLetterTopic()
-    log = FakeLog.of(records([session(), b"{", b"\xff"]))
-    updater = Updater.open(FakeSource(log), tmp_path, [0], RULES, BINS, dead_letters=topic)
-    topic.available = False
-    with pytest.raises(BrokerUnavailableError):
-        updater.step(0.0)
-    assert updater.progress()[0].report.dead_lettered == 2
-    topic.available, topic.told = True, []
-    for _ in range(3):
-        updater.publish()
-    assert [(key, letter["reason"], base64.b64decode(letter["original"])) for key, letter in topic.told] == [
-        (b"0:1", "undecodable", b"{"),
-        (b"0:2", "undecodable", b"\xff"),
-    ]
 
 
 def test_no_timestamp_outweighs_an_ordinary_one(tmp_path: Path) -> None:

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
 from itertools import count
+from typing import Any
+
+import numpy as np
+import pytest
 
 from pipelines.domain.documents import Domain
-from pipelines.domain.events import Explicit, Impression, Selection, SessionPhase
+from pipelines.domain.errors import InvalidEventError
+from pipelines.domain.events import Attribution, Explicit, Impression, Selection, SessionPhase
 from pipelines.domain.ids import GenerationId, LearnedVersion, QueryId, SessionId
 from pipelines.domain.ranking import Answer, Contribution, Query, RankedResult, Signal
 from pipelines.feedback.codec import EVENT_TYPES
 from pipelines.feedback.producer import FeedbackProducer
-from tests.support.feedback_events import HASHES, NOON
+from tests.support.feedback_events import HASHES, NOON, RULES
 from tests.support.feedback_publisher import MemoryPublisher
 
 
@@ -144,3 +155,80 @@ def test_a_search_never_fails_over_its_impression() -> None:
     producer = a_producer(MemoryPublisher(available=False))
     producer.emit(an_answer(a_query()))
     assert producer.lost == 1
+
+
+def shares(value: Any) -> Attribution:
+    return Attribution(method="semantic", shares={HASHES[1]: value})
+
+
+Call = Callable[[Any, Query], str]
+REFUSED: dict[str, tuple[Call, str]] = {
+    "nobody's review": (
+        lambda sender, _: sender.review("s1", Domain.CODE, confidence=0.5, good=True, principal=None),
+        "principal",
+    ),
+    "a principal without a letter": (lambda sender, query: sender.explicit(query, 1.0, principal=""), "principal"),
+    "bytes for a principal": (
+        lambda sender, query: sender.explicit(query, 1.0, principal=b"ada"),
+        "principal",
+    ),
+    "an id that is no text": (
+        lambda sender, query: sender.explicit(replace(query, query_id=uuid.UUID(int=7)), 1.0),
+        "query_id",
+    ),
+    "a session that is a number": (lambda sender, _: sender.session(41, "start", principal="ada"), "session_id"),
+    "half of a surrogate pair": (lambda sender, query: sender.success(query, response="a \ud800"), "response"),
+    "NaN": (lambda sender, query: sender.explicit(query, float("nan")), "signal"),
+    "NaN in an optional field": (
+        lambda sender, query: sender.reference(query, response="r", match=float("nan")),
+        "match",
+    ),
+    "an infinity": (
+        lambda sender, _: sender.accuracy("s1", Domain.CODE, age_hours=float("inf"), accurate=True, principal="ada"),
+        "age_hours",
+    ),
+    "a decimal": (lambda sender, query: sender.explicit(query, Decimal("0.5")), "signal"),
+    "a float of numpy": (lambda sender, query: sender.explicit(query, np.float64(0.5)), "signal"),
+    "a single of numpy": (
+        lambda sender, query: sender.success(query, attribution=shares(np.float32(0.5))),
+        "attribution.shares",
+    ),
+    "a rank of numpy": (lambda sender, query: sender.selection(query, HASHES[1], np.int64(7)), "rank"),
+    "a rank in letters": (lambda sender, query: sender.selection(query, HASHES[1], "7"), "rank"),
+    "a bool of numpy": (lambda sender, query: sender.explicit(query, 1.0, asked=np.True_), "asked"),
+    "bytes for a hash": (lambda sender, query: sender.selection(query, bytes(48), 1), "content_hash"),
+    "a hash in upper case": (
+        lambda sender, query: sender.inclusion(query, [HASHES[1], HASHES[2].upper()]),
+        "content_hashes[1]",
+    ),
+    "a time": (lambda sender, query: sender.explicit(query, datetime.now(UTC)), "signal"),
+    "a field that is None": (lambda sender, query: sender.explicit(replace(query, model=None), 1.0), "model"),
+}
+
+
+@pytest.mark.parametrize(("call", "field"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_the_schema_refuses_is_refused_where_it_is_said(call: Call, field: str) -> None:
+    """FBK-2: at once, with the name of the field; nothing is sent, nothing becomes another value on the way."""
+    publisher = MemoryPublisher()
+    sender = FeedbackProducer(publisher, triggers=RULES.triggers)
+    with pytest.raises(InvalidEventError, match=rf"at `\$\.{re.escape(field)}"):
+        call(sender, a_query())
+    assert not publisher.events
+
+
+def test_a_query_without_a_text_asks_no_question() -> None:
+    """FBK-1: blanks have no hash, so that what comes of the results is a precedent of nothing."""
+    publisher = MemoryPublisher()
+    a_producer(publisher).emit(an_answer(replace(a_query(), text=" ")))
+    (sent,) = publisher.events
+    assert isinstance(sent, Impression)
+    assert sent.query_hash is None
+
+
+def test_whoever_names_no_principal_is_anonymous() -> None:
+    """FBK-11: all of them share one principal's caps."""
+    publisher, query = MemoryPublisher(), replace(a_query(), principal="")
+    producer = a_producer(publisher)
+    producer.emit(an_answer(query))
+    producer.explicit(query, 1.0)
+    assert [event.principal for event in publisher.events] == ["anonymous", "anonymous"]

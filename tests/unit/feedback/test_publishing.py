@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
-from pipelines.catalog.overlays import OFFSET_KEY, metadata_of
+import pytest
+
+from pipelines.catalog.learned import read_evidence
+from pipelines.catalog.overlays import OFFSET_KEY, metadata_of, read_listing
 from pipelines.feedback.snapshot import NAME
 from pipelines.feedback.updater import Updater, partition_folder
 from tests.support.feedback_events import BINS, RULES, explicit, impression, records, rules, session
 from tests.support.feedback_source import FakeLog, FakeSource
+from tests.support.session_store import judged, phase
 
 
 def opened(store: Path, log: FakeLog) -> Updater:
@@ -59,3 +63,25 @@ def test_a_partition_that_is_behind_publishes_every_other_second(tmp_path: Path)
     moved = [tenth for tenth in range(45) if published[tenth] != ([0, *published][tenth])]
     assert moved == [20, 38]  # and as soon as the rest fits into a poll
     assert (published[20], published[38]) == (210, 390)
+
+
+@pytest.mark.parametrize("name", ["evidence.parquet", "sessions-*.parquet"])
+def test_a_damaged_snapshot_is_published_anew(name: str, tmp_path: Path) -> None:
+    """OPS-10a: it is derived from the state; an updater that publishes another partition first would end at it."""
+    lain = [records([phase("start", session_id), *judged(session_id)]) for session_id in ("s1", "s2")]
+    log = FakeLog([lain[0], [record._replace(partition=1) for record in lain[1]]])
+
+    def run() -> None:
+        updater = opened(tmp_path, log)
+        updater.step(0.0)
+        updater.publish()
+        updater.close()
+
+    run()
+    folder = partition_folder(tmp_path, 1)
+    (damaged,) = folder.glob(name)
+    expected = read_evidence(folder / NAME)
+    damaged.write_bytes(b"PAR1 and nothing that belongs there PAR1")
+    run()
+    assert read_evidence(folder / NAME) == expected
+    assert list(read_listing([folder / NAME])) == ["s2"]

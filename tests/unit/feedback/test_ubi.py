@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.events import AnyEvent, Explicit, Impression, Selection
 from pipelines.domain.ids import ContentHash
+from pipelines.domain.questions import question_of
 from pipelines.feedback.settings import UbiSettings
 from pipelines.feedback.ubi import Known, Mapped, from_ubi, hashes_alone
 from pipelines.feedback.updater import Updater
@@ -110,17 +113,73 @@ def test_documents_read_again_are_repeats() -> None:
 
 
 @pytest.mark.parametrize(
-    "timestamp", ["2026-09-21T12:00:00+00:00", "2026-09-21T14:00:00+02:00", "2026-09-21T12:00:00", NOON]
+    "timestamp",
+    [
+        *("2026-09-21T12:00:00+00:00", "2026-09-21T14:00:00+02:00", "2026-09-21T12:00:00", " 2026-09-21t12:00:00z "),
+        *(NOON, float(NOON), str(NOON)),
+        *(NOON // 1000, NOON / 1000, str(NOON // 1000), f"{NOON // 1000}.0"),
+        *(NOON * 1000, str(NOON * 1000), NOON * 1_000_000, float(NOON) * 1e6, str(NOON * 1_000_000)),
+    ],
 )
 def test_times_are_read_as_ubi_writes_them(timestamp: object) -> None:
-    """FBK-2: with a zone, in UTC without one, and as OpenSearch keeps them."""
+    """FBK-2: with a zone, in UTC without one, and in each unit that epochs are counted in."""
     assert only(event(timestamp=timestamp)).ts == NOON
+
+
+@pytest.mark.parametrize(
+    "timestamp",
+    [None, "", "yesterday", True, 0, -1, 20260921, NOON * 10**9, "1970-01-01T00:00:00Z", float("nan"), 10**400, [NOON]],
+)
+def test_what_is_no_time_in_any_unit_is_refused(timestamp: object) -> None:
+    """FBK-2: with what was expected, before anything is sent."""
+    (refused,) = mapped(event(timestamp=timestamp)).refused
+    assert refused.reason == "no_time"
+    assert "ISO 8601 or in seconds to nanoseconds" in refused.detail
+
+
+@pytest.mark.parametrize("asked", [None, "", "  ", "absent"])
+def test_a_query_without_a_text_is_of_no_question(asked: str | None, tmp_path: Path) -> None:
+    """FBK-2: what comes of its results counts, and is a precedent of nothing."""
+    shown = query(user_query=asked)
+    if asked == "absent":
+        del shown["user_query"]
+    usage = learned(tmp_path, shown, event("purchase", rank=2))
+    assert {(key.content_hash, key.bin, key.question) for key in usage} == {(HASHES[2], "positive", "")}
+    asked_for = learned(tmp_path / "asked", query(), event("purchase", rank=2))
+    assert {key.question for key in asked_for} == {question_of("how to retry")}
+    assert list(usage.values()) == list(asked_for.values())
+
+
+def learned(folder: Path, *documents: object) -> dict[Any, int]:
+    """What became of contents, once an updater has read the events of documents."""
+    updater = Updater.open(FakeSource(FakeLog.of(records(mapped(*documents).events))), folder, [0], RULES, BINS)
+    updater.step(0.0)
+    evidence = updater._states[0].evidence()
+    updater.close()
+    return dict(evidence.usage)
+
+
+def test_ids_are_texts_or_integers() -> None:
+    """FBK-2: null and the empty text are as if absent; an integer is its digits."""
+    assert only(query(user_id=None, client_id=7)).principal == "7"
+    assert only(query(user_id="", client_id=7.0)).principal == "7"
+    assert only(query(user_id=None, client_id=None)).principal == "anonymous"
+    shown, chosen = mapped(query(query_id=7, session_id=None), event(query_id=7, session_id=41)).events
+    assert {shown.session_id, chosen.session_id} == {"7"}
+    assert only({"_id": 12, "_source": event()}).event_id == "ubi-12"
+    assert len(only({"_id": None, "_source": event()}).event_id) == len("ubi-") + 32
+    about = {"object": {"object_id": None, "internal_id": HASHES[2]}}
+    assert isinstance(chosen := only(event(event_attributes=about)), Selection)
+    assert chosen.content_hash == HASHES[2]
+
+
+LOOSE = [({"ordinal": ordinal}, rank) for ordinal, rank in [("3", 3), (3.0, 3), (None, 1), (True, 1), ("top", 1)]]
 
 
 def test_older_positions_are_read() -> None:
     """FBK-2: schema 1.0 has the ordinal in an object; coordinates say no rank."""
     about = {"object_id": HASHES[2]}
-    for position, rank in (({"ordinal": {"index": 3}}, 3), ({"xy": {"x": 1, "y": 2}}, 1), ({"ordinal": 0}, 1)):
+    for position, rank in (({"ordinal": {"index": 3}}, 3), ({"xy": {"x": 1, "y": 2}}, 1), ({"ordinal": 0}, 1), *LOOSE):
         chosen = only(event(event_attributes={"object": about, "position": position}))
         assert isinstance(chosen, Selection)
         assert chosen.rank == rank
@@ -160,6 +219,19 @@ WRONG = {
     "an object of others": (event(event_attributes={"object": {"object_id": "isbn"}}), "unknown_object"),
     "an action nobody knows": (event("hover"), "unmapped_action"),
     "an action that is a number": (event(7), "unmapped_action"),  # type: ignore[arg-type]
+    "a question that is an object": (query(user_query={"q": "x"}), "no_question"),
+    "a question that is a number": (query(user_query=42), "no_question"),
+    "a query id that is true": (query(query_id=True), "no_query"),
+    "a query of nulls": (query(query_response_hit_ids=[None, True]), "unknown_object"),
+    "an object that is true": (event(event_attributes={"object": {"object_id": True}}), "no_object"),
+    "a user that is an object": (event(user_id={"id": 1}), "invalid"),
+    "a client that is not finite": (event(user_id=None, client_id=float("nan")), "invalid"),
+    "a session that is true": (event(query_id="q9", session_id=True), "invalid"),
+    "a hit of a strange id": ({"_id": [1], "_source": event()}, "invalid"),
+    "a rank beyond all": (
+        event(event_attributes={"object": {"object_id": HASHES[1]}, "position": {"ordinal": 10**9}}),
+        "invalid",
+    ),
     "an endless client": (event(user_id="u" * 200), "invalid"),
 }
 
@@ -172,6 +244,40 @@ def test_what_cannot_be_read_is_reported_and_stops_nothing(document: object, rea
     (refused,) = found.refused
     assert (refused.number, refused.reason) == (1, reason)
     assert refused.detail
+
+
+STRANGE = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3), st.sampled_from([HASHES[1], NOON])
+    ),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["object", "object_id", "position", "ordinal", "index"]), inner)
+    ),
+    max_leaves=4,
+)
+FIELDS = ["_id", *query(), *event(), "user_query"]
+
+
+@given(
+    st.sampled_from([query(), event(), event("purchase")]),
+    st.dictionaries(st.sampled_from(FIELDS), STRANGE, max_size=3),
+)
+def test_no_value_of_a_field_becomes_the_name_of_a_value(document: dict[str, Any], changes: dict[str, Any]) -> None:
+    """FBK-2: null, true and NaN are neither ids nor questions, and every document is an event or refused."""
+    found = mapped({**document, **changes})
+    assert len(found.events) + len(found.refused) == 1
+    for made in found.events:
+        said = {made.session_id, made.principal, made.event_id.removeprefix("ubi-"), getattr(made, "query_id", "")}
+        written = {text for text in changes.values() if isinstance(text, str)}
+        assert not (said - written) & {"None", "True", "False", "nan", "inf", "[]", "{}"}
+        assert getattr(made, "query_hash", None) not in {
+            hashed(word) for word in ("None", "True", "False", "nan", "", "{}")
+        }
+
+
+def hashed(text: str) -> str:
+    return hashlib.sha256(text.casefold().encode()).hexdigest()
 
 
 def test_a_log_of_ubi_becomes_evidence_of_its_contents(tmp_path: Path) -> None:

@@ -72,7 +72,35 @@ def test_memory_is_bounded_and_what_is_beyond_is_counted() -> None:
     producer.emit(an_answer(a_query()))
     assert (producer.lost, producer.waiting) == (1, 2)
     with pytest.raises(BrokerUnavailableError, match=r"2 events wait for kafka:9092.*is the broker up\?"):
-        producer.close()
+        producer.flush()
+    assert producer.close() == 3
+    assert (producer.lost, producer.waiting) == (3, 0)
+
+
+def test_what_a_client_has_and_no_broker_acknowledged_waits_too() -> None:
+    """OPS-10a: it is lost where the client gives it up, and closing says so without raising."""
+    broker = Broker(Forgetful())
+    broker.error = None
+    publisher = waiting_for(broker, patience_s=10.0)
+    for _ in range(3):
+        publisher.send(*RECORD)
+    awaited(lambda: len(broker.topic.sent) == 3)
+    assert (publisher.waiting, publisher.lost) == (3, 0)
+    assert publisher.close() == 3
+    assert (publisher.waiting, publisher.lost) == (0, 3)
+    with pytest.raises(BrokerUnavailableError, match="expected an open producer for kafka:9092, found it closed"):
+        publisher.send(*RECORD)
+
+
+def test_a_refusal_ends_the_wait_for_a_broker_at_once() -> None:
+    """OPS-15: what waits is lost by name, not by patience."""
+    broker = Broker()
+    publisher = waiting_for(broker, patience_s=1e6)
+    publisher.send(*RECORD)
+    broker.error = ConfigurationError("wrong password")
+    with pytest.raises(ConfigurationError, match="wrong password"):
+        publisher.flush()
+    assert publisher.close() == 1
 
 
 def test_nothing_to_say_is_no_reason_to_wait_in_the_end() -> None:
@@ -115,6 +143,21 @@ def test_a_broker_that_refuses_is_no_broker_that_is_away() -> None:
         awaited(is_told)
 
 
+class Forgetful(MemoryPublisher):
+    """Takes everything, and hears of nothing."""
+
+    @property
+    def waiting(self) -> int:
+        return len(self.sent) - self.lost
+
+    def flush(self) -> None:
+        raise BrokerUnavailableError("nothing was acknowledged")
+
+    def close(self) -> int:
+        self.lost = len(self.sent)
+        return self.lost
+
+
 class Choosy(MemoryPublisher):
     """Takes no record of more than a byte."""
 
@@ -134,4 +177,4 @@ def test_one_that_no_broker_takes_holds_up_no_other() -> None:
     with pytest.raises(BrokerUnavailableError, match="0 events wait for kafka:9092, and 1 were refused"):
         publisher.flush()
     assert broker.topic.values == [b"a", b"b"]
-    publisher.close()
+    assert publisher.close() == 1

@@ -212,11 +212,62 @@ def test_names_of_facts_that_are_no_texts_stop_nothing() -> None:
 
 
 @pytest.mark.parametrize("name", ["title", "citations", "team"])
-def test_a_number_of_too_many_digits_leaves_a_note_and_the_document(
-    tmp_path: Path, settings: IngestSettings, name: str
-) -> None:
+def test_a_number_of_too_many_digits_is_refused(name: str) -> None:
     """ING-3: YAML reads any number of hexadecimal digits, and Python writes no integer of so many."""
-    (tmp_path / "a.md").write_text(f"---\n{name}: 0x{'f' * 5000}\n---\n# Title\n")
+    with pytest.raises(DeclarationError, match="digits"):
+        front_matter(f"---\n{name}: !!int 0x{'f' * 5000}\n---\n", limit=10_000, depth=8)
+
+
+def test_values_of_front_matter_are_texts_as_written() -> None:
+    """ING-40: no country is false, no time a number of seconds, no version loses its last zero; counts are numbers."""
+    written = {"country": "NO", "zip": "01234", "start": "12:30", "release": "1.10", "draft": "yes", "on": "2024-5-1"}
+    source = "".join(f"{name}: {value}\n" for name, value in written.items())
+    facts = front_matter(f"---\ntitle: 1.10\n{source}trust: 90\nnothing: ~\n---\n", limit=1000, depth=8)
+    assert facts is not None
+    assert (facts.title, facts.trust, facts.metadata) == ("1.10", 90, written)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_front_matter_may_be_toml(tmp_path: Path, settings: IngestSettings, end: str) -> None:
+    """ING-40: between plus signs, with the facts that YAML gives, and whatever ends its lines."""
+    lines = [
+        "+++",
+        'title = "Toml Front"',
+        'team = "hugo"',
+        "release = 1.10",
+        "at = 12:30:00",
+        "trust = 5",
+        "+++",
+        "",
+        "# Body",
+    ]
+    (tmp_path / "a.md").write_bytes(end.join(lines).encode())
     documents, rejected = read(tmp_path, settings)
-    assert list(documents) == ["a.md"]
-    assert rejected["a.md"].reason == "bad_front_matter"
+    assert rejected == {}
+    document = documents["a.md"]
+    assert (document.title, document.trust_level) == ("Toml Front", 5)
+    declared = {name: value for name, value in document.metadata.items() if name != "folder"}
+    assert declared == {"team": "hugo", "release": "1.10", "at": "12:30:00"}
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("a = 1\n" + "a." * 20_000 + "b = 1", "nested at most 8 deep"),
+        ("[" + "a." * 20_000 + "b]", "nested at most 8 deep"),
+        ("a = " + "[" * 20_000, "TOML"),
+        ("a = {" + "a = {" * 9 + "b = 1" + "}" * 10, "nested at most 8 deep"),
+        ("a = 1\na = 2", "TOML"),
+        ("a = 9" + "9" * 5000, "TOML"),
+    ],
+)
+def test_hostile_toml_is_refused(source: str, reason: str) -> None:
+    """ING-3: names of many parts, of which the parser takes the square, deep values, and plain mistakes."""
+    with pytest.raises(DeclarationError, match=reason):
+        front_matter(f"+++\n{source}\n+++\n", limit=65_536, depth=8)
+
+
+@pytest.mark.parametrize("text", ["+++\n", "+++\nText.\n+++\n", "+++ b/a.py\n+a = 1\n+++\n", "++++\na = 1\n+++\n"])
+def test_what_only_looks_like_toml_declares_nothing(text: str) -> None:
+    """ING-40: differences between files begin so."""
+    assert front_matter(text, limit=1000, depth=8) is None

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from pipelines.domain.documents import Document
-from pipelines.ingestion.ignore import IGNORE_FILE_BYTES
+from pipelines.ingestion.git.ignore import IGNORE_FILE_BYTES
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sources import read_source
 from pipelines.settings import load_settings
-from tests.support.ingestion import write
+from tests.support.ingestion import a_repository, write
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_ignore_files_above_a_source_hold_as_git_has_it(tree: Path, settings: In
 
 def test_a_source_that_is_ignored_itself_is_read(tree: Path, settings: IngestSettings) -> None:
     """ING-1: who names it means it; its own rules hold."""
-    (tree / ".git").mkdir()
+    a_repository(tree)
     write(tree / ".gitignore", "data/\n*.txt\n")
     write(tree / "data" / "in" / ".gitignore", "*.log\n")
     for name in ("a.txt", "a.log"):
@@ -103,7 +103,7 @@ def test_a_hostile_ignore_file_above_a_source_stops_nothing(
 
 def a_source(tree: Path) -> Path:
     """A folder two levels below the top of a repository whose rules leave out one of its three files."""
-    (tree / ".git").mkdir()
+    a_repository(tree)
     write(tree / ".gitignore", "*.log\n")
     for name in ("a.txt", "a.log", "b.txt"):
         write(tree / "middle" / "src" / name)
@@ -146,7 +146,7 @@ def test_a_repository_of_somebody_else_has_no_say(
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
 def test_a_folder_above_that_cannot_be_listed_has_rules_all_the_same(tree: Path, settings: IngestSettings) -> None:
     """ING-1: git reads them, too."""
-    (tree / ".git").mkdir()
+    a_repository(tree)
     write(tree / ".gitignore", "*.log\n")
     write(tree / "src" / "a.log")
     write(tree / "src" / "a.txt")

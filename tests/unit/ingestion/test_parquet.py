@@ -59,6 +59,15 @@ def test_rows_are_records_and_columns_are_facts(tmp_path: Path, settings: Ingest
     assert {one.trust_level for one in documents} == {settings.trust.corpus}
 
 
+def test_a_missing_number_is_no_id(tmp_path: Path, settings: IngestSettings) -> None:
+    """ING-1: pandas writes NaN for it; such rows have a place instead, each its own."""
+    ids = pa.array([1.0, float("nan"), float("nan")])
+    pq.write_table(pa.table({"id": ids, "text": ["one", "two", "three"]}), tmp_path / "rows.parquet")
+    documents, rejected = read(tmp_path / "rows.parquet", settings)
+    assert rejected == {}
+    assert [one.uri for one in documents] == ["rows:1.0", "rows:0-1", "rows:0-2"]
+
+
 def test_row_groups_are_cut_into_items_and_none_is_lost(tmp_path: Path, settings: IngestSettings) -> None:
     """ING-1, ARC-9: however the file is divided, its rows come out once, in order; rows without an id get a place."""
     texts = [f"text {number}" for number in range(95)]

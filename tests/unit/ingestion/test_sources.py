@@ -54,6 +54,13 @@ def test_a_tree_gives_documents_with_their_kind(tree: Path, settings: IngestSett
     assert documents["tree/notes"].modified_at == pytest.approx((tree / "notes").stat().st_mtime)
 
 
+def test_a_lone_carriage_return_ends_a_line(tree: Path, settings: IngestSettings) -> None:
+    """ING-40: as a line feed, which takes as many bytes, so that spans stay those of the file."""
+    write(tree / "a.md", b"# One\r\rText.\r\n\r\n# Two\n")
+    documents, _ = read(tree, settings)
+    assert documents["tree/a.md"].text == "# One\n\nText.\r\n\r\n# Two\n"
+
+
 def test_ignore_files_hold_at_every_level(tree: Path, settings: IngestSettings) -> None:
     """ING-1: patterns of inner files win, excluded folders are not entered, histories never are."""
     write(tree / ".gitignore", "*.log\nbuild/\n/top.txt\n")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pipelines.chunking.dialogue import Turn, turns_of, written
 from pipelines.domain.documents import ContentType, Document, Domain
+from pipelines.ingestion.chat_log import lines_of
 from pipelines.ingestion.sources import read_source
 from pipelines.ingestion.transcripts import Transcript, sessions
 from pipelines.settings import load_settings
@@ -81,6 +82,13 @@ def test_parts_of_a_message_and_times_of_turns() -> None:
     (found,) = sessions(json.dumps([turns[0], turns[1] | {"content": "c"}]), "f")
     assert found.time == MAY_8_2023_13_56
     assert found.text == "user (2023-05-08 13:56:00): a\n\n  b\nassistant: c\n"
+
+
+def test_a_line_of_a_chat_ends_where_lines_of_files_do() -> None:
+    """ING-40: a form feed or a line separator within what somebody said ends nothing."""
+    turns = [("Ann", "Why\x0cso?"), ("Bob", "First\u2028second."), ("Ann", "I see."), ("Bob", "Good.")]
+    lines = lines_of("\r\n".join(f"{speaker}: {text}" for speaker, text in turns))
+    assert [(line.speaker, line.text) for line in lines if isinstance(line, Turn)] == turns
 
 
 def test_a_chat_log_keeps_code_and_topics() -> None:

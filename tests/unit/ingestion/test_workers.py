@@ -15,7 +15,7 @@ from pipelines.indexes.merge import REPEATED, Merge, merge_tables
 from pipelines.ingestion.embed import Embed
 from pipelines.ingestion.find_entities import FindEntities
 from pipelines.ingestion.parts import write_part
-from pipelines.ingestion.plan import Plan, units_of
+from pipelines.ingestion.plan import Plan, items_of, units_of
 from pipelines.ingestion.read_and_chunk import ReadAndChunk, Reading
 from pipelines.ingestion.report import NOTES
 from pipelines.ingestion.sizing import prior_sizes
@@ -25,7 +25,7 @@ from tests.support.ingestion import CAPITALS, FORBIDDEN, WORDS, a_plan, a_tree
 
 def _read(plan: Plan) -> list[Unit]:
     worker = _reader(plan)
-    return [worker.work(unit) for unit in units_of(plan)]
+    return [worker.work(unit) for unit in units_of(plan, items_of(plan))]
 
 
 def _reader(plan: Plan) -> ReadAndChunk:
@@ -34,6 +34,7 @@ def _reader(plan: Plan) -> ReadAndChunk:
 
 def _merged(plan: Plan, units: list[Unit], folder: Path) -> Path:
     parts, out = folder / "parts", folder / "out"
+    parts.mkdir()
     written = [write_part(parts, unit) for unit in units]
     merge_tables(Merge(tuple(written), None, out, folder / "work", plan.index.merge))
     return out / "chunks"
@@ -125,7 +126,7 @@ def test_a_worker_that_runs_twice_gives_the_same(tmp_path: Path) -> None:
     """ARC-9: a retry after a kill changes nothing."""
     plan = a_plan(a_tree(tmp_path, files=3), tmp_path / "store")
     reader = _reader(plan)
-    row = pack(units_of(plan)[0])
+    row = pack(units_of(plan, items_of(plan))[0])
     assert reader.run(row).equals(reader.run(row))
 
 
@@ -158,9 +159,9 @@ def test_two_sources_of_one_name_are_told_apart_or_refused(tmp_path: Path) -> No
     plan = a_plan(one, tmp_path / "store")
     same = replace(plan, sources=[one, one])
     clash = replace(plan, sources=[one, two])
-    assert units_of(same) == units_of(plan)
+    assert items_of(same) == items_of(plan)
     with pytest.raises(SourceError, match="rename one of the folders"):
-        units_of(clash)
+        items_of(clash)
 
 
 def test_tables_of_one_name_keep_the_rows_of_both(tmp_path: Path) -> None:
@@ -213,6 +214,7 @@ def test_a_record_that_says_all_in_its_title_is_no_blank(tmp_path: Path) -> None
 def test_a_part_that_cannot_be_put_in_place_is_an_error(tmp_path: Path) -> None:
     """ARC-9, ING-3: only that it is there already, from another attempt, is none; it was left out unsaid."""
     unit = Unit(0, (), {"vectors": pa.table({"x": [1]})})
+    (tmp_path / "parts").mkdir()
     part = write_part(tmp_path / "parts", unit)
     assert write_part(tmp_path / "parts", unit) == part  # written twice
     (tmp_path / "parts" / "00000001").write_text("a file in its place")

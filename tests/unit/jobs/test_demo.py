@@ -76,7 +76,8 @@ def test_its_own_store_is_emptied_but_for_the_caches(tmp_path: Path) -> None:
     """OPS-1: `make run` may be run again, and is quicker then."""
     for name in ("cache", "demo", "generations", "learned", "logs", "mlflow", "sessions", "updaters"):
         (tmp_path / name).mkdir()
-    for name in (".catalog.lock", "current.json", ".current.json.k1ll3d", "learned.html"):
+    left = (".staging-k1ll3d.lock", ".current.json.k1ll3d")
+    for name in (".catalog.lock", "current.json", "learned.html", "store.json", *left):
         (tmp_path / name).touch()
     make_room(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]

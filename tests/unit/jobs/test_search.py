@@ -40,6 +40,15 @@ def test_a_line_that_is_no_query_is_named(tmp_path: Path, line: str) -> None:
     assert re.search(r"queries.jsonl:2: expected .* found", str(refused))
 
 
+@pytest.mark.parametrize("name", ["queries.txt", "queries", "queries.json"])
+def test_a_line_in_braces_is_text_where_the_file_is_no_json_lines(tmp_path: Path, name: str) -> None:
+    """OPS-15: somebody may look for a piece of code, or for JSON itself."""
+    lines = ['{"_id": "q1", "text": "a"}', "{% raw %}", "{"]
+    path = tmp_path / name
+    path.write_text("\n".join(lines))
+    assert [text for _, text in search._read(path)] == lines  # type: ignore[misc]
+
+
 def test_a_file_without_one_query_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """RET-21: each line is told, and the command has failed."""
     path = tmp_path / "queries.jsonl"

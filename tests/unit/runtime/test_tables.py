@@ -52,3 +52,17 @@ def test_the_bound_of_a_sort_says_what_to_do(tmp_path: Path) -> None:
         queries.define("rows", [folder / "rows.parquet"], SCHEMA)
         with pytest.raises(StoreError, match="more memory"):
             list(queries.ordered("select name, place, text from rows", ORDER, SCHEMA, at_once=1_024))
+
+
+@pytest.mark.parametrize(("name", "other"), [("q?1", "q11"), ("[x]", "x"), ("a*b", "acb"), ("50%25", "50%")])
+def test_tables_of_a_folder_are_its_own_whatever_it_is_called(tmp_path: Path, name: str, other: str) -> None:
+    """OPS-15: signs that stand for others elsewhere let no rows of a folder beside it in."""
+    schema = pa.schema([("name", pa.string())])
+    for folder in (name, other):
+        path = tmp_path / folder / "part" / "rows.parquet"
+        path.parent.mkdir(parents=True)
+        pq.write_table(pa.table({"name": [folder]}, schema=schema), path)
+    with TableQueries(tmp_path / "spill", memory_mb=64, threads=1) as queries:
+        queries.define("told", [tmp_path / name / "part" / "rows.parquet"], schema)
+        (table,) = queries.rows("select name from told", schema, at_once=10)
+    assert table.to_pylist() == [{"name": name}]

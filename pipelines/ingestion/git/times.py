@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipelines.ingestion.git.bounded import read_bounded
 from pipelines.ingestion.settings import GitSettings
 from pipelines.ingestion.times import known_seconds
 
@@ -215,10 +216,4 @@ def _first_line(path: Path) -> str:
 
 
 def _bytes(path: Path, limit: int) -> bytes:
-    """The first bytes of a regular file; none where it is a link, no file, or cannot be read."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
-            return file.read(limit)
-    except OSError:
-        return b""
+    return read_bounded(path, limit, flags=os.O_NOFOLLOW)
