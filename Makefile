@@ -75,6 +75,7 @@ eval: setup ## measure retrieval on every collection under WEFT_DATA
 .PHONY: long
 long: setup ## laws, references, hostile trees and swaps at full length, in half an hour
 	$(BIN)/python -m pytest -m slow -s tests/laws tests/reference tests/integration tests/bench/test_event_to_effect.py \
+	  tests/bench/test_linear_time.py \
 	  tests/bench/test_ivfpq_recall.py
 
 .PHONY: bench-ingest
@@ -99,7 +100,8 @@ bench-feedback: $(BENCH)/.installed ## measure an updater beside a bare poll loo
 
 .PHONY: bench-search
 bench-search: $(BENCH)/.installed ## measure searches of 100,000 chunks, beside Pyserini's hybrid searcher and txtai's, in an hour
-	$(BIN)/python -m pytest -m slow -s tests/bench/test_search_beside_feedback.py tests/bench/test_search_speed.py
+	$(BIN)/python -m pytest -m slow -s tests/bench/test_search_beside_feedback.py \
+	  tests/bench/test_hostile_queries.py tests/bench/test_search_speed.py
 
 .PHONY: schema
 schema: setup ## write the JSON Schema of feedback events anew

