@@ -18,7 +18,7 @@ from pipelines.indexes.builder import GenerationBuilder
 from pipelines.indexes.manifest import FORMAT
 from pipelines.ingestion.compare import compare, comparisons, is_little
 from pipelines.ingestion.parts import parts_in
-from pipelines.ingestion.plan import Plan, facts_of, forget, models_of, reading_of, stages_of, units_of
+from pipelines.ingestion.plan import Plan, facts_of, forget, models_of, pinned_to, reading_of, stages_of, units_of
 from pipelines.ingestion.read_and_chunk import Reading, Work
 from pipelines.ingestion.report import Outcome, Progress, outcome_of
 from pipelines.ingestion.sizing import live_sizes
@@ -48,12 +48,14 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
     Raises:
         SourceError: A source cannot be read at all, or nothing in any of them can be indexed.
         ModelUnavailableError: A model cannot be loaded.
+        ConfigurationError: The store's vectors are of another precision than is asked for.
         StoreError: Not everything that was made is on disk.
         NothingPublishedError: There is neither a source nor a live generation.
         StaleVersionError: Another run published meanwhile.
     """
     catalog.clean_leftovers()
     parent = catalog.pointer().generation
+    plan = pinned_to(plan, catalog.precisions())
     sizes = live_sizes(plan.chunking, plan.priors, catalog)
     models = models_of(plan)
     if plan.full:

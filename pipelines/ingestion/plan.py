@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pipelines.chunking.settings import ChunkingSettings
@@ -14,11 +14,12 @@ from pipelines.domain.errors import ConfigurationError, SourceError
 from pipelines.domain.ids import GenerationId
 from pipelines.embedding.cache import VectorCache
 from pipelines.embedding.models import Model, find_model
-from pipelines.embedding.precision import resolve_precision
+from pipelines.embedding.precision import INT8_REVISION, pinned, precisions_of
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.extraction.checkpoints import identify
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.indexes import schemas
+from pipelines.indexes.manifest import PRECISIONS
 from pipelines.indexes.settings import IndexSettings
 from pipelines.ingestion.embed import ENCODER, Embed
 from pipelines.ingestion.find_entities import EXTRACTOR, FindEntities
@@ -94,6 +95,18 @@ def units_of(plan: Plan, stored: Path | None = None) -> list[Unit]:
     return list(grouped(_distinct(items), plan.ingest.unit_documents, plan.ingest.unit_bytes))
 
 
+def pinned_to(plan: Plan, made_in: Mapping[str, str]) -> Plan:
+    """The plan with the arithmetic of each encoder named, so that no worker chooses one by its own processor (ARC-9).
+
+    Args:
+        made_in: The precision of the live vectors, by encoder; `full` alone moves them to another.
+
+    Raises:
+        ConfigurationError: Another precision is asked for, and not everything is made anew.
+    """
+    return replace(plan, embedding=pinned(plan.embedding, made_in, moving=plan.full))
+
+
 def models_of(plan: Plan) -> list[Model]:
     """The files of each encoder, in the order of the settings.
 
@@ -166,6 +179,7 @@ def facts_of(
         "parent": parent,
         "settings": plan.fingerprint,
         "models": {role: f"{model.name}@{model.identity}" for role, model in zip(roles, models, strict=True)},
+        PRECISIONS: precisions_of(plan.embedding),
         "parameters": {"embedding": made_with_of(plan, models), "extraction": _found_with(plan)},
         "sources": [escaped(str(source)) for source in plan.sources],
         SIZING: snapshots(sizes),
@@ -199,8 +213,10 @@ def made_with_of(plan: Plan, models: Sequence[Model]) -> list[str]:
 
 def _made_with(settings: EmbeddingSettings, model: Model) -> str:
     told = settings.model_dump(mode="json", include={"strategy", "max_tokens", "dimension"})
-    told["precision"] = resolve_precision(settings.precision, model.folder, settings.device)
-    if told["precision"] != "int8":
+    told["precision"] = settings.precision
+    if settings.precision == "int8":
+        told["revision"] = INT8_REVISION
+    else:
         told["length_step"] = settings.length_step
     if settings.strategy == "levels":
         told["level_tokens"] = settings.level_tokens
