@@ -80,7 +80,7 @@ long: setup ## laws, references, hostile trees and swaps at full length, in half
 
 .PHONY: bench-ingest
 bench-ingest: $(BENCH)/.installed ## measure ingestion beside its own models, Haystack and LlamaIndex, in 40 minutes
-	$(BIN)/python -m pytest -m slow -s tests/bench/test_ingest_throughput.py tests/bench/test_ingest_memory.py
+	$(BIN)/python -m pytest -m slow -s tests/bench/test_ingest_throughput.py tests/bench/test_ingest_memory.py tests/bench/test_precisions.py
 
 # The others' packages come on top of this project's environment, so that all share one torch, and none of it changes.
 $(BENCH)/.installed: $(STAMP) infra/python/bench.txt

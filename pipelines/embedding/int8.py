@@ -70,19 +70,17 @@ class Int8Linear:
     def __call__(self, values: torch.Tensor, scratch: Scratch, out: torch.Tensor) -> torch.Tensor:
         """The layer's result for tokens (n, inputs), written to `out` (n, outputs), float32."""
         levels, step, low = _rounded(values, scratch)
-        if self._x86:
-            self._multiply(levels, out)
-        else:
-            out.copy_(levels.double() @ self._weight).mul_(self._scale)
-        torch.addcmul(self._bias, out, step, out=out)
+        torch.addcmul(self._bias, self._products(levels), step, out=out)
         return out.addcmul_(low, self._row_sums)
 
-    def _multiply(self, levels: torch.Tensor, out: torch.Tensor) -> None:
-        # It has no other way to write into memory that is there: it adds to what stands in it.
-        torch.ops.onednn.qlinear_pointwise.binary(
-            levels, 1.0, 0, self._weight, self._scale, self._zeros, out.zero_(), None, 1.0, 0, torch.float32,
-            1.0, 0, "sum", 1.0, "none", [], "",
-        )  # fmt: skip
+    def _products(self, levels: torch.Tensor) -> torch.Tensor:
+        """Scale · (q Vᵀ), float32 (n, outputs)."""
+        if not self._x86:
+            return (levels.double() @ self._weight).float().mul_(self._scale)
+        products: torch.Tensor = torch.ops.onednn.qlinear_pointwise(
+            levels, 1.0, 0, self._weight, self._scale, self._zeros, None, 1.0, 0, torch.float32, "none", [], ""
+        )
+        return products
 
 
 def _scale(weight: torch.Tensor) -> torch.Tensor:

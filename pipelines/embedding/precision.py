@@ -25,7 +25,7 @@ INT8_REVISION = 2
 """Part of what vectors in int8 were made with. 1: weights rounded more finely, which AVX2 alone cannot multiply."""
 
 _FLAGS = {"int8": frozenset({"avx2"}), "bf16": frozenset({"avx512_bf16", "amx_bf16"})}
-_SPEED = {"int8": "half", "bf16": "a seventh of"}  # of fp32's, on a processor without any of the flags
+_SPEED = {"int8": "two thirds", "bf16": "a third or less"}  # of fp32's, on a processor without any of the flags
 
 
 def resolve_precision(precision: str, folder: Path, device: str = "cpu", *, cpu_facts: Path | None = None) -> str:
@@ -107,7 +107,7 @@ def _pinned(settings: EmbeddingSettings, made_in: Mapping[str, str], moving: boo
 def _say_slow(precision: str) -> None:
     log.warning(
         "embedding.precision: this processor has no instructions for %s, in which the store was made: texts are "
-        "encoded at about %s the speed of fp32; move it by `python -m jobs.reindex --full "
+        "encoded at %s of the speed of fp32; move it by `python -m jobs.reindex --full "
         "--set embedding.precision=fp32`",
         precision,
         _SPEED[precision],
