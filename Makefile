@@ -81,11 +81,11 @@ LEADERS := tests/crash/test_broker_kill.py::test_what_was_acknowledged_counts_on
 .PHONY: long
 long: setup ## laws, references, hostile trees and swaps at full length, in half an hour
 	$(BIN)/python -m pytest -m slow -s tests/laws tests/reference tests/integration tests/bench/test_event_to_effect.py \
-	  tests/bench/test_ivfpq_recall.py $(LEADERS)
+	  tests/bench/test_ivfpq_recall.py tests/bench/test_linear_time.py $(LEADERS)
 
 .PHONY: bench-ingest
 bench-ingest: $(BENCH)/.installed ## measure ingestion beside its own models, Haystack and LlamaIndex, in 40 minutes
-	$(BIN)/python -m pytest -m slow -s tests/bench/test_ingest_throughput.py tests/bench/test_ingest_memory.py
+	$(BIN)/python -m pytest -m slow -s tests/bench/test_ingest_throughput.py tests/bench/test_ingest_memory.py tests/bench/test_precisions.py
 
 # The others' packages come on top of this project's environment, so that all share one torch, and none of it changes.
 $(BENCH)/.installed: $(STAMP) infra/python/bench.txt
@@ -105,7 +105,8 @@ bench-feedback: $(BENCH)/.installed ## measure an updater beside a bare poll loo
 
 .PHONY: bench-search
 bench-search: $(BENCH)/.installed ## measure searches of 100,000 chunks, beside Pyserini's hybrid searcher and txtai's, in an hour
-	$(BIN)/python -m pytest -m slow -s tests/bench/test_search_beside_feedback.py tests/bench/test_search_speed.py
+	$(BIN)/python -m pytest -m slow -s tests/bench/test_search_beside_feedback.py \
+	  tests/bench/test_hostile_queries.py tests/bench/test_search_speed.py
 
 .PHONY: schema
 schema: setup ## write the JSON Schema of feedback events anew

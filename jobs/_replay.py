@@ -117,4 +117,4 @@ def remembering_engines(settings: Settings) -> Engines:
     """The configured models, over generations: all are asked once for what does not change from time to time."""
     engines, most = load_engines(settings), settings.evaluation.remembered
     encoders = [RememberingEncoder(each, most) for each in engines.encoders]
-    return Engines(encoders, engines.pairs, partial(remembered, most=most))
+    return replace(engines, encoders=encoders, over=partial(remembered, most=most))

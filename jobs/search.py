@@ -157,7 +157,8 @@ def opened(settings: Settings) -> Iterator[Searcher]:
         NothingPublishedError: No generation is live.
     """
     _must_be_published(settings)
-    with searching(settings, load_engines(settings), source_of(settings)) as searcher:
+    engines = load_engines(settings)
+    with searching(settings, engines, source_of(settings, precisions=engines.precisions)) as searcher:
         yield searcher
 
 

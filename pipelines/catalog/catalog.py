@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -82,6 +83,13 @@ class Catalog:
     def generations(self) -> list[Manifest]:
         """Every generation, oldest first."""
         return self._generations.manifests()
+
+    def precisions(self) -> Mapping[str, str]:
+        """The arithmetic of the live vectors by encoder name; where their manifest is damaged, that of the newest."""
+        live, readable = self.pointer().generation, self.generations()
+        if live is None or not readable:
+            return {}
+        return next((manifest for manifest in readable if manifest.id == live), readable[-1]).precisions
 
     def verify(self, generation: GenerationId) -> Manifest:
         """Compare every file of a generation with its manifest.

@@ -15,7 +15,7 @@ from pipelines.embedding.bert_files import Bert, read_pair_scorer
 from pipelines.embedding.int8_cross_encoder import Int8CrossEncoder
 from pipelines.embedding.int8_encoder import Int8Encoder
 from pipelines.embedding.models import locate
-from pipelines.embedding.precision import multiplies_int8, resolve_precision
+from pipelines.embedding.precision import device_of, resolve_precision, warn_if_slow
 from pipelines.embedding.settings import CrossEncoderSettings, EmbeddingSettings
 
 Kept = TypeVar("Kept")
@@ -73,9 +73,15 @@ def load_encoder(settings: EmbeddingSettings) -> Encoder:
     device = _device(settings.device)
     precision = resolve_precision(settings.precision, folder, device)
     if precision == "int8":
-        if device != "cpu":
-            raise ConfigurationError("embedding.precision: int8 is for the CPU: use auto, or set embedding.device=cpu")
+        if settings.device == "cuda":
+            raise ConfigurationError(
+                "embedding.device: expected cpu or auto, for these vectors are computed in int8, found cuda: use auto, "
+                "or move the store by `python -m jobs.reindex --full --set embedding.precision=bf16`"
+            )
+        warn_if_slow(precision)
         return Int8Encoder(folder, settings)
+    if device == "cpu":
+        warn_if_slow(precision)
     # Importing sentence-transformers takes longer than loading a small model, and 8 bits do without.
     encoder: Encoder = pkgutil.resolve_name(_GENERAL)(folder, settings, device=device, autocast=precision == "bf16")
     return encoder
@@ -100,7 +106,7 @@ def load_pair_encoder(settings: CrossEncoderSettings) -> PairEncoder | None:
 def _packed_pairs(folder: Path, settings: CrossEncoderSettings) -> Bert | None:
     """The model as the packed forward pass reads it; None where something else is to compute it."""
     here = settings.device != "cuda" and not (settings.device == "auto" and torch.cuda.is_available())
-    if settings.precision == "fp32" or not here or not (settings.precision == "int8" or multiplies_int8()):
+    if settings.precision == "fp32" or not here:
         return None
     model = read_pair_scorer(folder)
     if model is None and settings.precision == "int8":
@@ -112,8 +118,6 @@ def _packed_pairs(folder: Path, settings: CrossEncoderSettings) -> Bert | None:
 
 
 def _device(wanted: str) -> str:
-    if wanted == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
     if wanted == "cuda" and not torch.cuda.is_available():
         raise ModelUnavailableError("embedding.device: cuda is wanted, but PyTorch finds none here: use auto or cpu")
-    return wanted
+    return device_of(wanted)

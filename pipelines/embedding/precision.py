@@ -1,18 +1,34 @@
-"""Which arithmetic an encoder computes in: what was asked for, what the hardware multiplies, what the model allows."""
+"""Which arithmetic an encoder computes in: what was asked for, what a store is pinned to, what the processor does best.
+
+The precision of a store's vectors is chosen once, by whoever makes its first generation, and is part of the facts of
+each. Everyone else takes it from there: so no generation mixes precisions, and a query is compared with its like.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import logging
+from collections.abc import Mapping
 from pathlib import Path
 
+from pipelines.domain.errors import ConfigurationError
 from pipelines.embedding.bert_files import read_bert
+from pipelines.embedding.models import display_name, locate
+from pipelines.embedding.settings import EmbeddingSettings
 
-_CPU_FACTS = Path("/proc/cpuinfo")
-_INT8_FLAGS = ("avx512_vnni", "amx_int8")
-_BF16_FLAGS = ("avx512_bf16", "amx_bf16")
+log = logging.getLogger(__name__)
+
+AUTO = "auto"
+CPU_FACTS = Path("/proc/cpuinfo")
+INT8_REVISION = 2
+"""Part of what vectors in int8 were made with. 1: weights rounded more finely, which AVX2 alone cannot multiply."""
+
+_FLAGS = {"int8": frozenset({"avx2"}), "bf16": frozenset({"avx512_bf16", "amx_bf16"})}
+_SPEED = {"int8": "two thirds", "bf16": "a third or less"}  # of fp32's, on a processor without any of the flags
 
 
-def resolve_precision(precision: str, folder: Path, device: str = "cpu", *, cpu_facts: Path = _CPU_FACTS) -> str:
+def resolve_precision(precision: str, folder: Path, device: str = "cpu", *, cpu_facts: Path | None = None) -> str:
     """The arithmetic that a precision setting means here: "int8", "bf16" or "fp32".
 
     "auto" takes the fastest one that the hardware multiplies; "int8" among them only for models that
@@ -21,23 +37,85 @@ def resolve_precision(precision: str, folder: Path, device: str = "cpu", *, cpu_
     Args:
         folder: The model's files.
         device: "cpu" or "cuda".
+        cpu_facts: What the system says of its processor, as Linux does.
 
     Examples:
         >>> resolve_precision("fp32", Path())
         'fp32'
     """
-    if precision != "auto":
+    if precision != AUTO:
         return precision
     if device == "cuda":
         return "bf16"
-    if multiplies_int8(cpu_facts=cpu_facts) and read_bert(folder) is not None:
+    if _multiplies("int8", cpu_facts) and read_bert(folder) is not None:
         return "int8"
-    return "bf16" if _cpu_flags(cpu_facts).intersection(_BF16_FLAGS) else "fp32"
+    return "bf16" if _multiplies("bf16", cpu_facts) else "fp32"
 
 
-def multiplies_int8(*, cpu_facts: Path = _CPU_FACTS) -> bool:
-    """Whether the processor multiplies 8-bit integers faster than others."""
-    return bool(_cpu_flags(cpu_facts).intersection(_INT8_FLAGS))
+def pinned(settings: EmbeddingSettings, made_in: Mapping[str, str], *, moving: bool = False) -> EmbeddingSettings:
+    """Settings in which every encoder names the arithmetic that it computes in.
+
+    Args:
+        made_in: The precision of the vectors that there are, by encoder; a new encoder's is resolved here and now.
+        moving: All vectors are made anew: a precision that is asked for by name replaces the one that there is.
+
+    Raises:
+        ConfigurationError: Another one is asked for than that of the vectors.
+        ModelUnavailableError: A model cannot be found.
+    """
+    own, *further = (_pinned(one, made_in, moving) for one in settings.encoders)
+    more = tuple({**one, "precision": name} for one, name in zip(settings.further, further, strict=True))
+    return settings.model_copy(update={"precision": own, "further": more})
+
+
+def precisions_of(settings: EmbeddingSettings) -> dict[str, str]:
+    """The precision of each encoder by its name, as `pinned` settings say it."""
+    return {display_name(locate(one), one): one.precision for one in settings.encoders}
+
+
+def warn_if_slow(precision: str, *, cpu_facts: Path | None = None) -> None:
+    """Say once what a precision costs that this processor has no instructions for; the results are the same."""
+    if precision in _FLAGS and not _multiplies(precision, cpu_facts):
+        _say_slow(precision)
+
+
+def device_of(wanted: str) -> str:
+    """The device that a setting means: "auto" is "cuda" where PyTorch finds one, and else "cpu"."""
+    if wanted != AUTO:
+        return wanted
+    # Importing it takes longer than all else that is decided before models are loaded.
+    import torch  # noqa: PLC0415
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _pinned(settings: EmbeddingSettings, made_in: Mapping[str, str], moving: bool) -> str:
+    folder, wanted = locate(settings), settings.precision
+    name = display_name(folder, settings)
+    there = made_in.get(name)
+    if wanted == AUTO:
+        return there or resolve_precision(wanted, folder, device_of(settings.device))
+    if there in (None, wanted) or moving:
+        return wanted
+    raise ConfigurationError(
+        f"embedding.precision: expected {there}, in which the vectors of {name} in this store were made, found "
+        f"{wanted}: use auto, or move the store by `python -m jobs.reindex --full --set embedding.precision={wanted}`"
+    )
+
+
+@functools.cache
+def _say_slow(precision: str) -> None:
+    log.warning(
+        "embedding.precision: this processor has no instructions for %s, in which the store was made: texts are "
+        "encoded at %s of the speed of fp32; move it by `python -m jobs.reindex --full "
+        "--set embedding.precision=fp32`",
+        precision,
+        _SPEED[precision],
+    )
+
+
+def _multiplies(precision: str, cpu_facts: Path | None) -> bool:
+    return bool(_cpu_flags(cpu_facts or CPU_FACTS).intersection(_FLAGS[precision]))
 
 
 def _cpu_flags(cpu_facts: Path) -> frozenset[str]:

@@ -28,6 +28,9 @@ FORMAT = 2
 1: without texts and with fewer columns; `jobs.reindex` without sources makes this one of it.
 """
 
+PRECISIONS = "precisions"
+"""The fact that pins each encoder's arithmetic."""
+
 _KNOWN_FORMATS = frozenset({1, FORMAT})
 
 _UNHASHED = frozenset({"modified_at", "made_from"})
@@ -62,6 +65,12 @@ class Manifest(BaseModel):
     lexical: LexicalSettings
     facts: Mapping[str, Any]
     files: Mapping[str, str]
+
+    @property
+    def precisions(self) -> Mapping[str, str]:
+        """The arithmetic that vectors were computed in, by encoder name; nothing in what older versions made."""
+        found: Mapping[str, str] = self.facts.get(PRECISIONS, {})
+        return found
 
 
 class RowsDigest:

@@ -21,7 +21,17 @@ from pipelines.indexes.manifest import FORMAT
 from pipelines.ingestion.compare import compare, comparisons, is_little
 from pipelines.ingestion.items import SourceItem
 from pipelines.ingestion.parts import part_of
-from pipelines.ingestion.plan import Plan, facts_of, forget, items_of, models_of, reading_of, stages_of, units_of
+from pipelines.ingestion.plan import (
+    Plan,
+    facts_of,
+    forget,
+    items_of,
+    models_of,
+    pinned_to,
+    reading_of,
+    stages_of,
+    units_of,
+)
 from pipelines.ingestion.read_and_chunk import Reading, Work
 from pipelines.ingestion.report import Outcome, Progress, outcome_of
 from pipelines.ingestion.sizing import live_sizes
@@ -54,6 +64,7 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
     Raises:
         SourceError: A source cannot be read at all or not from every host, or nothing in any of them can be indexed.
         ModelUnavailableError: A model cannot be loaded.
+        ConfigurationError: The store's vectors are of another precision than is asked for.
         StoreError: Not every host sees the store, or not everything that was made is on disk.
         NothingPublishedError: There is neither a source nor a live generation.
         StaleVersionError: Another run published meanwhile.
@@ -63,6 +74,7 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
     guard = _checked(listed.items, catalog, executor)
     catalog.clean_leftovers()
     parent = catalog.pointer().generation
+    plan = pinned_to(plan, catalog.precisions())
     sizes = live_sizes(plan.chunking, plan.priors, catalog)
     if plan.full:
         forget(plan)

@@ -15,11 +15,12 @@ from pipelines.domain.errors import ConfigurationError, SourceError
 from pipelines.domain.ids import GenerationId
 from pipelines.embedding.cache import VectorCache
 from pipelines.embedding.models import Model, find_model
-from pipelines.embedding.precision import resolve_precision
+from pipelines.embedding.precision import INT8_REVISION, pinned, precisions_of
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.extraction.checkpoints import identify
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.indexes import schemas
+from pipelines.indexes.manifest import PRECISIONS
 from pipelines.indexes.settings import IndexSettings
 from pipelines.ingestion.embed import ENCODER, Embed
 from pipelines.ingestion.find_entities import EXTRACTOR, FindEntities
@@ -114,6 +115,18 @@ def _by_reason(left_out: Mapping[LeftOut, int], prefix: str = "") -> dict[str, i
     return {f"{prefix}{reason}": count for reason, count in left_out.items()}
 
 
+def pinned_to(plan: Plan, made_in: Mapping[str, str]) -> Plan:
+    """The plan with the arithmetic of each encoder named, so that no worker chooses one by its own processor (ARC-9).
+
+    Args:
+        made_in: The precision of the live vectors, by encoder; `full` alone moves them to another.
+
+    Raises:
+        ConfigurationError: Another precision is asked for, and not everything is made anew.
+    """
+    return replace(plan, embedding=pinned(plan.embedding, made_in, moving=plan.full))
+
+
 def models_of(plan: Plan) -> list[Model]:
     """The files of each encoder, in the order of the settings.
 
@@ -186,6 +199,7 @@ def facts_of(
         "parent": parent,
         "settings": plan.fingerprint,
         "models": {role: f"{model.name}@{model.identity}" for role, model in zip(roles, models, strict=True)},
+        PRECISIONS: precisions_of(plan.embedding),
         "parameters": {"embedding": made_with_of(plan, models), "extraction": _found_with(plan)},
         "sources": [escaped(str(source)) for source in plan.sources],
         SIZING: snapshots(sizes),
@@ -219,8 +233,10 @@ def made_with_of(plan: Plan, models: Sequence[Model]) -> list[str]:
 
 def _made_with(settings: EmbeddingSettings, model: Model) -> str:
     told = settings.model_dump(mode="json", include={"strategy", "max_tokens", "dimension"})
-    told["precision"] = resolve_precision(settings.precision, model.folder, settings.device)
-    if told["precision"] != "int8":
+    told["precision"] = settings.precision
+    if settings.precision == "int8":
+        told["revision"] = INT8_REVISION
+    else:
         told["length_step"] = settings.length_step
     if settings.strategy == "levels":
         told["level_tokens"] = settings.level_tokens

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Protocol
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.overlays import Listing
-from pipelines.domain.errors import CorruptionError
+from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import GenerationId, LearnedVersion, StoreId
 from pipelines.indexes.generation import Generation
+from pipelines.indexes.manifest import Manifest
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.priors import Priors
@@ -58,10 +60,23 @@ class Pin:
 
 
 class CatalogSource:
-    """What a catalog says is live."""
+    """What a catalog says is live.
 
-    def __init__(self, catalog: Catalog, priors: Priors, *, clock: Clock, sessions_held: int) -> None:
+    Args:
+        precisions: The arithmetic that queries are encoded in, by encoder name.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        priors: Priors,
+        *,
+        clock: Clock,
+        sessions_held: int,
+        precisions: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._catalog = catalog
+        self._precisions = precisions
         self._priors = priors
         self._clock = clock
         self._asked_for = _NONE
@@ -79,6 +94,7 @@ class CatalogSource:
         Raises:
             NothingPublishedError: No generation is live.
             CorruptionError: The live generation is damaged and so is every other one.
+            StoreError: Its vectors are of another precision than queries are.
         """
         return self._snapshot(self._now(), previous, self._catalog.open_live)
 
@@ -117,9 +133,19 @@ class CatalogSource:
         if previous is not None and pin.generation == self._asked_for:
             return replace(previous, learned=learned, beliefs=beliefs, calibration=calibration, sessions=sessions)
         generation = _let_go(open_generation())
+        self._require_one_precision(generation.manifest)
         self._asked_for = pin.generation
         filters = RowFilter(generation.chunks)
         return Snapshot(generation.manifest.id, generation, filters, learned, beliefs, calibration, sessions)
+
+    def _require_one_precision(self, manifest: Manifest) -> None:
+        for encoder, ours in self._precisions.items():
+            theirs = manifest.precisions.get(encoder, ours)
+            if theirs != ours:
+                raise StoreError(
+                    f"{manifest.id}: expected vectors of {encoder} in {ours}, in which this process encodes queries, "
+                    f"found {theirs}: start it anew"
+                )
 
     def _described(self, version: LearnedVersion | None) -> tuple[LearnedVersion, Calibration | None]:
         return version or PRIORS_ALONE, self._calibrated(version)

@@ -14,6 +14,7 @@ import typer
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import SourceError, StoreError
 from pipelines.domain.ids import ContentHash
+from pipelines.embedding.precision import pinned
 from pipelines.feedback.attributor import Attributor, texts_in
 from pipelines.runtime.advice import advice_on
 from pipelines.serving.terminal import Conf, Store, root_of
@@ -36,9 +37,10 @@ def attribute(
     settings = load_settings(conf, [])
     rules = settings.feedback.attribution.model_copy(update={"encoder": True})
     text = _text_of(response)
-    with closing(Catalog(root_of(store, settings)).open_live()) as generation:
+    catalog = Catalog(root_of(store, settings))
+    with closing(catalog.open_live()) as generation:
         texts = texts_in(generation, [ContentHash(each) for each in contents])
-    attributor = Attributor.load(rules, settings.embedding)
+    attributor = Attributor.load(rules, pinned(settings.embedding, catalog.precisions()))
     found = attributor.attribution(texts, text)
     if attributor.unknown:
         sys.stderr.write(f"weft: {attributor.unknown} of {len(texts)} contents are not in the live generation\n")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.embedding.encoder import load_encoder, load_pair_encoder
+from pipelines.embedding.precision import pinned, precisions_of
+from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.retrieval.channels.open import Openings
 from pipelines.retrieval.live import CatalogSource
 from pipelines.retrieval.ports import PairScorer, QueryEncoder
@@ -29,11 +32,13 @@ class Engines:
         encoders: The default one first, each of which is a dense channel.
         pairs: A cross-encoder for the best candidates; None where none is configured.
         over: What is searched instead of a snapshot; of one that it made itself, that one.
+        precisions: In which each encoder computes, by its name; a generation made in another is not searched.
     """
 
     encoders: Sequence[QueryEncoder]
     pairs: PairScorer | None = None
     over: Callable[[Snapshot], Snapshot] = lambda snapshot: snapshot
+    precisions: Mapping[str, str] = field(default_factory=dict)
 
 
 LoadEngines = Callable[[Settings], Engines]
@@ -41,20 +46,39 @@ LoadEngines = Callable[[Settings], Engines]
 
 
 def load_engines(settings: Settings) -> Engines:
-    """The configured encoders and cross-encoder.
+    """The configured encoders, in the precision of the vectors that are live, and the cross-encoder.
 
     Raises:
         ModelUnavailableError: One of them cannot be found or loaded.
+        ConfigurationError: Another precision is asked for than that of the vectors.
     """
     threads = {"threads": settings.retrieval.encode_threads}
-    encoders = [load_encoder(one.model_copy(update=threads)) for one in settings.embedding.encoders]
-    return Engines(encoders, load_pair_encoder(settings.retrieval.rerank.cross_encoder))
+    embedding = pinned_embedding(settings)
+    encoders = [load_encoder(one.model_copy(update=threads)) for one in embedding.encoders]
+    pairs = load_pair_encoder(settings.retrieval.rerank.cross_encoder)
+    return Engines(encoders, pairs, precisions=precisions_of(embedding))
 
 
-def source_of(settings: Settings, clock: Clock = system_clock) -> CatalogSource:
-    """What says what is live in the store of the settings."""
+def pinned_embedding(settings: Settings) -> EmbeddingSettings:
+    """The settings of the encoders with the precision of the vectors that are live in the store.
+
+    Raises:
+        ConfigurationError: Another precision is asked for.
+        ModelUnavailableError: A model cannot be found.
+    """
+    return pinned(settings.embedding, Catalog(Path(settings.storage.root)).precisions())
+
+
+def source_of(
+    settings: Settings, clock: Clock = system_clock, *, precisions: Mapping[str, str] = MappingProxyType({})
+) -> CatalogSource:
+    """What says what is live in the store of the settings.
+
+    Args:
+        precisions: In which whoever asks computes queries, by encoder name.
+    """
     catalog, held = Catalog(Path(settings.storage.root)), settings.retrieval.sessions_held
-    return CatalogSource(catalog, settings.priors, clock=clock, sessions_held=held)
+    return CatalogSource(catalog, settings.priors, clock=clock, sessions_held=held, precisions=precisions)
 
 
 @contextmanager

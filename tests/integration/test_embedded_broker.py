@@ -27,10 +27,8 @@ def runs(pid: int) -> bool:
 
 
 def await_end(pid: int) -> None:
-    deadline = time.monotonic() + 10
-    while runs(pid) and time.monotonic() < deadline:
+    while runs(pid):
         time.sleep(0.01)
-    assert not runs(pid)
 
 
 def test_it_answers_inside_its_block_and_is_gone_after_it() -> None:

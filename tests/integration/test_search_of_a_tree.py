@@ -5,12 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 import re
-import threading
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -195,59 +192,3 @@ def test_hostile_and_ordinary_queries_share_a_batch(searcher: Searcher) -> None:
     for text, answer in zip(ORDINARY, together[1::2], strict=False):
         alone = searcher.search(asked(text))
         assert [result.content_hash for result in answer.results] == [result.content_hash for result in alone.results]
-
-
-def taken_ms(searcher: Searcher, beside: Sequence[str]) -> list[float]:
-    """Time that each ordinary query takes while another thread asks those beside."""
-    done, first = threading.Event(), threading.Event()
-
-    def load() -> None:
-        for text in itertools.cycle(beside):
-            first.set()
-            searcher.search(asked(text))
-            if done.is_set():
-                return
-
-    other = threading.Thread(target=load)
-    other.start()
-    first.wait()
-    try:
-        taken = []
-        for text in ORDINARY * 2:
-            begun = time.perf_counter()
-            searcher.search(asked(text))
-            taken.append((time.perf_counter() - begun) * 1000.0)
-    finally:
-        done.set()
-        other.join()
-    return taken
-
-
-WILD = [
-    "a." * 3000,
-    " ".join(SOUP * 50),
-    "x" * 100_000,
-    " ".join(f"term{n}" for n in range(500)),
-    "a? " * 2000,
-    "“" * 5000,
-]
-
-
-@pytest.mark.slow
-def test_hostile_queries_do_not_slow_others_twofold(searcher: Searcher) -> None:
-    """RET-21: beside them an ordinary query takes at most twice as long as beside its own like.
-
-    Both are taken in turns, so that whatever else the machine does weighs on both alike.
-    """
-    for text in [*ORDINARY, *WILD]:
-        searcher.search(asked(text))
-    ordinary, hostile = [], []
-    for number in range(16):
-        ordinary += taken_ms(searcher, ORDINARY)
-        hostile += taken_ms(searcher, WILD[number % len(WILD) :] + WILD[: number % len(WILD)])
-    calm, disturbed = (np.quantile(taken, [0.5, 0.95]) for taken in (ordinary, hostile))
-    print(  # noqa: T201
-        f"\nordinary beside ordinary p50 {calm[0]:.1f} ms, p95 {calm[1]:.1f} ms; "
-        f"beside hostile p50 {disturbed[0]:.1f} ms, p95 {disturbed[1]:.1f} ms"
-    )
-    assert disturbed[0] <= 2.0 * calm[0]

@@ -220,7 +220,6 @@ def test_the_laws_hold_on_whole_trees() -> None:
     check_real_files(100_000)
 
 
-@pytest.mark.timeout(10)
 @pytest.mark.parametrize(
     ("language", "text"),
     [

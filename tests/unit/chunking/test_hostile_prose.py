@@ -31,7 +31,6 @@ REPEATED = {
 }
 
 
-@pytest.mark.timeout(10)
 @pytest.mark.parametrize(
     ("content_type", "language", "text"), [(*kind, text) for kind, texts in REPEATED.items() for text in texts]
 )

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -127,8 +125,9 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("kind", list(ContentType))
-def test_hostile_text_is_summed_up_at_once(text: str, kind: ContentType) -> None:
-    """ING-3: a summary looks at the beginning alone, in bounded time; the bound is far above what it takes."""
-    begun = time.process_time()
-    summary_of(a_document(text, kind), [], limit=200, count_tokens=words)
-    assert time.process_time() - begun < 1.0
+def test_a_summary_of_hostile_text_reads_its_beginning_alone(text: str, kind: ContentType) -> None:
+    """ING-3: what follows changes nothing, however long it is."""
+    short, whole = (
+        summary_of(a_document(some, kind), [], limit=200, count_tokens=words) for some in (text, text + text)
+    )
+    assert short == whole

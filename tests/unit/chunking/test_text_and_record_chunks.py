@@ -134,7 +134,6 @@ def test_sizes_that_contradict_each_other_are_refused(wrong: tuple[int, int, int
         ChunkSizes(*wrong)
 
 
-@pytest.mark.timeout(10)
 @pytest.mark.parametrize(
     ("text", "content_type"),
     [

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from pipelines.embedding.bert_files import Bert
-from pipelines.embedding.int8 import Int8Linear, Scratch
+from pipelines.embedding.int8 import Int8Linear, Scratch, _scale
 from pipelines.embedding.packed import PackedBert, packs
 
 
@@ -39,9 +39,40 @@ def test_rounding_costs_no_more_than_its_steps(seed: int, offset: float, scale: 
     exact = functional.linear(values.double(), weight.double(), bias.double())
     step = (values.amax(1, keepdim=True) - values.amin(1, keepdim=True)) / 255
     of_values = step / 2 * weight.abs().sum(1)
-    of_weights = values.abs().sum(1, keepdim=True) * weight.abs().amax(1) / 127 / 2
+    of_weights = values.abs().sum(1, keepdim=True) * _scale(weight) / 2
     bound = (of_values + of_weights) * 1.02 + 1e-4 * scale
     assert ((applied(Int8Linear(weight, bias), values) - exact).abs() <= bound).all()
+
+
+@given(st.integers(1, 30), st.integers(0, 2**31 - 1), st.sampled_from([1, 7, 64]), st.sampled_from([34, 64, 384]))
+@settings(max_examples=40, deadline=None)
+def test_every_processor_comes_to_the_same_bits(rows: int, seed: int, outputs: int, inputs: int) -> None:
+    """ARC-9: integers as x86 multiplies them, and the same sums made of floats as others do."""
+    noise = torch.Generator().manual_seed(seed)
+    weight, bias = torch.randn(outputs, inputs, generator=noise), torch.randn(outputs, generator=noise)
+    values = torch.randn(rows, inputs, generator=noise)
+    assert torch.equal(*(applied(Int8Linear(weight, bias, x86=x86), values) for x86 in (True, False)))
+
+
+@given(st.integers(0, 2**31 - 1), st.integers(1, 200))
+@settings(max_examples=60, deadline=None)
+def test_neighbouring_weights_never_make_more_than_128(seed: int, inputs: int) -> None:
+    """ARC-9: however they are spread, and however many there are."""
+    weight = torch.randn(64, inputs, generator=torch.Generator().manual_seed(seed)) ** 3
+    rounded = functional.pad((weight / _scale(weight)[:, None]).round().abs(), (0, inputs % 2))
+    assert rounded.max() <= 127
+    assert rounded.view(64, -1, 2).sum(2).max() <= 128
+
+
+@pytest.mark.parametrize("pair", [(127.0, 1.0), (1.0, 127.0), (-127.0, -1.0), (64.0, 64.0), (127.0, 127.0)])
+def test_the_greatest_products_of_two_neighbours_fit_sixteen_bits(pair: tuple[float, float]) -> None:
+    """ARC-9: without VNNI x86 adds two of them in 16 bits, and cuts off what does not fit."""
+    weight = torch.tensor([pair * 32])
+    values = torch.ones(3, 64)
+    values[:, 0] = 0.0  # all others are 255 steps above it
+    assert (weight / _scale(weight)).round().view(32, 2).abs().sum(1).max() * 255 < 2**15
+    exact = functional.linear(values, weight)
+    assert torch.allclose(applied(Int8Linear(weight, torch.zeros(1)), values), exact, rtol=0.01)
 
 
 def test_constant_rows_and_empty_weights_are_exact() -> None:

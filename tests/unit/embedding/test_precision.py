@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from pipelines.domain.errors import ConfigurationError
 from pipelines.embedding.bert_files import read_bert
-from pipelines.embedding.precision import resolve_precision
+from pipelines.embedding.precision import _say_slow, pinned, precisions_of, resolve_precision, warn_if_slow
+from pipelines.settings import load_settings
 
 MEAN = {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}
 BERT = {
@@ -45,21 +47,74 @@ def facts(folder: Path, flags: str) -> Path:
     return path
 
 
-def test_auto_takes_the_fastest_arithmetic_of_cpu_and_model(tmp_path: Path) -> None:
-    """ING-21: arithmetic without hardware for it would be slower than fp32, so auto looks first."""
-    model, other = a_folder(tmp_path / "model"), tmp_path / "other"
-    assert resolve_precision("auto", model, cpu_facts=facts(tmp_path, "avx512_vnni avx512_bf16")) == "int8"
-    assert resolve_precision("auto", other, cpu_facts=facts(tmp_path, "avx512_vnni avx512_bf16")) == "bf16"
-    assert resolve_precision("auto", model, cpu_facts=facts(tmp_path, "avx512_bf16")) == "bf16"
-    assert resolve_precision("auto", other, cpu_facts=facts(tmp_path, "avx512_vnni")) == "fp32"
-    assert resolve_precision("auto", model, cpu_facts=facts(tmp_path, "avx2")) == "fp32"
-    assert resolve_precision("auto", model, cpu_facts=tmp_path / "absent") == "fp32"
-    assert resolve_precision("auto", model, "cuda", cpu_facts=facts(tmp_path, "avx512_vnni")) == "bf16"
+@pytest.mark.parametrize(
+    ("flags", "bert", "any_model"),
+    [
+        ("avx2 avx512_vnni avx512_bf16", "int8", "bf16"),
+        ("avx2 avx512_vnni", "int8", "fp32"),
+        ("avx2 avx512f", "int8", "fp32"),
+        ("avx2", "int8", "fp32"),
+        ("sse4_2 avx", "fp32", "fp32"),
+        ("asimd", "fp32", "fp32"),
+    ],
+)
+def test_auto_takes_the_fastest_arithmetic_of_cpu_and_model(
+    tmp_path: Path, flags: str, bert: str, any_model: str
+) -> None:
+    """ING-21: none that the processor has no instructions for, and 8 bits for what is computed in them."""
+    model, other, cpu = a_folder(tmp_path / "model"), tmp_path / "other", facts(tmp_path, flags)
+    assert resolve_precision("auto", model, cpu_facts=cpu) == bert
+    assert resolve_precision("auto", other, cpu_facts=cpu) == any_model
+    assert resolve_precision("auto", model, "cuda", cpu_facts=cpu) == "bf16"
+
+
+def test_a_system_that_says_nothing_of_its_processor_gets_single_precision(tmp_path: Path) -> None:
+    """ING-21: every processor computes that."""
+    assert resolve_precision("auto", a_folder(tmp_path / "model"), cpu_facts=tmp_path / "absent") == "fp32"
 
 
 def test_what_is_asked_for_is_taken() -> None:
     """ING-21: only auto is resolved."""
     assert [resolve_precision(name, Path()) for name in ("fp32", "bf16", "int8")] == ["fp32", "bf16", "int8"]
+
+
+def test_vectors_that_there_are_decide(tmp_path: Path) -> None:
+    """ARC-9: of every encoder by its name; a new one's is resolved; only who makes all anew moves one."""
+    first, second = (a_folder(tmp_path / name) for name in ("first", "second"))
+    further = f"embedding.further=[{{model: {second}}}]"
+    settings = load_settings(assignments=[f"embedding.model={first}", further], environment={}).embedding
+    both = pinned(settings, {"first": "bf16", "second": "int8"})
+    assert precisions_of(both) == {"first": "bf16", "second": "int8"}
+    assert precisions_of(pinned(both, {"first": "bf16", "second": "int8"})) == precisions_of(both)
+    assert precisions_of(pinned(settings, {"second": "fp32"}))["second"] == "fp32"
+    named = settings.model_copy(update={"precision": "fp32"})
+    with pytest.raises(
+        ConfigurationError, match=r"expected int8, in which the vectors of first .* found fp32: use auto"
+    ):
+        pinned(named, {"first": "int8", "second": "fp32"})
+    assert precisions_of(pinned(named, {"first": "int8"}, moving=True))["first"] == "fp32"
+
+
+@pytest.mark.parametrize(("precision", "flags"), [("int8", "sse4_2"), ("bf16", "avx2")])
+def test_a_slow_precision_is_named_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, precision: str, flags: str
+) -> None:
+    """ARC-9, OPS-15: what it costs here, and the setting that would change it."""
+    _say_slow.cache_clear()
+    for _ in range(2):
+        warn_if_slow(precision, cpu_facts=facts(tmp_path, flags))
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert "embedding.precision" in said
+    assert f"no instructions for {precision}" in said
+
+
+def test_a_precision_that_the_processor_multiplies_is_not_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """OPS-15: nothing is said where nothing is lost."""
+    for precision, flags in (("int8", "avx2"), ("bf16", "avx512_bf16"), ("fp32", "")):
+        warn_if_slow(precision, cpu_facts=facts(tmp_path, flags))
+    assert not caplog.records
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,7 @@ DENSE, LEXICAL, GRAPH, DEGREE, TRIGGERS = (
     Channel.TRIGGERS,
 )
 QUERY = a_query("checkpoints written")
-BUDGET_MS, HANGS_S = 150, 30.0
-LEAST_S, MOST_S = BUDGET_MS / 1000, 5.0
-"""Seconds that an answer takes beside what hangs: its budget, and on a busy machine far less than what hangs takes."""
+BUDGET_MS = 150
 
 
 def a_generation() -> MemoryGeneration:
@@ -52,7 +50,7 @@ def hanging() -> Iterator[Callable[..., Any]]:
     over = threading.Event()
 
     def hang(*_: object, **__: object) -> Any:
-        over.wait(HANGS_S)
+        over.wait()
         raise OSError("it was too late for that")
 
     try:
@@ -96,11 +94,8 @@ def test_what_hangs_is_left_out_within_its_time(channel: Channel, patience_ms: i
     with hanging() as hang:
         searcher = a_searcher(a_generation(), **tuned({channel: BUDGET_MS}, patience_ms=patience_ms))
         broken(searcher, channel, hang)
-        started = time.perf_counter()
         answer = searcher.search(QUERY)
-        elapsed_s = time.perf_counter() - started
     assert left_out(answer) == {channel: f"no answer within {BUDGET_MS / 1000:g} s"}
-    assert LEAST_S <= elapsed_s < MOST_S
     assert answer.timings_ms["channels"] >= BUDGET_MS
     assert answer.results == found_without(channel).results
 
@@ -142,9 +137,7 @@ def test_searches_whose_threads_all_hang_end_in_time_and_later_ones_find_all_aga
     with hanging() as hang:
         broken(searcher, DENSE, hang)
         for _ in range(4):
-            started = time.perf_counter()
             assert DENSE in left_out(searcher.search(QUERY))
-            assert time.perf_counter() - started < MOST_S
     broken(searcher, DENSE, search)
     assert any(not searcher.search(QUERY).failed_channels for _ in range(100))
 
@@ -299,9 +292,8 @@ def test_who_ends_a_round_as_the_last_one_goes_on() -> None:
         yield Round({DENSE: lambda: begun.wait(20.0), LEXICAL: beside}, dict.fromkeys((DENSE, LEXICAL), 60.0))
         return threading.get_ident()
 
-    warm, started = WarmThreads(2, "test"), time.perf_counter()
+    warm = WarmThreads(2, "test")
     assert Awake(search(), warm).result(20.0) == at_work["beside"]
-    assert time.perf_counter() - started < MOST_S
     warm.close()
 
 
