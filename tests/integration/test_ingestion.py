@@ -94,7 +94,7 @@ def test_a_worker_that_cannot_be_made_says_why(cluster: None, source: Path, tmp_
     """ING-26: what it expected and found comes out of it as it is, and nothing is published."""
     plan = a_plan(source, tmp_path / "store", "extraction.enabled=true")
     plan.mentions.mkdir(parents=True)
-    with pytest.raises(StoreError, match=r"entities\.sqlite: expected to read and write it"):
+    with pytest.raises(StoreError, match=r"entities\.sqlite: expected SQLite to read and write it"):
         _run(plan, ON_CLUSTER)
     assert Catalog(plan.store).pointer().generation is None
 
