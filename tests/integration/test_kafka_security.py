@@ -293,6 +293,20 @@ def test_the_loop_stops_where_a_documented_permission_is_missing(
 
 
 @pytest.mark.timeout(120)
+def test_a_group_that_may_not_be_read_costs_no_record(
+    secured_kafka: SecuredKafka, loop: Callable[[], dict[str, Any]], caplog: pytest.LogCaptureFixture
+) -> None:
+    """FBK-4: the broker's refusal comes with records, which are applied; it is said once, with the permission."""
+    secured_kafka.permit(*(permission for permission in PERMISSIONS if permission.kind != "group"))
+    learned = loop()
+    assert (learned["applied"], learned["dead_lettered"], learned["balanced"]) == (1, 1, True)
+    said = [record.getMessage() for record in caplog.records if record.getMessage().startswith("group weft")]
+    assert len(said) <= 2, "once for each of the two runs"
+    assert all("the permission Read on the group" in line for line in said)
+    assert said
+
+
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("missing", OF_DEAD_LETTERS, ids=lambda permission: "-".join(permission[1:]))
 def test_dead_letters_wait_where_their_permission_is_missing(
     secured_kafka: SecuredKafka,
