@@ -1,4 +1,4 @@
-"""The page of requirements, whose last column says which test files name each id; as a program, it writes that column."""
+"""The page of requirements: its last column lists the test files that name each id. As a program, this writes it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def named_in(text: str, page: str) -> set[str]:
     return set(re.findall(rf"\b(?:{'|'.join(sorted(areas))})-\d+[a-z]?\b", text))
 
 
-def test_files() -> dict[str, str]:
+def texts_of_tests() -> dict[str, str]:
     """Text of every test file, by its path below `tests/`."""
     root = ROOT / "tests"
     return {file.relative_to(root).as_posix(): file.read_text("utf-8") for file in sorted(root.rglob("test_*.py"))}
@@ -47,4 +47,4 @@ def _listed(files: list[str]) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(rendered(PAGE.read_text("utf-8"), test_files()), "utf-8")
+    PAGE.write_text(rendered(PAGE.read_text("utf-8"), texts_of_tests()), "utf-8")

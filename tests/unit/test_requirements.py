@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tests.support.requirements import PAGE, ROOT, ids_of, named_in, rendered, test_files
+from tests.support.requirements import PAGE, ROOT, ids_of, named_in, rendered, texts_of_tests
 
 TEXT = PAGE.read_text("utf-8")
 # The page itself is left out: it would hold its own ids.
@@ -18,7 +18,7 @@ NAMING = [
 
 def test_the_page_names_the_test_files_of_today() -> None:
     """OPS-1: a reader goes from a promise to its proof."""
-    assert rendered(TEXT, test_files()) == TEXT, "docs/requirements.md is behind the tests: run `make requirements`"
+    assert rendered(TEXT, texts_of_tests()) == TEXT, "docs/requirements.md is behind the tests: run `make requirements`"
 
 
 def test_every_id_that_is_named_stands_in_the_table() -> None:
@@ -39,9 +39,9 @@ def test_no_id_stands_twice() -> None:
 def test_a_row_names_six_files_in_order_and_counts_the_others() -> None:
     """OPS-1: what no test names is open; a longer id does not count for a shorter one."""
     first, longer, other = "XYZ-1", "XYZ-10", "XYZ-1a"
-    page = f"| {first} | One. | open |\n| {longer} | Two. | `gone.py` |\n| {other} | Three. | open |\n"
+    page = f"| {first} | A. | open |\n| {longer} | B. | `gone.py` |\n| {other} | C. | open |\n"
     files = {f"unit/test_{n}.py": f"{first}: yes" for n in reversed(range(8))} | {"laws/test_a.py": f"{other}: yes"}
     shown = ", ".join(f"`unit/test_{n}.py`" for n in range(6))
     assert rendered(page, files) == (
-        f"| {first} | One. | {shown} and 2 more |\n| {longer} | Two. | open |\n| {other} | Three. | `laws/test_a.py` |\n"
+        f"| {first} | A. | {shown} and 2 more |\n| {longer} | B. | open |\n| {other} | C. | `laws/test_a.py` |\n"
     )
