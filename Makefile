@@ -113,6 +113,10 @@ schema: setup ## write the JSON Schema of feedback events anew
 	$(BIN)/python -c "import json; from pipelines.feedback.codec import json_schema; print(json.dumps(json_schema(), indent=2))" \
 	  > infra/kafka/feedback.schema.json
 
+.PHONY: requirements
+requirements: setup ## write anew which tests show each requirement
+	$(BIN)/python -m tests.support.requirements
+
 .PHONY: mlflow
 mlflow: setup ## open the MLflow UI on the store, http://127.0.0.1:5000
 	$(BIN)/mlflow ui --host 127.0.0.1 --port 5000 --backend-store-uri "$$($(BIN)/python -c \

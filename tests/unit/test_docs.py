@@ -74,7 +74,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=names)
 def test_every_file_that_is_named_by_its_folder_exists(page: Path) -> None:
     """OPS-1: paths below the folders of the repository."""
-    found = re.findall(r"\b(?:docs|tests|conf|infra|jobs|notebooks|pipelines)/[\w./-]*\.\w+", TEXTS[page])
+    found = re.findall(r"(?<![\w/])(?:docs|tests|conf|infra|jobs|notebooks|pipelines)/[\w./-]*\.\w+", TEXTS[page])
     assert [path for path in found if not (ROOT / path).exists()] == []
 
 
