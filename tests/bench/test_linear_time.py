@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from pipelines.ingestion.git.ignore import IgnoreRules
 
 from pipelines.chunking.configuration_yaml import yaml_entries
 from pipelines.domain.documents import Domain
 from pipelines.ingestion.content_types import kind_of
+from pipelines.ingestion.git.ignore import IgnoreRules
 from pipelines.ingestion.transcripts import sessions
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
