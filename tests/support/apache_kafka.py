@@ -35,7 +35,7 @@ def jars() -> Path:
     Raises:
         MissingKafkaError: Java or Maven is missing, or Maven reaches no repository.
     """
-    for program, package in (("java", "openjdk-17-jre-headless"), ("mvn", "maven")):
+    for program, package in (("java", "default-jre-headless"), ("mvn", "maven")):
         if shutil.which(program) is None:
             raise MissingKafkaError(f"Apache Kafka needs {program}: apt-get install {package}")
     folder = ROOT / "build" / f"apache-kafka-{hashlib.sha256(_POM.read_bytes()).hexdigest()[:12]}"
