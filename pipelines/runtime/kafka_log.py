@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -98,14 +99,12 @@ class KafkaSource:
     def poll(self, max_records: int, timeout_s: float) -> Batches:
         """The next records by partition. Records that came with an error are returned, and the next call raises it."""
         self._raise_failed()
-        with self._errors():
-            # `consume` waits until it has all it was asked for: so one is waited for, and then taken what is there.
-            first = self._consumer.poll(timeout_s)
-            messages = [] if first is None else [first, *self._consumer.consume(max_records - 1, 0.0)]
-        if any(message.error() is not None for message in messages):
-            messages = [message for message in messages if self._is_record(message)]
-        if not messages:
+        until = time.monotonic() + timeout_s
+        # That one partition is at its end says nothing of the others: records are waited for.
+        while not (messages := self._taken(max_records, until - time.monotonic())):
             self._raise_failed()
+            if time.monotonic() >= until:
+                break
         delivered: dict[int, list[Any]] = defaultdict(list)
         for partition, some in groupby(messages, key=_PARTITION):
             delivered[partition] += some
@@ -161,6 +160,16 @@ class KafkaSource:
             self._refuse_group(error.str())
         else:
             self._failed = _refused(error.code(), error.str(), self._access) or self._failed
+
+    def _taken(self, max_records: int, timeout_s: float) -> list[Message]:
+        """Records that are there, once the client has anything to say."""
+        with self._errors():
+            # `consume` waits until it has all it was asked for: so one is waited for, and then taken what is there.
+            first = self._consumer.poll(max(0.0, timeout_s))
+            messages = [] if first is None else [first, *self._consumer.consume(max_records - 1, 0.0)]
+        if any(message.error() is not None for message in messages):
+            messages = [message for message in messages if self._is_record(message)]
+        return messages
 
     def _raise_failed(self) -> None:
         failed, self._failed = self._failed, None

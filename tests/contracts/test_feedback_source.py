@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -196,4 +197,21 @@ def test_making_a_topic_again_leaves_it_as_it_is() -> None:
             create_topic(settings, "events", partitions=partitions, replication=1)
         source = KafkaSource(settings, "events", max_poll_records=10)
         assert source.facts().partitions == 2
+        source.close()
+
+
+def test_a_poll_waits_for_records_although_it_is_at_the_end() -> None:
+    """FBK-4: who stops at the first empty poll has read what was there."""
+    with EmbeddedBroker() as broker:
+        settings = kafka_at(broker.bootstrap)
+        create_topic(settings, "events", partitions=1, replication=1)
+        source = KafkaSource(settings, "events", max_poll_records=10)
+        source.assign([0])
+        source.seek(0, 0)
+        publisher = KafkaPublisher(settings, "events")
+        later = threading.Timer(1.0, publisher.send, (KEY, VALUES[0]))
+        later.start()
+        assert [record.value for record in source.poll(10, 60.0)[0]] == [VALUES[0]]
+        later.join()
+        publisher.close()
         source.close()
