@@ -55,6 +55,7 @@ def run(command: Callable[..., Any], argv: Sequence[str] | None = None) -> int:
     """
     logging.basicConfig(level=logging.INFO, handlers=[_handler(as_typed=stderr.is_terminal)])
     logging.getLogger("kafka").setLevel(logging.ERROR)  # it narrates every connection, and every wait for the next one
+    logging.getLogger("alembic").setLevel(logging.WARNING)  # it names its plugins while it is imported
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command()(command)
     try:

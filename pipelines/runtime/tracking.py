@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read once, while mlflow is imported
-logging.getLogger("alembic").setLevel(logging.WARNING)  # it names its plugins while it is imported
 
 import pyarrow as pa
 from alembic.util.exc import CommandError
