@@ -74,7 +74,7 @@ def precisions_of(settings: EmbeddingSettings) -> dict[str, str]:
 
 
 def warn_if_slow(precision: str, *, cpu_facts: Path | None = None) -> None:
-    """Say once what a precision costs that this processor has no instructions for; the results are the same."""
+    """Say once what a precision costs that this processor has no instructions for."""
     if precision in _FLAGS and not _multiplies(precision, cpu_facts):
         _say_slow(precision)
 
