@@ -158,7 +158,7 @@ def opened(settings: Settings) -> Iterator[Searcher]:
     """
     _must_be_published(settings)
     engines = load_engines(settings)
-    with searching(settings, engines, source_of(settings, precisions=engines.precisions)) as searcher:
+    with searching(settings, engines, source_of(settings, arithmetic=engines.arithmetic)) as searcher:
         yield searcher
 
 

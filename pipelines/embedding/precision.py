@@ -10,6 +10,7 @@ import contextlib
 import functools
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipelines.domain.errors import ConfigurationError
@@ -23,6 +24,12 @@ AUTO = "auto"
 CPU_FACTS = Path("/proc/cpuinfo")
 INT8_REVISION = 2
 """Part of what vectors in int8 were made with. 1: weights rounded more finely, which AVX2 alone cannot multiply."""
+
+ROUNDED_APART = (
+    "similarities of equal texts may differ by .001 in int8 and by .000001 in fp32, and close results change places; "
+    "processors of one kind compute the same bits"
+)
+"""What it means that vectors were computed with different instructions."""
 
 _FLAGS = {"int8": frozenset({"avx2"}), "bf16": frozenset({"avx512_bf16", "amx_bf16"})}
 _SPEED = {"int8": "two thirds", "bf16": "a third or less"}  # of fp32's, on a processor without any of the flags
@@ -73,20 +80,53 @@ def precisions_of(settings: EmbeddingSettings) -> dict[str, str]:
     return {display_name(locate(one), one): one.precision for one in settings.encoders}
 
 
-def warn_if_slow(precision: str, *, cpu_facts: Path | None = None) -> None:
-    """Say once what a precision costs that this processor has no instructions for."""
-    if precision in _FLAGS and not _multiplies(precision, cpu_facts):
-        _say_slow(precision)
-
-
 def device_of(wanted: str) -> str:
     """The device that a setting means: "auto" is "cuda" where PyTorch finds one, and else "cpu"."""
     if wanted != AUTO:
         return wanted
-    # Importing it takes longer than all else that is decided before models are loaded.
-    import torch  # noqa: PLC0415
+    import torch  # noqa: PLC0415  importing it takes longer than all else that is decided before models are loaded
 
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """How a process computes vectors.
+
+    Attributes:
+        precisions: The precision of each encoder, by its name.
+        instructions: The vector instructions of its processor, as `instructions_of` names them; "" for not known.
+    """
+
+    precisions: Mapping[str, str] = field(default_factory=dict)
+    instructions: str = ""
+
+
+UNKNOWN = Arithmetic()
+"""Of a process that compares no vectors, or whose encoders say nothing."""
+
+
+def arithmetic_of(settings: EmbeddingSettings) -> Arithmetic:
+    """How this process computes vectors under `pinned` settings."""
+    return Arithmetic(precisions_of(settings), instructions_of(settings.device))
+
+
+def instructions_of(device: str) -> str:
+    """The vector instructions that PyTorch computes with on a device, such as "AVX2" or "AVX512"; "CUDA" on a GPU.
+
+    Sums are rounded by their width, so the vectors of one text differ a little between two of them.
+    """
+    if device_of(device) == "cuda":
+        return "CUDA"
+    import torch  # noqa: PLC0415  as above
+
+    return torch.backends.cpu.get_cpu_capability()
+
+
+def warn_if_slow(precision: str, *, cpu_facts: Path | None = None) -> None:
+    """Say once what a precision costs that this processor has no instructions for."""
+    if precision in _FLAGS and not _multiplies(precision, cpu_facts):
+        _say_slow(precision)
 
 
 def _pinned(settings: EmbeddingSettings, made_in: Mapping[str, str], moving: bool) -> str:

@@ -31,6 +31,9 @@ FORMAT = 2
 PRECISIONS = "precisions"
 """The fact that pins each encoder's arithmetic."""
 
+INSTRUCTIONS = "instructions"
+"""The fact that names the vector instructions of every processor that vectors were computed on."""
+
 _KNOWN_FORMATS = frozenset({1, FORMAT})
 
 _UNHASHED = frozenset({"modified_at", "made_from"})
@@ -71,6 +74,11 @@ class Manifest(BaseModel):
         """The arithmetic that vectors were computed in, by encoder name; nothing in what older versions made."""
         found: Mapping[str, str] = self.facts.get(PRECISIONS, {})
         return found
+
+    @property
+    def instructions(self) -> frozenset[str]:
+        """The vector instructions that vectors were computed with; empty in what older versions made."""
+        return frozenset(self.facts.get(INSTRUCTIONS, ()))
 
 
 class RowsDigest:

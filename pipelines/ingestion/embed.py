@@ -13,10 +13,12 @@ from pipelines.domain.ids import ContentHash
 from pipelines.embedding.cache import STORED, Embedded, EmbeddedCache, vector_key
 from pipelines.embedding.late_interaction import compressed
 from pipelines.embedding.levels import embedded_text, window
+from pipelines.embedding.precision import instructions_of
 from pipelines.embedding.projection import kept_projection
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.embedding.tokens import TokenCounter, load_token_counter
 from pipelines.indexes import schemas
+from pipelines.ingestion.report import ENCODED_WITH
 from pipelines.ingestion.units import Unit
 from pipelines.ingestion.worker import Lazy, UnitWorker, completed, texts_of
 
@@ -74,6 +76,8 @@ class Embed(UnitWorker):
             "embedded": unit.counts.get("embedded", 0) + fresh,
             "embedding_cache_hits": unit.counts.get("embedding_cache_hits", 0) + len(texts) - fresh,
         }
+        if fresh:
+            counts[f"{ENCODED_WITH}{instructions_of(self._settings.device)}"] = fresh
         made = self._tables(list(texts), [known[keys[content]] for content in texts]) if texts else {}
         suffix = f"-{self._name}" if "vectors" in unit.tables else ""
         return unit.having({f"{name}{suffix}": table for name, table in made.items()}, counts)

@@ -16,8 +16,9 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.store_id import StoreGuard
 from pipelines.domain.errors import NothingPublishedError, SourceError, StoreError
 from pipelines.domain.ids import GenerationId
+from pipelines.embedding.precision import ROUNDED_APART
 from pipelines.indexes.builder import GenerationBuilder
-from pipelines.indexes.manifest import FORMAT
+from pipelines.indexes.manifest import FORMAT, read_generation_manifest
 from pipelines.ingestion.compare import compare, comparisons, is_little
 from pipelines.ingestion.items import SourceItem
 from pipelines.ingestion.parts import part_of
@@ -38,7 +39,7 @@ from pipelines.ingestion.sizing import live_sizes
 from pipelines.ingestion.sources import SourceListing
 from pipelines.ingestion.stored import list_stored, stored_tables
 from pipelines.ingestion.unchanged import KnownDocuments
-from pipelines.ingestion.units import Unit, pack, unpack
+from pipelines.ingestion.units import Unit, pack, shuffled, unpack
 from pipelines.ingestion.visibility import SUSPECT, require_gone, require_sources
 from pipelines.runtime.clock import Clock
 from pipelines.runtime.disk import named
@@ -93,7 +94,7 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
         builder = GenerationBuilder(staged, plan.index, map_shards=steps.executor.tasks)
         written = _written(every, parts)
         merged = builder.merge(written, base=base)
-        facts = facts_of(plan, models, sizes, parent=parent)
+        facts = facts_of(plan, models, sizes, parent=parent, instructions=_instructions(progress, base))
         content_hash = builder.content_hash(merged, facts)
         generation, published = parent, content_hash != live_hash
         if generation is None or published:
@@ -162,7 +163,7 @@ class _Steps:
         work = {unit.number: unit.work(document_bytes) for unit in units}
         progress = progress.entering("reading and embedding", self.clock(), work=sum(work.values()))
         self.watch(progress)
-        rows = [pack(unit) for unit in units]
+        rows = [pack(unit) for unit in shuffled(units)]
         if rows and alone:
             found: Iterable[pa.Table] = chain.from_iterable(self.executor.tasks(run_through, [(rows, stages)]))
         else:
@@ -191,6 +192,15 @@ def _written(units: Sequence[Unit], parts: Path) -> list[Path]:
             "workers have written: give the store a file system that shows every host at once what another one wrote"
         )
     return written
+
+
+def _instructions(progress: Progress, base: Path | None) -> frozenset[str]:
+    """The vector instructions that the vectors of this run and those taken from its base were computed with."""
+    taken: frozenset[str] = frozenset() if base is None else read_generation_manifest(base).instructions
+    instructions = progress.encoded_with | taken
+    if len(instructions) > 1:
+        log.warning("vectors were computed with %s instructions: %s", " and ".join(sorted(instructions)), ROUNDED_APART)
+    return instructions
 
 
 def _base(plan: Plan, catalog: Catalog, parent: GenerationId | None) -> tuple[Path | None, str | None]:

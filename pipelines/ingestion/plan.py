@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.extraction.checkpoints import identify
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.indexes import schemas
-from pipelines.indexes.manifest import PRECISIONS
+from pipelines.indexes.manifest import INSTRUCTIONS, PRECISIONS
 from pipelines.indexes.settings import IndexSettings
 from pipelines.ingestion.embed import ENCODER, Embed
 from pipelines.ingestion.find_entities import EXTRACTOR, FindEntities
@@ -191,7 +191,12 @@ def _joined(steps: Sequence[tuple[Step, int]], cpus: float) -> list[Stage]:
 
 
 def facts_of(
-    plan: Plan, models: Sequence[Model], sizes: SizesInForce, *, parent: GenerationId | None
+    plan: Plan,
+    models: Sequence[Model],
+    sizes: SizesInForce,
+    *,
+    parent: GenerationId | None,
+    instructions: Collection[str],
 ) -> dict[str, object]:
     """What the manifest says about how the generation was made; models and parameters go into its content hash."""
     roles = ["encoder", *(f"encoder-{order}" for order in range(1, len(models)))]
@@ -200,6 +205,7 @@ def facts_of(
         "settings": plan.fingerprint,
         "models": {role: f"{model.name}@{model.identity}" for role, model in zip(roles, models, strict=True)},
         PRECISIONS: precisions_of(plan.embedding),
+        INSTRUCTIONS: sorted(instructions),
         "parameters": {"embedding": made_with_of(plan, models), "extraction": _found_with(plan)},
         "sources": [escaped(str(source)) for source in plan.sources],
         SIZING: snapshots(sizes),

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Protocol
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.overlays import Listing
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import GenerationId, LearnedVersion, StoreId
+from pipelines.embedding.precision import ROUNDED_APART, UNKNOWN, Arithmetic
 from pipelines.indexes.generation import Generation
 from pipelines.indexes.manifest import Manifest
 from pipelines.learning.beliefs import read_beliefs
@@ -63,7 +63,7 @@ class CatalogSource:
     """What a catalog says is live.
 
     Args:
-        precisions: The arithmetic that queries are encoded in, by encoder name.
+        arithmetic: How queries are encoded; a generation of another precision is not searched.
     """
 
     def __init__(
@@ -73,10 +73,10 @@ class CatalogSource:
         *,
         clock: Clock,
         sessions_held: int,
-        precisions: Mapping[str, str] = MappingProxyType({}),
+        arithmetic: Arithmetic = UNKNOWN,
     ) -> None:
         self._catalog = catalog
-        self._precisions = precisions
+        self._arithmetic = arithmetic
         self._priors = priors
         self._clock = clock
         self._asked_for = _NONE
@@ -133,19 +133,28 @@ class CatalogSource:
         if previous is not None and pin.generation == self._asked_for:
             return replace(previous, learned=learned, beliefs=beliefs, calibration=calibration, sessions=sessions)
         generation = _let_go(open_generation())
-        self._require_one_precision(generation.manifest)
+        self._compare_arithmetic(generation.manifest)
         self._asked_for = pin.generation
         filters = RowFilter(generation.chunks)
         return Snapshot(generation.manifest.id, generation, filters, learned, beliefs, calibration, sessions)
 
-    def _require_one_precision(self, manifest: Manifest) -> None:
-        for encoder, ours in self._precisions.items():
+    def _compare_arithmetic(self, manifest: Manifest) -> None:
+        for encoder, ours in self._arithmetic.precisions.items():
             theirs = manifest.precisions.get(encoder, ours)
             if theirs != ours:
                 raise StoreError(
                     f"{manifest.id}: expected vectors of {encoder} in {ours}, in which this process encodes queries, "
                     f"found {theirs}: start it anew"
                 )
+        ours, made_with = self._arithmetic.instructions, manifest.instructions
+        if ours and made_with and made_with != {ours}:
+            log.warning(
+                "%s: its vectors were computed with %s instructions, queries are encoded here with %s: %s",
+                manifest.id,
+                " and ".join(sorted(made_with)),
+                ours,
+                ROUNDED_APART,
+            )
 
     def _described(self, version: LearnedVersion | None) -> tuple[LearnedVersion, Calibration | None]:
         return version or PRIORS_ALONE, self._calibrated(version)

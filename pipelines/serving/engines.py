@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.embedding.encoder import load_encoder, load_pair_encoder
-from pipelines.embedding.precision import pinned, precisions_of
+from pipelines.embedding.precision import UNKNOWN, Arithmetic, arithmetic_of, pinned
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.retrieval.channels.open import Openings
 from pipelines.retrieval.live import CatalogSource
@@ -32,13 +31,13 @@ class Engines:
         encoders: The default one first, each of which is a dense channel.
         pairs: A cross-encoder for the best candidates; None where none is configured.
         over: What is searched instead of a snapshot; of one that it made itself, that one.
-        precisions: In which each encoder computes, by its name; a generation made in another is not searched.
+        arithmetic: How queries are encoded here.
     """
 
     encoders: Sequence[QueryEncoder]
     pairs: PairScorer | None = None
     over: Callable[[Snapshot], Snapshot] = lambda snapshot: snapshot
-    precisions: Mapping[str, str] = field(default_factory=dict)
+    arithmetic: Arithmetic = UNKNOWN
 
 
 LoadEngines = Callable[[Settings], Engines]
@@ -56,7 +55,7 @@ def load_engines(settings: Settings) -> Engines:
     embedding = pinned_embedding(settings)
     encoders = [load_encoder(one.model_copy(update=threads)) for one in embedding.encoders]
     pairs = load_pair_encoder(settings.retrieval.rerank.cross_encoder)
-    return Engines(encoders, pairs, precisions=precisions_of(embedding))
+    return Engines(encoders, pairs, arithmetic=arithmetic_of(embedding))
 
 
 def pinned_embedding(settings: Settings) -> EmbeddingSettings:
@@ -69,16 +68,14 @@ def pinned_embedding(settings: Settings) -> EmbeddingSettings:
     return pinned(settings.embedding, Catalog(Path(settings.storage.root)).precisions())
 
 
-def source_of(
-    settings: Settings, clock: Clock = system_clock, *, precisions: Mapping[str, str] = MappingProxyType({})
-) -> CatalogSource:
+def source_of(settings: Settings, clock: Clock = system_clock, *, arithmetic: Arithmetic = UNKNOWN) -> CatalogSource:
     """What says what is live in the store of the settings.
 
     Args:
-        precisions: In which whoever asks computes queries, by encoder name.
+        arithmetic: How whoever asks encodes queries.
     """
     catalog, held = Catalog(Path(settings.storage.root)), settings.retrieval.sessions_held
-    return CatalogSource(catalog, settings.priors, clock=clock, sessions_held=held, precisions=precisions)
+    return CatalogSource(catalog, settings.priors, clock=clock, sessions_held=held, arithmetic=arithmetic)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import logging
+import os
 import random
 import resource
 import shutil
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,9 @@ class Loop:
     def catch_up(self) -> None:
         update.run(self.settings, local=True, until_caught_up=True)
 
-    def job(self, limit_bytes: int | None = None) -> subprocess.CompletedProcess[str]:
+    def job(
+        self, limit_bytes: int | None = None, environment: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
         """The updaters as a process of their own, whose files are not longer than that."""
 
         def limit() -> None:
@@ -79,6 +82,7 @@ class Loop:
             text=True,
             check=False,
             preexec_fn=limit,
+            env={**os.environ, **(environment or {})},
         )
 
     def require_nothing_lost(self) -> None:
@@ -231,6 +235,34 @@ def test_a_limit_on_the_size_of_files_is_named(limit_kib: int, broker: EmbeddedB
     freed = loop.job()
     assert "restored" not in freed.stderr
     assert json.loads(freed.stdout.splitlines()[-1])["consumed"] == 3_301
+    loop.require_nothing_lost()
+
+
+@pytest.fixture
+def beyond_quota(tmp_path: Path) -> dict[str, str]:
+    """The environment of a process that may write nothing more below the store."""
+    compiler, library = shutil.which("cc"), tmp_path / "quota.so"
+    if compiler is None:
+        pytest.skip("a quota takes a C compiler (cc): libc's writes are replaced by ones that refuse")
+    source = ROOT / "tests/support/quota.c"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    return {"LD_PRELOAD": str(library), "QUOTA_ON": str(tmp_path / "store")}
+
+
+def test_a_quota_is_named(beyond_quota: dict[str, str], broker: EmbeddedBroker, tmp_path: Path) -> None:
+    """OPS-15, ARC-3: twice the state stays as it is; with room the job reads on."""
+    loop = Loop(broker, tmp_path / "store")
+    loop.send(301)
+    loop.catch_up()
+    before, sha256 = loop.committed(tmp_path), loop.sha256()
+    loop.send(100)
+    for _ in range(2):
+        ended = loop.job(environment=beyond_quota)
+        assert ended.returncode == 1
+        assert "Disk quota exceeded; raise the quota on" in ended.stderr.splitlines()[-1]
+        assert (loop.committed(tmp_path)[1:], loop.sha256()) == (before[1:], sha256)
+        assert not (loop.folder / "damaged").exists()
+    assert json.loads(loop.job().stdout.splitlines()[-1])["consumed"] == 401
     loop.require_nothing_lost()
 
 
