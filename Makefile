@@ -110,7 +110,7 @@ bench-search: $(BENCH)/.installed ## measure searches of 100,000 chunks, beside 
 
 .PHONY: schema
 schema: setup ## write the JSON Schema of feedback events anew
-	$(BIN)/python -c "import json; from pipelines.feedback.codec import json_schema; print(json.dumps(json_schema(), indent=2))" \
+	$(BIN)/python -c "import json; from pipelines.feedback.events.codec import json_schema; print(json.dumps(json_schema(), indent=2))" \
 	  > infra/kafka/feedback.schema.json
 
 .PHONY: requirements
@@ -120,7 +120,7 @@ requirements: setup ## write anew which tests show each requirement
 .PHONY: mlflow
 mlflow: setup ## open the MLflow UI on the store, http://127.0.0.1:5000
 	$(BIN)/mlflow ui --host 127.0.0.1 --port 5000 --backend-store-uri "$$($(BIN)/python -c \
-	  "import os, pathlib, pipelines.runtime.tracking as t; print(t.uri_of(pathlib.Path(os.environ['STORE'])))")"
+	  "import os, pathlib, pipelines.runtime.mlflow.tracking as t; print(t.uri_of(pathlib.Path(os.environ['STORE'])))")"
 
 .PHONY: clean
 clean: ## remove what runs leave behind, not the environment

@@ -14,17 +14,17 @@ from jobs import _job
 from jobs._replay import replayed
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.ranking import Channel, Placed, Query, RankedResult, Signal
-from pipelines.evaluation.ablation import Changes, Effect, Feature, changed, effects, features_of, harmful
-from pipelines.evaluation.beir import Dataset
-from pipelines.evaluation.compare import HEADLINE, Difference, compare_halves
-from pipelines.evaluation.measuring import asked
-from pipelines.evaluation.metrics import Estimate, estimate, measure
-from pipelines.evaluation.replay import Replay
-from pipelines.evaluation.runs import Ranked, Run, as_ranked
-from pipelines.evaluation.significance import Half, strength_of
+from pipelines.evaluation.measures.beir import Dataset
+from pipelines.evaluation.measures.compare import HEADLINE, Difference, compare_halves
+from pipelines.evaluation.measures.measuring import asked
+from pipelines.evaluation.measures.metrics import Estimate, estimate, measure
+from pipelines.evaluation.measures.runs import Ranked, Run, as_ranked
+from pipelines.evaluation.measures.significance import Half, strength_of
+from pipelines.evaluation.replay.ablation import Changes, Effect, Feature, changed, effects, features_of, harmful
+from pipelines.evaluation.replay.replay import Replay
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.snapshot import Snapshot
+from pipelines.retrieval.snapshot.snapshot import Snapshot
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.terminal import plain, tell
 from pipelines.settings import Settings

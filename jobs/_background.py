@@ -14,7 +14,7 @@ from jobs import update
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.staging import StagingArea
 from pipelines.domain.errors import BrokerUnavailableError
-from pipelines.feedback.updater import Progress
+from pipelines.feedback.run.updater import Progress
 from pipelines.settings import Settings
 
 

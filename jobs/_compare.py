@@ -13,12 +13,12 @@ from jobs import _job
 from pipelines.consolidation.gate import Ranking, Verdict, judge_rankings
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import ContentHash
-from pipelines.evaluation.beir import Dataset
-from pipelines.evaluation.compare import HEADLINE, Comparison, Difference, compare_runs
-from pipelines.evaluation.measuring import Measurement
-from pipelines.evaluation.runs import Run, order_of, read_run
+from pipelines.evaluation.measures.beir import Dataset
+from pipelines.evaluation.measures.compare import HEADLINE, Comparison, Difference, compare_runs
+from pipelines.evaluation.measures.measuring import Measurement
+from pipelines.evaluation.measures.runs import Run, order_of, read_run
+from pipelines.evaluation.measures.significance import Half
 from pipelines.evaluation.settings import EvaluationSettings
-from pipelines.evaluation.significance import Half
 from pipelines.serving.terminal import plain, tell
 from pipelines.settings import Settings
 

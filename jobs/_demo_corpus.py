@@ -15,7 +15,7 @@ from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import content_hash
 from pipelines.embedding.tokens import load_token_counter
 from pipelines.ingestion.sizing import prior_sizes
-from pipelines.ingestion.sources import read_source
+from pipelines.ingestion.sources.sources import read_source
 from pipelines.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent

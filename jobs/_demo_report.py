@@ -12,10 +12,10 @@ from rich.table import Table
 from jobs import _job, update
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Channel, Scope, Signal, WeightBelief
-from pipelines.evaluation.compare import compare
-from pipelines.evaluation.metrics import PerQuery, estimates
+from pipelines.evaluation.measures.compare import compare
+from pipelines.evaluation.measures.metrics import PerQuery, estimates
 from pipelines.evaluation.settings import EvaluationSettings
-from pipelines.feedback.updater import Progress
+from pipelines.feedback.run.updater import Progress
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode
 from pipelines.serving.terminal import plain, tell

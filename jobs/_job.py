@@ -24,7 +24,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object as t
 
 INTERRUPTED = 130
 """The exit code of what SIGINT ended, as shells have it."""
-_KAFKA_CLIENTS = ("kafka", "pipelines.runtime.kafka_log", "rdkafka")
+_KAFKA_CLIENTS = ("kafka", "pipelines.runtime.kafka.reader", "rdkafka")
 _VARYING = re.compile(r"[0-9.]+")  # ports, attempts and times of a message that is otherwise the same
 _SPARING_S = 60.0
 

@@ -20,11 +20,11 @@ from pipelines.consolidation.gate import Ranking, Shadow, Verdict, judge_ranking
 from pipelines.domain.errors import NothingPublishedError, SourceError
 from pipelines.domain.ids import ContentHash, QueryId
 from pipelines.domain.ranking import Answer, Query
-from pipelines.evaluation import ground_truth, judging
-from pipelines.evaluation.alarms import Alarm, Watched, alarms
-from pipelines.evaluation.compare import Comparison, compare_runs
-from pipelines.evaluation.ground_truth import Grades
-from pipelines.evaluation.log_measures import (
+from pipelines.evaluation.ground_truth import collect as ground_truth
+from pipelines.evaluation.ground_truth import judging
+from pipelines.evaluation.ground_truth.collect import Grades
+from pipelines.evaluation.log.alarms import Alarm, Watched, alarms
+from pipelines.evaluation.log.measures import (
     Place,
     asked_of,
     explored,
@@ -35,15 +35,16 @@ from pipelines.evaluation.log_measures import (
     run_of,
     to_replay,
 )
-from pipelines.evaluation.memory import MemoryMeasures, memory_measures
-from pipelines.evaluation.metrics import Estimate, estimates, measure
-from pipelines.evaluation.off_policy import Value, of_rankings
+from pipelines.evaluation.log.off_policy import Value, of_rankings
+from pipelines.evaluation.measures.compare import Comparison, compare_runs
+from pipelines.evaluation.measures.memory import MemoryMeasures, memory_measures
+from pipelines.evaluation.measures.metrics import Estimate, estimates, measure
+from pipelines.evaluation.measures.runs import Run
+from pipelines.evaluation.measures.significance import strength_of, unjudged
 from pipelines.evaluation.queries.reader import LoggedQuery, read_queries
-from pipelines.evaluation.runs import Run
-from pipelines.evaluation.significance import strength_of, unjudged
 from pipelines.indexes.generation import Generation
+from pipelines.learning.calibration.fit import Look
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.matching_fit import Look
 from pipelines.runtime.clock import SECONDS_PER_DAY, system_clock
 from pipelines.serving.terminal import cells, plain, tell
 from pipelines.settings import Settings

@@ -13,9 +13,9 @@ from pipelines.consolidation.settings import CalibrationSettings
 from pipelines.domain.ids import QueryId
 from pipelines.domain.matching import Match, best_match
 from pipelines.domain.ranking import Answer, Channel, Query, Signal
-from pipelines.evaluation.replay import Replay
-from pipelines.learning.matching_fit import Shown
-from pipelines.retrieval.ports import OpenGeneration
+from pipelines.evaluation.replay.replay import Replay
+from pipelines.learning.calibration.fit import Shown
+from pipelines.retrieval.snapshot.ports import OpenGeneration
 from pipelines.settings import Settings
 
 Ask = Callable[[Sequence[Query]], Sequence[Answer]]

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from pipelines.catalog.overlays import Listing
 from pipelines.domain.ranking import Answer, Placings, Query
-from pipelines.evaluation.remembering import RememberingEncoder, remembered
-from pipelines.evaluation.replay import Replay
+from pipelines.evaluation.replay.remembering import RememberingEncoder, remembered
+from pipelines.evaluation.replay.replay import Replay
 from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.live import Pin
 from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.snapshot.live import Pin
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.engines import Engines, load_engines, source_of
 from pipelines.serving.views import OpenViews, View, in_turns

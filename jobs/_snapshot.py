@@ -32,7 +32,7 @@ def record(name: str, summary: Mapping[str, Any], settings: Settings, *, measure
     Raises:
         TrackingUnavailableError: MLflow does not answer.
     """
-    from pipelines.runtime.tracking import Tracking  # noqa: PLC0415  it takes seconds to import
+    from pipelines.runtime.mlflow.tracking import Tracking  # noqa: PLC0415  it takes seconds to import
 
     pointer = Catalog(measured).pointer()
     facts = {

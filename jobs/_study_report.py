@@ -9,9 +9,9 @@ from typing import Any
 
 from rich.table import Table
 
-from pipelines.evaluation.answerable import Held, Worth
-from pipelines.evaluation.beir import Dataset
-from pipelines.evaluation.study import Row, Values
+from pipelines.evaluation.measures.answerable import Held, Worth
+from pipelines.evaluation.measures.beir import Dataset
+from pipelines.evaluation.simulation.study import Row, Values
 from pipelines.learning.evidence import Evidence
 from pipelines.serving.terminal import plain
 

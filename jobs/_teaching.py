@@ -16,14 +16,14 @@ from jobs._users import PAGE, connected, tell, with_asked
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.ids import QueryId, SessionId
 from pipelines.domain.ranking import Answer, Query
-from pipelines.evaluation.beir import Dataset, JudgedQuery
-from pipelines.evaluation.measuring import asked
-from pipelines.evaluation.remembering import RememberingSource
-from pipelines.evaluation.simulation import dealt, kind_of_user, looks, react
-from pipelines.feedback.producer import FeedbackProducer
+from pipelines.evaluation.measures.beir import Dataset, JudgedQuery
+from pipelines.evaluation.measures.measuring import asked
+from pipelines.evaluation.replay.remembering import RememberingSource
+from pipelines.evaluation.simulation.users import dealt, kind_of_user, looks, react
+from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.ports import QueryEncoder
 from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.snapshot.ports import QueryEncoder
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.engines import source_of
 from pipelines.settings import Settings

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Answer, Query
-from pipelines.evaluation.simulation import Kind, Reaction, SimulationSettings, answered
-from pipelines.feedback.producer import FeedbackProducer
+from pipelines.evaluation.simulation.users import Kind, Reaction, SimulationSettings, answered
+from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.learning.priors import Priors
 from pipelines.settings import Settings
 

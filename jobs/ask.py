@@ -33,9 +33,9 @@ from jobs.search import new_id, opened, show
 from pipelines.domain.errors import WeftError
 from pipelines.domain.ranking import ANY, Answer, Query, RankedResult
 from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.feedback.producer import ANONYMOUS, FeedbackProducer
+from pipelines.feedback.events.producer import ANONYMOUS, FeedbackProducer
+from pipelines.retrieval.answer.trace import explained
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.trace import explained
 from pipelines.serving.terminal import Conf, Store, broker, login, plain
 from pipelines.settings import Settings
 

@@ -17,7 +17,7 @@ import typer
 
 from jobs import _job
 from pipelines.domain.errors import BrokerUnavailableError
-from pipelines.runtime.broker import EmbeddedBroker
+from pipelines.runtime.kafka.broker import EmbeddedBroker
 
 _LOOK_EVERY_S = 1.0  # whether the broker still runs
 

@@ -29,11 +29,11 @@ from pipelines.consolidation.night import Evaluate, Night
 from pipelines.consolidation.pipeline import STEPS
 from pipelines.consolidation.pipeline import consolidate as through_the_night
 from pipelines.domain.matching import Match
-from pipelines.feedback.partitions import states_in
-from pipelines.learning.matching import Probe
-from pipelines.learning.matching_fit import Look
+from pipelines.feedback.run.partitions import states_in
+from pipelines.learning.calibration.fit import Look
+from pipelines.learning.calibration.matching import Probe
 from pipelines.runtime.clock import Clock, system_clock
-from pipelines.runtime.tracking import Tracking
+from pipelines.runtime.mlflow.tracking import Tracking
 from pipelines.serving.terminal import Conf, Store, plain, root_of
 from pipelines.settings import Settings
 

@@ -36,18 +36,18 @@ from pipelines.consolidation.gate import Improve, Improvement, Shadow
 from pipelines.consolidation.night import Evaluate
 from pipelines.domain.ids import ContentHash, QueryId, SessionId, content_hash
 from pipelines.domain.ranking import Answer, Query
-from pipelines.evaluation import ground_truth
-from pipelines.evaluation.compare import compare
-from pipelines.evaluation.metrics import PerQuery, measure
+from pipelines.evaluation.ground_truth import collect as ground_truth
+from pipelines.evaluation.measures.compare import compare
+from pipelines.evaluation.measures.metrics import PerQuery, measure
+from pipelines.evaluation.measures.runs import Run
 from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.evaluation.runs import Run
-from pipelines.evaluation.simulation import looks, react
-from pipelines.feedback.producer import FeedbackProducer
-from pipelines.feedback.updater import Progress
+from pipelines.evaluation.simulation.users import looks, react
+from pipelines.feedback.events.producer import FeedbackProducer
+from pipelines.feedback.run.updater import Progress
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
-from pipelines.runtime.broker import EmbeddedBroker
 from pipelines.runtime.clock import system_clock
+from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.serving.learned import write_page
 from pipelines.serving.terminal import Conf, Store
 from pipelines.settings import Settings

@@ -35,18 +35,18 @@ from jobs.search import channel_names, opened
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ranking import Channel
-from pipelines.evaluation.beir import Dataset, JudgedQuery, read_dataset
-from pipelines.evaluation.measuring import Measurement, asked, measure_searcher
-from pipelines.evaluation.runs import Run, as_ranked, write_run
+from pipelines.evaluation.measures.beir import Dataset, JudgedQuery, read_dataset
+from pipelines.evaluation.measures.measuring import Measurement, asked, measure_searcher
+from pipelines.evaluation.measures.runs import Run, as_ranked, write_run
+from pipelines.evaluation.measures.significance import Half, half_of
 from pipelines.evaluation.settings import EvaluationSettings
-from pipelines.evaluation.significance import Half, half_of
-from pipelines.ingestion.corpus import corpus_name
 from pipelines.ingestion.report import Progress
-from pipelines.ingestion.unchanged import cutting_code
+from pipelines.ingestion.reuse.unchanged import cutting_code
+from pipelines.ingestion.sources.corpus import corpus_name
 from pipelines.retrieval.settings import FusionMode
-from pipelines.runtime.cluster import connect
-from pipelines.runtime.files import sha256_of, write_atomically
-from pipelines.runtime.stages import ON_CLUSTER, Executor
+from pipelines.runtime.ray.cluster import connect
+from pipelines.runtime.ray.stages import ON_CLUSTER, Executor
+from pipelines.runtime.storage.files import sha256_of, write_atomically
 from pipelines.serving.queries import collected
 from pipelines.serving.terminal import Conf, Store, broker, plain, tell
 from pipelines.settings import Settings

@@ -35,9 +35,9 @@ from pipelines.ingestion.pipeline import Watch, ingest
 from pipelines.ingestion.plan import Plan
 from pipelines.ingestion.report import Outcome, Progress
 from pipelines.runtime.clock import system_clock
-from pipelines.runtime.cluster import connect
-from pipelines.runtime.locks import alone
-from pipelines.runtime.stages import ON_CLUSTER, Executor
+from pipelines.runtime.ray.cluster import connect
+from pipelines.runtime.ray.stages import ON_CLUSTER, Executor
+from pipelines.runtime.storage.locks import alone
 from pipelines.serving.terminal import Conf, Store, named_path, plain
 from pipelines.settings import Settings
 
@@ -119,7 +119,7 @@ def keep_record(settings: Settings, plan: Plan, outcome: Outcome) -> None:
     """Record the run in MLflow's experiment `indexing`; where that fails the generation is live all the same."""
     # MLflow takes seconds to import: only once the generation is live.
     from pipelines.ingestion.record import record  # noqa: PLC0415
-    from pipelines.runtime.tracking import Tracking  # noqa: PLC0415
+    from pipelines.runtime.mlflow.tracking import Tracking  # noqa: PLC0415
 
     manifest = next((one for one in Catalog(plan.store).generations() if one.id == outcome.generation), None)
     if manifest is None:

@@ -32,12 +32,12 @@ from pipelines.domain.errors import NothingPublishedError, SourceError
 from pipelines.domain.ids import QueryId, SessionId
 from pipelines.domain.ranking import ANY, Answer, Channel, Query, RankedResult
 from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.feedback.producer import ANONYMOUS, FeedbackProducer
+from pipelines.feedback.events.producer import ANONYMOUS, FeedbackProducer
+from pipelines.retrieval.answer.snippet import snippet
+from pipelines.retrieval.answer.trace import answer_as_json, context_lines, explained, gap_line, understanding_line
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
-from pipelines.retrieval.snippet import snippet
-from pipelines.retrieval.trace import answer_as_json, context_lines, explained, gap_line, understanding_line
-from pipelines.runtime.files import text_lines
+from pipelines.runtime.storage.files import text_lines
 from pipelines.serving.engines import load_engines, searching, source_of
 from pipelines.serving.terminal import Conf, Store, broker, login, plain
 from pipelines.settings import Settings

@@ -37,21 +37,21 @@ from pipelines.consolidation.recalibrate import curves_of
 from pipelines.domain.errors import SourceError
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Channel, Query, Scope, Signal
-from pipelines.evaluation.answerable import Held, held, judged_bins
-from pipelines.evaluation.beir import Dataset, JudgedQuery, Qrels, read_dataset
-from pipelines.evaluation.measuring import asked
-from pipelines.evaluation.replay import Replay
-from pipelines.evaluation.runs import Run, as_ranked
-from pipelines.evaluation.study import Values, averaged, best_weight, convex, dealt_apart, headline, row
+from pipelines.evaluation.measures.answerable import Held, held, judged_bins
+from pipelines.evaluation.measures.beir import Dataset, JudgedQuery, Qrels, read_dataset
+from pipelines.evaluation.measures.measuring import asked
+from pipelines.evaluation.measures.runs import Run, as_ranked
+from pipelines.evaluation.replay.replay import Replay
+from pipelines.evaluation.simulation.study import Values, averaged, best_weight, convex, dealt_apart, headline, row
 from pipelines.learning.beliefs import Beliefs, read_beliefs
+from pipelines.learning.calibration.fit import Shown, calibrate_matches, carried_over
+from pipelines.learning.calibration.matching import MatchCalibration, answering_from, match_bins
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.matching import MatchCalibration, answering_from, match_bins
-from pipelines.learning.matching_fit import Shown, calibrate_matches, carried_over
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
-from pipelines.retrieval.snapshot import Snapshot
-from pipelines.runtime.broker import EmbeddedBroker
+from pipelines.retrieval.snapshot.snapshot import Snapshot
 from pipelines.runtime.clock import system_clock
-from pipelines.runtime.cluster import connect
+from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.runtime.ray.cluster import connect
 from pipelines.serving.engines import source_of
 from pipelines.serving.terminal import Conf, Store, tell
 from pipelines.settings import Settings

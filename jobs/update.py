@@ -30,12 +30,12 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.champion import ChampionFollower
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import LearnedVersion
-from pipelines.feedback.actors import Task, run_updaters
-from pipelines.feedback.losses import Acceptance
-from pipelines.feedback.metrics import Paces, losses_of, standings_of, write_metrics
+from pipelines.feedback.run.actors import Task, run_updaters
+from pipelines.feedback.run.metrics import Paces, losses_of, standings_of, write_metrics
+from pipelines.feedback.run.updater import Progress
 from pipelines.feedback.settings import MS
-from pipelines.feedback.standing import COUNTS
-from pipelines.feedback.updater import Progress
+from pipelines.feedback.store.losses import Acceptance
+from pipelines.feedback.store.report import COUNTS
 from pipelines.learning.binning import bins_of
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.terminal import Bootstrap, Conf, Store, broker, login, plain, root_of
@@ -193,7 +193,7 @@ class _Registry:
 
     def alias(self, alias: str) -> LearnedVersion | None:
         """The learned version an alias names, None where it names none of weft's."""
-        from pipelines.runtime.tracking import Tracking  # noqa: PLC0415
+        from pipelines.runtime.mlflow.tracking import Tracking  # noqa: PLC0415
 
         return Tracking.of(self._settings.tracking, Path(self._settings.storage.root)).alias(alias)
 

@@ -21,7 +21,7 @@ from pipelines.domain.errors import ConfigurationError
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.evaluation.queries.settings import QueryLogSettings
 from pipelines.evaluation.settings import EvaluationSettings
-from pipelines.evaluation.simulation import SimulationSettings
+from pipelines.evaluation.simulation.users import SimulationSettings
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.indexes.settings import IndexSettings
@@ -29,8 +29,8 @@ from pipelines.ingestion.settings import IngestSettings
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
 from pipelines.retrieval.settings import RetrievalSettings
-from pipelines.runtime.advice import advice_on
 from pipelines.runtime.settings import ClusterSettings, KafkaSettings, TrackingSettings
+from pipelines.runtime.storage.advice import advice_on
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 ENVIRONMENT_PREFIX = "WEFT__"

@@ -9,8 +9,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from pipelines.runtime.broker import EmbeddedBroker
-from pipelines.runtime.cluster import connect, disconnect
+from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.runtime.ray.cluster import connect, disconnect
 from pipelines.settings import load_settings
 from tests.support.apache_kafka import ApacheKafka, MissingKafkaError
 from tests.support.places import Place

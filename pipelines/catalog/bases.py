@@ -27,11 +27,11 @@ from pipelines.catalog.pointer import PointerFile
 from pipelines.catalog.staging import StagingArea
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import LearnedVersion
-from pipelines.learning.alikeness import Moments
 from pipelines.learning.evidence import Evidence
-from pipelines.runtime.files import sync_folder, sync_tree
-from pipelines.runtime.locks import Patience, locked
-from pipelines.runtime.sealed import read_manifest, write_manifest
+from pipelines.learning.pooling.shrinkage import Moments
+from pipelines.runtime.storage.files import sync_folder, sync_tree
+from pipelines.runtime.storage.locks import Patience, locked
+from pipelines.runtime.storage.sealed import read_manifest, write_manifest
 
 FOLDER = "sessions"
 _LOCK_FILE = ".lock"

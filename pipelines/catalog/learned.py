@@ -16,11 +16,11 @@ from pipelines.catalog.pointer import PointerFile
 from pipelines.catalog.staging import StagingArea
 from pipelines.domain.errors import CorruptionError, StaleVersionError, StoreError
 from pipelines.domain.ids import LearnedVersion
-from pipelines.learning.calibration import Calibration
+from pipelines.learning.calibration.scores import Calibration
 from pipelines.learning.evidence import Evidence
-from pipelines.runtime.disk import named, refused
-from pipelines.runtime.files import sync_folder, sync_tree
-from pipelines.runtime.sealed import hashes_to_seal, read_manifest, verify_files, write_manifest
+from pipelines.runtime.storage.disk import named, refused
+from pipelines.runtime.storage.files import sync_folder, sync_tree
+from pipelines.runtime.storage.sealed import hashes_to_seal, read_manifest, verify_files, write_manifest
 
 EVIDENCE_FILE = "evidence.parquet"
 CUT_FILE = "cut.parquet"

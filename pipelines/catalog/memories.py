@@ -8,7 +8,7 @@ from pathlib import Path
 from pipelines.catalog.bases import FOLDER
 from pipelines.domain.ids import SessionId
 from pipelines.domain.sessions import SessionMemory
-from pipelines.runtime.files import write_atomically
+from pipelines.runtime.storage.files import write_atomically
 
 
 class MemoryStore:

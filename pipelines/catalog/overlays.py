@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 
 from pipelines.domain.errors import CorruptionError
 from pipelines.domain.ids import SessionId
-from pipelines.learning.alikeness import Moments
 from pipelines.learning.evidence import SCHEMA, Evidence, table_rows, with_later_columns
-from pipelines.learning.sessions import from_plain
-from pipelines.runtime.disk import refused
+from pipelines.learning.pooling.sessions import from_plain
+from pipelines.learning.pooling.shrinkage import Moments
+from pipelines.runtime.storage.disk import refused
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from pipelines.catalog.store_id import ensure_store_id
 from pipelines.domain.errors import CorruptionError
 from pipelines.domain.ids import GenerationId, LearnedVersion
-from pipelines.runtime.files import write_atomically
+from pipelines.runtime.storage.files import write_atomically
 
 POINTER_FILE = "current.json"
 _LOCK_FILE = ".catalog.lock"

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from pipelines.catalog.staging import StagingArea
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import StoreId
-from pipelines.runtime.files import write_atomically
+from pipelines.runtime.storage.files import write_atomically
 
 STORE_FILE = "store.json"
 SHARE = "put it on a file system that all hosts share, or run on one host (cluster.address: local)"

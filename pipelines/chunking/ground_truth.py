@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from tree_sitter import Node
 
 from pipelines.chunking.chunker import chunk_or_fallback
-from pipelines.chunking.code_definitions import definition_of
-from pipelines.chunking.code_grammars import GRAMMARS
-from pipelines.chunking.code_items import items_of
-from pipelines.chunking.code_tree import Tree, docstring_of
-from pipelines.chunking.markdown import markdown_outline
-from pipelines.chunking.outline import Block, Heading
-from pipelines.chunking.sizes import ChunkSizes, TokenCounter
-from pipelines.chunking.splitting import decoded, encoded
+from pipelines.chunking.code.definitions import definition_of
+from pipelines.chunking.code.grammars import GRAMMARS
+from pipelines.chunking.code.items import items_of
+from pipelines.chunking.code.tree import Tree, docstring_of
+from pipelines.chunking.prose.markdown import markdown_outline
+from pipelines.chunking.prose.outline import Block, Heading
+from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
+from pipelines.chunking.units.splitting import decoded, encoded
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document
 from pipelines.domain.ids import ChunkId, ContentHash

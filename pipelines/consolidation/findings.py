@@ -14,7 +14,7 @@ from pipelines.consolidation.weights import Move, Weights, moves, weights_of
 from pipelines.domain.documents import Domain
 from pipelines.learning.beliefs import Beliefs
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observations import RELEVANCE
+from pipelines.learning.observe.observations import RELEVANCE
 
 HOURS_PER_YEAR = 24.0 * 365.0
 _OLDEST_YEARS = 10.0

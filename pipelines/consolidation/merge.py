@@ -11,7 +11,7 @@ from pipelines.catalog.live import Reach
 from pipelines.consolidation.adopt import ADOPTED, Adopted
 from pipelines.consolidation.champion import CHALLENGER, Aliases
 from pipelines.domain.ids import LearnedVersion
-from pipelines.learning.calibration import Calibration
+from pipelines.learning.calibration.scores import Calibration
 from pipelines.learning.evidence import Evidence
 
 REACH = "reach"

@@ -10,17 +10,17 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.champion import EXPERIMENT
 from pipelines.consolidation.findings import Metrics
 from pipelines.consolidation.gate import Improve, Shadow
-from pipelines.consolidation.pages import Nowhere, Page
+from pipelines.consolidation.report.pages import Nowhere, Page
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.beliefs import Beliefs, read_beliefs
-from pipelines.learning.calibration import ScoreBins, score_bins
+from pipelines.learning.calibration.fit import Look
+from pipelines.learning.calibration.matching import MatchBins, Probe, match_bins
+from pipelines.learning.calibration.scores import ScoreBins, score_bins
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.matching import MatchBins, Probe, match_bins
-from pipelines.learning.matching_fit import Look
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
-from pipelines.runtime.tracking import Tracking
+from pipelines.runtime.mlflow.tracking import Tracking
 
 TAGS = {"weft.job": "consolidate", "mlflow.source.name": "jobs.consolidate", "mlflow.source.type": "JOB"}
 

@@ -12,10 +12,10 @@ from pipelines.consolidation.findings import observations
 from pipelines.consolidation.gate import judge
 from pipelines.consolidation.merge import Candidate, merge, resume
 from pipelines.consolidation.night import Night
-from pipelines.consolidation.pages import Page
 from pipelines.consolidation.publish import publish, recorded_verdict, settle, unsettled
 from pipelines.consolidation.recalibrate import curves_of, recalibrate, with_matches
-from pipelines.consolidation.report import examine, report
+from pipelines.consolidation.report.pages import Page
+from pipelines.consolidation.report.report import examine, report
 
 STEPS = ("merge", "recalibrate", "gate", "publish", "report")
 

@@ -33,10 +33,10 @@ from pipelines.consolidation.findings import observations
 from pipelines.consolidation.gate import Decision, Verdict
 from pipelines.consolidation.merge import REACH, Candidate
 from pipelines.consolidation.night import Night
-from pipelines.consolidation.pages import Page
 from pipelines.consolidation.recalibrate import Recalibration
+from pipelines.consolidation.report.pages import Page
 from pipelines.domain.ids import LearnedVersion
-from pipelines.runtime.tracking import Tracking
+from pipelines.runtime.mlflow.tracking import Tracking
 
 FOLDER = "learned"
 

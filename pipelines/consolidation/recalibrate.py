@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 from pipelines.consolidation.settings import CalibrationSettings
 from pipelines.domain.matching import Match
-from pipelines.learning.calibration import UNCHANGED, Calibration, ScoreBins, calibrate
-from pipelines.learning.matching import MatchBins, MatchCalibration, Probe, answering_from
-from pipelines.learning.matching_fit import Look, Shown, calibrate_matches, carried_over
+from pipelines.learning.calibration.fit import Look, Shown, calibrate_matches, carried_over
+from pipelines.learning.calibration.matching import MatchBins, MatchCalibration, Probe, answering_from
+from pipelines.learning.calibration.reliability import Band, Predictions, Reliability, bands, reliability
+from pipelines.learning.calibration.scores import UNCHANGED, Calibration, ScoreBins, calibrate
 from pipelines.learning.priors import VerdictPrior
-from pipelines.learning.reliability import Band, Predictions, Reliability, bands, reliability
 from pipelines.learning.settings import LearningSettings
 
 

@@ -16,8 +16,8 @@ import huggingface_hub
 
 from pipelines.domain.errors import ConfigurationError, ModelUnavailableError
 from pipelines.embedding.settings import EmbeddingSettings
-from pipelines.runtime.advice import advice_on
-from pipelines.runtime.files import files_below, sha256_of, sync_tree
+from pipelines.runtime.storage.advice import advice_on
+from pipelines.runtime.storage.files import files_below, sha256_of, sync_tree
 
 BUNDLED = "bundled"
 _BUNDLED_NAME = "all-MiniLM-L6-v2"

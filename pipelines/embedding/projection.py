@@ -18,7 +18,7 @@ import numpy as np
 from pipelines.domain.errors import ConfigurationError
 from pipelines.embedding.late_interaction import trained_projection
 from pipelines.embedding.settings import TokenSettings
-from pipelines.runtime.files import write_atomically
+from pipelines.runtime.storage.files import write_atomically
 
 
 class GivesTokens(Protocol):

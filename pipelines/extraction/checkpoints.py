@@ -12,8 +12,8 @@ import onnxruntime
 
 from pipelines.domain.errors import ModelUnavailableError
 from pipelines.extraction.settings import ExtractionSettings
-from pipelines.runtime.advice import advice_on
-from pipelines.runtime.files import sha256_of
+from pipelines.runtime.storage.advice import advice_on
+from pipelines.runtime.storage.files import sha256_of
 
 BUNDLED: Final = "bundled"
 NAME_ANOTHER: Final = (

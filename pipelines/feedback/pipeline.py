@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pipelines.domain.errors import BrokerUnavailableError
-from pipelines.feedback.arrivals import arrived
-from pipelines.feedback.positions import Positions
+from pipelines.feedback.fold.arrivals import arrived
+from pipelines.feedback.fold.updates import fold
+from pipelines.feedback.log.positions import Positions
+from pipelines.feedback.log.source import FeedbackSource
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.source import FeedbackSource
-from pipelines.feedback.state import PartitionState
-from pipelines.feedback.updates import fold
+from pipelines.feedback.store.state import PartitionState
 from pipelines.learning.binning import Bins
-from pipelines.runtime.log import LogFacts, Record
+from pipelines.runtime.kafka.log import LogFacts, Record
 
 
 def advance(

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from pipelines.runtime.locks import Patience
+from pipelines.runtime.storage.locks import Patience
 
 MS = 1_000
 DAY_MS = 86_400 * MS

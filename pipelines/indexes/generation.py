@@ -8,13 +8,13 @@ from pathlib import Path
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import ContentHash
 from pipelines.indexes.chunk_store import ChunkStore
-from pipelines.indexes.graph import Graph
-from pipelines.indexes.graph_schemas import GRAPH_FOLDER
-from pipelines.indexes.lexical import LexicalIndex
+from pipelines.indexes.dense.tokens import TokenStore, has_tokens
+from pipelines.indexes.dense.vectors import DenseIndex, open_dense
+from pipelines.indexes.graph.graph import Graph
+from pipelines.indexes.graph.schemas import GRAPH_FOLDER
 from pipelines.indexes.manifest import FORMAT, Manifest, read_generation_manifest
-from pipelines.indexes.tokens import TokenStore, has_tokens
-from pipelines.indexes.vectors import DenseIndex, open_dense
-from pipelines.runtime.sealed import verify_files
+from pipelines.indexes.text.lexical import LexicalIndex
+from pipelines.runtime.storage.sealed import verify_files
 
 CHUNKS_FOLDER = "chunks"
 VECTORS_FOLDER = "vectors"

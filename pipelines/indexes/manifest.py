@@ -18,9 +18,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipelines.domain.errors import CorruptionError
 from pipelines.domain.ids import GenerationId
+from pipelines.indexes.dense.vectors import DenseFacts
 from pipelines.indexes.settings import LexicalSettings
-from pipelines.indexes.vectors import DenseFacts
-from pipelines.runtime.sealed import canonical, hashes_to_seal, read_manifest, write_manifest
+from pipelines.runtime.storage.sealed import canonical, hashes_to_seal, read_manifest, write_manifest
 
 FORMAT = 2
 """Layout of a generation's folder; another is not served.

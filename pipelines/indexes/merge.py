@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 from pipelines.domain.documents import Rejection
 from pipelines.domain.errors import StoreError
 from pipelines.indexes import schemas
-from pipelines.indexes.gather import vector_tables
+from pipelines.indexes.dense.gather import vector_tables
 from pipelines.indexes.manifest import RowsDigest, read_generation_manifest
 from pipelines.indexes.settings import MergeSettings
-from pipelines.runtime.tables import TableQueries
+from pipelines.runtime.storage.tables import TableQueries
 
 REPEATED = "repeated_uri"
 CHUNKS_FOLDER = "chunks"

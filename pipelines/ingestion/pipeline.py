@@ -16,12 +16,9 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.store_id import StoreGuard
 from pipelines.domain.errors import NothingPublishedError, SourceError, StoreError
 from pipelines.domain.ids import GenerationId
-from pipelines.embedding.precision import ROUNDED_APART
+from pipelines.embedding.encoders.precision import ROUNDED_APART
 from pipelines.indexes.builder import GenerationBuilder
 from pipelines.indexes.manifest import FORMAT, read_generation_manifest
-from pipelines.ingestion.compare import compare, comparisons, is_little
-from pipelines.ingestion.items import SourceItem
-from pipelines.ingestion.parts import part_of
 from pipelines.ingestion.plan import (
     Plan,
     facts_of,
@@ -33,17 +30,20 @@ from pipelines.ingestion.plan import (
     stages_of,
     units_of,
 )
-from pipelines.ingestion.read_and_chunk import Reading, Work
 from pipelines.ingestion.report import Outcome, Progress, outcome_of
+from pipelines.ingestion.reuse.compare import compare, comparisons, is_little
+from pipelines.ingestion.reuse.unchanged import KnownDocuments
 from pipelines.ingestion.sizing import live_sizes
-from pipelines.ingestion.sources import SourceListing
-from pipelines.ingestion.stored import list_stored, stored_tables
-from pipelines.ingestion.unchanged import KnownDocuments
+from pipelines.ingestion.sources.items import SourceItem
+from pipelines.ingestion.sources.sources import SourceListing
+from pipelines.ingestion.sources.stored import list_stored, stored_tables
+from pipelines.ingestion.sources.visibility import SUSPECT, require_gone, require_sources
+from pipelines.ingestion.stages.parts import part_of
+from pipelines.ingestion.stages.read_and_chunk import Reading, Work
 from pipelines.ingestion.units import Unit, pack, shuffled, unpack
-from pipelines.ingestion.visibility import SUSPECT, require_gone, require_sources
 from pipelines.runtime.clock import Clock
-from pipelines.runtime.disk import named
-from pipelines.runtime.stages import Executor, Stage, run_through
+from pipelines.runtime.ray.stages import Executor, Stage, run_through
+from pipelines.runtime.storage.disk import named
 
 log = logging.getLogger(__name__)
 

@@ -9,38 +9,38 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pipelines.chunking.settings import ChunkingSettings
-from pipelines.chunking.sizes import SizesInForce
+from pipelines.chunking.units.sizes import SizesInForce
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import ConfigurationError, SourceError
 from pipelines.domain.ids import GenerationId
 from pipelines.embedding.cache import VectorCache
+from pipelines.embedding.encoders.precision import INT8_REVISION, pinned, precisions_of
 from pipelines.embedding.models import Model, find_model
-from pipelines.embedding.precision import INT8_REVISION, pinned, precisions_of
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.extraction.checkpoints import identify
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.indexes import schemas
 from pipelines.indexes.manifest import INSTRUCTIONS, PRECISIONS
 from pipelines.indexes.settings import IndexSettings
-from pipelines.ingestion.embed import ENCODER, Embed
-from pipelines.ingestion.find_entities import EXTRACTOR, FindEntities
-from pipelines.ingestion.items import escaped
-from pipelines.ingestion.mention_cache import MentionCache
-from pipelines.ingestion.parquet import told_apart
-from pipelines.ingestion.parts import Written
-from pipelines.ingestion.pools import sized
-from pipelines.ingestion.read_and_chunk import ReadAndChunk, Reading
 from pipelines.ingestion.report import LEFT_OUT
+from pipelines.ingestion.reuse.unchanged import FoundAgain, KnownDocuments, cutting_code
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sizing import SIZING, snapshots
-from pipelines.ingestion.sources import FileItem, SourceItem, SourceListing, list_source
-from pipelines.ingestion.tree import LeftOut
-from pipelines.ingestion.unchanged import FoundAgain, KnownDocuments, cutting_code
+from pipelines.ingestion.sources.items import escaped
+from pipelines.ingestion.sources.parquet import told_apart
+from pipelines.ingestion.sources.sources import FileItem, SourceItem, SourceListing, list_source
+from pipelines.ingestion.sources.tree import LeftOut
+from pipelines.ingestion.stages.embed import ENCODER, Embed
+from pipelines.ingestion.stages.find_entities import EXTRACTOR, FindEntities
+from pipelines.ingestion.stages.mention_cache import MentionCache
+from pipelines.ingestion.stages.parts import Written
+from pipelines.ingestion.stages.pools import sized
+from pipelines.ingestion.stages.read_and_chunk import ReadAndChunk, Reading
+from pipelines.ingestion.stages.worker import Chained, Step
 from pipelines.ingestion.units import Unit, grouped
-from pipelines.ingestion.worker import Chained, Step
 from pipelines.learning.priors import Priors
-from pipelines.runtime.blobs import blob_key
-from pipelines.runtime.stages import Stage
+from pipelines.runtime.ray.stages import Stage
+from pipelines.runtime.storage.blobs import blob_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 from pipelines.indexes.manifest import Manifest
-from pipelines.ingestion.items import escaped
 from pipelines.ingestion.plan import Plan
 from pipelines.ingestion.report import Outcome
-from pipelines.runtime.tracking import Tracking
+from pipelines.ingestion.sources.items import escaped
+from pipelines.runtime.mlflow.tracking import Tracking
 
 EXPERIMENT = "indexing"
 _COUNTS = (

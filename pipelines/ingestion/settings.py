@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from pipelines.ingestion.pools import PoolSettings
+from pipelines.ingestion.stages.pools import PoolSettings
 
 Level = Annotated[int, Field(ge=0, le=100)]
 

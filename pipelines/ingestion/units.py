@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from pipelines.ingestion.items import FileItem, SourceItem
+from pipelines.ingestion.sources.items import FileItem, SourceItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def grouped(items: Iterable[SourceItem], size: int, most_bytes: int) -> Iterator
     """Units of neighbouring items that hold `size` documents or `most_bytes` of files or more, but for the last one.
 
     Examples:
-        >>> from pipelines.ingestion.sources import FileItem
+        >>> from pipelines.ingestion.sources.sources import FileItem
         >>> items = [FileItem("/r", (name,), f"r/{name}") for name in "abc"]
         >>> [len(unit.items) for unit in grouped(items, 2, 1000)]
         [2, 1]

@@ -12,21 +12,21 @@ from numpy.typing import NDArray
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import ANY, Scope, Signal, WeightBelief
-from pipelines.learning.agreement import Agreement, read_agreement
-from pipelines.learning.decay import freshness, freshness_of_ages
 from pipelines.learning.evidence import Evidence, day_of
-from pipelines.learning.examination import Examination, read_examination
-from pipelines.learning.intents import IntentFactor
+from pipelines.learning.families.decay import freshness, freshness_of_ages
+from pipelines.learning.observe.examination import Examination, read_examination
+from pipelines.learning.observe.triggers import LearnedTriggers, read_triggers
+from pipelines.learning.observe.usage import ContentSignals, Usage, read_usage
+from pipelines.learning.observe.uses import Uses
+from pipelines.learning.pooling.agreement import Agreement, read_agreement
+from pipelines.learning.pooling.intents import IntentFactor
+from pipelines.learning.pooling.sessions import SessionEvidence
+from pipelines.learning.pooling.tree import Node
+from pipelines.learning.pooling.weights import believed_weights, sampled_shares, share_draws
 from pipelines.learning.priors import Priors
 from pipelines.learning.recency import Discount
 from pipelines.learning.reported import Reported
-from pipelines.learning.sessions import SessionEvidence
 from pipelines.learning.sizing import SizingBeliefs, read_sizing
-from pipelines.learning.tree import Node
-from pipelines.learning.triggers import LearnedTriggers, read_triggers
-from pipelines.learning.usage import ContentSignals, Usage, read_usage
-from pipelines.learning.uses import Uses
-from pipelines.learning.weights import believed_weights, sampled_shares, share_draws
 
 Floats = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from scipy.special import expit
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Signal
 from pipelines.domain.sizing import Overflow
-from pipelines.learning.dirichlet import Dirichlet
+from pipelines.learning.families.dirichlet import Dirichlet
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]

@@ -11,7 +11,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Scope, Signal
 from pipelines.domain.sizing import Overflow
 from pipelines.learning.beliefs import Beliefs
-from pipelines.learning.beta import Beta, confidence
+from pipelines.learning.families.beta import Beta, confidence
 from pipelines.learning.priors import Priors
 
 DOMAIN = "domain"

@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Scope
-from pipelines.learning.beta import Beta
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.learning.gaussian_process import Quality, QualityEvidence
-from pipelines.learning.hierarchy import Level, Pooled, pool
-from pipelines.learning.priors import Priors
-from pipelines.learning.recency import Discount
-from pipelines.learning.reports import (
+from pipelines.learning.families.beta import Beta
+from pipelines.learning.families.gaussian_process import Quality, QualityEvidence
+from pipelines.learning.families.survival import Survival
+from pipelines.learning.families.threshold import Threshold, ThresholdEvidence
+from pipelines.learning.observe.reports import (
     DECAY,
     LESSON,
     QUALITY,
@@ -29,8 +28,9 @@ from pipelines.learning.reports import (
     survival_in,
     trust_in,
 )
-from pipelines.learning.survival import Survival
-from pipelines.learning.threshold import Threshold, ThresholdEvidence
+from pipelines.learning.pooling.hierarchy import Level, Pooled, pool
+from pipelines.learning.priors import Priors
+from pipelines.learning.recency import Discount
 
 Floats = NDArray[np.float64]
 

@@ -9,13 +9,11 @@ import numpy as np
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.sizing import Overflow
-from pipelines.learning.beta import confidence
-from pipelines.learning.dirichlet import Dirichlet, DirichletEvidence
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.gamma import Gamma, GammaEvidence
-from pipelines.learning.priors import Priors, SizingPrior
-from pipelines.learning.recency import Discount
-from pipelines.learning.size_observations import (
+from pipelines.learning.families.beta import confidence
+from pipelines.learning.families.dirichlet import Dirichlet, DirichletEvidence
+from pipelines.learning.families.gamma import Gamma, GammaEvidence
+from pipelines.learning.observe.sizes import (
     AFTER,
     BEFORE,
     CELLS,
@@ -26,6 +24,8 @@ from pipelines.learning.size_observations import (
     TARGET,
     size_parameter,
 )
+from pipelines.learning.priors import Priors, SizingPrior
+from pipelines.learning.recency import Discount
 
 SIZES = (TARGET, MINIMUM, BEFORE, AFTER)
 _PARAMETERS = frozenset(parameter for parameter, _ in CELLS)

@@ -15,11 +15,14 @@ from pipelines.domain.matching import Match
 from pipelines.domain.questions import question_of
 from pipelines.domain.ranking import Answer, Channel, Placed, Placings, Query, RankedResult, Signal
 from pipelines.domain.sessions import SessionMemory
-from pipelines.retrieval.again import Hints, nearness_to_session, own_scores, query_vector, search_again
-from pipelines.retrieval.assembly import Verdict, results, score_and_cut
+from pipelines.retrieval.answer.assembly import Verdict, results, score_and_cut
+from pipelines.retrieval.answer.confidence import WeightDraws, certainties, propensities, scored
+from pipelines.retrieval.answer.explain import spelled_out
+from pipelines.retrieval.answer.matching import asking, chance, doubtful, gap_in, match_of, uncalibrated
 from pipelines.retrieval.awake import Awake, one_ahead
-from pipelines.retrieval.candidates import Candidates
 from pipelines.retrieval.channels.graph import GraphChannel
+from pipelines.retrieval.channels.learned_triggers import with_learned_triggers
+from pipelines.retrieval.channels.rankings import Hits, Ints, ScoreRows
 from pipelines.retrieval.channels.rounds import Steps
 from pipelines.retrieval.channels.run import (
     Asked,
@@ -30,29 +33,26 @@ from pipelines.retrieval.channels.run import (
 )
 from pipelines.retrieval.context.assemble import with_contexts
 from pipelines.retrieval.context.read import neighbours_in
-from pipelines.retrieval.facts import GenerationFacts
-from pipelines.retrieval.fusion import FUSIONS
-from pipelines.retrieval.hits import Hits, Ints, ScoreRows
-from pipelines.retrieval.learned_triggers import with_learned_triggers
-from pipelines.retrieval.matching import asking, chance, doubtful, gap_in, match_of, uncalibrated
-from pipelines.retrieval.merging import Head, head, merge
-from pipelines.retrieval.mpab import UNITS
-from pipelines.retrieval.order import WeightDraws, certainties, propensities, scored
-from pipelines.retrieval.plan import Plan, make_plan
-from pipelines.retrieval.ports import PairScorer, ReadableBeliefs
-from pipelines.retrieval.pseudo_relevance import told_by_first, with_pseudo_relevance
-from pipelines.retrieval.quality import Moment, telling, with_propagated
+from pipelines.retrieval.query.plan import Plan, make_plan
+from pipelines.retrieval.query.second_pass import Hints, nearness_to_session, own_scores, query_vector, search_again
+from pipelines.retrieval.query.understanding.shift import remembered, usage_kept
+from pipelines.retrieval.ranking.aggregation import UNITS
+from pipelines.retrieval.ranking.fusion import FUSIONS
+from pipelines.retrieval.ranking.merging import Head, head, merge
+from pipelines.retrieval.ranking.pseudo_relevance import told_by_first, with_pseudo_relevance
+from pipelines.retrieval.ranking.quality import Moment, telling, with_propagated
+from pipelines.retrieval.ranking.signals import active_signals, answering, with_similarity
+from pipelines.retrieval.ranking.table import Candidates
+from pipelines.retrieval.ranking.weights import Shared, SignalWeights, Weighing, believed_in_common
 from pipelines.retrieval.rerank.best import Rerankers, reranked, rerankers
 from pipelines.retrieval.rerank.diversity import Passes, diverse, vectors_of
 from pipelines.retrieval.rerank.explored import Choice, contending
 from pipelines.retrieval.rerank.late_interaction import matcher
 from pipelines.retrieval.settings import RetrievalSettings
-from pipelines.retrieval.signals import active_signals, answering, with_similarity
-from pipelines.retrieval.snapshot import Reading, Snapshot
-from pipelines.retrieval.spelled import spelled_out
+from pipelines.retrieval.snapshot.facts import GenerationFacts
+from pipelines.retrieval.snapshot.ports import PairScorer, ReadableBeliefs
+from pipelines.retrieval.snapshot.snapshot import Reading, Snapshot
 from pipelines.retrieval.stopwatch import Stopwatch
-from pipelines.retrieval.understanding.shift import remembered, usage_kept
-from pipelines.retrieval.weights import Shared, SignalWeights, Weighing, believed_in_common
 from pipelines.runtime.warm import WarmThreads
 
 T = TypeVar("T")

@@ -13,11 +13,11 @@ from types import TracebackType
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Answer, Placings, Query
 from pipelines.retrieval.channels.open import Openings, open_channels
-from pipelines.retrieval.facts import read_facts
 from pipelines.retrieval.pipeline import Pipeline
-from pipelines.retrieval.ports import PairScorer, QueryEncoder
 from pipelines.retrieval.settings import RetrievalSettings
-from pipelines.retrieval.snapshot import Snapshot, SnapshotSource
+from pipelines.retrieval.snapshot.facts import read_facts
+from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder
+from pipelines.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock
 from pipelines.runtime.warm import WarmThreads
 

@@ -14,9 +14,9 @@ import typer
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import SourceError, StoreError
 from pipelines.domain.ids import ContentHash
-from pipelines.embedding.precision import pinned
-from pipelines.feedback.attributor import Attributor, texts_in
-from pipelines.runtime.advice import advice_on
+from pipelines.embedding.encoders.precision import pinned
+from pipelines.feedback.events.attributor import Attributor, texts_in
+from pipelines.runtime.storage.advice import advice_on
 from pipelines.serving.terminal import Conf, Store, root_of
 from pipelines.settings import load_settings
 

@@ -10,8 +10,8 @@ import typer
 from rich.table import Table
 
 from pipelines.domain.errors import StoreError
-from pipelines.feedback.damaged import damaged_in, remove_damaged
-from pipelines.feedback.updater import UPDATERS, partition_folder
+from pipelines.feedback.run.updater import UPDATERS, partition_folder
+from pipelines.feedback.store.damaged import damaged_in, remove_damaged
 from pipelines.serving.terminal import AsJson, Conf, Store, cells, print_lines, root_of, stamp, tell
 from pipelines.settings import load_settings
 

@@ -11,11 +11,11 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from pipelines.feedback.dead_letters import envelope, replayed
-from pipelines.feedback.ledger import KeptDeadLetter
-from pipelines.feedback.standing import PartitionReport
-from pipelines.feedback.state import PartitionState
-from pipelines.runtime.kafka import KafkaPublisher
+from pipelines.feedback.publish.dead_letters import envelope, replayed
+from pipelines.feedback.store.report import PartitionReport
+from pipelines.feedback.store.state import PartitionState
+from pipelines.feedback.store.tables import KeptDeadLetter
+from pipelines.runtime.kafka.writer import KafkaPublisher
 from pipelines.serving.partitions import states
 from pipelines.serving.terminal import AsJson, Bootstrap, Conf, Store, broker, cells, moment, tell
 from pipelines.settings import load_settings

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.embedding.encoder import load_encoder, load_pair_encoder
-from pipelines.embedding.precision import UNKNOWN, Arithmetic, arithmetic_of, pinned
+from pipelines.embedding.encoders.encoder import load_encoder, load_pair_encoder
+from pipelines.embedding.encoders.precision import UNKNOWN, Arithmetic, arithmetic_of, pinned
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.retrieval.channels.open import Openings
-from pipelines.retrieval.live import CatalogSource
-from pipelines.retrieval.ports import PairScorer, QueryEncoder
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot import Snapshot, SnapshotSource
+from pipelines.retrieval.snapshot.live import CatalogSource
+from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder
+from pipelines.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.memory import keep_freed_memory
 from pipelines.runtime.threads import linear_algebra_threads

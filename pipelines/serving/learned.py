@@ -23,7 +23,7 @@ from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.priors import Priors
 from pipelines.learning.reading import Move, Reading, moves, read_all
-from pipelines.retrieval.snippet import snippet
+from pipelines.retrieval.answer.snippet import snippet
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.learned_page import number, page_of
 from pipelines.serving.terminal import AsJson, Conf, Store, cells, login, print_lines, root_of, stamp, tell, visible
@@ -162,7 +162,7 @@ def promote(
     """Move the alias `champion` to a version, after verifying it: to one that waits, or back to an older one."""
     # MLflow takes seconds to import: only who changes something waits for it.
     from pipelines.consolidation.champion import promote as moved  # noqa: PLC0415
-    from pipelines.runtime.tracking import Tracking  # noqa: PLC0415
+    from pipelines.runtime.mlflow.tracking import Tracking  # noqa: PLC0415
 
     catalog, settings = _opened(store, conf)
     tracking = Tracking.of(settings.tracking, catalog.root)

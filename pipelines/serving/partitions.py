@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pipelines.domain.errors import StoreError
-from pipelines.feedback.partitions import partitions_in, states_in
-from pipelines.feedback.state import PartitionState
+from pipelines.feedback.run.partitions import partitions_in, states_in
+from pipelines.feedback.store.state import PartitionState
 from pipelines.serving.terminal import root_of
 from pipelines.settings import Settings
 

@@ -114,7 +114,7 @@ def collected(root: Path, settings: Settings) -> Any:
     Raises:
         BrokerUnavailableError: The broker does not answer.
     """
-    from pipelines.runtime.kafka_log import KafkaSource  # noqa: PLC0415  librdkafka is loaded by who needs it
+    from pipelines.runtime.kafka.reader import KafkaSource  # noqa: PLC0415  librdkafka is loaded by who needs it
 
     rules = settings.query_log
     source = KafkaSource(settings.kafka, settings.feedback.topic, max_poll_records=rules.poll_records)

@@ -16,10 +16,10 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.live import Reach
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import LearnedVersion
-from pipelines.feedback.overlays import PENDING, SETTLED
-from pipelines.feedback.producer import FeedbackProducer
-from pipelines.feedback.sessions import Life, Phase
-from pipelines.feedback.state import PartitionState
+from pipelines.feedback.events.producer import FeedbackProducer
+from pipelines.feedback.fold.sessions import Life, Phase
+from pipelines.feedback.store.overlays import PENDING, SETTLED
+from pipelines.feedback.store.state import PartitionState
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.serving.partitions import states
 from pipelines.serving.terminal import AsJson, Bootstrap, Conf, Store, broker, cells, moment, print_lines, root_of, tell

@@ -22,11 +22,11 @@ import msgspec
 from pipelines.domain.ids import GenerationId
 from pipelines.domain.ranking import Answer, Placings, Query
 from pipelines.retrieval.searcher import Searcher
-from pipelines.runtime.actors import ActorPool, Shared
 from pipelines.runtime.clock import Clock, system_clock
-from pipelines.runtime.cluster import connect
 from pipelines.runtime.garbage import uncollected
-from pipelines.runtime.stages import cluster_cpus
+from pipelines.runtime.ray.actors import ActorPool, Shared
+from pipelines.runtime.ray.cluster import connect
+from pipelines.runtime.ray.stages import cluster_cpus
 from pipelines.serving.engines import LoadEngines, load_engines, source_of
 from pipelines.serving.views import OpenViews, View
 from pipelines.settings import Settings

@@ -14,11 +14,11 @@ import typer
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import SourceError
 from pipelines.domain.events import AnyEvent
-from pipelines.feedback.codec import encode
-from pipelines.feedback.ubi import Refused, from_ubi, hashes_alone
-from pipelines.runtime.advice import advice_on
-from pipelines.runtime.files import text_lines
-from pipelines.runtime.kafka import KafkaPublisher
+from pipelines.feedback.events.codec import encode
+from pipelines.feedback.events.ubi import Refused, from_ubi, hashes_alone
+from pipelines.runtime.kafka.writer import KafkaPublisher
+from pipelines.runtime.storage.advice import advice_on
+from pipelines.runtime.storage.files import text_lines
 from pipelines.serving.terminal import Bootstrap, Conf, broker
 from pipelines.settings import Settings, load_settings
 

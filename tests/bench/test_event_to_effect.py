@@ -15,11 +15,11 @@ import pytest
 from jobs import update
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Query, Signal
-from pipelines.feedback.producer import FeedbackProducer
-from pipelines.retrieval.live import CatalogSource
+from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.retrieval.searcher import Searcher
-from pipelines.runtime.broker import EmbeddedBroker
+from pipelines.retrieval.snapshot.live import CatalogSource
 from pipelines.runtime.clock import system_clock
+from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.settings import Settings, load_settings
 from tests.support.parts import a_document
 from tests.support.small_store import DirectionEncoder, published_store

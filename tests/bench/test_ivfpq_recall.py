@@ -14,7 +14,7 @@ import faiss
 import numpy as np
 import pytest
 
-from pipelines.indexes.vectors import build_dense, open_dense
+from pipelines.indexes.dense.vectors import build_dense, open_dense
 from pipelines.settings import load_settings
 from tests.support.real_vectors import real_vectors
 

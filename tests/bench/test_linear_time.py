@@ -8,11 +8,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pipelines.chunking.configuration_yaml import yaml_entries
+from pipelines.chunking.config.yaml_entries import yaml_entries
 from pipelines.domain.documents import Domain
-from pipelines.ingestion.content_types import kind_of
 from pipelines.ingestion.git.ignore import IgnoreRules
-from pipelines.ingestion.transcripts import sessions
+from pipelines.ingestion.sources.content_types import kind_of
+from pipelines.ingestion.sources.transcripts import sessions
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
 from pipelines.settings import load_settings

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.embedding.encoder import Encoder, load_encoder
+from pipelines.embedding.encoders.encoder import Encoder, load_encoder
+from pipelines.embedding.encoders.precision import resolve_precision
 from pipelines.embedding.models import locate
-from pipelines.embedding.precision import resolve_precision
 from pipelines.settings import load_settings
 
 SETTINGS = load_settings(environment={}).embedding

@@ -25,12 +25,12 @@ from pipelines.catalog.overlays import Listing
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Answer, Placed, Placings, Query
 from pipelines.domain.understanding import Complexity
-from pipelines.embedding.encoder import Encoder, load_encoder
+from pipelines.embedding.encoders.encoder import Encoder, load_encoder
 from pipelines.embedding.models import locate
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.channels.run import Found
 from pipelines.retrieval.pipeline import Pipeline, _Chosen
-from pipelines.retrieval.plan import Plan
+from pipelines.retrieval.query.plan import Plan
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import day_of
 from pipelines.serving.engines import load_engines, source_of

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from pipelines.feedback.actors import Task, open_updater
+from pipelines.feedback.run.actors import Task, open_updater
 from pipelines.learning.binning import bins_of
-from pipelines.runtime.broker import EmbeddedBroker
-from pipelines.runtime.kafka import create_topic
+from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.runtime.kafka.writer import create_topic
 from pipelines.settings import Settings, load_settings
 from tests.support.many_sessions import PER_QUERY, SESSIONS, events_of
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import pytest
 
 from pipelines.domain.errors import BrokerUnavailableError, WrongLogError
-from pipelines.feedback.source import FeedbackSource
-from pipelines.runtime.broker import EmbeddedBroker
-from pipelines.runtime.kafka import KafkaPublisher, create_topic
-from pipelines.runtime.kafka_log import KafkaSource
-from pipelines.runtime.log import Record
+from pipelines.feedback.log.source import FeedbackSource
+from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.runtime.kafka.log import Record
+from pipelines.runtime.kafka.reader import KafkaSource
+from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
 from pipelines.runtime.settings import KafkaSettings
 from pipelines.settings import load_settings
 from tests.support.feedback_source import FakeLog, FakeSource

@@ -23,8 +23,8 @@ from confluent_kafka.admin import AdminClient
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from pipelines.runtime.broker import EmbeddedBroker
-from pipelines.runtime.kafka import create_topic
+from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.runtime.kafka.writer import create_topic
 from pipelines.settings import Settings, load_settings
 from tests.support.apache_kafka import ApacheKafka, MissingKafkaError
 from tests.support.feedback_traffic import traffic

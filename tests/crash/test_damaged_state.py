@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from pipelines.domain.errors import CorruptionError
-from pipelines.feedback.checkpoints import checkpoints_in, write_checkpoint
-from pipelines.feedback.updater import Updater, partition_folder
-from pipelines.runtime.log import Record
+from pipelines.feedback.run.updater import Updater, partition_folder
+from pipelines.feedback.store.checkpoints import checkpoints_in, write_checkpoint
+from pipelines.runtime.kafka.log import Record
 from tests.support.feedback_events import BINS, NOON, WEIGHTS, rules
 from tests.support.feedback_fold import fold_log
 from tests.support.feedback_simulation import MEMORY

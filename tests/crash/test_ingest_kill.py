@@ -24,7 +24,7 @@ import pytest
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.ingestion.report import Outcome, Progress
-from pipelines.runtime.stages import ON_CLUSTER
+from pipelines.runtime.ray.stages import ON_CLUSTER
 from tests.conftest import ROOT
 from tests.support.ingest_process import Point, run, run_and_die, workers_titled
 from tests.support.ingestion import a_tree
@@ -86,7 +86,7 @@ def kill_drivers(source: Path, folder: Path, undisturbed: tuple[Outcome, int], t
     rng = random.Random(seed())
     # Forked from a fresh server: quick, and free of whatever threads this process has.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.support.ingest_process", "pipelines.indexes.lexical_build"])
+    context.set_forkserver_preload(["tests.support.ingest_process", "pipelines.indexes.text.build"])
     killed = 0
     for number in range(times):
         store = folder / str(number)

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from pipelines.domain.errors import StoreError
-from pipelines.feedback.state import STATE_FILE
-from pipelines.feedback.updater import Updater, partition_folder
-from pipelines.runtime.locks import Patience, holders_of, locked
+from pipelines.feedback.run.updater import Updater, partition_folder
+from pipelines.feedback.store.state import STATE_FILE
+from pipelines.runtime.storage.locks import Patience, holders_of, locked
 from tests.support.feedback_events import BINS, explicit, impression, records, rules, session
 from tests.support.feedback_source import FakeLog, FakeSource
 

@@ -20,8 +20,8 @@ import pytest
 from confluent_kafka import KafkaError, Message, Producer
 from kafka import KafkaProducer
 
-from pipelines.runtime.broker import EmbeddedBroker
-from pipelines.runtime.kafka import create_topic
+from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.runtime.kafka.writer import create_topic
 from pipelines.settings import Settings, load_settings
 from tests.support.apache_kafka import ApacheKafka
 from tests.support.failpoints import NAMES

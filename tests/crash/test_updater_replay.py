@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.feedback.arrivals import Arrivals, arrived
-from pipelines.feedback.state import PartitionState
-from pipelines.feedback.updater import Updater, partition_folder
-from pipelines.feedback.updates import fold
-from pipelines.runtime.log import LogFacts, Record
+from pipelines.feedback.fold.arrivals import Arrivals, arrived
+from pipelines.feedback.fold.updates import fold
+from pipelines.feedback.run.updater import Updater, partition_folder
+from pipelines.feedback.store.state import PartitionState
+from pipelines.runtime.kafka.log import LogFacts, Record
 from tests.support.feedback_events import BINS, NOON, RULES, WEIGHTS, rules
 from tests.support.feedback_fold import fold_log
 from tests.support.feedback_source import FakeLog, FakeSource, Killed

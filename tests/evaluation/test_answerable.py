@@ -17,9 +17,9 @@ from rich.table import Table
 
 from jobs import evaluate, study
 from pipelines.domain.matching import best_match
-from pipelines.evaluation.beir import Dataset, JudgedQuery, read_dataset
-from pipelines.learning.matching import Answering, answering_from
-from pipelines.runtime.cluster import connect
+from pipelines.evaluation.measures.beir import Dataset, JudgedQuery, read_dataset
+from pipelines.learning.calibration.matching import Answering, answering_from
+from pipelines.runtime.ray.cluster import connect
 from pipelines.settings import load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(7200)]

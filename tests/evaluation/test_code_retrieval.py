@@ -16,16 +16,17 @@ from rich.console import Console
 from rich.table import Table
 from tokenizers import Tokenizer
 
-from pipelines.chunking import ChunkSizes, chunk_document
+from pipelines.chunking.chunker import chunk_document
 from pipelines.chunking.ground_truth import masked_corpus
+from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.embedding.encoder import Encoder, load_encoder
+from pipelines.embedding.encoders.encoder import Encoder, load_encoder
 from pipelines.embedding.models import locate
 from pipelines.embedding.tokens import load_token_counter, read_tokenizer
-from pipelines.evaluation.beir import read_dataset
-from pipelines.indexes.code_terms import code_terms, symbol_terms
-from pipelines.indexes.lexical import LexicalIndex
-from pipelines.indexes.lexical_build import LexicalDocument, merge_shards, write_shard
+from pipelines.evaluation.measures.beir import read_dataset
+from pipelines.indexes.text.build import LexicalDocument, merge_shards, write_shard
+from pipelines.indexes.text.code_terms import code_terms, symbol_terms
+from pipelines.indexes.text.lexical import LexicalIndex
 from pipelines.ingestion.sizing import prior_sizes
 from pipelines.settings import load_settings
 from tests.support.code_units import kept_whole, plain_windows, python_files, python_functions

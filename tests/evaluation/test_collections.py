@@ -11,11 +11,11 @@ from rich.table import Table
 
 from jobs import evaluate
 from pipelines.domain.ranking import Channel
-from pipelines.evaluation.beir import read_dataset
-from pipelines.evaluation.compare import compare
-from pipelines.evaluation.measuring import Measurement
+from pipelines.evaluation.measures.beir import read_dataset
+from pipelines.evaluation.measures.compare import compare
+from pipelines.evaluation.measures.measuring import Measurement
 from pipelines.retrieval.settings import FusionMode
-from pipelines.runtime.cluster import connect
+from pipelines.runtime.ray.cluster import connect
 from pipelines.settings import Settings, load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(7200)]

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.embedding.encoder import load_encoder
+from pipelines.embedding.encoders.encoder import load_encoder
 from pipelines.embedding.late_interaction import compressed, max_similarities
 from pipelines.embedding.projection import kept_projection
 from pipelines.embedding.tokens import load_token_counter
-from pipelines.evaluation.beir import Dataset, read_dataset
-from pipelines.evaluation.metrics import measure
+from pipelines.evaluation.measures.beir import Dataset, read_dataset
+from pipelines.evaluation.measures.metrics import measure
 from pipelines.settings import load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(3600)]

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from jobs import evaluate, study
 from jobs._study_report import Studied, table
-from pipelines.evaluation.beir import read_dataset
+from pipelines.evaluation.measures.beir import read_dataset
 from pipelines.settings import load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(7200)]

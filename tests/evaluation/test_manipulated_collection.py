@@ -15,13 +15,13 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.events import AnyEvent, Explicit
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Answer, Query
-from pipelines.embedding.encoder import load_encoder
-from pipelines.evaluation.beir import Dataset, read_dataset
-from pipelines.evaluation.measuring import measure_searcher
-from pipelines.feedback.producer import impression_of
+from pipelines.embedding.encoders.encoder import load_encoder
+from pipelines.evaluation.measures.beir import Dataset, read_dataset
+from pipelines.evaluation.measures.measuring import measure_searcher
+from pipelines.feedback.events.producer import impression_of
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
-from pipelines.runtime.cluster import connect
+from pipelines.runtime.ray.cluster import connect
 from pipelines.settings import load_settings
 from tests.support.feedback_events import NOON, RULES, rules
 from tests.support.learner import Learner, learned

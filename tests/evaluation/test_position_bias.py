@@ -15,18 +15,18 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.events import Impression, Selection
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Answer, Query
-from pipelines.embedding.encoder import load_encoder
-from pipelines.evaluation.beir import Dataset, read_dataset
-from pipelines.evaluation.compare import Difference, compare
-from pipelines.evaluation.measuring import measure_searcher
-from pipelines.feedback.credit import chosen_rank, credits_of, tally_click, tally_credits, tally_shown
-from pipelines.feedback.producer import impression_of
-from pipelines.ingestion.corpus import corpus_name
+from pipelines.embedding.encoders.encoder import load_encoder
+from pipelines.evaluation.measures.beir import Dataset, read_dataset
+from pipelines.evaluation.measures.compare import Difference, compare
+from pipelines.evaluation.measures.measuring import measure_searcher
+from pipelines.feedback.events.producer import impression_of
+from pipelines.feedback.fold.credit import chosen_rank, credits_of, tally_click, tally_credits, tally_shown
+from pipelines.ingestion.sources.corpus import corpus_name
 from pipelines.learning.beliefs import Beliefs
 from pipelines.learning.evidence import SECONDS_PER_DAY
-from pipelines.learning.observations import Tally
+from pipelines.learning.observe.observations import Tally
 from pipelines.retrieval.searcher import Searcher
-from pipelines.runtime.cluster import connect
+from pipelines.runtime.ray.cluster import connect
 from pipelines.settings import Settings, load_settings
 from tests.support.learner import Learner
 

@@ -16,9 +16,9 @@ from rich.console import Console
 
 from jobs import evaluate, study
 from jobs._study_report import calibrated
-from pipelines.evaluation.answerable import Held, Worth
-from pipelines.evaluation.beir import read_dataset
-from pipelines.evaluation.study import dealt_apart
+from pipelines.evaluation.measures.answerable import Held, Worth
+from pipelines.evaluation.measures.beir import read_dataset
+from pipelines.evaluation.simulation.study import dealt_apart
 from pipelines.settings import load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(7200)]

@@ -15,10 +15,10 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from pipelines.chunking.dialogue import Turn, turns_of
-from pipelines.chunking.topics import distances
+from pipelines.chunking.conversation.dialogue import Turn, turns_of
+from pipelines.chunking.conversation.topics import distances
 from pipelines.embedding.word_vectors import load_word_vectors
-from pipelines.ingestion.transcripts import sessions
+from pipelines.ingestion.sources.transcripts import sessions
 from pipelines.settings import load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.domain.errors import NothingPublishedError, WeftError
-from pipelines.runtime.actors import ActorPool, Shared
+from pipelines.runtime.ray.actors import ActorPool, Shared
 
 
 class Clerk:

@@ -19,14 +19,14 @@ from jobs.search import new_id, opened
 from pipelines.domain.errors import BrokerUnavailableError
 from pipelines.domain.events import Explicit, Impression, Selection
 from pipelines.domain.ranking import Query, RankedResult
-from pipelines.evaluation.beir import read_dataset
+from pipelines.evaluation.measures.beir import read_dataset
 from pipelines.evaluation.queries.reader import read_queries
 from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.feedback.codec import decode
-from pipelines.feedback.producer import FeedbackProducer
-from pipelines.runtime.broker import EmbeddedBroker
-from pipelines.runtime.kafka import create_topic
-from pipelines.runtime.stages import HERE
+from pipelines.feedback.events.codec import decode
+from pipelines.feedback.events.producer import FeedbackProducer
+from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.runtime.kafka.writer import create_topic
+from pipelines.runtime.ray.stages import HERE
 from pipelines.settings import Settings, load_settings
 from tests.support.updater_process import PARTITIONS, whole_log
 

@@ -10,8 +10,8 @@ import pytest
 
 from pipelines.domain.events import Success
 from pipelines.domain.ids import content_hash
-from pipelines.feedback.attributor import Attributor
-from pipelines.feedback.producer import FeedbackProducer
+from pipelines.feedback.events.attributor import Attributor
+from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.serving.cli import main
 from pipelines.settings import load_settings
 from tests.support.answers import a_query, an_answer

@@ -13,8 +13,8 @@ from jobs._background import BackgroundUpdaters, apart
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import BrokerUnavailableError
 from pipelines.ingestion.pipeline import ingest
-from pipelines.runtime.broker import EmbeddedBroker
-from pipelines.runtime.stages import HERE
+from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.runtime.ray.stages import HERE
 from pipelines.settings import load_settings
 from tests.conftest import ROOT
 from tests.support.ingestion import a_plan, a_tree

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.embedding.encoder import load_encoder
+from pipelines.embedding.encoders.encoder import load_encoder
 from pipelines.embedding.late_interaction import compressed, max_similarities, unit_rows
 from pipelines.embedding.projection import kept_projection
 from pipelines.indexes.generation import Generation
 from pipelines.ingestion.pipeline import ingest
 from pipelines.ingestion.plan import Plan
 from pipelines.ingestion.report import Outcome
-from pipelines.runtime.stages import HERE
+from pipelines.runtime.ray.stages import HERE
 from pipelines.settings import load_settings
 from tests.support.ingestion import FORBIDDEN, a_plan, a_tree
 from tests.support.parts import embed

@@ -13,7 +13,7 @@ import ray
 from jobs import _job
 from jobs.reindex import reindex
 from pipelines.domain.errors import WeftError
-from pipelines.runtime.cluster import require_head
+from pipelines.runtime.ray.cluster import require_head
 from pipelines.settings import load_settings
 
 

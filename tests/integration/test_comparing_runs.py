@@ -10,8 +10,8 @@ import pytest
 
 from jobs import evaluate
 from pipelines.domain.ranking import Signal
-from pipelines.evaluation.beir import read_dataset
-from pipelines.runtime.stages import HERE
+from pipelines.evaluation.measures.beir import read_dataset
+from pipelines.runtime.ray.stages import HERE
 from pipelines.settings import load_settings
 
 WORDS = ("lock", "batch", "query", "chunk", "shard", "token", "graph", "cache", "merge", "epoch")

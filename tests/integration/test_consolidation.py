@@ -33,7 +33,7 @@ from pipelines.domain.ids import ContentHash, LearnedVersion
 from pipelines.domain.ranking import Signal
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.clock import SECONDS_PER_DAY
-from pipelines.runtime.tracking import REGISTERED_MODEL, Tracking
+from pipelines.runtime.mlflow.tracking import REGISTERED_MODEL, Tracking
 from pipelines.serving.cli import main
 from pipelines.settings import load_settings
 from tests.support.nights import a_day, stream
@@ -263,7 +263,7 @@ def test_a_rehearsal_changes_nothing(root: Path, night: Night) -> None:
     assert {name: data for name, data in state_of(root).items() if not name.endswith(("-wal", "-shm"))} == before
 
 
-NIGHT, TRACKING = "pipelines.consolidation.pipeline", "pipelines.runtime.tracking.Tracking"
+NIGHT, TRACKING = "pipelines.consolidation.pipeline", "pipelines.runtime.mlflow.tracking.Tracking"
 PUBLISH = "pipelines.consolidation.publish"
 
 
@@ -285,7 +285,7 @@ def test_a_night_killed_anywhere_is_finished_by_the_next(
     stream(root, 0, FIRST_DAY)
     with monkeypatch.context() as patch:
         patch.setattr(killed_before, killed)
-        patch.setattr("pipelines.runtime.tracking.Run.__exit__", lambda *_: None)  # the dead finish no run
+        patch.setattr("pipelines.runtime.mlflow.tracking.Run.__exit__", lambda *_: None)  # the dead finish no run
         with pytest.raises(Killed):
             go(night)
     summary = go(night)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from pipelines.chunking.chunker import chunk_document
 from pipelines.domain.documents import Document, Domain
-from pipelines.ingestion.parser import Parser
+from pipelines.ingestion.parser.parser import Parser
 from pipelines.ingestion.sizing import prior_sizes
-from pipelines.ingestion.sources import read_source
+from pipelines.ingestion.sources.sources import read_source
 from pipelines.settings import load_settings
 
 FRUIT = ["Are pears sweet fruit?", "Pears are sweet fruit.", "Are apples sweet fruit?", "Apples are sweet fruit too."]

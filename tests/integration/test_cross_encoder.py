@@ -11,7 +11,7 @@ from transformers import AutoTokenizer, BertConfig, BertForSequenceClassificatio
 
 from pipelines.domain.errors import ModelUnavailableError
 from pipelines.domain.ranking import Signal
-from pipelines.embedding.encoder import load_pair_encoder
+from pipelines.embedding.encoders.encoder import load_pair_encoder
 from pipelines.embedding.models import locate
 from pipelines.embedding.settings import CrossEncoderSettings
 from pipelines.retrieval.searcher import Searcher

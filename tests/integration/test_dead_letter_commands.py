@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from jobs.update import run
-from pipelines.feedback.codec import encode
-from pipelines.feedback.standing import PartitionReport
-from pipelines.runtime.kafka import KafkaPublisher, create_topic
+from pipelines.feedback.events.codec import encode
+from pipelines.feedback.store.report import PartitionReport
+from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
 from pipelines.serving.cli import main
 from pipelines.settings import Settings, load_settings
 from tests.support.feedback_events import explicit, impression

@@ -26,11 +26,11 @@ from kafka import KafkaConsumer, TopicPartition
 from jobs import _job
 from jobs.update import update
 from pipelines.catalog.overlays import OFFSET_KEY, metadata_of
-from pipelines.feedback.actors import Task, open_updater
-from pipelines.feedback.codec import encode
-from pipelines.feedback.snapshot import NAME
-from pipelines.feedback.updater import Updater, partition_folder
-from pipelines.runtime.kafka import KafkaPublisher, create_topic
+from pipelines.feedback.events.codec import encode
+from pipelines.feedback.publish.snapshot import NAME
+from pipelines.feedback.run.actors import Task, open_updater
+from pipelines.feedback.run.updater import Updater, partition_folder
+from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
 from pipelines.settings import Settings, load_settings
 from tests.support.apache_kafka import ApacheKafka, MissingKafkaError
 from tests.support.feedback_events import BINS, session

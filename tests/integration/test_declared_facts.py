@@ -13,7 +13,7 @@ from pipelines.domain.links import Link, LinkKind
 from pipelines.indexes.schemas import table_to_documents
 from pipelines.ingestion.pipeline import ingest
 from pipelines.ingestion.report import Outcome
-from pipelines.runtime.stages import HERE
+from pipelines.runtime.ray.stages import HERE
 from tests.support.ingestion import a_plan, a_tree
 
 FACTS = {

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from pipelines.domain.errors import CorruptionError
+from pipelines.indexes.dense.vectors import DenseFacts, DenseIndex, Trained, build_dense, index_vectors, open_dense
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.settings import VectorSettings
-from pipelines.indexes.vectors import DenseFacts, DenseIndex, Trained, build_dense, index_vectors, open_dense
 from pipelines.settings import load_settings
 
 CONTENTS, DIMENSION = 20_000, 32

@@ -17,11 +17,11 @@ from pipelines.catalog.learned import LearnedState
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope, Signal
-from pipelines.learning.calibration import Calibration, Isotonic
+from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
+from pipelines.learning.calibration.scores import Calibration, Isotonic
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.matching import Answering, MatchCalibration, MatchCurve
-from pipelines.learning.observations import outcome_evidence
-from pipelines.runtime.stages import HERE
+from pipelines.learning.observe.observations import outcome_evidence
+from pipelines.runtime.ray.stages import HERE
 from pipelines.settings import load_settings
 
 ROOT = Path(__file__).parents[2]

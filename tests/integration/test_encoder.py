@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pipelines.domain.errors import ConfigurationError, ModelUnavailableError
-from pipelines.embedding.encoder import Encoder, load_encoder
+from pipelines.embedding.encoders.encoder import Encoder, load_encoder
 from pipelines.embedding.tokens import load_token_counter
 from pipelines.settings import load_settings
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
-from pipelines.embedding.encoder import load_encoder
+from pipelines.embedding.encoders.encoder import load_encoder
 from pipelines.settings import load_settings
 
 

@@ -16,11 +16,11 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope, Signal
-from pipelines.feedback.producer import FeedbackProducer
+from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.learning.beliefs import Beliefs, read_beliefs
-from pipelines.retrieval.quality import Moment, with_quality
-from pipelines.runtime.broker import EmbeddedBroker
-from pipelines.runtime.kafka import create_topic
+from pipelines.retrieval.ranking.quality import Moment, with_quality
+from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.runtime.kafka.writer import create_topic
 from pipelines.settings import Settings, load_settings
 from tests.support.answers import a_query, an_answer
 from tests.support.candidate_tables import a_hit, a_table

@@ -16,10 +16,10 @@ from kafka.partitioner.default import murmur2
 from jobs import update
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.questions import question_fingerprint
-from pipelines.feedback.codec import decode, encode
+from pipelines.feedback.events.codec import decode, encode
 from pipelines.learning.evidence import Evidence
-from pipelines.runtime.broker import EmbeddedBroker
-from pipelines.runtime.kafka import KafkaPublisher, create_topic
+from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
 from pipelines.settings import Settings, load_settings
 from tests.support.answers import a_query, an_answer
 from tests.support.feedback_events import HASHES, impression

@@ -23,10 +23,10 @@ import pytest
 from jobs import update
 from pipelines.domain.errors import DiskError, StoreError
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.standing import PartitionReport
-from pipelines.feedback.state import PartitionState
-from pipelines.runtime.broker import EmbeddedBroker
-from pipelines.runtime.kafka import KafkaPublisher, create_topic
+from pipelines.feedback.store.report import PartitionReport
+from pipelines.feedback.store.state import PartitionState
+from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
 from pipelines.settings import Settings, load_settings
 from tests.support.feedback_events import WEIGHTS
 from tests.support.feedback_fold import fold_log

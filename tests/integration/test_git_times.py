@@ -11,7 +11,7 @@ import pytest
 from pipelines.domain.documents import Document
 from pipelines.ingestion.git.times import last_commits
 from pipelines.ingestion.settings import IngestSettings
-from pipelines.ingestion.sources import read_source
+from pipelines.ingestion.sources.sources import read_source
 from pipelines.settings import load_settings
 
 INGEST = load_settings(environment={}).ingest

@@ -13,11 +13,11 @@ from pipelines.domain.errors import ModelUnavailableError
 from pipelines.domain.ids import ContentHash
 from pipelines.extraction.checkpoints import CHECKPOINT, identify
 from pipelines.indexes.generation import Generation
-from pipelines.indexes.graph import Direction
-from pipelines.indexes.graph_schemas import EdgeKind
+from pipelines.indexes.graph.graph import Direction
+from pipelines.indexes.graph.schemas import EdgeKind
 from pipelines.ingestion.pipeline import ingest
 from pipelines.ingestion.report import Progress
-from pipelines.runtime.stages import HERE
+from pipelines.runtime.ray.stages import HERE
 from pipelines.settings import load_settings
 from tests.support.ingestion import a_plan
 
@@ -79,9 +79,9 @@ def test_imports_base_types_and_prose_resolve_too(generation: Generation) -> Non
     """ING-14: imports, extends and references, each of its kind."""
     edges = generation.graph.table("edges").to_pylist()
     assert {row["kind"] for row in edges} >= {"calls", "extends", "imports", "references", "mentions", "defines"}
-    worker = contents_of(generation, "pipelines/ingestion/worker.py", "UnitWorker")[0]
+    worker = contents_of(generation, "pipelines/ingestion/stages/worker.py", "UnitWorker")[0]
     heirs = generation.graph.neighbours(worker, [EdgeKind.EXTENDS], Direction.IN)
-    assert ("pipelines/ingestion/embed.py", "Embed") in symbols_of(generation, [near.content for near in heirs])
+    assert ("pipelines/ingestion/stages/embed.py", "Embed") in symbols_of(generation, [near.content for near in heirs])
     guide = contents_of(generation, "pipelines/guide.md", None)[0]
     (plan,) = symbols_of(
         generation, [near.content for near in generation.graph.neighbours(guide, [EdgeKind.REFERENCES])]

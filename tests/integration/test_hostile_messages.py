@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from pipelines.feedback.codec import encode
-from pipelines.feedback.updater import Updater
-from pipelines.runtime.log import Record
+from pipelines.feedback.events.codec import encode
+from pipelines.feedback.run.updater import Updater
+from pipelines.runtime.kafka.log import Record
 from tests.support.feedback_events import BINS, NOON, explicit, impression, one_of_each, rules
 from tests.support.feedback_source import FakeLog, FakeSource
 

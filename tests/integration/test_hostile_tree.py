@@ -17,12 +17,12 @@ import pytest
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import StoreError
 from pipelines.ingestion.pipeline import ingest
-from pipelines.ingestion.read_and_chunk import ReadAndChunk, Reading
 from pipelines.ingestion.report import Outcome
 from pipelines.ingestion.sizing import prior_sizes
-from pipelines.ingestion.sources import list_items
+from pipelines.ingestion.sources.sources import list_items
+from pipelines.ingestion.stages.read_and_chunk import ReadAndChunk, Reading
 from pipelines.ingestion.units import Unit
-from pipelines.runtime.stages import HERE, Stage
+from pipelines.runtime.ray.stages import HERE, Stage
 from tests.support.ingestion import a_plan
 
 SECRET = "the combination of the vault is 4711"

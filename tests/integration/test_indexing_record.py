@@ -12,7 +12,7 @@ from pipelines.ingestion.pipeline import ingest
 from pipelines.ingestion.plan import Plan
 from pipelines.ingestion.record import EXPERIMENT
 from pipelines.ingestion.report import Outcome
-from pipelines.runtime.stages import HERE
+from pipelines.runtime.ray.stages import HERE
 from pipelines.settings import load_settings
 from tests.support.ingestion import a_plan, a_tree
 

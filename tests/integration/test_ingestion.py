@@ -17,7 +17,7 @@ from pipelines.ingestion import plan as plan_module
 from pipelines.ingestion.pipeline import ingest
 from pipelines.ingestion.plan import Plan
 from pipelines.ingestion.report import Outcome, Progress
-from pipelines.runtime.stages import HERE, ON_CLUSTER, Executor
+from pipelines.runtime.ray.stages import HERE, ON_CLUSTER, Executor
 from tests.conftest import ROOT
 from tests.support.ingestion import FORBIDDEN, FULL_DISK, KILLED, KILLED_ONCE, UNAVAILABLE, a_plan, a_tree, write
 

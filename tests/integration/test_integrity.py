@@ -10,7 +10,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import CorruptionError
 from pipelines.domain.ids import GenerationId
 from pipelines.ingestion.pipeline import ingest
-from pipelines.runtime.stages import HERE
+from pipelines.runtime.ray.stages import HERE
 from pipelines.serving.cli import main
 from tests.support.ingestion import a_plan, a_tree
 

@@ -16,10 +16,10 @@ import yaml
 
 from jobs import update
 from pipelines.domain.errors import BrokerUnavailableError, ConfigurationError
-from pipelines.feedback.codec import encode
-from pipelines.feedback.producer import FeedbackProducer
-from pipelines.runtime.kafka import KafkaPublisher, create_topic
-from pipelines.runtime.kafka_log import KafkaSource
+from pipelines.feedback.events.codec import encode
+from pipelines.feedback.events.producer import FeedbackProducer
+from pipelines.runtime.kafka.reader import KafkaSource
+from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
 from pipelines.serving.cli import main
 from pipelines.settings import Settings
 from tests.support.certificates import Authority

@@ -17,14 +17,14 @@ from pipelines.domain.events import Explicit
 from pipelines.domain.ids import LearnedVersion, QueryId
 from pipelines.domain.ranking import Query
 from pipelines.domain.sizing import pairs_of
-from pipelines.feedback.producer import impression_of
-from pipelines.feedback.updater import Updater
+from pipelines.feedback.events.producer import impression_of
+from pipelines.feedback.run.updater import Updater
 from pipelines.ingestion.pipeline import ingest
 from pipelines.ingestion.sizing import SIZING, live_sizes
-from pipelines.retrieval.live import CatalogSource
 from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.snapshot.live import CatalogSource
 from pipelines.runtime.clock import system_clock
-from pipelines.runtime.stages import HERE
+from pipelines.runtime.ray.stages import HERE
 from pipelines.settings import load_settings
 from tests.support.feedback_events import BINS, NOON, RULES, records, stamp
 from tests.support.feedback_source import FakeLog, FakeSource

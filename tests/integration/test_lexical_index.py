@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 from pipelines.domain.errors import CorruptionError
-from pipelines.indexes.lexical import LexicalIndex
-from pipelines.indexes.lexical_build import LexicalDocument, merge_shards, write_shard
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.settings import FieldWeights, LexicalSettings
+from pipelines.indexes.text.build import LexicalDocument, merge_shards, write_shard
+from pipelines.indexes.text.lexical import LexicalIndex
 from pipelines.settings import load_settings
 from tests.support.small_disk import small_disk
 
@@ -161,8 +161,8 @@ def test_an_index_of_other_contents_is_refused(contents: list[str], index: Lexic
 FIRST_SEARCHES = """
 import sys
 from pathlib import Path
-from pipelines.indexes.jvm import java_class
-from pipelines.indexes.lexical import LexicalIndex
+from pipelines.indexes.text.jvm import java_class
+from pipelines.indexes.text.lexical import LexicalIndex
 from pipelines.settings import load_settings
 
 def loaded():

@@ -17,9 +17,9 @@ from pipelines.domain.events import AnyEvent
 from pipelines.domain.ids import content_hash
 from pipelines.domain.ranking import Channel, Scope, Signal
 from pipelines.indexes.builder import GenerationBuilder
-from pipelines.learning.observations import outcome_evidence
-from pipelines.retrieval.live import CatalogSource
+from pipelines.learning.observe.observations import outcome_evidence
 from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.snapshot.live import CatalogSource
 from pipelines.runtime.clock import day_of, system_clock
 from pipelines.settings import load_settings
 from tests.support.feedback_events import NOON, explicit, impression, shown

@@ -14,17 +14,17 @@ from jobs import _log, consolidate, evaluate, reindex, search
 from jobs._replay import Again
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Channel, Query
-from pipelines.evaluation.beir import read_dataset
-from pipelines.evaluation.ground_truth import Source, judged, keep, kept
+from pipelines.evaluation.ground_truth.collect import Source, judged, keep, kept
+from pipelines.evaluation.measures.beir import read_dataset
 from pipelines.evaluation.queries.days import OUTCOME_LOG, day_folder
 from pipelines.evaluation.queries.schema import OUTCOMES
 from pipelines.evaluation.queries.writer import QueryLog, write_rows
 from pipelines.indexes.generation import Generation
+from pipelines.learning.calibration.matching import answering_from
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.matching import answering_from
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.runtime.clock import day_of, system_clock
-from pipelines.runtime.stages import HERE
+from pipelines.runtime.ray.stages import HERE
 from pipelines.settings import Settings, load_settings
 from tests.support.judging_model import a_model
 from tests.support.nights import a_day, stream
@@ -241,7 +241,7 @@ def test_figures_are_recorded_with_the_hash_of_the_configuration(
 ) -> None:
     """EVA-8: one run per measurement in MLflow, numbers as metrics, found again by the configuration."""
     found, _ = told(capsys, store, "--snapshot")
-    from pipelines.runtime.tracking import Tracking
+    from pipelines.runtime.mlflow.tracking import Tracking
 
     tracking = Tracking.of(store.tracking, Path(store.storage.root))
     run = tracking._client.get_run(found["run"])

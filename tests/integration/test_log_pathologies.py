@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from pipelines.domain.errors import BrokerUnavailableError, WrongLogError
-from pipelines.feedback.actors import Task, open_updater
-from pipelines.feedback.codec import encode
-from pipelines.feedback.updater import Updater
-from pipelines.runtime.broker import EmbeddedBroker
-from pipelines.runtime.kafka import KafkaPublisher, create_topic
-from pipelines.runtime.kafka_log import KafkaSource
+from pipelines.feedback.events.codec import encode
+from pipelines.feedback.run.actors import Task, open_updater
+from pipelines.feedback.run.updater import Updater
+from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.runtime.kafka.reader import KafkaSource
+from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
 from pipelines.settings import Settings, load_settings
 from tests.support.feedback_events import BINS, records, rules, session
 from tests.support.feedback_source import FakeLog, FakeSource

@@ -17,11 +17,11 @@ from jobs import _job
 from jobs.update import update
 from pipelines.domain.errors import BrokerUnavailableError, WrongLogError
 from pipelines.domain.events import AnyEvent
-from pipelines.feedback.actors import Task, open_updater
-from pipelines.feedback.codec import encode
-from pipelines.feedback.updater import Updater
-from pipelines.runtime.broker import EmbeddedBroker
-from pipelines.runtime.kafka import KafkaPublisher, create_topic
+from pipelines.feedback.events.codec import encode
+from pipelines.feedback.run.actors import Task, open_updater
+from pipelines.feedback.run.updater import Updater
+from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
 from pipelines.serving.cli import main
 from pipelines.settings import Settings, load_settings
 from tests.support.apache_kafka import ApacheKafka

@@ -12,7 +12,7 @@ from msgspec import structs
 from pipelines.domain.documents import Domain
 from pipelines.domain.events import AnyEvent
 from pipelines.domain.ranking import Scope, Signal
-from pipelines.feedback.names import OVERFLOW, principal_fingerprint
+from pipelines.feedback.fold.names import OVERFLOW, principal_fingerprint
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.parameters import PRODUCT

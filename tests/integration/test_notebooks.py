@@ -14,19 +14,19 @@ from jobs.consolidate import run
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import content_hash
 from pipelines.domain.ranking import Scope
-from pipelines.learning.beta import BetaEvidence
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.gaussian_process import QualityEvidence
-from pipelines.learning.observations import outcome_evidence
-from pipelines.learning.reports import (
+from pipelines.learning.families.beta import BetaEvidence
+from pipelines.learning.families.gaussian_process import QualityEvidence
+from pipelines.learning.families.survival import SurvivalEvidence
+from pipelines.learning.families.threshold import ThresholdEvidence
+from pipelines.learning.observe.observations import outcome_evidence
+from pipelines.learning.observe.reports import (
     accuracy_evidence,
     lesson_evidence,
     quality_evidence,
     review_evidence,
     trust_evidence,
 )
-from pipelines.learning.survival import SurvivalEvidence
-from pipelines.learning.threshold import ThresholdEvidence
 from pipelines.settings import load_settings
 from tests.support.nights import a_day, stream
 

@@ -14,13 +14,13 @@ import pytest
 from jobs import _job
 from jobs.reindex import reindex
 from pipelines.domain.errors import StoreError
-from pipelines.runtime.locks import alone
+from pipelines.runtime.storage.locks import alone
 from tests.conftest import ROOT
 
 HOLD = """
 import sys
 from pathlib import Path
-from pipelines.runtime.locks import alone
+from pipelines.runtime.storage.locks import alone
 with alone(Path(sys.argv[1]), "indexing"):
     print("held", flush=True)
     sys.stdin.read()

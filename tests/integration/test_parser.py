@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.chunking import ChunkSizes, chunk_document
+from pipelines.chunking.chunker import chunk_document
+from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.embedding.tokens import load_token_counter
-from pipelines.ingestion.parser import Parser
+from pipelines.ingestion.parser.parser import Parser
 from pipelines.settings import load_settings
 from tests.conftest import ROOT
 

@@ -17,9 +17,9 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import ConfigurationError
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Query
-from pipelines.embedding import precision
+from pipelines.embedding.encoders import precision
 from pipelines.ingestion.report import Outcome
-from pipelines.runtime.stages import HERE, Executor, Stage
+from pipelines.runtime.ray.stages import HERE, Executor, Stage
 from pipelines.settings import Settings, load_settings
 
 NEW, OLD = "avx2 avx512_vnni", "sse4_2"

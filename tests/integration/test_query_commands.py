@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.feedback.producer import FeedbackProducer
-from pipelines.runtime.broker import EmbeddedBroker
-from pipelines.runtime.kafka import create_topic
+from pipelines.feedback.events.producer import FeedbackProducer
+from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.runtime.kafka.writer import create_topic
 from pipelines.serving.cli import main
 from pipelines.settings import load_settings
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher

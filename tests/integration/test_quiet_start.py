@@ -11,7 +11,7 @@ from tests.conftest import ROOT
 
 START = """
 import logging
-from pipelines.runtime.cluster import connect, disconnect
+from pipelines.runtime.ray.cluster import connect, disconnect
 from pipelines.settings import load_settings
 logging.basicConfig(level=logging.INFO)
 connect(load_settings(assignments=["cluster.cpus=1"], environment={}).cluster)

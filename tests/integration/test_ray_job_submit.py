@@ -108,7 +108,7 @@ def test_a_program_joins_with_the_token_that_it_has(head: Head) -> None:
     """ARC-5: `cluster.address` is all it takes; that there is a token need not be said besides."""
     joining = (
         "import sys, ray\n"
-        "from pipelines.runtime.cluster import connect\n"
+        "from pipelines.runtime.ray.cluster import connect\n"
         "from pipelines.settings import load_settings\n"
         "connect(load_settings(assignments=[f'cluster.address={sys.argv[1]}'], environment={}).cluster)\n"
         "print('nodes', len(ray.nodes()))\n"

@@ -13,12 +13,12 @@ import pytest
 from jobs import evaluate, search
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.events import Impression
-from pipelines.evaluation.beir import read_dataset
-from pipelines.feedback.codec import decode
+from pipelines.evaluation.measures.beir import read_dataset
+from pipelines.feedback.events.codec import decode
 from pipelines.ingestion import plan
-from pipelines.runtime.broker import EmbeddedBroker
-from pipelines.runtime.kafka import create_topic
-from pipelines.runtime.stages import HERE
+from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.runtime.kafka.writer import create_topic
+from pipelines.runtime.ray.stages import HERE
 from pipelines.settings import Settings, load_settings
 from tests.support.updater_process import PARTITIONS, whole_log
 

@@ -14,10 +14,10 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.learned import LearnedState
 from pipelines.domain.events import AnyEvent
 from pipelines.domain.ids import LearnedVersion
-from pipelines.feedback.codec import encode
+from pipelines.feedback.events.codec import encode
 from pipelines.learning.evidence import Evidence
-from pipelines.runtime.broker import EmbeddedBroker
-from pipelines.runtime.kafka import KafkaPublisher, create_topic
+from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
 from pipelines.serving.cli import main
 from pipelines.settings import Settings, load_settings
 from tests.support.session_store import judged, phase

@@ -12,8 +12,8 @@ _JAVA_THEN_RAY = """
 import ctypes
 import json
 import signal
-from pipelines.indexes.jvm import java_class
-from pipelines.runtime.cluster import connect, disconnect
+from pipelines.indexes.text.jvm import java_class
+from pipelines.runtime.ray.cluster import connect, disconnect
 from pipelines.settings import load_settings
 
 

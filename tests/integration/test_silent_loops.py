@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.events import AnyEvent
-from pipelines.feedback.metrics import Paces, prometheus, samples, standings_of, write_metrics
-from pipelines.feedback.updater import Updater
+from pipelines.feedback.run.metrics import Paces, prometheus, samples, standings_of, write_metrics
+from pipelines.feedback.run.updater import Updater
 from pipelines.serving.cli import weft
 from tests.support.feedback_events import BINS, RULES, explicit, impression, records
 from tests.support.feedback_source import FakeLog, FakeSource

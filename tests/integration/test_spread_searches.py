@@ -17,11 +17,11 @@ from pipelines.domain.errors import NothingPublishedError, StoreError
 from pipelines.domain.ids import GenerationId, QueryId
 from pipelines.domain.ranking import Answer, Placed, Placings, Query
 from pipelines.domain.sessions import SessionMemory
+from pipelines.retrieval.answer.trace import answer_as_json
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode
-from pipelines.retrieval.trace import answer_as_json
-from pipelines.runtime.actors import Shared
 from pipelines.runtime.clock import day_of, system_clock
+from pipelines.runtime.ray.actors import Shared
 from pipelines.serving.engines import Engines, source_of
 from pipelines.serving.spread import ANSWERS, SearcherPool, SearchProcess, packed, unpacked
 from pipelines.serving.views import OpenViews, View, in_turns

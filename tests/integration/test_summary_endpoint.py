@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from pipelines.chunking.summary import summary_of
+from pipelines.chunking.units.summary import summary_of
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.ingestion.settings import SummarySettings
-from pipelines.ingestion.summarise import FAILED, WRITTEN, Summariser
+from pipelines.ingestion.stages.summarise import FAILED, WRITTEN, Summariser
 from pipelines.settings import load_settings
 
 TEXT = " ".join(f"Sentence number {number} says little of note." for number in range(60))

@@ -18,8 +18,8 @@ from mlflow.tracking import MlflowClient
 from pipelines.consolidation.champion import CHAMPION
 from pipelines.domain.errors import TrackingUnavailableError
 from pipelines.domain.ids import LearnedVersion
+from pipelines.runtime.mlflow.tracking import REGISTERED_MODEL, Tracking
 from pipelines.runtime.settings import TrackingSettings
-from pipelines.runtime.tracking import REGISTERED_MODEL, Tracking
 from tests.support.small_disk import small_disk
 
 SQLITE = TrackingSettings(uri="", http_timeout_s=5, http_retries=1)

@@ -13,9 +13,9 @@ from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartiti
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from jobs import update
-from pipelines.feedback.actors import Task, open_updater
-from pipelines.feedback.codec import encode
-from pipelines.feedback.updater import Progress
+from pipelines.feedback.events.codec import encode
+from pipelines.feedback.run.actors import Task, open_updater
+from pipelines.feedback.run.updater import Progress
 from pipelines.learning.binning import bins_of
 from pipelines.runtime.clock import system_clock
 from pipelines.settings import Settings, load_settings

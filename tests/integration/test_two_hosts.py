@@ -14,10 +14,10 @@ import pytest
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.ingestion.pipeline import ingest
-from pipelines.ingestion.sources import list_items, paths_of
-from pipelines.ingestion.visibility import sampled
-from pipelines.runtime.files import files_below
-from pipelines.runtime.stages import HERE
+from pipelines.ingestion.sources.sources import list_items, paths_of
+from pipelines.ingestion.sources.visibility import sampled
+from pipelines.runtime.ray.stages import HERE
+from pipelines.runtime.storage.files import files_below
 from tests.support.hosts import Host, Hosts, hosts_of, wait_until
 from tests.support.ingestion import TWO_HOSTS, WORDS, a_plan, a_tree, write
 from tests.support.parts import a_document

@@ -11,8 +11,8 @@ import pytest
 
 from jobs.update import run
 from pipelines.catalog.catalog import Catalog
-from pipelines.runtime.broker import EmbeddedBroker
-from pipelines.runtime.kafka import create_topic
+from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.runtime.kafka.writer import create_topic
 from pipelines.serving.cli import main
 from pipelines.settings import load_settings
 from tests.support.feedback_events import HASHES

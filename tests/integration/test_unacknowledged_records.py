@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from pipelines.domain.errors import BrokerUnavailableError, ConfigurationError, InvalidEventError
-from pipelines.feedback.producer import FeedbackProducer
-from pipelines.runtime.kafka import KafkaPublisher
-from pipelines.runtime.kafka_log import KafkaSource
+from pipelines.feedback.events.producer import FeedbackProducer
+from pipelines.runtime.kafka.reader import KafkaSource
+from pipelines.runtime.kafka.writer import KafkaPublisher
 from pipelines.serving.cli import main
 from pipelines.settings import Settings
 from tests.support.secured_kafka import PASSWORD, Permission, SecuredKafka

@@ -21,13 +21,13 @@ from kafka import KafkaProducer
 from jobs import update
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import BrokerUnavailableError, StoreError
-from pipelines.feedback.actors import Task, UpdaterActor
-from pipelines.feedback.codec import encode
-from pipelines.feedback.updater import Progress
+from pipelines.feedback.events.codec import encode
+from pipelines.feedback.run.actors import Task, UpdaterActor
+from pipelines.feedback.run.updater import Progress
 from pipelines.learning.binning import bins_of
 from pipelines.learning.evidence import Evidence
-from pipelines.runtime.broker import EmbeddedBroker
-from pipelines.runtime.kafka import KafkaPublisher, create_topic
+from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
 from pipelines.settings import Settings, load_settings
 from tests.support.feedback_events import WEIGHTS, explicit, impression
 from tests.support.feedback_fold import fold_log

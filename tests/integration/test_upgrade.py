@@ -14,7 +14,7 @@ from pipelines.indexes.builder import GenerationBuilder
 from pipelines.ingestion.pipeline import ingest
 from pipelines.ingestion.plan import Plan
 from pipelines.ingestion.report import Outcome
-from pipelines.runtime.stages import HERE
+from pipelines.runtime.ray.stages import HERE
 from pipelines.settings import load_settings
 from tests.support.ingestion import FORBIDDEN, a_plan, a_tree
 from tests.support.old_generations import age

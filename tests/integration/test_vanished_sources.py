@@ -16,12 +16,12 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.store_id import StoreGuard
 from pipelines.domain.errors import SourceError, StoreError
 from pipelines.domain.ids import StoreId
-from pipelines.ingestion.contained import VANISHED
 from pipelines.ingestion.pipeline import Watch, ingest
 from pipelines.ingestion.plan import Plan
 from pipelines.ingestion.report import Outcome
-from pipelines.ingestion.visibility import require_same_view
-from pipelines.runtime.stages import HERE, ON_CLUSTER, Executor, Stage
+from pipelines.ingestion.sources.contained import VANISHED
+from pipelines.ingestion.sources.visibility import require_same_view
+from pipelines.runtime.ray.stages import HERE, ON_CLUSTER, Executor, Stage
 from tests.support.ingestion import a_plan, a_tree, write
 
 LINE = '{"_id": "1", "text": "about locks"}\n'

@@ -6,10 +6,10 @@ from itertools import chain
 
 import pytest
 
-from pipelines.feedback.codec import decode
-from pipelines.feedback.producer import FeedbackProducer
-from pipelines.runtime.broker import EmbeddedBroker
-from pipelines.runtime.kafka import create_topic
+from pipelines.feedback.events.codec import decode
+from pipelines.feedback.events.producer import FeedbackProducer
+from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.runtime.kafka.writer import create_topic
 from pipelines.settings import load_settings
 from tests.support.updater_process import PARTITIONS, whole_log
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pipelines.feedback.attribution import Attributed, Method, Views, attribute, counterfactual, method_of
+from pipelines.feedback.events.attribution import Attributed, Method, Views, attribute, counterfactual, method_of
 from pipelines.settings import load_settings
 
 RULES = load_settings(environment={}).feedback.attribution

@@ -14,9 +14,9 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash, QueryId
 from pipelines.domain.ranking import Answer, Query, Repeats
 from pipelines.domain.sessions import SessionMemory
-from pipelines.indexes.graph_schemas import EdgeKind
-from pipelines.learning.calibration import Calibration, Isotonic
-from pipelines.learning.matching import Answering, MatchCalibration, MatchCurve
+from pipelines.indexes.graph.schemas import EdgeKind
+from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
+from pipelines.learning.calibration.scores import Calibration, Isotonic
 from pipelines.retrieval.settings import FusionMode, ResultUnit
 from tests.support.retrieval_fakes import NOW, MemoryGeneration, MemoryGraph, a_query, a_searcher, settings
 

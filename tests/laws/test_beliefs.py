@@ -13,10 +13,10 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.learning.observations import outcome_evidence
+from pipelines.learning.observe.observations import outcome_evidence
+from pipelines.learning.pooling.weights import discriminant
 from pipelines.learning.priors import Weighing
 from pipelines.learning.recency import recency
-from pipelines.learning.weights import discriminant
 from pipelines.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors

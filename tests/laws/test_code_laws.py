@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from tree_sitter import Node, Parser
 from tree_sitter_language_pack import get_language
 
-from pipelines.chunking import ChunkSizes, chunk_document
-from pipelines.chunking.code_grammars import GRAMMARS
+from pipelines.chunking.chunker import chunk_document
+from pipelines.chunking.code.grammars import GRAMMARS
+from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.ids import content_hash

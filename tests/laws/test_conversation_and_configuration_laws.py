@@ -13,18 +13,18 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipelines.chunking import ChunkSizes, chunk_document
-from pipelines.chunking.chunker import chunkers_with
-from pipelines.chunking.configuration_entries import Entry
-from pipelines.chunking.configuration_yaml import yaml_entries
-from pipelines.chunking.dialogue import Line, Turn, places, written
-from pipelines.chunking.exchanges import exchanges
-from pipelines.chunking.topics import TopicRules
+from pipelines.chunking.chunker import chunk_document, chunkers_with
+from pipelines.chunking.config.entries import Entry
+from pipelines.chunking.config.yaml_entries import yaml_entries
+from pipelines.chunking.conversation.dialogue import Line, Turn, places, written
+from pipelines.chunking.conversation.exchanges import exchanges
+from pipelines.chunking.conversation.topics import TopicRules
+from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.embedding.word_vectors import load_word_vectors
-from pipelines.ingestion.content_types import kind_of
-from pipelines.ingestion.transcripts import sessions
+from pipelines.ingestion.sources.content_types import kind_of
+from pipelines.ingestion.sources.transcripts import sessions
 from pipelines.settings import load_settings
 from tests.support.notations import ini, properties, toml
 

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipelines.domain.errors import InvalidEventError
-from pipelines.feedback.codec import decode, decode_all
+from pipelines.feedback.events.codec import decode, decode_all
 from tests.support.feedback_events import explicit, impression, records, session
 
 EVENTS = [record.value or b"" for record in records([impression(), explicit(), session()])]

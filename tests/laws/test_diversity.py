@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from pipelines.domain.ranking import Channel, ChannelHit
-from pipelines.retrieval.candidates import Candidates
+from pipelines.retrieval.answer.explain import Candidate
+from pipelines.retrieval.ranking.table import Candidates
 from pipelines.retrieval.rerank.diversity import diverse
 from pipelines.retrieval.rerank.explored import Choice, contending
 from pipelines.retrieval.settings import DiversitySettings, RetrievalSettings
-from pipelines.retrieval.spelled import Candidate
 from tests.support.candidate_tables import AHit, a_hit, a_table, told
 from tests.support.retrieval_fakes import settings
 

@@ -18,7 +18,7 @@ from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import AnyEvent, Attribution
 from pipelines.domain.matching import Match
 from pipelines.domain.sizing import MadeBy, Overflow
-from pipelines.feedback.codec import decode, encode
+from pipelines.feedback.events.codec import decode, encode
 from tests.support.feedback_events import HASHES, explicit, impression, one_of_each, selection, shown
 
 PUBLISHED = json.loads((Path(__file__).resolve().parents[2] / "infra/kafka/feedback.schema.json").read_text())

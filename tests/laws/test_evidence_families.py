@@ -16,17 +16,17 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope
 from pipelines.domain.sizing import MadeBy, Overflow
-from pipelines.learning.beta import BetaEvidence
-from pipelines.learning.dirichlet import DirichletEvidence
 from pipelines.learning.evidence import Evidence, merge
-from pipelines.learning.gamma import GammaEvidence
-from pipelines.learning.gaussian_process import QualityEvidence
-from pipelines.learning.observations import outcome_evidence
+from pipelines.learning.families.beta import BetaEvidence
+from pipelines.learning.families.dirichlet import DirichletEvidence
+from pipelines.learning.families.gamma import GammaEvidence
+from pipelines.learning.families.gaussian_process import QualityEvidence
+from pipelines.learning.families.survival import SurvivalEvidence
+from pipelines.learning.families.threshold import ThresholdEvidence
+from pipelines.learning.observe.observations import outcome_evidence
+from pipelines.learning.observe.reports import accuracy_evidence, quality_evidence, review_evidence, trust_evidence
 from pipelines.learning.reported import Reported
-from pipelines.learning.reports import accuracy_evidence, quality_evidence, review_evidence, trust_evidence
 from pipelines.learning.sizing import read_sizing
-from pipelines.learning.survival import SurvivalEvidence
-from pipelines.learning.threshold import ThresholdEvidence
 from pipelines.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from pipelines.feedback.pipeline import consume
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.standing import PartitionReport
-from pipelines.feedback.state import PartitionState
-from pipelines.runtime.log import LogFacts, Record
+from pipelines.feedback.store.report import PartitionReport
+from pipelines.feedback.store.state import PartitionState
+from pipelines.runtime.kafka.log import LogFacts, Record
 from tests.support.feedback_events import BINS, NOON, RULES, WEIGHTS, rules
 from tests.support.feedback_fold import fold_log
 from tests.support.feedback_traffic import traffic

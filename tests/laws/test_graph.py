@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.domain.links import Link, LinkKind
-from pipelines.indexes.graph_aliases import Key, Name, entity_key, entity_keys, merged
+from pipelines.indexes.graph.aliases import Key, Name, entity_key, entity_keys, merged
 from tests.support.graphs import a_file, a_graph, edges, graph_settings
 
 NAMES = st.sampled_from(["load", "Store", "Store.get", "get", "Index.get", "self.get", "b.load", "t.b.load", "x.load"])

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.chunking import ChunkSizes, chunk_document
-from pipelines.chunking.context import leading, trailing
-from pipelines.chunking.digest import digest
-from pipelines.chunking.hierarchy import REMAINDER, Unit, fitted
-from pipelines.chunking.splitting import Cuts, Meter
+from pipelines.chunking.chunker import chunk_document
+from pipelines.chunking.units.context import leading, trailing
+from pipelines.chunking.units.digest import digest
+from pipelines.chunking.units.hierarchy import REMAINDER, Unit, fitted
+from pipelines.chunking.units.sizes import ChunkSizes
+from pipelines.chunking.units.splitting import Cuts, Meter
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.sizing import Overflow, made_by, pairs_of

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.chunking.plain import byte_length, chunk_plainly
-from pipelines.chunking.sizes import ChunkSizes
+from pipelines.chunking.prose.plain import byte_length, chunk_plainly
+from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.documents import ContentType, Document, Domain
 
 SIZES = ChunkSizes(max_tokens=12, target_tokens=12, min_tokens=2, overlap_tokens=0)

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from pipelines.chunking import ChunkSizes, chunk_document
+from pipelines.chunking.chunker import chunk_document
+from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.settings import load_settings

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.indexes.code_terms import code_terms, split_identifier
-from pipelines.indexes.lexical import cleaned
+from pipelines.indexes.text.code_terms import code_terms, split_identifier
+from pipelines.indexes.text.lexical import cleaned
 
 anything = st.text(st.characters())
 words = st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=8)

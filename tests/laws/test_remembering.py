@@ -13,13 +13,13 @@ from hypothesis import settings as budget
 from hypothesis import strategies as st
 
 from pipelines.domain.ranking import Answer, Channel, Query
-from pipelines.evaluation.ablation import features_of
-from pipelines.evaluation.remembering import Remembered, RememberingEncoder, RememberingSource, remembered
-from pipelines.evaluation.replay import Replay
+from pipelines.evaluation.replay.ablation import features_of
+from pipelines.evaluation.replay.remembering import Remembered, RememberingEncoder, RememberingSource, remembered
+from pipelines.evaluation.replay.replay import Replay
 from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
-from pipelines.retrieval.snapshot import OneSnapshot, Snapshot
+from pipelines.retrieval.snapshot.snapshot import OneSnapshot, Snapshot
 from tests.laws.test_batches import GENERATION, queries, told
 from tests.support.retrieval_fakes import NOW, EvenBeliefs, MemoryGeneration, MemorySource, a_query, settings
 

@@ -12,8 +12,8 @@ from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.quality.signals import lexical, vector
-from pipelines.retrieval.spelled import spelled_out
-from pipelines.retrieval.weights import SignalWeight, weighed
+from pipelines.retrieval.answer.explain import spelled_out
+from pipelines.retrieval.ranking.weights import SignalWeight, weighed
 from pipelines.settings import load_settings
 from tests.support.candidate_tables import a_hit, a_table
 

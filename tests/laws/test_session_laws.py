@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.domain.events import AnyEvent
-from pipelines.feedback.overlays import PENDING, SETTLED
 from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.store.overlays import PENDING, SETTLED
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.parameters import SURPLUS
 from tests.support.session_logs import (

@@ -9,7 +9,7 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics.pairwise import cosine_similarity
 
-from pipelines.feedback.attribution import Method, Views, attribute, sentences_of
+from pipelines.feedback.events.attribution import Method, Views, attribute, sentences_of
 from pipelines.settings import load_settings
 
 RULES = load_settings(environment={}).feedback.attribution

@@ -14,10 +14,10 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope
-from pipelines.learning.calibration import BetaCurve, Calibration, Isotonic, ScoreBins, calibrate, score_bins
+from pipelines.learning.calibration.reliability import Predictions, bands, reliability
+from pipelines.learning.calibration.scores import BetaCurve, Calibration, Isotonic, ScoreBins, calibrate, score_bins
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.observations import outcome_evidence
-from pipelines.learning.reliability import Predictions, bands, reliability
+from pipelines.learning.observe.observations import outcome_evidence
 from pipelines.settings import load_settings
 
 RECENCY = load_settings(environment={}).priors.recency

@@ -10,9 +10,9 @@ import pytest
 from pipelines.domain.documents import Domain
 from pipelines.domain.events import ShownResult
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.examination import SHOWN, Cell, Examination, Grid, cell_key, read_examination
-from pipelines.learning.looks import Page
-from pipelines.learning.observations import Tally
+from pipelines.learning.observe.examination import SHOWN, Cell, Examination, Grid, cell_key, read_examination
+from pipelines.learning.observe.impressions import Page
+from pipelines.learning.observe.observations import Tally
 from pipelines.learning.recency import Discount
 from pipelines.settings import load_settings
 

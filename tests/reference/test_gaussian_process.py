@@ -7,7 +7,7 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
-from pipelines.learning.gaussian_process import Quality, QualityEvidence, matern52, turn_bin, turn_of
+from pipelines.learning.families.gaussian_process import Quality, QualityEvidence, matern52, turn_bin, turn_of
 from pipelines.settings import load_settings
 
 PRIOR = load_settings(environment={}).priors.quality

@@ -8,10 +8,10 @@ from scipy.special import betaincinv
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Scope, Signal
-from pipelines.learning.alikeness import intraclass_correlation
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.learning.hierarchy import Level, Pooled, pool
+from pipelines.learning.pooling.hierarchy import Level, Pooled, pool
+from pipelines.learning.pooling.shrinkage import intraclass_correlation
 from pipelines.settings import load_settings
 from tests.support.pooling_by_hand import node_by_node
 

@@ -10,12 +10,12 @@ from scipy.special import betaincinv
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Scope, Signal
-from pipelines.learning.agreement import read_agreement
-from pipelines.learning.alikeness import Moments, moments_of
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.learning.gathering import COLUMNS, SIGNALS
-from pipelines.learning.hierarchy import Level, Pooled, pool, pool_below
-from pipelines.learning.sessions import SessionEvidence, from_plain, moments_among, said_by, to_plain
+from pipelines.learning.pooling.agreement import read_agreement
+from pipelines.learning.pooling.gathering import COLUMNS, SIGNALS
+from pipelines.learning.pooling.hierarchy import Level, Pooled, pool, pool_below
+from pipelines.learning.pooling.sessions import SessionEvidence, from_plain, moments_among, said_by, to_plain
+from pipelines.learning.pooling.shrinkage import Moments, moments_of
 from pipelines.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors

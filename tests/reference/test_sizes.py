@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from pipelines.learning.dirichlet import Dirichlet, DirichletEvidence
-from pipelines.learning.gamma import Gamma, GammaEvidence
+from pipelines.learning.families.dirichlet import Dirichlet, DirichletEvidence
+from pipelines.learning.families.gamma import Gamma, GammaEvidence
 
 
 @pytest.mark.parametrize("sizes", [[120.0], [40.0, 90.0, 500.0], list(np.linspace(60.0, 900.0, 40))], ids=len)

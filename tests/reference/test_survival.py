@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from pipelines.learning.survival import Survival, SurvivalEvidence
+from pipelines.learning.families.survival import Survival, SurvivalEvidence
 
 PRIOR = Survival(2.0, 200.0)
 AGES = (1.0, 30.0, 200.0, 5000.0)

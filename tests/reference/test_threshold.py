@@ -10,8 +10,8 @@ from scipy import stats
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
+from pipelines.learning.families.threshold import Threshold, ThresholdEvidence
 from pipelines.learning.priors import ThresholdPrior
-from pipelines.learning.threshold import Threshold, ThresholdEvidence
 from pipelines.settings import load_settings
 
 PRIOR = load_settings(environment={}).priors.thresholds

@@ -11,11 +11,11 @@ from scipy import integrate, stats
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.beliefs import Beliefs, read_beliefs
-from pipelines.learning.beta import Beta, BetaEvidence
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.learning.hierarchy import Level, Pooled
-from pipelines.learning.intents import IntentFactor
-from pipelines.learning.reports import trust_evidence
+from pipelines.learning.families.beta import Beta, BetaEvidence
+from pipelines.learning.observe.reports import trust_evidence
+from pipelines.learning.pooling.hierarchy import Level, Pooled
+from pipelines.learning.pooling.intents import IntentFactor
 from pipelines.settings import load_settings
 from tests.support.pooling_by_hand import node_by_node
 

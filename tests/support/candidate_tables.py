@@ -10,10 +10,10 @@ import numpy as np
 
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Channel, ChannelHit
-from pipelines.retrieval.candidates import CHANNELS, Candidates, best_first
-from pipelines.retrieval.documents import Documents
-from pipelines.retrieval.merging import standings_of, table_of
-from pipelines.retrieval.spelled import Candidate, spelled_out
+from pipelines.retrieval.answer.explain import Candidate, spelled_out
+from pipelines.retrieval.ranking.merging import standings_of, table_of
+from pipelines.retrieval.ranking.table import CHANNELS, Candidates, best_first
+from pipelines.retrieval.snapshot.documents import Documents
 from tests.support.retrieval_fakes import AContent, APlace, MemoryChunks, a_place
 
 

@@ -24,10 +24,10 @@ from pipelines.domain.events import (
     Trust,
 )
 from pipelines.domain.ids import content_hash
-from pipelines.feedback.codec import encode
+from pipelines.feedback.events.codec import encode
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.learning.binning import bins_of
-from pipelines.runtime.log import Record
+from pipelines.runtime.kafka.log import Record
 from pipelines.settings import load_settings
 
 NOON = 1_790_000_000_000 // 86_400_000 * 86_400_000 + 43_200_000

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from pipelines.domain.errors import BrokerUnavailableError, InvalidEventError, WeftError
 from pipelines.domain.events import AnyEvent
-from pipelines.feedback.codec import decode
-from pipelines.feedback.dead_letters import Outlet, Republisher
-from pipelines.feedback.producer import Publisher
+from pipelines.feedback.events.codec import decode
+from pipelines.feedback.events.producer import Publisher
+from pipelines.feedback.publish.dead_letters import Outlet, Republisher
 from pipelines.feedback.settings import FeedbackSettings
 from tests.support.feedback_events import RULES
 

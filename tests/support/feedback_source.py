@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pipelines.domain.errors import BrokerUnavailableError, WrongLogError
-from pipelines.runtime.log import Batches, LogFacts, OpenTransaction, Record
+from pipelines.runtime.kafka.log import Batches, LogFacts, OpenTransaction, Record
 
 _identities = itertools.count(1)
 

@@ -15,10 +15,10 @@ from pipelines.domain.entities import Mention
 from pipelines.domain.ids import ChunkId, ContentHash, content_hash
 from pipelines.domain.links import Link, LinkKind
 from pipelines.indexes import schemas
-from pipelines.indexes.graph import Graph
-from pipelines.indexes.graph_build import build_graph
+from pipelines.indexes.dense.vectors import DenseIndex
+from pipelines.indexes.graph.build import build_graph
+from pipelines.indexes.graph.graph import Graph
 from pipelines.indexes.settings import GraphSettings
-from pipelines.indexes.vectors import DenseIndex
 from pipelines.settings import load_settings
 from tests.support.parts import a_document
 

@@ -17,8 +17,8 @@ import psutil
 from pipelines.catalog.catalog import Catalog
 from pipelines.ingestion.pipeline import Watch, ingest
 from pipelines.ingestion.report import Outcome, Progress
-from pipelines.runtime.cluster import connect
-from pipelines.runtime.stages import HERE, ON_CLUSTER, Executor
+from pipelines.runtime.ray.cluster import connect
+from pipelines.runtime.ray.stages import HERE, ON_CLUSTER, Executor
 from pipelines.settings import load_settings
 from tests.support.ingestion import SLOW, WORDS, a_plan
 

@@ -10,12 +10,12 @@ import re
 import sys
 from pathlib import Path
 
-from pipelines.feedback.names import overflow_in
+from pipelines.feedback.fold.names import overflow_in
 from pipelines.feedback.pipeline import consume
-from pipelines.feedback.snapshot import publish_snapshot
-from pipelines.feedback.state import PartitionState
-from pipelines.feedback.updater import partition_folder
-from pipelines.runtime.log import LogFacts, Record
+from pipelines.feedback.publish.snapshot import publish_snapshot
+from pipelines.feedback.run.updater import partition_folder
+from pipelines.feedback.store.state import PartitionState
+from pipelines.runtime.kafka.log import LogFacts, Record
 from tests.support.feedback_events import BINS, NOON, RULES
 
 FACTS = LogFacts("weft.feedback", "one", 1)

@@ -11,7 +11,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.events import Impression, ShownResult
 from pipelines.domain.ids import content_hash
 from pipelines.domain.matching import Match
-from pipelines.feedback.codec import encode
+from pipelines.feedback.events.codec import encode
 from tests.support.feedback_events import NOON
 
 SESSIONS = 1_000

@@ -11,7 +11,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ids import content_hash
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.observations import Tally, observe_outcome
+from pipelines.learning.observe.observations import Tally, observe_outcome
 
 BINS = 20
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.runtime.sealed import hashes_to_seal, read_manifest, write_manifest
+from pipelines.runtime.storage.sealed import hashes_to_seal, read_manifest, write_manifest
 
 _LATER = {
     "documents": [

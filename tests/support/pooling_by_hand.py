@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from pipelines.learning.hierarchy import Level, Pooled
+from pipelines.learning.pooling.hierarchy import Level, Pooled
 from pipelines.learning.priors import PoolingPrior
 
 

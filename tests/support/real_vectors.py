@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pipelines.embedding.encoder import load_encoder
+from pipelines.embedding.encoders.encoder import load_encoder
 from pipelines.settings import load_settings
 
 KINDS = (".py", ".pyi", ".md", ".rst", ".txt")

@@ -14,7 +14,7 @@ from pipelines.chunking.ground_truth import SyntheticQuestion, masked_corpus
 from pipelines.domain.documents import Document
 from pipelines.embedding.tokens import load_token_counter
 from pipelines.ingestion.sizing import prior_sizes
-from pipelines.ingestion.sources import read_source
+from pipelines.ingestion.sources.sources import read_source
 from pipelines.settings import Settings
 
 BYTES = range(2_000, 60_000)  # of a module: not empty, and not generated

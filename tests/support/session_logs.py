@@ -11,8 +11,8 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 from pipelines.domain.events import AnyEvent
-from pipelines.feedback.overlays import PENDING, SETTLED
 from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.store.overlays import PENDING, SETTLED
 from tests.support.feedback_events import NOON, explicit, impression, review, rules, selection, shown
 from tests.support.session_store import Partition, phase
 

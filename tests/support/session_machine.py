@@ -14,15 +14,15 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from pipelines.domain.events import AnyEvent
 from pipelines.domain.ids import SessionId
-from pipelines.feedback.arrivals import arrived
-from pipelines.feedback.codec import encode
-from pipelines.feedback.forks import Forks
-from pipelines.feedback.overlays import PENDING, SETTLED
+from pipelines.feedback.events.codec import encode
+from pipelines.feedback.fold.arrivals import arrived
+from pipelines.feedback.fold.updates import fold
 from pipelines.feedback.pipeline import consume
-from pipelines.feedback.updates import fold
+from pipelines.feedback.publish.forks import Forks
+from pipelines.feedback.store.overlays import PENDING, SETTLED
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.parameters import SURPLUS
-from pipelines.runtime.log import Record
+from pipelines.runtime.kafka.log import Record
 from tests.support.feedback_events import BINS, HASHES, NOON, explicit, impression, rules, session, shown
 from tests.support.feedback_source import Killed
 from tests.support.session_model import OPEN, Drawn, Masses, Model, ModelEvent

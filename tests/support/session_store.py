@@ -8,15 +8,15 @@ from typing import Any
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.events import AnyEvent
-from pipelines.feedback.overlays import PENDING
 from pipelines.feedback.pipeline import consume
+from pipelines.feedback.publish.snapshot import publish_snapshot
+from pipelines.feedback.run.updater import partition_folder
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.snapshot import publish_snapshot
-from pipelines.feedback.standing import PartitionReport
-from pipelines.feedback.state import PartitionState
-from pipelines.feedback.updater import partition_folder
+from pipelines.feedback.store.overlays import PENDING
+from pipelines.feedback.store.report import PartitionReport
+from pipelines.feedback.store.state import PartitionState
 from pipelines.learning.evidence import Evidence
-from pipelines.runtime.log import LogFacts
+from pipelines.runtime.kafka.log import LogFacts
 from tests.support.feedback_events import BINS, RULES, explicit, impression, records, session
 
 FACTS = LogFacts("weft.feedback", "one", 1)

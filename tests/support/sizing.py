@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from pipelines.chunking import ChunkSizes, chunk_document
+from pipelines.chunking.chunker import chunk_document
+from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope
 from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.observations import outcome_evidence
+from pipelines.learning.observe.observations import outcome_evidence
 
 _CODE = """import os
 

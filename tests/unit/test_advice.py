@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.runtime.advice import LOOK_AROUND, advice_on
+from pipelines.runtime.storage.advice import LOOK_AROUND, advice_on
 from tests.conftest import ROOT
 
 AGAIN = ("run again", "try again", "retry")
 WHERE_AGAIN_HELPS = {
-    "pipelines/ingestion/visibility.py": "a file was replaced while the run read it",
-    "pipelines/runtime/cluster.py": "Ray did not start in time on a busy machine",
-    "pipelines/runtime/tracking_errors.py": "the next run records in an MLflow run of its own",
+    "pipelines/ingestion/sources/visibility.py": "a file was replaced while the run read it",
+    "pipelines/runtime/ray/cluster.py": "Ray did not start in time on a busy machine",
+    "pipelines/runtime/mlflow/errors.py": "the next run records in an MLflow run of its own",
 }
 
 

@@ -18,22 +18,8 @@ def test_imports_run_from_jobs_towards_the_domain_and_never_back() -> None:
 
 
 PARTITION_TABLES = {
-    f"feedback/{name}.py"
-    for name in (
-        "state",
-        "standing",
-        "earlier",
-        "ledger",
-        "losses",
-        "overlays",
-        "marks",
-        "names",
-        "seen",
-        "sources",
-        "integrity",
-        "lookup",
-        "alike",
-    )
+    *(f"feedback/store/{path.name}" for path in (ROOT / "pipelines/feedback/store").glob("*.py")),
+    "feedback/fold/names.py",
 }
 """The tables of a partition's one file, by what they hold: all are written in one transaction, which `state` opens."""
 
@@ -41,7 +27,7 @@ PARTITION_TABLES = {
 def test_a_database_is_opened_in_one_place_for_each_use() -> None:
     """ARC-3: caches of vectors and entities, and the states of partitions; all others are handed a connection.
 
-    `earlier` reads the schema's columns in memory.
+    `migrations` reads the schema's columns in memory.
     """
     package = ROOT / "pipelines"
     openers = {
@@ -49,21 +35,26 @@ def test_a_database_is_opened_in_one_place_for_each_use() -> None:
         for path in package.rglob("*.py")
         if "sqlite3.connect(" in path.read_text(encoding="utf-8")
     }
-    assert openers == {"runtime/blobs.py", "feedback/state.py", "feedback/earlier.py"}
+    assert openers == {"runtime/storage/blobs.py", "feedback/store/state.py", "feedback/store/migrations.py"}
 
 
 def test_only_one_module_talks_to_each_engine() -> None:
     """ARC-6: an engine can be replaced, and its traps are known, in one place."""
     allowed = {
-        "faiss": {"indexes/vectors.py"},
-        "jnius": {"indexes/jvm.py"},
-        "pyserini": {"indexes/jvm.py"},
-        "kafka": {"runtime/kafka.py", "runtime/kafka_client.py", "runtime/kafka_gaps.py"},
-        "confluent_kafka": {"runtime/kafka_log.py"},
-        "duckdb": {"runtime/tables.py"},
-        "mlflow": {"runtime/tracking.py"},
-        "sentence_transformers": {"embedding/sentence_encoder.py", "embedding/cross_encoder.py"},
-        "sqlite3": {"runtime/sqlite.py", "runtime/blobs.py", "runtime/advice.py", *PARTITION_TABLES},
+        "faiss": {"indexes/dense/vectors.py"},
+        "jnius": {"indexes/text/jvm.py"},
+        "pyserini": {"indexes/text/jvm.py"},
+        "kafka": {"runtime/kafka/writer.py", "runtime/kafka/client.py", "runtime/kafka/gaps.py"},
+        "confluent_kafka": {"runtime/kafka/reader.py"},
+        "duckdb": {"runtime/storage/tables.py"},
+        "mlflow": {"runtime/mlflow/tracking.py"},
+        "sentence_transformers": {"embedding/encoders/sentence_encoder.py", "embedding/encoders/cross_encoder.py"},
+        "sqlite3": {
+            "runtime/storage/sqlite.py",
+            "runtime/storage/blobs.py",
+            "runtime/storage/advice.py",
+            *PARTITION_TABLES,
+        },
     }
     package = ROOT / "pipelines"
     for engine, places in allowed.items():

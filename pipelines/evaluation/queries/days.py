@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.runtime.clock import SECONDS_PER_DAY
-from pipelines.runtime.files import sync_folder
+from pipelines.runtime.storage.files import sync_folder
 
 log = logging.getLogger(__name__)
 

@@ -20,11 +20,11 @@ from pipelines.evaluation.queries.days import OUTCOME_LOG, day_folder, keep_days
 from pipelines.evaluation.queries.schema import OUTCOMES
 from pipelines.evaluation.queries.settings import QueryLogSettings
 from pipelines.evaluation.queries.writer import write_rows
-from pipelines.feedback.codec import decode
-from pipelines.feedback.source import FeedbackSource
+from pipelines.feedback.events.codec import decode
+from pipelines.feedback.log.source import FeedbackSource
 from pipelines.runtime.clock import day_of
-from pipelines.runtime.files import write_atomically
-from pipelines.runtime.log import Batches, Record
+from pipelines.runtime.kafka.log import Batches, Record
+from pipelines.runtime.storage.files import write_atomically
 
 log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from pipelines.evaluation.queries.days import OUTCOME_LOG, QUERY_LOG, files_of
 from pipelines.evaluation.queries.schema import OUTCOMES, QUERIES
 from pipelines.evaluation.queries.settings import QueryLogSettings
 from pipelines.runtime.clock import day_of
-from pipelines.runtime.tables import TableQueries
+from pipelines.runtime.storage.tables import TableQueries
 
 _AT_ONCE = 2_000  # rows made into values at a time
 _LEFT_OUT = Retrieval.__struct_config__.tag

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.ingestion.git.bounded import read_bounded
+from pipelines.ingestion.metadata.times import known_seconds
 from pipelines.ingestion.settings import GitSettings
-from pipelines.ingestion.times import known_seconds
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LINE_BYTES = 4096  # of a file that holds one name

@@ -9,9 +9,9 @@ from itertools import groupby
 import numpy as np
 
 from pipelines.embedding.late_interaction import max_similarities
+from pipelines.retrieval.channels.rankings import NOTHING, Floats, Hits, Ints, ScoreRows
 from pipelines.retrieval.channels.run import Among, Ranked, VectorsOf
-from pipelines.retrieval.hits import NOTHING, Floats, Hits, Ints, ScoreRows
-from pipelines.retrieval.ports import QueryEncoder, TokenEmbeddings, VectorIndex
+from pipelines.retrieval.snapshot.ports import QueryEncoder, TokenEmbeddings, VectorIndex
 
 
 class DenseChannel:

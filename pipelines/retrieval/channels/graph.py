@@ -13,12 +13,12 @@ import numpy as np
 from scipy import sparse
 
 from pipelines.domain.ranking import Channel
-from pipelines.indexes.graph import EdgeArrays
-from pipelines.indexes.graph_schemas import EdgeKind
+from pipelines.indexes.graph.graph import EdgeArrays
+from pipelines.indexes.graph.schemas import EdgeKind
 from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.channels.names import Vocabulary
+from pipelines.retrieval.channels.rankings import NOTHING, Floats, Hits, Ints
 from pipelines.retrieval.channels.run import Among, Ranked
-from pipelines.retrieval.hits import NOTHING, Floats, Hits, Ints
 from pipelines.retrieval.settings import GraphSettings
 
 _KINDS = tuple(EdgeKind)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pipelines.retrieval.channels.rankings import Hits
 from pipelines.retrieval.channels.run import Among, Ranked
-from pipelines.retrieval.hits import Hits
-from pipelines.retrieval.ports import TextIndex
+from pipelines.retrieval.snapshot.ports import TextIndex
 
 
 class LexicalChannel:

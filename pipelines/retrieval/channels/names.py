@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
-from pipelines.indexes.graph_aliases import entity_key, entity_keys
+from pipelines.indexes.graph.aliases import entity_key, entity_keys
 
 _WORD = re.compile(r"[^\s,;:!?()\[\]{}\"“”]+")
 _MEMBER = re.compile(r"[.#]|::|->")

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Channel
-from pipelines.indexes.graph import EdgeArrays
+from pipelines.indexes.graph.graph import EdgeArrays
 from pipelines.retrieval.channels.degree import DegreeChannel
 from pipelines.retrieval.channels.dense import DenseChannel
 from pipelines.retrieval.channels.graph import GraphChannel
@@ -19,8 +19,8 @@ from pipelines.retrieval.channels.lexical import LexicalChannel
 from pipelines.retrieval.channels.names import Vocabulary
 from pipelines.retrieval.channels.run import Channels, FollowingChannel, SearchChannel
 from pipelines.retrieval.channels.triggers import TriggerChannel, Triggered
-from pipelines.retrieval.ports import OpenGeneration, QueryEncoder
 from pipelines.retrieval.settings import RetrievalSettings
+from pipelines.retrieval.snapshot.ports import OpenGeneration, QueryEncoder
 
 log = logging.getLogger(__name__)
 

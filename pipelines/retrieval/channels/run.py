@@ -12,8 +12,8 @@ import numpy as np
 
 from pipelines.domain.ranking import Channel
 from pipelines.indexes.rows import RowSet
+from pipelines.retrieval.channels.rankings import Floats, Hits, Ints, ScoreRows
 from pipelines.retrieval.channels.rounds import Round, Steps
-from pipelines.retrieval.hits import Floats, Hits, Ints, ScoreRows
 
 Among = Sequence[RowSet | None]
 """For each text of a batch the only contents that it may find; None for all."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipelines.indexes.rows import RowSet
+from pipelines.retrieval.channels.rankings import NOTHING, Floats, Hits, Ints, ScoreRows
 from pipelines.retrieval.channels.run import Among, Ranked
-from pipelines.retrieval.hits import NOTHING, Floats, Hits, Ints, ScoreRows
 
 _WORD = re.compile(r"\w+")
 

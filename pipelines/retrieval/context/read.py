@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import RankedResult
-from pipelines.indexes.graph import Direction
-from pipelines.indexes.graph_schemas import CROSS_REFERENCES, EdgeKind
+from pipelines.indexes.graph.graph import Direction
+from pipelines.indexes.graph.schemas import CROSS_REFERENCES, EdgeKind
 from pipelines.retrieval.context.assemble import Neighbours
-from pipelines.retrieval.ports import GraphIndex, OpenGeneration
+from pipelines.retrieval.snapshot.ports import GraphIndex, OpenGeneration
 
 _POINTERS = CROSS_REFERENCES - {EdgeKind.SIMILAR}
 

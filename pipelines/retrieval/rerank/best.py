@@ -12,12 +12,12 @@ import numpy as np
 from pipelines.domain.errors import ModelUnavailableError
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.quality import signals
-from pipelines.retrieval.candidates import Candidates, Floats, Ints, best_first
 from pipelines.retrieval.channels.run import Ranked
-from pipelines.retrieval.ports import PairScorer
+from pipelines.retrieval.ranking.table import Candidates, Floats, Ints, best_first
+from pipelines.retrieval.ranking.weights import SignalWeights, weighed
 from pipelines.retrieval.rerank import late_interaction
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
-from pipelines.retrieval.weights import SignalWeights, weighed
+from pipelines.retrieval.snapshot.ports import PairScorer
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from functools import partial
 import numpy as np
 
 from pipelines.domain.ranking import Channel
-from pipelines.retrieval.candidates import CHANNELS, Candidates, Flags, Floats, Ints, best_first
 from pipelines.retrieval.channels.run import Ranked, VectorsOf
+from pipelines.retrieval.ranking.table import CHANNELS, Candidates, Flags, Floats, Ints, best_first
 from pipelines.retrieval.settings import DiversitySettings, FusionMode, RetrievalSettings
 
 MMR = "mmr"

@@ -14,8 +14,8 @@ from functools import partial
 import numpy as np
 
 from pipelines.domain.ranking import Channel
-from pipelines.retrieval.candidates import Candidates, Flags, Floats, Ints
 from pipelines.retrieval.channels.run import VectorsOf
+from pipelines.retrieval.ranking.table import Candidates, Flags, Floats, Ints
 from pipelines.retrieval.rerank.diversity import Passes, cosines_of, marginal_relevance, with_newcomers
 from pipelines.retrieval.settings import DiversitySettings
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 
 from pipelines.domain.ranking import Channel
 from pipelines.quality import signals
-from pipelines.retrieval.candidates import Floats, Ints
+from pipelines.retrieval.channels.rankings import ScoreRows
 from pipelines.retrieval.channels.run import Ranked
-from pipelines.retrieval.hits import ScoreRows
+from pipelines.retrieval.ranking.table import Floats, Ints
 
 
 def matcher(found: Mapping[Channel, Ranked]) -> ScoreRows | None:

@@ -10,10 +10,10 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.learned import LearnedState, read_evidence
 from pipelines.domain.errors import CorruptionError, StaleVersionError, StoreError
 from pipelines.domain.ids import LearnedVersion
-from pipelines.learning.calibration import Calibration, Isotonic
+from pipelines.learning.calibration.scores import Calibration, Isotonic
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.uses import UsageKey
-from pipelines.runtime.files import write_atomically
+from pipelines.learning.observe.uses import UsageKey
+from pipelines.runtime.storage.files import write_atomically
 
 
 @pytest.fixture

@@ -7,10 +7,11 @@ from dataclasses import fields
 import pytest
 from tree_sitter_language_pack import get_language
 
-from pipelines.chunking import ChunkSizes, chunk_document
-from pipelines.chunking.code_grammar import LAST, ONLY
-from pipelines.chunking.code_grammars import GRAMMARS
-from pipelines.chunking.code_tree import query_of
+from pipelines.chunking.chunker import chunk_document
+from pipelines.chunking.code.grammar import LAST, ONLY
+from pipelines.chunking.code.grammars import GRAMMARS
+from pipelines.chunking.code.tree import query_of
+from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.links import LinkKind

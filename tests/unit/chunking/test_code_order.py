@@ -3,7 +3,8 @@ from __future__ import annotations
 import asyncio.base_events
 from pathlib import Path
 
-from pipelines.chunking import ChunkSizes, chunk_document
+from pipelines.chunking.chunker import chunk_document
+from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.documents import ContentType, Document, Domain
 
 

@@ -4,11 +4,12 @@ import json
 
 import pytest
 
-from pipelines.chunking import ChunkSizes, chunk_document
-from pipelines.chunking.configuration_entries import Entry
-from pipelines.chunking.configuration_lines import ini_entries
-from pipelines.chunking.configuration_schemas import SCANNERS
-from pipelines.chunking.configuration_yaml import yaml_entries
+from pipelines.chunking.chunker import chunk_document
+from pipelines.chunking.config.entries import Entry
+from pipelines.chunking.config.line_entries import ini_entries
+from pipelines.chunking.config.schemas import SCANNERS
+from pipelines.chunking.config.yaml_entries import yaml_entries
+from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 

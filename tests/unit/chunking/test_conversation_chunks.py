@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from pipelines.chunking.conversation import chunk_conversation
-from pipelines.chunking.dialogue import Line, Turn, written
-from pipelines.chunking.exchanges import question_of
-from pipelines.chunking.sizes import ChunkSizes
-from pipelines.chunking.topics import TopicRules, distances
+from pipelines.chunking.conversation.dialogue import Line, Turn, written
+from pipelines.chunking.conversation.exchanges import question_of
+from pipelines.chunking.conversation.session import chunk_conversation
+from pipelines.chunking.conversation.topics import TopicRules, distances
+from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 

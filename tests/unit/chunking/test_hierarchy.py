@@ -2,8 +2,8 @@
 
 from itertools import pairwise
 
-from pipelines.chunking import ChunkSizes
-from pipelines.chunking.hierarchy import Facts, Positions, Unit, assemble
+from pipelines.chunking.units.hierarchy import Facts, Positions, Unit, assemble
+from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.links import Link, LinkKind

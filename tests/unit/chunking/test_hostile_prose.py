@@ -4,7 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from pipelines.chunking import ChunkSizes, chunk_or_fallback
+from pipelines.chunking.chunker import chunk_or_fallback
+from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.documents import ContentType, Document, Domain
 
 SIZES = ChunkSizes(200, 100, 20, 10, list_tokens=100, paragraph_tokens=150)

@@ -2,9 +2,10 @@
 
 import pytest
 
-from pipelines.chunking import ChunkSizes, chunk_document
-from pipelines.chunking.citations import Reference, title_in
-from pipelines.chunking.paper import is_paper
+from pipelines.chunking.chunker import chunk_document
+from pipelines.chunking.paper.citations import Reference, title_in
+from pipelines.chunking.paper.paper import is_paper
+from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.links import LinkKind

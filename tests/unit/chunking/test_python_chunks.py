@@ -2,7 +2,8 @@
 
 import pytest
 
-from pipelines.chunking import ChunkSizes, chunk_document
+from pipelines.chunking.chunker import chunk_document
+from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 

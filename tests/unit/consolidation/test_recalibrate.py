@@ -9,8 +9,8 @@ import pytest
 
 from pipelines.consolidation.recalibrate import recalibrate, unreliable, with_matches
 from pipelines.domain.matching import Match
-from pipelines.learning.calibration import Calibration, Isotonic, ScoreBins
-from pipelines.learning.matching import MatchCalibration, MatchCurve
+from pipelines.learning.calibration.matching import MatchCalibration, MatchCurve
+from pipelines.learning.calibration.scores import Calibration, Isotonic, ScoreBins
 from pipelines.settings import load_settings
 
 SETTINGS = load_settings(environment={})

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pipelines.embedding.sentence_encoder import _batches
+from pipelines.embedding.encoders.sentence_encoder import _batches
 from pipelines.settings import load_settings
 
 SETTINGS = load_settings(environment={}).embedding

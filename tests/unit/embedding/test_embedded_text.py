@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pipelines.domain.errors import ConfigurationError
+from pipelines.embedding.encoders.matryoshka import kept_dimension, shortened
 from pipelines.embedding.levels import embedded_text
-from pipelines.embedding.matryoshka import kept_dimension, shortened
 from pipelines.embedding.tokens import load_token_counter
 from pipelines.settings import load_settings
 from tests.support.parts import a_document

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from pipelines.embedding.bert_files import Bert
-from pipelines.embedding.int8 import Int8Linear, Scratch, _scale
-from pipelines.embedding.packed import PackedBert, packs
+from pipelines.embedding.encoders.bert_files import Bert
+from pipelines.embedding.encoders.int8 import Int8Linear, Scratch, _scale
+from pipelines.embedding.encoders.packed import PackedBert, packs
 
 
 def applied(layer: Int8Linear, values: torch.Tensor) -> torch.Tensor:

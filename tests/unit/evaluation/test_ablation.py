@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.domain.ranking import Channel, Signal
-from pipelines.evaluation.ablation import effects, features_of, harmful, holm
-from pipelines.evaluation.remembering import RememberingEncoder
-from pipelines.evaluation.replay import Replay
+from pipelines.evaluation.replay.ablation import effects, features_of, harmful, holm
+from pipelines.evaluation.replay.remembering import RememberingEncoder
+from pipelines.evaluation.replay.replay import Replay
 from pipelines.retrieval.settings import FusionMode
 from pipelines.settings import load_settings
 from tests.support.retrieval_fakes import NOW, MemoryGeneration, MemorySource, a_query, settings

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from pipelines.evaluation.alarms import ALARMS, Alarm, Watched, alarms, wilson
-from pipelines.evaluation.memory import Item
+from pipelines.evaluation.log.alarms import ALARMS, Alarm, Watched, alarms, wilson
+from pipelines.evaluation.measures.memory import Item
 from pipelines.evaluation.queries.reader import LoggedQuery
 from pipelines.settings import load_settings
 from tests.support.logged_queries import a_logged, a_result, an_outcome

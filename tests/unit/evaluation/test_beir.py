@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pipelines.domain.errors import SourceError
-from pipelines.evaluation.beir import read_dataset
+from pipelines.evaluation.measures.beir import read_dataset
 
 
 def written(folder: Path, query: dict[str, Any]) -> Path:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pipelines.domain.errors import SourceError
-from pipelines.evaluation.compare import compare, compare_runs
-from pipelines.evaluation.runs import order_of, read_run, write_run
-from pipelines.evaluation.significance import (
+from pipelines.evaluation.measures.compare import compare, compare_runs
+from pipelines.evaluation.measures.runs import order_of, read_run, write_run
+from pipelines.evaluation.measures.significance import (
     Half,
     Strength,
     half_of,

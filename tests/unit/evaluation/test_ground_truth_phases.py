@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from pipelines.chunking.ground_truth import SyntheticQuestion
 from pipelines.domain.errors import SourceError, StoreError
 from pipelines.domain.ids import ChunkId, ContentHash
-from pipelines.evaluation.ground_truth import (
+from pipelines.evaluation.ground_truth.collect import (
     JUDGEMENTS,
     Source,
     from_feedback,
@@ -22,7 +22,7 @@ from pipelines.evaluation.ground_truth import (
     keep,
     kept,
 )
-from pipelines.evaluation.judging import Judge, from_file
+from pipelines.evaluation.ground_truth.judging import Judge, from_file
 from pipelines.settings import load_settings
 from tests.support.feedback_events import HASHES
 from tests.support.judging_model import a_model

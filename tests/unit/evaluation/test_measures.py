@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.domain.errors import SourceError
-from pipelines.evaluation.beir import read_dataset
-from pipelines.evaluation.compare import compare
-from pipelines.evaluation.measuring import measure_searcher
-from pipelines.evaluation.metrics import MEASURES, estimate, estimates, measure
-from pipelines.evaluation.runs import as_ranked, write_run
+from pipelines.evaluation.measures.beir import read_dataset
+from pipelines.evaluation.measures.compare import compare
+from pipelines.evaluation.measures.measuring import measure_searcher
+from pipelines.evaluation.measures.metrics import MEASURES, estimate, estimates, measure
+from pipelines.evaluation.measures.runs import as_ranked, write_run
 from pipelines.settings import load_settings
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from pipelines.evaluation.memory import Asked, Item, channel_contributions, memory_measures
+from pipelines.evaluation.measures.memory import Asked, Item, channel_contributions, memory_measures
 from pipelines.settings import load_settings
 
 BASE = load_settings(environment={}).evaluation

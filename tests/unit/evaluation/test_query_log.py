@@ -17,9 +17,9 @@ from pipelines.evaluation.queries.outcomes import Outcomes, outcome_rows
 from pipelines.evaluation.queries.reader import read_queries
 from pipelines.evaluation.queries.settings import QueryLogSettings
 from pipelines.evaluation.queries.writer import QueryLog, sampled
-from pipelines.feedback.codec import encode
+from pipelines.feedback.events.codec import encode
 from pipelines.runtime.clock import day_of
-from pipelines.runtime.log import Record
+from pipelines.runtime.kafka.log import Record
 from pipelines.settings import load_settings
 from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.retrieval_fakes import NOW, MemoryGeneration, a_query, a_searcher

@@ -13,10 +13,10 @@ from jobs._users import of_days
 from jobs.study import marks_of
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Signal
-from pipelines.evaluation.answerable import Worth, held
-from pipelines.evaluation.study import averaged, best_weight, convex, row
-from pipelines.learning.matching import Answering, MatchCalibration, MatchCurve
-from pipelines.learning.reliability import Reliability
+from pipelines.evaluation.measures.answerable import Worth, held
+from pipelines.evaluation.simulation.study import averaged, best_weight, convex, row
+from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
+from pipelines.learning.calibration.reliability import Reliability
 from pipelines.settings import load_settings
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 

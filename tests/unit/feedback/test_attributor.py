@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pipelines.domain.ids import ContentHash, content_hash
-from pipelines.feedback.attributor import Attributor, texts_in
+from pipelines.feedback.events.attributor import Attributor, texts_in
 from pipelines.settings import load_settings
 from tests.support.retrieval_fakes import MemoryGeneration
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.domain.events import AnyEvent
+from pipelines.feedback.fold.sessions import Phase
 from pipelines.feedback.pipeline import consume
-from pipelines.feedback.sessions import Phase
 from tests.support.feedback_events import BINS, NOON, RULES, records
 from tests.support.session_store import Partition, alone, judged, phase
 

@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import Explicit, Impression
-from pipelines.feedback.codec import EVENT_TYPES, decode, encode, json_schema
+from pipelines.feedback.events.codec import EVENT_TYPES, decode, encode, json_schema
 from tests.support.feedback_events import HASHES, NOON, explicit, one_of_each
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -12,11 +12,11 @@ import pytest
 
 from pipelines.catalog.overlays import OFFSET_KEY, metadata_of
 from pipelines.domain.errors import BrokerUnavailableError, ConfigurationError, WeftError
-from pipelines.feedback.dead_letters import Republisher
+from pipelines.feedback.publish.dead_letters import Republisher
+from pipelines.feedback.publish.snapshot import NAME
+from pipelines.feedback.run.updater import Updater, partition_folder
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.snapshot import NAME
-from pipelines.feedback.standing import PartitionReport
-from pipelines.feedback.updater import Updater, partition_folder
+from pipelines.feedback.store.report import PartitionReport
 from tests.support.feedback_events import BINS, RULES, records, rules, session
 from tests.support.feedback_publisher import MemoryTopic, republisher
 from tests.support.feedback_source import FakeLog, FakeSource

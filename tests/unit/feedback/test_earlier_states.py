@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.feedback import integrity
-from pipelines.feedback.overlays import PENDING, SETTLED
-from pipelines.feedback.state import STATE_FILE, PartitionState
+from pipelines.feedback.store import integrity
+from pipelines.feedback.store.overlays import PENDING, SETTLED
+from pipelines.feedback.store.state import STATE_FILE, PartitionState
 from pipelines.learning.evidence import Evidence
 from tests.support.feedback_events import RULES
 from tests.support.session_store import Partition, alone, judged, phase

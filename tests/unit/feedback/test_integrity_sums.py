@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from pipelines.domain.errors import CorruptionError
-from pipelines.feedback import integrity
-from pipelines.feedback.state import STATE_FILE
-from pipelines.feedback.updater import Updater
+from pipelines.feedback.run.updater import Updater
+from pipelines.feedback.store import integrity
+from pipelines.feedback.store.state import STATE_FILE
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.uses import UsageKey
+from pipelines.learning.observe.uses import UsageKey
 from tests.support.feedback_events import BINS, RULES, explicit, impression, records
 from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.session_store import Partition, judged, phase

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from pipelines.domain.errors import MissingTopicError, WrongLogError
-from pipelines.feedback.losses import MADE_AGAIN, RETENTION, Acceptance, Loss
-from pipelines.feedback.metrics import losses_of, prometheus, samples
-from pipelines.feedback.standing import PartitionReport
-from pipelines.feedback.state import STATE_FILE
-from pipelines.feedback.updater import Updater, claimed, partition_folder
+from pipelines.feedback.run.metrics import losses_of, prometheus, samples
+from pipelines.feedback.run.updater import Updater, claimed, partition_folder
+from pipelines.feedback.store.losses import MADE_AGAIN, RETENTION, Acceptance, Loss
+from pipelines.feedback.store.report import PartitionReport
+from pipelines.feedback.store.state import STATE_FILE
 from pipelines.learning.evidence import Evidence
-from pipelines.runtime.log import LogFacts
+from pipelines.runtime.kafka.log import LogFacts
 from tests.support.feedback_events import BINS, RULES, explicit, impression, records, rules, session
 from tests.support.feedback_source import FakeLog, FakeSource
 

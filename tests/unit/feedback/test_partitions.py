@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from pipelines.domain.errors import CorruptionError, StoreError
-from pipelines.feedback.checkpoints import write_checkpoint
-from pipelines.feedback.metrics import standings_of
-from pipelines.feedback.partitions import partitions_in, states_in
-from pipelines.feedback.standing import COUNTS
-from pipelines.feedback.state import STATE_FILE, PartitionState
-from pipelines.feedback.updater import Updater, partition_folder
+from pipelines.feedback.run.metrics import standings_of
+from pipelines.feedback.run.partitions import partitions_in, states_in
+from pipelines.feedback.run.updater import Updater, partition_folder
+from pipelines.feedback.store.checkpoints import write_checkpoint
+from pipelines.feedback.store.report import COUNTS
+from pipelines.feedback.store.state import STATE_FILE, PartitionState
 from pipelines.serving.partitions import states
 from pipelines.settings import load_settings
 from tests.support.feedback_events import BINS, RULES, explicit, impression, records, session

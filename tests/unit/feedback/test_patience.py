@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.domain.errors import BrokerUnavailableError
-from pipelines.feedback.updater import Updater, keep_up
-from pipelines.runtime.log import Batches
+from pipelines.feedback.run.updater import Updater, keep_up
+from pipelines.runtime.kafka.log import Batches
 from tests.support.feedback_events import BINS, RULES, records, session
 from tests.support.feedback_source import FakeLog, FakeSource
 

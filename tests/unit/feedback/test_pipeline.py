@@ -8,13 +8,13 @@ import pytest
 
 from pipelines.domain.errors import BrokerUnavailableError, FencedError, WrongLogError
 from pipelines.domain.events import AnyEvent
+from pipelines.feedback.publish.snapshot import publish_snapshot
+from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.snapshot import publish_snapshot
-from pipelines.feedback.standing import PartitionReport
-from pipelines.feedback.updater import Updater
+from pipelines.feedback.store.report import PartitionReport
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.examination import EXAMINATION
-from pipelines.runtime.log import Record
+from pipelines.learning.observe.examination import EXAMINATION
+from pipelines.runtime.kafka.log import Record
 from tests.support.feedback_events import (
     BINS,
     HASHES,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pipelines.feedback.positions import Positions
-from pipelines.runtime.log import Record
+from pipelines.feedback.log.positions import Positions
+from pipelines.runtime.kafka.log import Record
 
 
 def delivered(*offsets: int) -> list[Record]:

@@ -20,8 +20,8 @@ from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import Attribution, Explicit, Impression, Selection, SessionPhase
 from pipelines.domain.ids import GenerationId, LearnedVersion, QueryId, SessionId
 from pipelines.domain.ranking import Answer, Contribution, Query, RankedResult, Signal
-from pipelines.feedback.codec import EVENT_TYPES
-from pipelines.feedback.producer import FeedbackProducer
+from pipelines.feedback.events.codec import EVENT_TYPES
+from pipelines.feedback.events.producer import FeedbackProducer
 from tests.support.feedback_events import HASHES, NOON, RULES
 from tests.support.feedback_publisher import MemoryPublisher
 

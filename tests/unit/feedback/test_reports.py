@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipelines.domain.events import Report
-from pipelines.feedback.reports import report_evidence
+from pipelines.feedback.fold.reports import report_evidence
 from pipelines.learning.binning import Bins
 from tests.support.feedback_events import accuracy, lesson_outcome, model_quality, review, trust
 

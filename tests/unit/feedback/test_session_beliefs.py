@@ -14,8 +14,8 @@ from pipelines.domain.ids import LearnedVersion, SessionId
 from pipelines.domain.ranking import Scope, Signal, WeightBelief
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.priors import Weighing
-from pipelines.retrieval.ports import Calibration
-from pipelines.retrieval.sessions import ListedSessions, ReadingCache
+from pipelines.retrieval.snapshot.ports import Calibration
+from pipelines.retrieval.snapshot.sessions import ListedSessions, ReadingCache
 from tests.support.feedback_events import NOON, SETTINGS, explicit, impression, rules, shown
 from tests.support.session_store import Partition, phase
 

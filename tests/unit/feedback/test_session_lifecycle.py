@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.feedback.overlays import SETTLED
-from pipelines.feedback.sessions import Phase
+from pipelines.feedback.fold.sessions import Phase
+from pipelines.feedback.store.overlays import SETTLED
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.triggers import LEARNED
+from pipelines.learning.observe.triggers import LEARNED
 from tests.support.feedback_events import NOON, RULES, impression, rules, selection, shown
 from tests.support.session_store import Partition, alone, judged, phase
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pipelines.domain.errors import BrokerUnavailableError
-from pipelines.feedback.metrics import prometheus, samples
-from pipelines.feedback.updater import Updater, keep_up
-from pipelines.runtime.log import Batches
+from pipelines.feedback.run.metrics import prometheus, samples
+from pipelines.feedback.run.updater import Updater, keep_up
+from pipelines.runtime.kafka.log import Batches
 from tests.support.feedback_events import BINS, explicit, impression, records, rules
 from tests.support.feedback_source import FakeLog, FakeSource
 

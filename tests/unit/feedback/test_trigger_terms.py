@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from pipelines.domain.events import Selection
-from pipelines.feedback.credit import tally_triggers
-from pipelines.feedback.producer import FeedbackProducer
+from pipelines.feedback.events.producer import FeedbackProducer
+from pipelines.feedback.events.trigger_terms import learnable, trigger_terms
+from pipelines.feedback.fold.credit import tally_triggers
 from pipelines.feedback.settings import TriggerSettings
-from pipelines.feedback.trigger_terms import learnable, trigger_terms
-from pipelines.learning.tallies import Tally
-from pipelines.learning.triggers import LEARNED
-from pipelines.learning.uses import UsageKey
+from pipelines.learning.observe.tallies import Tally
+from pipelines.learning.observe.triggers import LEARNED
+from pipelines.learning.observe.uses import UsageKey
 from tests.support.answers import a_query
 from tests.support.feedback_events import HASHES, SETTINGS, impression, selection, shown
 from tests.support.feedback_publisher import MemoryPublisher

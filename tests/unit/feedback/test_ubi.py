@@ -14,9 +14,9 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.events import AnyEvent, Explicit, Impression, Selection
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.questions import question_of
+from pipelines.feedback.events.ubi import Known, Mapped, from_ubi, hashes_alone
+from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.settings import UbiSettings
-from pipelines.feedback.ubi import Known, Mapped, from_ubi, hashes_alone
-from pipelines.feedback.updater import Updater
 from tests.support.feedback_events import BINS, HASHES, NOON, RULES, records
 from tests.support.feedback_source import FakeLog, FakeSource
 

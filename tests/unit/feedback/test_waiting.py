@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from pipelines.domain.errors import BrokerUnavailableError, ConfigurationError, InvalidEventError
-from pipelines.feedback.producer import FeedbackProducer, Publisher
-from pipelines.feedback.waiting import WaitingPublisher
+from pipelines.feedback.events.buffered_publisher import WaitingPublisher
+from pipelines.feedback.events.producer import FeedbackProducer, Publisher
 from tests.support.feedback_publisher import MemoryPublisher
 from tests.unit.feedback.test_producer import a_query, an_answer
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from pipelines.domain.entities import Mention
 from pipelines.domain.ids import content_hash
-from pipelines.indexes.graph import Direction
-from pipelines.indexes.graph_aliases import Key, Name, entity_key, merged
-from pipelines.indexes.graph_schemas import EdgeKind
-from pipelines.indexes.vectors import DenseFacts, DenseIndex
+from pipelines.indexes.dense.vectors import DenseFacts, DenseIndex
+from pipelines.indexes.graph.aliases import Key, Name, entity_key, merged
+from pipelines.indexes.graph.graph import Direction
+from pipelines.indexes.graph.schemas import EdgeKind
 from tests.support.graphs import a_file, a_graph, graph_settings, mentioned
 from tests.support.parts import a_document
 

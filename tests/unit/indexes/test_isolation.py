@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.domain.errors import CorruptionError
-from pipelines.indexes import isolation
-from pipelines.indexes.isolation import ISOLATION_FILE, isolation_of, read_isolation, write_isolation
+from pipelines.indexes.dense import isolation
+from pipelines.indexes.dense.isolation import ISOLATION_FILE, isolation_of, read_isolation, write_isolation
+from pipelines.indexes.dense.vectors import VECTORS_FILE, DenseFacts, open_dense
 from pipelines.indexes.settings import IsolationSettings
-from pipelines.indexes.vectors import VECTORS_FILE, DenseFacts, open_dense
 
 DIMENSION = 6
 

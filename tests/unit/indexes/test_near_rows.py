@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipelines.indexes.near_rows import near_rows
+from pipelines.indexes.dense.near_rows import near_rows
 
 
 @pytest.mark.parametrize("kept", [0, 3_000, 1_000_000])

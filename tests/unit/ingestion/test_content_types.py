@@ -3,7 +3,7 @@
 import pytest
 
 from pipelines.domain.documents import ContentType, Domain
-from pipelines.ingestion.content_types import Kind, kind_of
+from pipelines.ingestion.sources.content_types import Kind, kind_of
 
 CODE = {
     "a.py": "python",

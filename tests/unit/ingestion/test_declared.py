@@ -7,10 +7,10 @@ import pytest
 
 from pipelines.domain.documents import Document, Rejection
 from pipelines.domain.links import Link, LinkKind
-from pipelines.ingestion.declared import DeclarationError
-from pipelines.ingestion.front_matter import front_matter
+from pipelines.ingestion.metadata.declared import DeclarationError
+from pipelines.ingestion.metadata.front_matter import front_matter
 from pipelines.ingestion.settings import IngestSettings
-from pipelines.ingestion.sources import list_items, read_source
+from pipelines.ingestion.sources.sources import list_items, read_source
 from pipelines.settings import load_settings
 
 GUIDE = {

@@ -14,7 +14,7 @@ import pytest
 from pipelines.domain.documents import Document
 from pipelines.ingestion.git.ignore import IGNORE_FILE_BYTES
 from pipelines.ingestion.settings import IngestSettings
-from pipelines.ingestion.sources import read_source
+from pipelines.ingestion.sources.sources import read_source
 from pipelines.settings import load_settings
 from tests.support.ingestion import a_repository, write
 

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.chunking import ChunkSizes, chunk_document
+from pipelines.chunking.chunker import chunk_document
+from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.ingestion.content_types import kind_of
-from pipelines.ingestion.sources import read_source
+from pipelines.ingestion.sources.content_types import kind_of
+from pipelines.ingestion.sources.sources import read_source
 from pipelines.settings import load_settings
 from tests.support.papers import JSON, LATEX, MARKDOWN
 

@@ -10,7 +10,7 @@ import pytest
 from pipelines.domain.documents import ContentType, Document, Rejection
 from pipelines.domain.errors import SourceError
 from pipelines.ingestion.settings import IngestSettings
-from pipelines.ingestion.sources import list_items, read_source
+from pipelines.ingestion.sources.sources import list_items, read_source
 from pipelines.settings import load_settings
 
 MOMENT = datetime(2024, 5, 1, 12, tzinfo=UTC)

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.chunking import ChunkSizes, chunk_document
+from pipelines.chunking.chunker import chunk_document
+from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.embedding.tokens import load_token_counter
-from pipelines.ingestion.parser_child import bounded, cut
-from pipelines.ingestion.parser_protocol import Request
+from pipelines.ingestion.parser.child import bounded, cut
+from pipelines.ingestion.parser.protocol import Request
 from pipelines.settings import load_settings
 
 SIZES = ChunkSizes(max_tokens=30, target_tokens=20, min_tokens=4, overlap_tokens=5)

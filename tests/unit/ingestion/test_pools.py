@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.ingestion.pools import PoolSettings, sized
+from pipelines.ingestion.stages.pools import PoolSettings, sized
 
 counts = st.integers(0, 64)
 

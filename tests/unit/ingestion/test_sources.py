@@ -13,7 +13,7 @@ import pytest
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
 from pipelines.domain.errors import SourceError
 from pipelines.ingestion.settings import IngestSettings
-from pipelines.ingestion.sources import FileItem, list_items, read_item, read_source
+from pipelines.ingestion.sources.sources import FileItem, list_items, read_item, read_source
 from pipelines.settings import load_settings
 from tests.support.ingestion import write
 
@@ -282,7 +282,7 @@ def test_a_reader_that_fails_costs_its_own_item_alone(
         if "large" in text:
             raise MemoryError
 
-    monkeypatch.setattr("pipelines.ingestion.files.front_matter", failing)
+    monkeypatch.setattr("pipelines.ingestion.sources.files.front_matter", failing)
     write(tree / "a.md", "# boom\n")
     write(tree / "b.md", "# calm\n")
     documents, rejected = read(tree, settings)

@@ -8,8 +8,8 @@ from itertools import accumulate
 
 import pytest
 
-from pipelines.ingestion.items import FileItem
 from pipelines.ingestion.report import Progress
+from pipelines.ingestion.sources.items import FileItem
 from pipelines.ingestion.units import Unit, grouped, shuffled
 from pipelines.settings import load_settings
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pipelines.domain.documents import ContentType, Document, Domain
-from pipelines.ingestion.trust import trust_of
+from pipelines.ingestion.metadata.trust import trust_of
 from pipelines.settings import load_settings
 
 TRUST = load_settings(environment={}).ingest.trust

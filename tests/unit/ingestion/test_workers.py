@@ -8,17 +8,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.chunking.summary import summary_of
+from pipelines.chunking.units.summary import summary_of
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.errors import SourceError
 from pipelines.indexes.merge import REPEATED, Merge, merge_tables
-from pipelines.ingestion.embed import Embed
-from pipelines.ingestion.find_entities import FindEntities
-from pipelines.ingestion.parts import write_part
 from pipelines.ingestion.plan import Plan, items_of, units_of
-from pipelines.ingestion.read_and_chunk import ReadAndChunk, Reading
 from pipelines.ingestion.report import NOTES
 from pipelines.ingestion.sizing import prior_sizes
+from pipelines.ingestion.stages.embed import Embed
+from pipelines.ingestion.stages.find_entities import FindEntities
+from pipelines.ingestion.stages.parts import write_part
+from pipelines.ingestion.stages.read_and_chunk import ReadAndChunk, Reading
 from pipelines.ingestion.units import Unit, pack, unpack
 from tests.support.ingestion import CAPITALS, FORBIDDEN, WORDS, a_plan, a_tree
 
@@ -231,7 +231,7 @@ def test_a_text_that_cannot_be_summed_up_is_indexed_without(tmp_path: Path, monk
             raise ValueError("nobody foresaw this")
         return "A summary."
 
-    monkeypatch.setattr("pipelines.ingestion.summarise.summary_of", failing)
+    monkeypatch.setattr("pipelines.ingestion.stages.summarise.summary_of", failing)
     root = tmp_path / "tree"
     root.mkdir()
     for name in "ab":

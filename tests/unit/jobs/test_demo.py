@@ -15,8 +15,8 @@ from pipelines.chunking.ground_truth import SyntheticQuestion
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import ChunkId, content_hash
 from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.evaluation.simulation import looks
-from pipelines.feedback.producer import FeedbackProducer
+from pipelines.evaluation.simulation.users import looks
+from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.parameters import SURPLUS
 from pipelines.settings import load_settings

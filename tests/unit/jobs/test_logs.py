@@ -28,7 +28,7 @@ def test_what_a_kafka_client_repeats_is_logged_once_a_minute() -> None:
 def test_what_weft_says_is_logged_each_time() -> None:
     """FBK-5."""
     sparing = Sparing(clock=lambda: 0.0)
-    assert [sparing.filter(a_record("pipelines.feedback.updater", "so")) for _ in range(3)] == [True] * 3
+    assert [sparing.filter(a_record("pipelines.feedback.run.updater", "so")) for _ in range(3)] == [True] * 3
 
 
 def test_a_message_looks_like_one_and_steers_no_terminal() -> None:

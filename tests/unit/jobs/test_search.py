@@ -14,7 +14,7 @@ from pipelines.domain.errors import SourceError
 from pipelines.domain.events import MOST_SHOWN, Impression
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Answer
-from pipelines.feedback.producer import FeedbackProducer
+from pipelines.feedback.events.producer import FeedbackProducer
 from tests.support.feedback_publisher import MemoryPublisher
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, settings
 

@@ -12,11 +12,11 @@ from pipelines.consolidation.gate import Decision, Verdict
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Signal, WeightBelief
-from pipelines.evaluation.answerable import Held
-from pipelines.evaluation.beir import Dataset, JudgedQuery
-from pipelines.evaluation.compare import HEADLINE
-from pipelines.evaluation.measuring import Measurement
-from pipelines.evaluation.metrics import estimates, measure
+from pipelines.evaluation.measures.answerable import Held
+from pipelines.evaluation.measures.beir import Dataset, JudgedQuery
+from pipelines.evaluation.measures.compare import HEADLINE
+from pipelines.evaluation.measures.measuring import Measurement
+from pipelines.evaluation.measures.metrics import estimates, measure
 from pipelines.serving.terminal import tell
 from pipelines.settings import load_settings
 from tests.support.logged_queries import a_logged, a_result

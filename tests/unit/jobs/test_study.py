@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jobs import study
-from pipelines.evaluation.simulation import dealt
+from pipelines.evaluation.simulation.users import dealt
 
 
 @pytest.mark.parametrize(

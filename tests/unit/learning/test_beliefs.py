@@ -8,10 +8,10 @@ import pytest
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope, Signal
-from pipelines.learning.agreement import read_agreement
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence, day_of
-from pipelines.learning.observations import outcome_evidence
+from pipelines.learning.observe.observations import outcome_evidence
+from pipelines.learning.pooling.agreement import read_agreement
 from pipelines.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from pipelines.learning.beta import Beta, BetaEvidence, confidence
+from pipelines.learning.families.beta import Beta, BetaEvidence, confidence
 
 
 def test_moments_are_those_of_its_draws() -> None:

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from pipelines.consolidation.recalibrate import curves_of
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Channel
-from pipelines.learning.matching import MatchBins, MatchCalibration, MatchCurve
-from pipelines.learning.matching_fit import carried_over
-from pipelines.learning.reliability import Predictions, reliability
+from pipelines.learning.calibration.fit import carried_over
+from pipelines.learning.calibration.matching import MatchBins, MatchCalibration, MatchCurve
+from pipelines.learning.calibration.reliability import Predictions, reliability
 from pipelines.settings import load_settings
 
 SETTINGS = load_settings(environment={})

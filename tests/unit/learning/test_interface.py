@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipelines.learning.beta import Beta, BetaEvidence
-from pipelines.learning.dirichlet import Dirichlet, DirichletEvidence
-from pipelines.learning.gamma import Gamma, GammaEvidence
-from pipelines.learning.survival import Survival, SurvivalEvidence
-from pipelines.learning.threshold import Threshold, ThresholdEvidence
+from pipelines.learning.families.beta import Beta, BetaEvidence
+from pipelines.learning.families.dirichlet import Dirichlet, DirichletEvidence
+from pipelines.learning.families.gamma import Gamma, GammaEvidence
+from pipelines.learning.families.survival import Survival, SurvivalEvidence
+from pipelines.learning.families.threshold import Threshold, ThresholdEvidence
 from pipelines.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors

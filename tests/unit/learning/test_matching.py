@@ -13,9 +13,8 @@ from scipy.stats import beta
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import StoreError
 from pipelines.domain.matching import Match
-from pipelines.learning.calibration import Calibration, Isotonic
-from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.matching import (
+from pipelines.learning.calibration.fit import calibrate_matches
+from pipelines.learning.calibration.matching import (
     Answering,
     MatchBins,
     MatchCalibration,
@@ -24,8 +23,9 @@ from pipelines.learning.matching import (
     match_bins,
     match_key,
 )
-from pipelines.learning.matching_fit import calibrate_matches
-from pipelines.learning.reliability import Predictions, reliability
+from pipelines.learning.calibration.reliability import Predictions, reliability
+from pipelines.learning.calibration.scores import Calibration, Isotonic
+from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.settings import load_settings
 
 SETTINGS = load_settings(environment={})

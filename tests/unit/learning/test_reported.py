@@ -8,19 +8,19 @@ import pytest
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Scope
 from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.beta import Beta, BetaEvidence
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.gaussian_process import QualityEvidence
-from pipelines.learning.reported import Reported
-from pipelines.learning.reports import (
+from pipelines.learning.families.beta import Beta, BetaEvidence
+from pipelines.learning.families.gaussian_process import QualityEvidence
+from pipelines.learning.families.survival import Survival, SurvivalEvidence
+from pipelines.learning.families.threshold import Threshold, ThresholdEvidence
+from pipelines.learning.observe.reports import (
     accuracy_evidence,
     lesson_evidence,
     quality_evidence,
     review_evidence,
     trust_evidence,
 )
-from pipelines.learning.survival import Survival, SurvivalEvidence
-from pipelines.learning.threshold import Threshold, ThresholdEvidence
+from pipelines.learning.reported import Reported
 from pipelines.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors

@@ -10,13 +10,13 @@ import pytest
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope, Signal
-from pipelines.learning.agreement import read_agreement
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.gathering import SIGNALS, gathered
-from pipelines.learning.observations import outcome_evidence
+from pipelines.learning.observe.observations import outcome_evidence
+from pipelines.learning.pooling.agreement import read_agreement
+from pipelines.learning.pooling.gathering import SIGNALS, gathered
+from pipelines.learning.pooling.robustness import DailyMasses, capped_share, trusted_shares
 from pipelines.learning.recency import Discount
-from pipelines.learning.robustness import DailyMasses, capped_share, trusted_shares
 from pipelines.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors

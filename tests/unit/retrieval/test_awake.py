@@ -16,7 +16,7 @@ from hypothesis import settings as effort
 from hypothesis import strategies as st
 
 from pipelines.domain.ranking import Answer, Channel
-from pipelines.indexes.graph_schemas import EdgeKind
+from pipelines.indexes.graph.schemas import EdgeKind
 from pipelines.retrieval.awake import Awake, one_ahead
 from pipelines.retrieval.channels.graph import GraphChannel
 from pipelines.retrieval.channels.rounds import Round, Steps

@@ -6,8 +6,8 @@ import pytest
 
 from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import QueryId
-from pipelines.retrieval.filters import matches
-from pipelines.retrieval.trace import answer_as_json, understanding_line
+from pipelines.retrieval.answer.trace import answer_as_json, understanding_line
+from pipelines.retrieval.snapshot.filters import matches
 from tests.support.retrieval_fakes import MemoryGeneration, a_place, a_query, a_searcher, settings
 
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from pipelines.domain.ranking import Channel, ChannelHit
-from pipelines.retrieval.candidates import Candidates
-from pipelines.retrieval.fusion import (
+from pipelines.retrieval.ranking.fusion import (
     CONVERGENCE,
     FUSIONS,
     distribution_based_fusion,
@@ -15,8 +14,9 @@ from pipelines.retrieval.fusion import (
     relative_score_fusion,
     with_convergence,
 )
+from pipelines.retrieval.ranking.table import Candidates
+from pipelines.retrieval.ranking.weights import Weighing
 from pipelines.retrieval.settings import FusionMode
-from pipelines.retrieval.weights import Weighing
 from tests.support.candidate_tables import a_hit, a_table, told
 from tests.support.retrieval_fakes import settings
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pipelines.domain.ranking import Answer, Signal
-from pipelines.evaluation.ablation import features_of
+from pipelines.evaluation.replay.ablation import features_of
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, settings
 
 DOCUMENTS = {"hub": ["red apple"], "alone": ["red pear"], "other": ["green plum"]}

@@ -3,7 +3,7 @@
 import pytest
 
 from pipelines.domain.ranking import Answer, Signal
-from pipelines.retrieval.trace import answer_as_json
+from pipelines.retrieval.answer.trace import answer_as_json
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, settings
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon"]

@@ -6,9 +6,9 @@ import pytest
 
 from pipelines.domain.ids import ContentHash, content_hash
 from pipelines.domain.ranking import Answer, Channel, Signal
-from pipelines.indexes.graph_schemas import EdgeKind
-from pipelines.learning.triggers import LearnedTrigger, LearnedTriggers
-from pipelines.retrieval.trace import answer_as_json
+from pipelines.indexes.graph.schemas import EdgeKind
+from pipelines.learning.observe.triggers import LearnedTrigger, LearnedTriggers
+from pipelines.retrieval.answer.trace import answer_as_json
 from tests.support.retrieval_fakes import EvenBeliefs, MemoryGeneration, MemoryGraph, a_query, a_searcher
 
 TEXTS = {"a": ["pages and quotas"], "b": ["yellow bananas"], "c": ["flush order"]}

@@ -10,7 +10,7 @@ import pytest
 
 from pipelines.domain.ids import GenerationId, LearnedVersion
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot import Snapshot
+from pipelines.retrieval.snapshot.snapshot import Snapshot
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_snapshot, settings
 
 WAIT_S = 60.0  # for a thread, before a test is given up

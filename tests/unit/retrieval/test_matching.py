@@ -14,13 +14,13 @@ from pipelines.domain.ids import QueryId
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Channel, Signal
 from pipelines.embedding.late_interaction import max_similarities, quantised
-from pipelines.feedback.producer import impression_of
-from pipelines.learning.calibration import Calibration, Isotonic
-from pipelines.learning.matching import Answering, MatchCalibration, MatchCurve
-from pipelines.retrieval.matching import asking
+from pipelines.feedback.events.producer import impression_of
+from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
+from pipelines.learning.calibration.scores import Calibration, Isotonic
+from pipelines.retrieval.answer.matching import asking
+from pipelines.retrieval.answer.trace import answer_as_json
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode
-from pipelines.retrieval.trace import answer_as_json
 from tests.support.retrieval_fakes import MemoryGeneration, MemorySource, a_query, a_searcher, settings
 
 FRUIT = MemoryGeneration({"a": ["red apple"], "b": ["red pear"], "c": ["green apple pie"], "d": ["plum"]})

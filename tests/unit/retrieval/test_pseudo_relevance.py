@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.domain.ranking import Answer, Signal
-from pipelines.evaluation.ablation import features_of
-from pipelines.retrieval.pseudo_relevance import likeness_to_first
+from pipelines.evaluation.replay.ablation import features_of
+from pipelines.retrieval.ranking.pseudo_relevance import likeness_to_first
 from pipelines.retrieval.settings import PseudoRelevanceSettings
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, settings
 

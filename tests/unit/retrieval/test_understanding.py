@@ -11,15 +11,15 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Channel, Signal
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.understanding import Complexity, QueryType, Shift
-from pipelines.indexes.graph_schemas import EdgeKind
-from pipelines.retrieval.across_domains import ACROSS
-from pipelines.retrieval.facts import GenerationFacts
-from pipelines.retrieval.trace import answer_as_json, understanding_line
-from pipelines.retrieval.understanding.expansion import feedback_variant, neighbour_variant
-from pipelines.retrieval.understanding.kinds import query_type
-from pipelines.retrieval.understanding.prefilter import inferred_filters
-from pipelines.retrieval.understanding.router import complexity
-from pipelines.retrieval.understanding.shift import remembered, shift_of, usage_kept
+from pipelines.indexes.graph.schemas import EdgeKind
+from pipelines.retrieval.answer.trace import answer_as_json, understanding_line
+from pipelines.retrieval.query.understanding.expansion import feedback_variant, neighbour_variant
+from pipelines.retrieval.query.understanding.kinds import query_type
+from pipelines.retrieval.query.understanding.prefilter import inferred_filters
+from pipelines.retrieval.query.understanding.router import complexity
+from pipelines.retrieval.query.understanding.shift import remembered, shift_of, usage_kept
+from pipelines.retrieval.ranking.across_domains import ACROSS
+from pipelines.retrieval.snapshot.facts import GenerationFacts
 from tests.support.retrieval_fakes import MemoryGeneration, MemoryGraph, a_query, a_searcher, settings
 
 TUNED = settings().understanding

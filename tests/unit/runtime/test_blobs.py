@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.runtime.blobs import BlobCache, blob_key
+from pipelines.runtime.storage.blobs import BlobCache, blob_key
 
 
 def _put_many(path: Path, worker: int) -> None:

@@ -14,8 +14,8 @@ from pipelines.domain.errors import (
     WeftError,
     WrongLogError,
 )
-from pipelines.runtime.kafka_client import mapped, tls_context
-from pipelines.runtime.kafka_errors import Access, Refusal
+from pipelines.runtime.kafka.client import mapped, tls_context
+from pipelines.runtime.kafka.errors import Access, Refusal
 from pipelines.settings import load_settings
 
 EVERY = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.KafkaError)]

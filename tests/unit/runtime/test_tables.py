@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.domain.errors import StoreError
-from pipelines.runtime.tables import TableQueries
+from pipelines.runtime.storage.tables import TableQueries
 
 SCHEMA = pa.schema([("name", pa.string()), ("place", pa.string()), ("text", pa.large_string())])
 ORDER = ("name", "place")

@@ -13,7 +13,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Channel
 from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.feedback.codec import encode
+from pipelines.feedback.events.codec import encode
 from pipelines.serving.cli import main
 from pipelines.settings import load_settings
 from tests.support.feedback_events import lesson_outcome

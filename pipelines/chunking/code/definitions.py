@@ -1,0 +1,118 @@
+"""Functions and types: how a statement defines one, what it is called, whose it is, and its signature."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from pipelines.chunking.code.grammar import LAST, ONLY, Grammar
+from pipelines.chunking.code.names import GENERIC
+from pipelines.chunking.code.tree import MAX_DEPTH, Tree
+from pipelines.chunking.units.splitting import decoded
+
+_WORD = re.compile(r"\w+")
+_LONGEST_SIGNATURE = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A function or a type with its body.
+
+    Attributes:
+        dress: From the item's node to the definition's own.
+        kind: "function", or the kind of type.
+        owner: Whose member it says it is, where it stands outside its type.
+        receiver: What it calls that one.
+    """
+
+    dress: tuple[Node, ...]
+    body: Node
+    name: str
+    kind: str
+    owner: str = ""
+    receiver: str = ""
+
+    @property
+    def node(self) -> Node:
+        """The definition without its dress."""
+        return self.dress[-1]
+
+
+def definition_of(node: Node | None, tree: Tree) -> Definition | None:
+    """The function or type that an item defines, seen through what it is dressed in."""
+    grammar = tree.grammar
+    dress: list[Node] = []
+    while node is not None and len(dress) < MAX_DEPTH:
+        dress.append(node)
+        if node.type in grammar.functions or node.type in grammar.types:
+            body = _body(node, grammar)
+            name = _name(dress, tree) if body is not None else ""
+            if body is None or not name:
+                return None
+            owner, receiver, name = _owner(dress[-1], name, tree)
+            return Definition(tuple(dress), body, name, grammar.types.get(node.type, "function"), owner, receiver)
+        node = seen_through(node, grammar)
+    return None
+
+
+def seen_through(node: Node, grammar: Grammar) -> Node | None:
+    """What a node dresses."""
+    for step in grammar.wrappers.get(node.type, ()):
+        if step in {ONLY, LAST}:
+            children = [child for child in node.named_children if child.type not in grammar.comments]
+            if children and (step == LAST or len(children) == 1):
+                return children[-1]
+        elif (inner := node.child_by_field_name(step)) is not None:
+            return inner
+    return None
+
+
+def _body(node: Node, grammar: Grammar) -> Node | None:
+    body = node.child_by_field_name("body")
+    if body is None:
+        body = next((child for child in node.children if child.is_named and child.type in grammar.blocks), None)
+    return node if body is None and node.type in grammar.bodiless else body
+
+
+def _name(dress: Sequence[Node], tree: Tree) -> str:
+    for node in reversed(dress):
+        named = node.child_by_field_name(tree.grammar.name_fields.get(node.type, "name"))
+        if named is not None:
+            bound = tree.names_bound(named)
+            return bound[0][1] if bound else tree.name(named)
+    return ""
+
+
+def _owner(node: Node, name: str, tree: Tree) -> tuple[str, str, str]:
+    """Whose member a definition is by its receiver or its qualified name, what it calls that, and its own name."""
+    grammar = tree.grammar
+    if grammar.receiver and (receiver := node.child_by_field_name(grammar.receiver)) is not None:
+        words = _WORD.findall(GENERIC.sub("", tree.text(receiver)))
+        return words[-1] if words else "", words[0] if len(words) > 1 else "", name
+    owner, _, own = name.rpartition(".")
+    owner = owner.removesuffix(".prototype")
+    return "" if owner in grammar.anonymous_owners else owner, "", own
+
+
+def signature_of(definition: Definition, tree: Tree) -> str:
+    """The definition up to its body, on one line, without its annotations and comments."""
+    hidden = tree.grammar.annotations | tree.grammar.comments
+    end = definition.body.start_byte if definition.body is not definition.node else definition.node.end_byte
+    pieces: list[str] = []
+    waiting = [definition.dress[0]]
+    position = definition.dress[0].start_byte
+    while waiting:
+        node = waiting.pop()
+        if node.start_byte >= end:
+            continue
+        if node.type in hidden:
+            pieces.append(decoded(tree.source[position : node.start_byte]))
+            position = max(position, node.end_byte)
+        elif node in definition.dress or node.type == "modifiers":
+            waiting.extend(reversed(node.children))
+    pieces.append(decoded(tree.source[position:end]))
+    text = " ".join(" ".join(pieces).split())
+    return text.removesuffix(tree.grammar.opener.strip()).rstrip()[:_LONGEST_SIGNATURE]

@@ -1,0 +1,1 @@
+"""Configuration files, by their keys (ING-9)."""

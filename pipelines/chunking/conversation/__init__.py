@@ -1,0 +1,1 @@
+"""Conversations: sessions, topics, questions with their answers (ING-8)."""

@@ -1,0 +1,1 @@
+"""Documents with headings, plain text and records (ING-6, ING-10)."""

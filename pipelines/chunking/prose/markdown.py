@@ -1,0 +1,216 @@
+"""Markdown by headings: a section is a unit, under the path of its headings (ING-6)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from urllib.parse import unquote
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from pipelines.chunking.paper.equations import fenced_equations, with_explanations
+from pipelines.chunking.prose.front_matter import FRONT_MATTER
+from pipelines.chunking.prose.outline import ANCHOR, HEADING, LIST, PARAGRAPH, WHOLE, Block, Heading, Outline
+from pipelines.chunking.prose.sections import chunk_outline
+from pipelines.chunking.units.hierarchy import Positions
+from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
+from pipelines.chunking.units.splitting import encoded
+from pipelines.domain.chunks import Chunk
+from pipelines.domain.documents import Document
+from pipelines.domain.links import Link, LinkKind
+
+_LINE_END = re.compile(rb"\r\n?|\n")
+# Lengths are bounded: each "<a" of a hostile page would read on to its end.
+_ANCHOR = re.compile(
+    r"<!--\s{0,9}ANCHOR:\s{0,9}([^\s>]{1,200}?)\s{0,9}-->|<a\s[^<>]{0,200}?\b(?:id|name)=[\"']([^\"']{1,200})[\"']",
+    re.IGNORECASE,
+)
+_HTML_LINK = re.compile(r"<a\s[^<>]{0,200}?\bhref=[\"']([^\"'\s]{1,1000})[\"']", re.IGNORECASE)
+_HEADING_ID = re.compile(r"\{#([^\s}]{1,200})[^}]{0,200}\}$")
+_TAG = re.compile(r"<[^<>]*>")
+_ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_REACH = 4096  # bytes: how far ahead a word of a paragraph is looked for, so that its links cost no square of it
+_LONGEST_EQUATION = 20  # blocks: a `$$` without its other must not take in the rest of the page
+_KINDS = {
+    "paragraph_open": PARAGRAPH,
+    "heading_open": HEADING,
+    "bullet_list_open": LIST,
+    "ordered_list_open": LIST,
+    "list_item_open": "item",
+    "blockquote_open": "quote",
+}
+
+
+def chunk_markdown(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
+    """Sections of a Markdown document; long ones in parts of whole blocks."""
+    source = encoded(document.text)
+    return chunk_outline(document, source, markdown_outline(document.text, source), sizes, count_tokens)
+
+
+def markdown_outline(text: str, source: bytes) -> Outline:
+    """Blocks of a Markdown text, its anchors, and its links to other places in it or beside it."""
+    match = FRONT_MATTER.match(text)
+    front = len(encoded(match.group())) if match else 0
+    lines = [front, *(end.end() for end in _LINE_END.finditer(source, front)), len(source)]
+    reader = _Reader(source, lines)
+    blocks = reader.blocks(_parser().parse(text[match.end() :] if match else text))
+    return Outline(
+        blocks=_with_equations(blocks, source),
+        front=front,
+        anchors=Positions.of(reader.anchors),
+        links=Positions.of(reader.links),
+    )
+
+
+@cache
+def _parser() -> MarkdownIt:
+    return MarkdownIt("commonmark").enable("table")
+
+
+@dataclass(slots=True)
+class _Open:
+    """A token that opened a block, and the blocks inside it so far."""
+
+    token: Token
+    text: str = ""
+    inner: list[Block] = field(default_factory=list)
+
+
+class _Reader:
+    """Reads the tokens of one document, once."""
+
+    def __init__(self, source: bytes, lines: Sequence[int]) -> None:
+        self.anchors: list[tuple[int, str]] = []
+        self.links: list[tuple[int, Link]] = []
+        self._source = source
+        self._lines = lines
+        self._slugs: Counter[str] = Counter()
+
+    def blocks(self, tokens: Sequence[Token]) -> list[Block]:
+        """Blocks at the top level, with those inside them."""
+        top: list[Block] = []
+        stack: list[_Open] = []
+        for token in tokens:
+            if token.nesting > 0:
+                stack.append(_Open(token))
+                continue
+            if token.nesting < 0:
+                block = self._closed(stack.pop())
+            elif token.type == "inline":
+                self._read_inline(token, stack[-1])
+                continue
+            else:
+                block = self._leaf(token)
+            if block is not None:
+                (stack[-1].inner if stack else top).append(block)
+        return top
+
+    def _span(self, token: Token) -> tuple[int, int]:
+        first, last = token.map or (0, 0)
+        return self._lines[first], self._lines[min(last, len(self._lines) - 1)]
+
+    def _leaf(self, token: Token) -> Block | None:
+        if not token.map:
+            return None
+        start, end = self._span(token)
+        if token.type == "html_block":
+            self._read_html(token.content, start)
+            return Block(start, end, ANCHOR if _is_anchor(token.content) else WHOLE)
+        return Block(start, end, WHOLE)
+
+    def _closed(self, opened: _Open) -> Block | None:
+        token = opened.token
+        if not token.map:
+            return None
+        start, end = self._span(token)
+        kind = _KINDS.get(token.type, WHOLE)
+        if kind == HEADING:
+            heading = self._heading(token, opened.text, start)
+            return Block(start, end, HEADING, heading=heading if token.level == 0 else None)
+        if kind == PARAGRAPH:
+            alone = ANCHOR if _is_anchor(opened.text) else PARAGRAPH
+            return Block(start, end, alone)
+        return Block(start, end, kind, inner=() if kind == WHOLE else tuple(opened.inner))
+
+    def _heading(self, token: Token, title: str, start: int) -> Heading:
+        named = _HEADING_ID.search(title)
+        plain = title[: named.start()].rstrip() if named else title
+        self.anchors.append((start, named.group(1) if named else self._slug(plain)))
+        return Heading(int(token.tag[1]), plain, named.group(1) if named else None)
+
+    def _slug(self, title: str) -> str:
+        """What a heading is called in links, where it has no identifier of its own: as on GitHub."""
+        slug = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+        self._slugs[slug] += 1
+        times = self._slugs[slug]
+        return slug if times == 1 else f"{slug}-{times - 1}"
+
+    def _read_inline(self, token: Token, opened: _Open) -> None:
+        start, end = self._span(token) if token.map else self._span(opened.token)
+        children = token.children or []
+        if opened.token.type == "heading_open":
+            opened.text = _title(token, children)
+        elif "<" in token.content:
+            opened.text = token.content
+        at = start
+        for child in children:
+            if child.type == "link_open":
+                self._link(str(child.attrGet("href") or ""), at)
+            elif child.type == "html_inline":
+                self._read_html(child.content, at)
+            elif child.content:
+                said = encoded(child.content)
+                found = self._source.find(said, at, min(end, at + _REACH))
+                at = found + len(said) if found >= 0 else at
+
+    def _read_html(self, html: str, at: int) -> None:
+        self.anchors += [(at, match.group(1) or match.group(2)) for match in _ANCHOR.finditer(html)]
+        for match in _HTML_LINK.finditer(html):
+            self._link(match.group(1), at)
+
+    def _link(self, href: str, at: int) -> None:
+        target = unquote(href)
+        if target.strip("#") and not _ELSEWHERE.match(target):
+            self.links.append((at, Link(LinkKind.REFERENCES, target)))
+
+
+def _title(inline: Token, children: Sequence[Token]) -> str:
+    if any(child.type in {"softbreak", "hardbreak"} for child in children):
+        return " ".join(inline.content.split())
+    return "".join(child.content for child in children if child.type in {"text", "code_inline"}).strip()
+
+
+def _is_anchor(html: str) -> bool:
+    """Whether a block of HTML shows nothing and names its place."""
+    return len(html) < _REACH and _ANCHOR.search(html) is not None and not _TAG.sub("", html).strip()
+
+
+def _with_equations(blocks: Sequence[Block], source: bytes) -> list[Block]:
+    """The blocks, where those between `$$` and `$$` are one: the parser takes a blank line there for an end."""
+    joined: list[Block] = []
+    index = 0
+    while index < len(blocks):
+        end = index + 1
+        if blocks[index].kind == PARAGRAPH and _is_half_equation(blocks[index], source):
+            reach = range(end, min(len(blocks), end + _LONGEST_EQUATION))
+            end = 1 + next((other for other in reach if _is_half_equation(blocks[other], source)), index)
+        joined.append(blocks[index] if end == index + 1 else Block(blocks[index].start, blocks[end - 1].end))
+        index = end
+    equations = [span for block in _paragraphs(joined) for span in fenced_equations(source, block.start, block.end)]
+    return with_explanations(joined, source, equations) if equations else joined
+
+
+def _paragraphs(blocks: Sequence[Block]) -> Iterator[Block]:
+    for block in blocks:
+        if block.kind == PARAGRAPH:
+            yield block
+        yield from _paragraphs(block.inner)
+
+
+def _is_half_equation(block: Block, source: bytes) -> bool:
+    """Whether a block has one `$$` without its other; signs in an equation may make it a list."""
+    return block.kind != WHOLE and source.count(b"$$", block.start, block.end) % 2 == 1

@@ -1,0 +1,268 @@
+"""Blocks of reStructuredText, line by line, each line read once per depth (ING-6).
+
+The reference parser gives no byte spans; this one knows where blocks begin and end, and nothing of what is in a line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from pipelines.chunking.prose.outline import ANCHOR, HEADING, LIST, PARAGRAPH, WHOLE, Block, Heading
+from pipelines.chunking.units.splitting import decoded
+
+_TAB = 8  # columns, as the language defines
+_SHORTEST_RULE = 4  # signs: a shorter line under a longer title is text
+_NOTE_CHARACTERS = 300  # of a reference are kept beside what cites it
+_DEEPEST = 8  # what is nested deeper is not looked into
+_ADORNMENT = re.compile(rb"([!-/:-@\[-`{-~])\1*$")
+_EXPLICIT = re.compile(rb"\.\.(?:\s|$)")
+_DIRECTIVE = re.compile(rb"\.\.\s+(?:\|[^|]{1,200}\|\s+)?([A-Za-z][\w:+.-]{0,60}?)\s?::(?:\s+(.*))?$")
+_LABEL = re.compile(rb"\.\.\s+_(`[^`]{1,200}`|(?:\\.|[^:\\]){1,200}):(?:\s+(.*))?$")
+_NOTE = re.compile(rb"\.\.\s+\[([#*\w.+:-]{1,80})\](?:\s+(.*))?$")
+_BULLET = re.compile(rb"(?:[-*+]|\xe2\x80\xa2|\xe2\x80\xa3|\xe2\x81\x83)(?:\s+|$)")
+_NUMBER = re.compile(rb"\(?(?:[0-9]{1,9}|[A-Za-z]|[ivxlcdm]{1,8}|[IVXLCDM]{1,8}|#)[.)](?:\s+|$)")
+_FIELD = re.compile(rb":(?![\s:])[^:`]{1,200}:(?:\s+|$)")
+_GRID = re.compile(rb"\+[-=+]{2,}\+$")
+_RULES = re.compile(rb"=+(?:[ \t]+=+)+$")
+_INLINE = re.compile(r":[\w.+:-]{1,60}:(?=`)|[`*|]{1,2}|\s?<[^<>]{1,300}>(?=`)")
+# What these hold is cut at lines alone, and has no links; what the shown ones say is text nevertheless.
+_LITERAL = re.compile(
+    "code|code-block|sourcecode|literalinclude|parsed-literal|math|table|list-table|csv-table|figure|image|raw|doctest"
+    "|testcode|testoutput|testsetup|testcleanup|productionlist|graphviz|digraph|graph|plot|ipython|prompt|toctree"
+    "|include|highlight|role|index|autosummary"
+)
+_SHOWN = frozenset({"parsed-literal", "table", "list-table", "figure"})
+_DESCRIPTION = re.compile(
+    "(?:auto)?(?:function|class|method|staticmethod|classmethod|attribute|property|data|exception|decorator|module|describe"
+    "|macro|type|struct|enum|member|var|option|confval|envvar|object|setting)"
+)
+
+
+@dataclass(slots=True)
+class RstBlocks:
+    """What a reader of lines found.
+
+    Attributes:
+        literals: Spans of code and the like, in which nothing is a link, in order.
+        anchors: Names of places, by offset: labels, described objects, headings.
+        objects: Names of the code that is described, by offset.
+        notes: Text of footnotes and citations by name.
+    """
+
+    blocks: list[Block] = field(default_factory=list)
+    literals: list[tuple[int, int]] = field(default_factory=list)
+    anchors: list[tuple[int, str]] = field(default_factory=list)
+    objects: list[tuple[int, str]] = field(default_factory=list)
+    notes: dict[str, str] = field(default_factory=dict)
+
+
+def rst_blocks(source: bytes) -> RstBlocks:
+    """Blocks of a source, their nested blocks, and the names of places in it."""
+    reader = _Reader(source)
+    reader.found.blocks += reader.blocks(0, len(reader.texts), 0)
+    return reader.found
+
+
+def label_of(text: str) -> str:
+    r"""The form in which a label or a title names its place: references differ in case, blanks and signs.
+
+    Examples:
+        >>> label_of("The  `Main` Loop")
+        'the-main-loop'
+    """
+    return re.sub(r"[^\w.]+", "-", text.lower()).strip("-")
+
+
+class _Reader:
+    def __init__(self, source: bytes) -> None:
+        self.found = RstBlocks()
+        self.texts: list[bytes] = []
+        self._starts: list[int] = []
+        self._indents: list[int] = []
+        self._ranks: dict[tuple[bytes, bool], int] = {}
+        start = 0
+        for line in source.split(b"\n"):
+            text = line.strip()
+            blank = line[: len(line) - len(line.lstrip())]
+            self.texts.append(text)
+            self._starts.append(start)
+            self._indents.append(len(blank.expandtabs(_TAB)) if b"\t" in blank else len(blank))
+            start += len(line) + 1
+        self._starts.append(len(source))
+        self._source = source
+        self._table_ends = self._ends_of_simple_tables()
+
+    def _ends_of_simple_tables(self) -> list[int]:
+        """For every line, the first at or after it that closes a simple table, rules before a blank line; or −1."""
+        ends = [-1] * (len(self.texts) + 1)
+        for line in range(len(self.texts) - 1, -1, -1):
+            closes = (line + 1 == len(self.texts) or not self.texts[line + 1]) and _RULES.match(self.texts[line])
+            ends[line] = line if closes else ends[line + 1]
+        return ends
+
+    def blocks(self, first: int, end: int, depth: int) -> list[Block]:
+        """Blocks of a range of lines."""
+        if depth > _DEEPEST:
+            return []
+        base = min((self._indents[line] for line in range(first, end) if self.texts[line]), default=0)
+        blocks: list[Block] = []
+        line = first
+        literal = False
+        while line < end:
+            if not self.texts[line]:
+                line += 1
+                continue
+            block, after = self._block(line, end, base, depth, literal=literal)
+            literal = block.kind == PARAGRAPH and self.texts[after - 1].endswith(b"::")
+            blocks.append(block)
+            line = after
+        return blocks
+
+    def _block(self, line: int, end: int, base: int, depth: int, *, literal: bool) -> tuple[Block, int]:
+        """The block that begins at a line, and the line after it."""
+        text = self.texts[line]
+        if self._indents[line] > base:
+            after = self._reach(line, end, base)
+            return self._literal(line, after) if literal else self._container(line, after, depth, "quote"), after
+        if text.startswith(b">>>"):
+            after = self._while(line, end, lambda other: bool(self.texts[other]))
+            return self._literal(line, after), after
+        if depth == 0 and (titled := self._title(line, end)) is not None:
+            return titled
+        return self._at_base(line, end, base, depth)
+
+    def _at_base(self, line: int, end: int, base: int, depth: int) -> tuple[Block, int]:
+        if _EXPLICIT.match(self.texts[line]):
+            after = self._reach(line, end, base)
+            return self._explicit(line, after, depth), after
+        if (after := self._end_of_table(line, end)) > line:
+            return self._span(line, after, WHOLE), after
+        if (pattern := self._marker(line, end, base)) is not None:
+            return self._list(line, end, base, depth, pattern)
+        return self._paragraph(line, end, base, depth)
+
+    def _span(self, line: int, after: int, kind: str, inner: Sequence[Block] = ()) -> Block:
+        return Block(self._starts[line], self._starts[after], kind, inner=tuple(inner))
+
+    def _reach(self, line: int, end: int, base: int) -> int:
+        """The first line after one that is neither blank nor indented by more than `base`."""
+        return self._while(line + 1, end, lambda other: not self.texts[other] or self._indents[other] > base)
+
+    def _while(self, line: int, end: int, holds: Callable[[int], bool]) -> int:
+        while line < end and holds(line):
+            line += 1
+        return line
+
+    def _literal(self, line: int, after: int) -> Block:
+        self.found.literals.append((self._starts[line], self._starts[after]))
+        return self._span(line, after, WHOLE)
+
+    def _container(self, line: int, after: int, depth: int, kind: str) -> Block:
+        return self._span(line, after, kind, self.blocks(line, after, depth + 1))
+
+    def _title(self, line: int, end: int) -> tuple[Block, int] | None:
+        text, *following = self.texts[line : min(end, line + 3)]
+        if _ADORNMENT.match(text):
+            if (
+                len(following) == 2
+                and following[0]
+                and following[1][:1] == text[:1]
+                and len(text) > 1
+                and _ADORNMENT.match(following[1])
+            ):
+                return self._heading(line, following[0], (text[:1], True), line + 3)
+            # A line of signs between paragraphs divides them.
+            apart = len(text) >= _SHORTEST_RULE and not (following and following[0])
+            return (self._span(line, line + 1, WHOLE), line + 1) if apart else None
+        under = following[0] if following and self._indents[line + 1] == 0 == self._indents[line] else b""
+        enough = len(under) >= min(_SHORTEST_RULE, len(decoded(text)))
+        if enough and _ADORNMENT.match(under) and under not in {b"::", b".."}:
+            return self._heading(line, text, (under[:1], False), line + 2)
+        return None
+
+    def _heading(self, line: int, title: bytes, style: tuple[bytes, bool], after: int) -> tuple[Block, int]:
+        rank = self._ranks.setdefault(style, len(self._ranks) + 1)
+        plain = _INLINE.sub("", decoded(title)).strip()
+        self.found.anchors.append((self._starts[line], label_of(plain)))
+        block = Block(self._starts[line], self._starts[after], HEADING, heading=Heading(rank, plain))
+        return block, after
+
+    def _end_of_table(self, line: int, end: int) -> int:
+        """The line after the table that begins here; the line itself where none does."""
+        if _GRID.match(self.texts[line]):
+            return self._while(line, end, lambda other: self.texts[other][:1] in {b"+", b"|"})
+        if _RULES.match(self.texts[line]) and line < self._table_ends[line + 1] < end:
+            return self._table_ends[line + 1] + 1
+        if self.texts[line][:2] in {b"|", b"| "}:
+            return self._while(line, end, lambda other: bool(self.texts[other]))
+        return line
+
+    def _marker(self, line: int, end: int, base: int) -> re.Pattern[bytes] | None:
+        """How the items of the list look that begins here, if one does."""
+        text = self.texts[line]
+        pattern = next((one for one in (_BULLET, _NUMBER, _FIELD) if one.match(text)), None)
+        goes_on = line + 1 < end and self.texts[line + 1] and self._indents[line + 1] <= base
+        # "A. Name" at the start of a paragraph is no list: its next line would be indented.
+        return None if pattern is _NUMBER and goes_on and not _NUMBER.match(self.texts[line + 1]) else pattern
+
+    def _list(self, line: int, end: int, base: int, depth: int, pattern: re.Pattern[bytes]) -> tuple[Block, int]:
+        items: list[Block] = []
+        after = line
+        while after < end and self._indents[after] == base and (marker := pattern.match(self.texts[after])):
+            item = after
+            after = self._reach(item, end, base)
+            self._unmark(item, after, self.texts[item][marker.end() :])
+            items.append(self._container(item, after, depth, "item"))
+        return self._span(line, after, LIST, items), after
+
+    def _unmark(self, line: int, after: int, rest: bytes) -> None:
+        """Read the first line of an item or a directive as the rest of it is: without what marks it."""
+        self.texts[line] = rest.strip()
+        self._indents[line] = min(
+            (self._indents[other] for other in range(line + 1, after) if self.texts[other]),
+            default=self._indents[line] + 1,
+        )
+
+    def _paragraph(self, line: int, end: int, base: int, depth: int) -> tuple[Block, int]:
+        after = self._while(line + 1, end, lambda other: bool(self.texts[other]) and self._indents[other] == base)
+        defines = after == line + 1 < end and self.texts[after] and self._indents[after] > base
+        if not defines:
+            return self._span(line, after, PARAGRAPH), after
+        term = self._span(line, after, HEADING)
+        reach = self._reach(line, end, base)
+        return self._span(line, reach, "definition", [term, *self.blocks(after, reach, depth + 1)]), reach
+
+    def _explicit(self, line: int, after: int, depth: int) -> Block:
+        text = self.texts[line]
+        if directive := _DIRECTIVE.match(text):
+            name = decoded(directive.group(1)).rpartition(":")[2].lower()
+            return self._directive(line, after, depth, name, directive.group(2) or b"")
+        if label := _LABEL.match(text):
+            return self._label(line, after, decoded(label.group(1)), label.group(2) or b"")
+        if note := _NOTE.match(text):
+            span = decoded(self._source[self._starts[line] : self._starts[after]])
+            self.found.notes[decoded(note.group(1))] = " ".join(span.partition("]")[2].split())[:_NOTE_CHARACTERS]
+            return self._span(line, after, PARAGRAPH)
+        return self._literal(line, after)
+
+    def _label(self, line: int, after: int, name: str, target: bytes) -> Block:
+        if name == "_" or (target and not target.endswith(b"_")):
+            return self._literal(line, after)
+        self.found.anchors.append((self._starts[line], label_of(name.replace("\\", ""))))
+        return self._span(line, after, ANCHOR)
+
+    def _directive(self, line: int, after: int, depth: int, name: str, argument: bytes) -> Block:
+        if _LITERAL.fullmatch(name):
+            return self._span(line, after, WHOLE) if name in _SHOWN else self._literal(line, after)
+        if not _DESCRIPTION.fullmatch(name):
+            self._unmark(line, after, argument)
+            return self._container(line, after, depth, "directive")
+        signature = decoded(argument)
+        described = signature.partition("(")[0].split()[-1:]
+        self.found.anchors += [(self._starts[line], found) for found in described]
+        self.found.objects += [(self._starts[line], found) for found in described]
+        self._unmark(line, after, b"")
+        block = self._container(line, after, depth, name.removeprefix("auto"))
+        return replace(block, special=True, name=signature)

@@ -1,0 +1,1 @@
+"""From units of any document to chunks: hierarchy, sizes, splitting, context."""

@@ -1,0 +1,208 @@
+"""Cut what is too long: at the boundaries given, then at finer ones, packed into windows (ING-10, ING-12)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
+
+Cutter = Callable[[bytes, int, int], Iterable[int]]
+"""Boundaries inside a span of a source, in order: (source, start, end) to byte offsets between start and end."""
+
+# A full stop, or its kin, with closing quotes and blanks, unless a lower-case word follows; or a blank line.
+_SENTENCE_END = re.compile(rb"[.!?][\"')\]]*\s+(?![a-z\s])|\xe3\x80\x82|\xef\xbc[\x81\x9f]|\n[ \t\r]*\n\s*")
+# What ends in a full stop and does not end a sentence, read backwards from that full stop: initials, abbreviations.
+_ABBREVIATION = re.compile(
+    rb"(?:^|[\s(\[~])(?:[A-Z]|e\.g|i\.e|et al|cf|vs|resp|approx|ca|viz|Dr|Mr|Mrs|Ms|Prof|St|pp"
+    rb"|[Ff]igs?|[Tt]ab|[Ee]qs?|[Ss]ecs?|[Cc]h|[Nn]o|[Vv]ol|[Rr]efs?|[Tt]hm|[Dd]ef)$"
+)
+_LONGEST_ABBREVIATION = 8  # bytes, with the blank before it
+
+
+class Meter:
+    """Tokens of spans of one source, each counted once, and only where a bound on bytes cannot decide.
+
+    A token stands for at least one byte, so a span of n bytes has at most n tokens.
+    """
+
+    def __init__(self, source: bytes, count_tokens: TokenCounter) -> None:
+        self._source = source
+        self._count = count_tokens
+        self._contexts: dict[str, int] = {"": 0}
+        self._counted: dict[tuple[int, int], int] = {}
+
+    def tokens(self, start: int, end: int) -> int:
+        """Exact number of tokens of a span."""
+        span = (start, end)
+        if span not in self._counted:
+            self._counted[span] = self._count(decoded(self._source[start:end]))
+        return self._counted[span]
+
+    def fits(self, start: int, end: int, limit: int) -> bool:
+        """Whether a span has at most `limit` tokens."""
+        return end - start <= limit or self.tokens(start, end) <= limit
+
+    def of_context(self, context: str) -> int:
+        """Exact number of tokens that a context takes in front of a chunk, with the line end after it."""
+        known = self._contexts.get(context)
+        if known is None:
+            known = self._contexts[context] = self._count(f"{context}\n")
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """Where a span may be cut.
+
+    Attributes:
+        positions: Byte offsets, strictly rising, from the span's start to its end.
+        soft: Those at which neighbouring windows may overlap, since no unit of meaning ends there.
+    """
+
+    positions: tuple[int, ...]
+    soft: frozenset[int] = frozenset()
+
+    @classmethod
+    def between(cls, start: int, end: int, inner: Iterable[int] = (), *, soft: bool = False) -> Cuts:
+        """Cuts of a span, from positions in any order of which those outside it are left out."""
+        inside = sorted({position for position in inner if start < position < end})
+        return cls((start, *inside, end), frozenset(inside) if soft else frozenset())
+
+    def refined(self, source: bytes, cutter: Cutter, limit: int, meter: Meter) -> Cuts:
+        """The same cuts, and finer ones inside every piece of more than `limit` tokens; the finer ones are soft."""
+        positions = [self.positions[0]]
+        soft = set(self.soft)
+        for start, end in pairwise(self.positions):
+            if not meter.fits(start, end, limit):
+                finer = [position for position in cutter(source, start, end) if start < position < end]
+                positions += finer
+                soft.update(finer)
+            positions.append(end)
+        return Cuts(tuple(positions), frozenset(soft))
+
+
+def windows(cuts: Cuts, sizes: ChunkSizes, meter: Meter, *, reserved: int = 0) -> list[tuple[int, int]]:
+    """Spans of at most `target` tokens between cuts, in order, which together cover everything.
+
+    A piece above the target is a span of its own. Spans that meet at a soft cut share up to `overlap` tokens. A last
+    span that adds less than the minimum joins the one before where both fit into the maximum; where they do not, one
+    below the minimum is lengthened by the end of the one before, which both share where the cut between them is soft.
+
+    Args:
+        reserved: Tokens that the leading context of every span takes away.
+    """
+    positions = cuts.positions
+    weights = [meter.tokens(start, end) for start, end in pairwise(positions)]
+    budget = sizes.target_tokens - reserved
+    spans: list[tuple[int, int]] = []  # half-open ranges of pieces
+    first = 0
+    while True:
+        last = _filled(weights, first, budget)
+        spans.append((first, last))
+        if last == len(weights):
+            break
+        first = _overlapping(cuts, weights, spans[-1], budget=budget, overlap=sizes.overlap_tokens)
+    if len(spans) > 1:
+        longest = sizes.max_tokens - reserved
+        spans[-2:] = _mended(cuts, weights, spans[-2:], minimum=sizes.min_tokens, maximum=longest)
+    return [(positions[first], positions[last]) for first, last in spans]
+
+
+def _filled(weights: Sequence[int], first: int, budget: int) -> int:
+    used, last = weights[first], first + 1
+    while last < len(weights) and used + weights[last] <= budget:
+        used += weights[last]
+        last += 1
+    return last
+
+
+def _overlapping(cuts: Cuts, weights: Sequence[int], span: tuple[int, int], *, budget: int, overlap: int) -> int:
+    first, last = span
+    # The next window holds at least one new piece, so its repeated part must leave room for that; and where a context
+    # takes most of the room, it must not leave so little that every window repeats the one before.
+    allowed = min(overlap, budget // 2, budget - weights[last])
+    start, repeated = last, 0
+    while (
+        start > first + 1
+        and cuts.positions[start] in cuts.soft
+        and cuts.positions[start - 1] in cuts.soft
+        and repeated + weights[start - 1] <= allowed
+    ):
+        start -= 1
+        repeated += weights[start]
+    return start
+
+
+def _mended(
+    cuts: Cuts, weights: Sequence[int], spans: Sequence[tuple[int, int]], *, minimum: int, maximum: int
+) -> list[tuple[int, int]]:
+    """The last two spans, joined or evened out where the last one is too short."""
+    (first, middle), (start, last) = spans
+    if sum(weights[middle:last]) < minimum and sum(weights[first:last]) <= maximum:
+        return [(first, last)]
+    shared = cuts.positions[start] in cuts.soft
+    short, long = sum(weights[start:last]), sum(weights[first:middle])
+    while short < minimum and start > first + 1 and short + weights[start - 1] <= maximum:
+        if shared and cuts.positions[start - 1] not in cuts.soft:
+            break
+        if not shared and long - weights[start - 1] < minimum:
+            break
+        start -= 1
+        short += weights[start]
+        long -= weights[start]
+    return [(first, middle if shared else start), (start, last)]
+
+
+def sentences(source: bytes, start: int, end: int) -> Iterable[int]:
+    """Where sentences and paragraphs begin inside a span."""
+    for match in _SENTENCE_END.finditer(source, start, end):
+        before = source[max(start, match.start() - _LONGEST_ABBREVIATION) : match.start()]
+        if source[match.start()] != ord(".") or not _ABBREVIATION.search(before):
+            yield match.end()
+
+
+def lines(source: bytes, start: int, end: int) -> Iterable[int]:
+    """Where lines begin inside a span."""
+    position = source.find(b"\n", start, end) + 1
+    while position:
+        yield position
+        position = source.find(b"\n", position, end) + 1
+
+
+def strides(length: int) -> Cutter:
+    """Cuts every `length` bytes or a little before, at the last blank in reach or else between two characters."""
+
+    def cut(source: bytes, start: int, end: int) -> Iterable[int]:
+        position = start
+        while end - position > length:
+            blank = source.rfind(b" ", position + length // 2, position + length)
+            position = blank + 1 if blank >= 0 else character_start(source, position + length, position)
+            yield position
+
+    return cut
+
+
+def character_start(source: bytes, position: int, floor: int) -> int:
+    """The last position at or before `position`, and behind `floor`, at which a character begins.
+
+    Examples:
+        >>> character_start("a😀b".encode(), 4, 0)
+        1
+    """
+    back = position
+    while back > floor + 1 and source[back] & 0xC0 == 0x80:  # a continuation byte of UTF-8
+        back -= 1
+    return position if source[back] & 0xC0 == 0x80 else back
+
+
+def encoded(text: str) -> bytes:
+    """A document's UTF-8 form, in which spans are measured; lone surrogates keep three bytes of their own."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def decoded(data: bytes) -> str:
+    """The text of a span."""
+    return data.decode("utf-8", "surrogatepass")

@@ -1,0 +1,1 @@
+"""What a night writes down: pictures, tables, a page of words."""

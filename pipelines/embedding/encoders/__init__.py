@@ -1,0 +1,1 @@
+"""Encoders by arithmetic and library, behind one port."""

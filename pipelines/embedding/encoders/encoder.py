@@ -1,0 +1,123 @@
+"""The encoder: texts to unit vectors, by whatever computes the configured model fastest here."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import numpy as np
+import torch
+
+from pipelines.domain.errors import ConfigurationError, ModelUnavailableError
+from pipelines.embedding.encoders.bert_files import Bert, read_pair_scorer
+from pipelines.embedding.encoders.int8_cross_encoder import Int8CrossEncoder
+from pipelines.embedding.encoders.int8_encoder import Int8Encoder
+from pipelines.embedding.encoders.precision import device_of, resolve_precision, warn_if_slow
+from pipelines.embedding.models import locate
+from pipelines.embedding.settings import CrossEncoderSettings, EmbeddingSettings
+
+Kept = TypeVar("Kept")
+_PAIRS = "pipelines.embedding.encoders.cross_encoder:CrossEncoderModel"
+_GENERAL = "pipelines.embedding.encoders.sentence_encoder:SentenceEncoder"
+
+
+class Encoder(Protocol):
+    """Turns texts into vectors whose dot product is their similarity.
+
+    Attributes:
+        name: The model's name, fit for a folder.
+        dimension: Length of a vector.
+        max_tokens: The longest text that is read whole, in `count_tokens`; of longer ones the end is left out.
+    """
+
+    name: str
+    dimension: int
+    max_tokens: int
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """Vectors of texts, in their order: float32 (n, dimension), unit rows, the same bits for a text always."""
+        ...
+
+    def encode_tokens(self, texts: Sequence[str], keep: Callable[[np.ndarray], Kept]) -> tuple[np.ndarray, list[Kept]]:
+        """Vectors as `encode` gives them, and from the same forward pass what is kept of each text's tokens.
+
+        Args:
+            keep: Takes one text's last token states, float32 (tokens, width), special tokens left out; the states
+                themselves are let go.
+        """
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """Length of a text in the encoder's own tokens, special tokens not counted."""
+        ...
+
+
+class PairEncoder(Protocol):
+    """Says how well texts answer a query, reading both together."""
+
+    def score(self, query: str, texts: Sequence[str]) -> list[float]:
+        """One number in [0, 1] per text, in their order."""
+        ...
+
+
+def load_encoder(settings: EmbeddingSettings) -> Encoder:
+    """The configured encoder, ready to encode.
+
+    Raises:
+        ModelUnavailableError: The model cannot be found or loaded.
+        ConfigurationError: The model cannot do what the settings ask for.
+    """
+    folder = locate(settings)
+    device = _device(settings.device)
+    precision = resolve_precision(settings.precision, folder, device)
+    if precision == "int8":
+        if settings.device == "cuda":
+            raise ConfigurationError(
+                "embedding.device: expected cpu or auto, for these vectors are computed in int8, found cuda: use auto, "
+                "or move the store by `python -m jobs.reindex --full --set embedding.precision=bf16`"
+            )
+        warn_if_slow(precision)
+        return Int8Encoder(folder, settings)
+    if device == "cpu":
+        warn_if_slow(precision)
+    # Importing sentence-transformers takes longer than loading a small model, and 8 bits do without.
+    encoder: Encoder = pkgutil.resolve_name(_GENERAL)(folder, settings, device=device, autocast=precision == "bf16")
+    return encoder
+
+
+def load_pair_encoder(settings: CrossEncoderSettings) -> PairEncoder | None:
+    """The configured cross-encoder; None where none is named.
+
+    Raises:
+        ModelUnavailableError: It cannot be found or loaded.
+    """
+    if not settings.model:
+        return None
+    folder = Path(settings.model).expanduser()
+    packed = _packed_pairs(folder, settings)
+    if packed is not None:
+        return Int8CrossEncoder(folder, packed, settings)
+    pair_encoder: PairEncoder = pkgutil.resolve_name(_PAIRS)(settings)
+    return pair_encoder
+
+
+def _packed_pairs(folder: Path, settings: CrossEncoderSettings) -> Bert | None:
+    """The model as the packed forward pass reads it; None where something else is to compute it."""
+    here = settings.device != "cuda" and not (settings.device == "auto" and torch.cuda.is_available())
+    if settings.precision == "fp32" or not here:
+        return None
+    model = read_pair_scorer(folder)
+    if model is None and settings.precision == "int8":
+        raise ModelUnavailableError(
+            f"retrieval.rerank.cross_encoder.precision: int8 takes the folder of a BERT that gives one number per "
+            f"pair, found another model at {settings.model!r}: use auto or fp32"
+        )
+    return model
+
+
+def _device(wanted: str) -> str:
+    if wanted == "cuda" and not torch.cuda.is_available():
+        raise ModelUnavailableError("embedding.device: cuda is wanted, but PyTorch finds none here: use auto or cpu")
+    return device_of(wanted)

@@ -1,0 +1,215 @@
+"""A BERT-like encoder over packed tokens: no padding, 8-bit products, the same bits in any company (ING-21, ARC-9).
+
+The texts of a batch lie end to end in one matrix of tokens, so linear layers never work on padding; attention runs on
+each text alone, or on several of equal length at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from pipelines.embedding.encoders.bert_files import Bert
+from pipelines.embedding.encoders.int8 import Int8Linear, Scratch
+
+
+@dataclass(frozen=True, slots=True)
+class _Norm:
+    weight: torch.Tensor
+    bias: torch.Tensor
+    epsilon: float
+
+    def __call__(self, values: torch.Tensor) -> torch.Tensor:
+        return functional.layer_norm(values, self.weight.shape, self.weight, self.bias, self.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    attend: Int8Linear
+    attended: Int8Linear
+    attention_norm: _Norm
+    widen: Int8Linear
+    narrow: Int8Linear
+    norm: _Norm
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Neighbouring texts of one length: `texts` of them, `length` tokens each, from row `start` of the pack."""
+
+    start: int
+    texts: int
+    length: int
+
+    @property
+    def rows(self) -> slice:
+        return slice(self.start, self.start + self.texts * self.length)
+
+
+class PackedBert:
+    """The weights of a BERT, RoBERTa or XLM-RoBERTa, rounded to 8 bits, and its forward pass over packs of texts."""
+
+    def __init__(self, weights: Mapping[str, torch.Tensor], model: Bert) -> None:
+        """Take the weights by the names that transformers gives them."""
+        embeddings = _Named(weights, f"{model.prefix}embeddings")
+        self._pooling = model.pooling
+        self._heads = model.heads
+        self._words = embeddings["word_embeddings.weight"]
+        # Only pairs have tokens of the second type, so the first one goes with every position.
+        types = embeddings["token_type_embeddings.weight"]
+        self._positions = embeddings["position_embeddings.weight"] + types[0]
+        self._second = types[-1] - types[0]
+        self._first_position = model.first_position
+        self._norm = _norm(embeddings, model.epsilon)
+        names = {name.removeprefix(f"{model.prefix}encoder.layer.") for name in weights}
+        count = 1 + max(int(name.partition(".")[0]) for name in names if name[:1].isdigit())
+        layers = (_Named(weights, f"{model.prefix}encoder.layer.{number}") for number in range(count))
+        self._layers = [_layer(layer, model.epsilon) for layer in layers]
+        self._widest = max(max(one.attend.outputs, one.widen.outputs) for one in self._layers)
+        self.dimension = self._words.shape[1]
+
+    def encode(self, ids: Sequence[Sequence[int]]) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Vectors of texts given as token ids, and their tokens' last states; best with equal lengths side by side.
+
+        Returns:
+            float32 (n, dimension), of any length; and for each text float32 (tokens, dimension).
+        """
+        with torch.inference_mode():
+            states, runs = self._states(ids)
+            pooled = torch.cat([self._pooled(states[run.rows], run) for run in runs])
+        bounds = np.cumsum([len(item) for item in ids])[:-1]
+        return pooled.numpy(), np.split(states.numpy(), bounds)
+
+    def first_states(self, ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]]) -> torch.Tensor:
+        """The first token's last state of each pair of texts, (n, dimension); best with equal lengths side by side.
+
+        Args:
+            types: For each token whether it belongs to the second text, 0 or 1.
+        """
+        # What the last layer makes of the other tokens nobody reads.
+        states, runs = self._states(ids, types, layers=len(self._layers) - 1)
+        last = self._layers[-1]
+        scratch, wide = Scratch(len(states), self._widest), torch.empty(len(states) * self._widest)
+        projected = last.attend(states, scratch, wide[: len(states) * last.attend.outputs].view(len(states), -1))
+        context = torch.cat([self._attention(projected[run.rows], run, queries=1) for run in runs])
+        own = torch.cat([states[run.rows].view(run.texts, run.length, -1)[:, 0] for run in runs])
+        out = torch.empty_like(own)
+        own = last.attention_norm(last.attended(context, scratch, out).add_(own))
+        widened = last.widen(own, scratch, wide[: len(own) * last.widen.outputs].view(len(own), -1))
+        torch.ops.aten.gelu_(widened)
+        return last.norm(last.narrow(widened, scratch, out).add_(own))
+
+    def _states(
+        self, ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None, layers: int | None = None
+    ) -> tuple[torch.Tensor, list[_Run]]:
+        """The states after so many layers, (tokens, dimension), None for all, and where each text's are."""
+        runs = list(_runs([len(item) for item in ids]))
+        tokens = torch.tensor([token for item in ids for token in item])
+        places = torch.cat([torch.arange(run.length).repeat(run.texts) for run in runs])
+        embedded = self._words[tokens].add_(self._positions[places + self._first_position])
+        if types is not None:
+            second = torch.tensor([kind for item in types for kind in item], dtype=embedded.dtype)
+            embedded.addcmul_(second[:, None], self._second)
+        states = self._norm(embedded)
+        scratch = Scratch(len(tokens), self._widest)
+        wide = torch.empty(len(tokens) * self._widest)
+        narrow = torch.empty_like(states)
+        for layer in self._layers[:layers]:
+            states = self._passed(layer, states, runs, scratch=scratch, wide=wide, narrow=narrow)
+        return states, runs
+
+    def _passed(
+        self,
+        layer: _Layer,
+        states: torch.Tensor,
+        runs: Sequence[_Run],
+        *,
+        scratch: Scratch,
+        wide: torch.Tensor,
+        narrow: torch.Tensor,
+    ) -> torch.Tensor:
+        count = len(states)
+        projected = layer.attend(states, scratch, wide[: count * layer.attend.outputs].view(count, -1))
+        context = torch.empty_like(states)
+        for run in runs:
+            context[run.rows] = self._attention(projected[run.rows], run)
+        states = layer.attention_norm(layer.attended(context, scratch, narrow).add_(states))
+        widened = layer.widen(states, scratch, wide[: count * layer.widen.outputs].view(count, -1))
+        torch.ops.aten.gelu_(widened)
+        return layer.norm(layer.narrow(widened, scratch, narrow).add_(states))
+
+    def _attention(self, projected: torch.Tensor, run: _Run, queries: int | None = None) -> torch.Tensor:
+        """What each text's first `queries` tokens, None for all, take from all of its tokens."""
+        parts = projected.view(run.texts, run.length, 3, self._heads, -1).permute(2, 0, 3, 1, 4)
+        mixed = functional.scaled_dot_product_attention(parts[0][:, :, :queries], parts[1], parts[2])
+        return mixed.transpose(1, 2).reshape(run.texts * mixed.shape[2], -1)
+
+    def _pooled(self, states: torch.Tensor, run: _Run) -> torch.Tensor:
+        by_text = states.view(run.texts, run.length, -1)
+        return by_text[:, 0] if self._pooling == "cls" else by_text.mean(dim=1)
+
+
+def packs(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Rows to encode together: sorted by length, longest first, at most `budget` tokens or else one text.
+
+    Examples:
+        >>> list(packs([3, 9, 4, 3], 8))
+        [[1], [2, 0], [3]]
+    """
+    pack: list[int] = []
+    tokens = 0
+    for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
+        if pack and tokens + lengths[row] > budget:
+            yield pack
+            pack, tokens = [], 0
+        pack.append(row)
+        tokens += lengths[row]
+    if pack:
+        yield pack
+
+
+def _runs(lengths: Sequence[int]) -> Iterator[_Run]:
+    start = 0
+    for length, same in groupby(lengths):
+        texts = len(list(same))
+        yield _Run(start, texts, length)
+        start += texts * length
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """Some of a model's weights, by the end of their names."""
+
+    weights: Mapping[str, torch.Tensor]
+    start: str
+
+    def __getitem__(self, name: str) -> torch.Tensor:
+        return self.weights[f"{self.start}.{name}"].detach().float()
+
+    def linear(self, *names: str) -> Int8Linear:
+        """Layers that read the same input, as one."""
+        both = [torch.cat([self[f"{name}.{part}"] for name in names]) for part in ("weight", "bias")]
+        return Int8Linear(*both)
+
+    def within(self, name: str) -> _Named:
+        return _Named(self.weights, f"{self.start}.{name}")
+
+
+def _norm(named: _Named, epsilon: float) -> _Norm:
+    return _Norm(named["LayerNorm.weight"], named["LayerNorm.bias"], epsilon)
+
+
+def _layer(layer: _Named, epsilon: float) -> _Layer:
+    return _Layer(
+        attend=layer.linear("attention.self.query", "attention.self.key", "attention.self.value"),
+        attended=layer.linear("attention.output.dense"),
+        attention_norm=_norm(layer.within("attention.output"), epsilon),
+        widen=layer.linear("intermediate.dense"),
+        narrow=layer.linear("output.dense"),
+        norm=_norm(layer.within("output"), epsilon),
+    )

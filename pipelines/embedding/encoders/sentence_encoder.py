@@ -1,0 +1,109 @@
+"""Any sentence-transformers model as an encoder; the one importer of sentence_transformers and transformers."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformer
+from transformers.utils.logging import disable_progress_bar
+
+from pipelines.domain.errors import ModelUnavailableError
+from pipelines.embedding.encoders.matryoshka import kept_dimension, shortened
+from pipelines.embedding.encoders.threads import computing_with
+from pipelines.embedding.models import check_window, display_name
+from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.embedding.tokens import TokenCounter, TokenReader
+
+Kept = TypeVar("Kept")
+
+
+class SentenceEncoder:
+    """Any sentence-transformers model behind `encoder.Encoder`.
+
+    A text is padded to the next multiple of `length_step`, never to its longest batch mate, and shares a batch only
+    with texts of that padded length: so its vector does not depend on what else is encoded (ARC-9).
+    """
+
+    def __init__(self, folder: Path, settings: EmbeddingSettings, *, device: str, autocast: bool) -> None:
+        """Load a model.
+
+        Args:
+            device: "cpu" or "cuda".
+            autocast: Multiply in bf16.
+        """
+        self._settings = settings
+        self._device = device
+        self._autocast = autocast
+        self._model = _load(folder, device, settings)
+        self._count = TokenCounter(folder, settings.max_tokens)
+        self._pad = int(self._model.tokenizer.pad_token_id or 0)
+        self._read = TokenReader(folder, settings.max_tokens, self._pad)
+        self.name = display_name(folder, settings)
+        self.max_tokens = self._count.limit
+        self.dimension = kept_dimension(settings, len(self._forward([[self._pad]], 1)[0][0]))
+
+    def count_tokens(self, text: str) -> int:
+        """Length of a text in the encoder's own tokens, special tokens not counted."""
+        return self._count(text)
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """Vectors of texts, in their order: float32 (n, dimension), unit rows, the same bits for a text always."""
+        return self.encode_tokens(texts, lambda _: None)[0]
+
+    def encode_tokens(self, texts: Sequence[str], keep: Callable[[np.ndarray], Kept]) -> tuple[np.ndarray, list[Kept]]:
+        """See `encoder.Encoder`."""
+        found = self._read(texts)
+        vectors = np.zeros((len(found), self.dimension), dtype=np.float32)
+        kept: dict[int, Kept] = {}
+        for rows, width in _batches([len(item.ids) for item in found], self._settings):
+            whole, states = self._forward([found[row].ids for row in rows], width)
+            vectors[rows] = shortened(whole, self.dimension)
+            kept |= {row: keep(states[at, found[row].own]) for at, row in enumerate(rows)}
+        return vectors, [kept[row] for row in range(len(found))]
+
+    def _forward(self, ids: Sequence[Sequence[int]], width: int) -> tuple[np.ndarray, np.ndarray]:
+        tokens = torch.full((len(ids), width), self._pad, dtype=torch.long)
+        mask = torch.zeros((len(ids), width), dtype=torch.long)
+        for row, item in enumerate(ids):
+            tokens[row, : len(item)] = torch.tensor(item, dtype=torch.long)
+            mask[row, : len(item)] = 1
+        features = {"input_ids": tokens.to(self._device), "attention_mask": mask.to(self._device)}
+        with (
+            computing_with(self._settings.threads),
+            torch.inference_mode(),
+            torch.autocast(self._device, torch.bfloat16, enabled=self._autocast),
+        ):
+            found = self._model(features)
+        return found["sentence_embedding"].float().cpu().numpy(), found["token_embeddings"].float().cpu().numpy()
+
+
+def _batches(lengths: Sequence[int], settings: EmbeddingSettings) -> Iterator[tuple[list[int], int]]:
+    """Rows to encode together and their padded width, longest first so that memory peaks at once."""
+    by_width: defaultdict[int, list[int]] = defaultdict(list)
+    for row, length in enumerate(lengths):
+        steps = max(1, -(-length // settings.length_step))
+        by_width[min(settings.max_tokens, steps * settings.length_step)].append(row)
+    for width in sorted(by_width, reverse=True):
+        size = max(1, settings.batch_tokens // width)
+        rows = by_width[width]
+        for start in range(0, len(rows), size):
+            yield rows[start : start + size], width
+
+
+def _load(folder: Path, device: str, settings: EmbeddingSettings) -> Any:
+    logging.getLogger("sentence_transformers").setLevel(logging.WARNING)
+    disable_progress_bar()  # type: ignore[no-untyped-call]  # a bar for a hundred small tensors tells nobody anything
+    try:
+        model = SentenceTransformer(str(folder), device=device, local_files_only=True).eval()
+    except Exception as error:  # whatever a foreign model folder makes the libraries raise
+        raise ModelUnavailableError(
+            f"embedding.model: expected a sentence-transformers model in {folder}, found: {error}"
+        ) from error
+    check_window(settings, folder, model.max_seq_length)
+    return model

@@ -1,0 +1,1 @@
+"""Why queries were answered as they were."""

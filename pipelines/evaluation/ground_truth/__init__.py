@@ -1,0 +1,1 @@
+"""What is known to be right, and who says so (EVA-4)."""

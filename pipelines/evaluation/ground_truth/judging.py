@@ -1,0 +1,130 @@
+"""The third phase of ground truth: judgements of people from a file, or of a model behind an endpoint (EVA-4)."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pipelines.domain.errors import SourceError
+from pipelines.domain.ids import ContentHash
+from pipelines.evaluation.ground_truth.collect import BEST, Judgement, Source, judged
+from pipelines.evaluation.settings import GroundTruthSettings
+from pipelines.runtime.storage.advice import advice_on
+
+log = logging.getLogger(__name__)
+
+_ANSWER_BYTES = 1 << 20
+_GRADE = re.compile(rf"[0-{BEST}](?!\d)")
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+Passages = Callable[[ContentHash], str | None]
+"""The text of a content, None where it is gone."""
+
+
+def from_file(path: Path, rules: GroundTruthSettings, *, now: float) -> list[Judgement]:
+    """Read judgements, one JSON object a line: `text`, `content_hash`, `grade`, and whoever gave it as `by`.
+
+    Raises:
+        SourceError: The file cannot be read, or a line is no judgement.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split(
+            "\n"
+        )  # JSON holds further characters that end lines elsewhere
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path}: expected a file of judgements, found: {error}: {advice_on(error)}") from error
+    return [
+        _of_line(line, f"{path}:{number}", rules, now) for number, line in enumerate(lines, start=1) if line.strip()
+    ]
+
+
+class Judge:
+    """A model that grades passages; one that does not answer is left alone after a few failures.
+
+    Attributes:
+        failed: Requests that brought no grade.
+    """
+
+    def __init__(self, rules: GroundTruthSettings) -> None:
+        self._rules = rules
+        self._failed_in_row = 0
+        self.failed = 0
+
+    def judge(self, pairs: Iterable[tuple[str, ContentHash]], passages: Passages, *, now: float) -> list[Judgement]:
+        """Judgements of those pairs of a query's text and a content that the model grades; none without an endpoint."""
+        found = []
+        for text, content in pairs:
+            if not self._rules.endpoint or self._failed_in_row >= self._rules.failures_allowed:
+                break
+            passage = passages(content)
+            grade = None if passage is None else self._grade(text, passage)
+            if grade is not None:
+                by = self._rules.model or self._rules.endpoint
+                found.append(judged(text, content, grade, source=Source.JUDGED, by=by, rules=self._rules, now=now))
+        return found
+
+    def _grade(self, text: str, passage: str) -> int | None:
+        try:
+            said = _asked(self._rules, f"Query: {text}\n\nPassage: {passage[: self._rules.characters]}")
+        except (OSError, ValueError, RecursionError, urllib.error.URLError) as error:
+            log.warning("%s: expected a grade, found: %s", self._rules.endpoint, error)
+            self._failed_in_row += 1
+            self.failed += 1
+            return None
+        self._failed_in_row = 0
+        return said
+
+
+def _asked(rules: GroundTruthSettings, text: str) -> int:
+    body = {
+        "model": rules.model,
+        "messages": [{"role": "system", "content": rules.instruction}, {"role": "user", "content": text}],
+        "temperature": 0,
+    }
+    headers = {"Content-Type": "application/json"}
+    if key := rules.api_key.get_secret_value():
+        headers["Authorization"] = f"Bearer {key}"
+    data = json.dumps(body).encode()
+    request = urllib.request.Request(rules.endpoint, data, headers)  # noqa: S310  settings allow http(s) alone
+    with urllib.request.urlopen(request, timeout=rules.timeout_s) as answer:  # noqa: S310  as above
+        return _read_grade(json.loads(answer.read(_ANSWER_BYTES)))
+
+
+def _read_grade(answer: Any) -> int:
+    try:
+        said = answer["choices"][0]["message"]["content"]
+        found = _GRADE.search(said)
+    except (KeyError, IndexError, TypeError) as error:
+        raise ValueError("no chat completion") from error
+    if found is None:
+        raise ValueError(f"no grade from 0 to {BEST} in {said[:40]!r}")
+    return int(found[0])
+
+
+def _of_line(line: str, place: str, rules: GroundTruthSettings, now: float) -> Judgement:
+    try:
+        row: Mapping[str, Any] = json.loads(line)
+        content, grade, text, by = str(row["content_hash"]), row["grade"], row["text"], row.get("by") or ""
+        if not _HASH.fullmatch(content) or type(grade) is not int:
+            raise ValueError("content_hash or grade of another kind")
+        if not isinstance(text, str) or not isinstance(by, str):
+            raise ValueError("text or by of another kind")
+        return judged(
+            text,
+            ContentHash(content),
+            grade,
+            source=Source.JUDGED,
+            by=by,
+            rules=rules,
+            now=now,
+        )
+    except (ValueError, TypeError, KeyError) as error:
+        raise SourceError(
+            f"{place}: expected a JSON object with text, content_hash and a grade from 0 to {BEST}, found: {error!r}"
+        ) from error

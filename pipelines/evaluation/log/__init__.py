@@ -1,0 +1,1 @@
+"""What the query log says: measures, other policies, alarms."""

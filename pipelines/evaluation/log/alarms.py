@@ -1,0 +1,286 @@
+"""Failure modes of a search that learns, each with an alarm of its own, from the query log (EVA-11).
+
+An alarm rings where what it watches is beyond its bound by more than chance: where the interval of the share (Wilson,
+JASA 1927) lies beyond it. With too few queries none rings, and each says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from scipy import stats
+
+from pipelines.domain.ranking import Channel, Signal
+from pipelines.evaluation.measures.memory import Item
+from pipelines.evaluation.queries.reader import LoggedQuery, LoggedResult
+from pipelines.evaluation.settings import AlarmSettings
+
+_SECONDS_PER_HOUR = 3600.0
+_FLOOR = 1e-4  # share that a bin without queries has in the index of stability, which takes logarithms of shares
+_WITHIN = "within its bound"
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """One failure mode, as the log shows it.
+
+    Attributes:
+        value: What is watched: a share of `n`, or an index.
+        low, high: Its interval; both are the value where it has none.
+        bound: Beyond which it is a failure.
+        n: Observations behind it.
+        ringing: Whether it is beyond the bound by more than chance.
+        says: What is wrong and where to look, or why nothing is known.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    bound: float
+    n: int
+    ringing: bool
+    says: str
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines."""
+        return {
+            "name": self.name,
+            "value": self.value,
+            "interval": [self.low, self.high],
+            "bound": self.bound,
+            "n": self.n,
+            "ringing": self.ringing,
+            "says": self.says,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What alarms look at.
+
+    Attributes:
+        queries: Newest first, as the log is read.
+        items: Facts about contents, by content hash; needed to tell new ones.
+    """
+
+    queries: Sequence[LoggedQuery]
+    items: Mapping[str, Item]
+
+
+def alarms(watched: Watched, rules: AlarmSettings) -> list[Alarm]:
+    """Every alarm, those that ring first."""
+    found = [watch(watched, rules) for watch in ALARMS.values()]
+    return sorted(found, key=lambda alarm: (not alarm.ringing, alarm.name))
+
+
+def keyword_blindness(watched: Watched, rules: AlarmSettings) -> Alarm:
+    """Queries whose words single out one content, and that content is not shown."""
+    heads = ((query, query.heads.get(Channel.LEXICAL.value, ())) for query in watched.queries)
+    blind = [
+        head[0].content_hash not in _shown(query, rules.depth)
+        for query, head in heads
+        if head and (len(head) == 1 or head[0].score >= rules.lexical_margin * head[1].score)
+    ]
+    says = "what the words single out is not shown: look at the weight of the lexical signal"
+    return _share("keyword blindness", blind, rules.blind_share, rules, says=says)
+
+
+def popularity_loop(watched: Watched, rules: AlarmSettings) -> Alarm:
+    """Queries whose first result would be another one if nothing had been used before."""
+    owed = [
+        _best_without(query.results, Signal.USAGE.value) is not query.results[0]
+        for query in watched.queries
+        if len(query.results) > 1
+    ]
+    says = "what was used is shown because it was used: explore more, or lower the weight of usage"
+    return _share("popularity loop", owed, rules.popularity_share, rules, says=says)
+
+
+def cold_start(watched: Watched, rules: AlarmSettings) -> Alarm:
+    """How much seldomer than others new contents are shown, of those that a channel ranks high.
+
+    Of so many contents on either side as an alarm needs observations: how often a few are shown says something of
+    these few. A young store has hardly any that are old, and cannot tell.
+    """
+    new: dict[str, list[bool]] = {}
+    old: dict[str, list[bool]] = {}
+    for query in watched.queries:
+        shown = _shown(query, rules.depth)
+        high = {hit.content_hash for head in query.heads.values() for hit in head if hit.rank <= rules.depth}
+        for content in high:
+            modified = watched.items.get(content, Item()).modified_at
+            if modified is not None and modified <= query.at:  # what was touched since had another time then
+                is_new = query.at - modified < rules.new_hours * _SECONDS_PER_HOUR
+                (new if is_new else old).setdefault(content, []).append(content in shown)
+    seen, others = ([one for each in side.values() for one in each] for side in (new, old))
+    says = f"channels find what is new, and it is not shown; of what is old, {_mean(others):.0%} is"
+    few = min(len(new), len(old))
+    if few < rules.minimum:
+        told = f"too few contents to tell: {len(new)} new and {len(old)} old"
+        return replace(_unknown("cold start", rules.cold_ratio * _mean(others), len(seen)), says=told)
+    return _seldomer("cold start", seen, others, rules.cold_ratio, rules, says=says)
+
+
+def context_drift(watched: Watched, rules: AlarmSettings) -> Alarm:
+    """How far what is asked now lies from what was asked before: the population stability index of kinds of queries.
+
+    Σ (now − before) · ln(now / before) over intents with domains, and over how relevant the best result seemed; the
+    larger of both. It rings only where a χ² test tells the two halves of the log apart.
+    """
+    ordered = sorted(watched.queries, key=lambda query: query.at)
+    before, now = ordered[: len(ordered) // 2], ordered[len(ordered) // 2 :]
+    name, bound, n = "context drift", rules.drift_index, min(len(before), len(now))
+    if n < rules.minimum:
+        return _unknown(name, bound, n)
+    edges = _quantiles([_best_relevance(query) for query in before], rules.drift_bands)
+    kinds: list[list[Counter[Any]]] = [
+        [Counter((query.intent, _domain(query)) for query in half) for half in (before, now)],
+        [Counter(sum(_best_relevance(query) > edge for edge in edges) for query in half) for half in (before, now)],
+    ]
+    found = [(_stability(former, latter), _distinct(former, latter)) for former, latter in kinds]
+    index = max(value for value, _ in found)
+    ringing = any(value > bound and p < rules.drift_p for value, p in found)
+    says = "what is asked changed: what was learned before may not hold; look at intents and domains over time"
+    return Alarm(name, index, index, index, bound, n, ringing, says if ringing else "what is asked stays what it was")
+
+
+def channel_collapse(watched: Watched, rules: AlarmSettings) -> Alarm:
+    """Queries with results to which fewer than two channels contribute."""
+    told = [query for query in watched.queries if query.results]
+    few = [len({channel for result in query.results for channel in result.channels}) < 2 for query in told]
+    failed = Counter(failed["channel"] for query in told for failed in query.facts.get("failed_channels", ()))
+    named = (
+        f"; left out: {', '.join(f'{name} {count} times' for name, count in failed.most_common())}" if failed else ""
+    )
+    says = f"results come from one channel{named}: look at `weft queries list`"
+    return _share("channel collapse", few, rules.collapse_share, rules, says=says)
+
+
+def hub_domination(watched: Watched, rules: AlarmSettings) -> Alarm:
+    """The content that most queries show, whatever they ask; equal texts count once."""
+    by_text = {query.text: _shown(query, rules.depth) for query in watched.queries}
+    shown = Counter(content for contents in by_text.values() for content in contents)
+    hub = min(shown, key=lambda content: (-shown[content], content), default="")  # of equals always the same
+    says = f"content {hub[:12]} is shown for too many different queries: it may be a hub of the embedding space"
+    return _share("hub domination", [hub in each for each in by_text.values()], rules.hub_share, rules, says=says)
+
+
+def trigger_pollution(watched: Watched, rules: AlarmSettings) -> Alarm:
+    """How much seldomer than others results are liked that triggers alone found; of answers with feedback."""
+    alone: list[bool] = []
+    others: list[bool] = []
+    for query in watched.queries:
+        liked = {seen.content_hash for seen in query.outcomes if seen.is_praise}
+        for result in query.results if query.outcomes else ():
+            triggered = result.channels and set(result.channels) <= set(rules.trigger_channels)
+            (alone if triggered else others).append(result.content_hash in liked)
+    says = f"what learned triggers alone find is seldom wanted; of other results {_mean(others):.0%} are"
+    return _seldomer("trigger pollution", alone, others, rules.trigger_ratio, rules, says=says)
+
+
+ALARMS: Mapping[str, Callable[[Watched, AlarmSettings], Alarm]] = MappingProxyType(
+    {
+        watch.__name__: watch
+        for watch in (
+            keyword_blindness,
+            popularity_loop,
+            cold_start,
+            context_drift,
+            channel_collapse,
+            hub_domination,
+            trigger_pollution,
+        )
+    }
+)
+
+
+def _share(name: str, seen: Sequence[bool], bound: float, rules: AlarmSettings, *, says: str) -> Alarm:
+    """Rings where the share of what was seen is above its bound."""
+    n = len(seen)
+    if n < rules.minimum:
+        return _unknown(name, bound, n)
+    low, high = wilson(sum(seen), n, rules.level)
+    ringing = low > bound
+    return Alarm(name, _mean(seen), low, high, bound, n, ringing, says if ringing else _WITHIN)
+
+
+def _seldomer(
+    name: str, seen: Sequence[bool], others: Sequence[bool], ratio: float, rules: AlarmSettings, *, says: str
+) -> Alarm:
+    """Rings where the share of what was seen is below `ratio` of that of others, the least that this may be."""
+    n = min(len(seen), len(others))
+    bound = ratio * _mean(others)
+    if n < rules.minimum:
+        return _unknown(name, bound, n)
+    low, high = wilson(sum(seen), len(seen), rules.level)
+    least, _ = wilson(sum(others), len(others), rules.level)
+    ringing = high < ratio * least
+    return Alarm(name, _mean(seen), low, high, bound, len(seen), ringing, says if ringing else _WITHIN)
+
+
+def _mean(seen: Sequence[bool]) -> float:
+    return sum(seen) / len(seen) if seen else 0.0
+
+
+def _unknown(name: str, bound: float, n: int) -> Alarm:
+    return Alarm(name, 0.0, 0.0, 1.0, bound, n, ringing=False, says=f"too few observations to tell: {n}")
+
+
+def wilson(count: int, n: int, level: float) -> tuple[float, float]:
+    """Wilson's score interval of a share.
+
+    Examples:
+        >>> [round(bound, 3) for bound in wilson(5, 10, 0.95)]
+        [0.237, 0.763]
+    """
+    found = stats.binomtest(count, n).proportion_ci(level, method="wilson")
+    return float(found.low), float(found.high)
+
+
+def _shown(query: LoggedQuery, depth: int) -> set[str]:
+    return {str(result.content_hash) for result in query.results[:depth]}
+
+
+def _best_without(results: Sequence[LoggedResult], part: str) -> LoggedResult:
+    return max(results, key=lambda result: (result.score_without(part), -result.rank))
+
+
+def _best_relevance(query: LoggedQuery) -> float:
+    return max((result.relevance for result in query.results), default=0.0)
+
+
+def _domain(query: LoggedQuery) -> str:
+    return query.domain or (str(query.results[0].facts["domain"]) if query.results else "")
+
+
+def _quantiles(values: Sequence[float], bands: int) -> list[float]:
+    ordered = sorted(values)
+    return [ordered[len(ordered) * band // bands] for band in range(1, bands)]
+
+
+def _stability(before: Mapping[Any, int], now: Mapping[Any, int]) -> float:
+    total = sum(before.values()), sum(now.values())
+    shares = [
+        (max(before.get(kind, 0) / total[0], _FLOOR), max(now.get(kind, 0) / total[1], _FLOOR))
+        for kind in _kinds(before, now)
+    ]
+    return math.fsum((after - former) * math.log(after / former) for former, after in shares)
+
+
+def _distinct(before: Mapping[Any, int], now: Mapping[Any, int]) -> float:
+    """p-value of both halves being asked alike."""
+    kinds = _kinds(before, now)
+    if len(kinds) < 2:
+        return 1.0
+    return float(stats.chi2_contingency([[half.get(kind, 0) for kind in kinds] for half in (before, now)]).pvalue)
+
+
+def _kinds(before: Mapping[Any, int], now: Mapping[Any, int]) -> list[Any]:
+    kinds: Iterable[Any] = {*before, *now}
+    return sorted(kinds, key=str)

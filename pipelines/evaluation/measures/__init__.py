@@ -1,0 +1,1 @@
+"""Runs, measures and what a difference between them is worth."""

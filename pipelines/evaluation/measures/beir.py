@@ -1,0 +1,123 @@
+"""Data sets in BEIR layout: a corpus, queries and judgements by split (EVA-5)."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipelines.domain.errors import SourceError
+from pipelines.runtime.storage.advice import advice_on
+
+Qrels = Mapping[str, Mapping[str, int]]
+"""Grade by document id, by query id; 0 is judged and irrelevant."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedQuery:
+    """A query with at least one judgement in the split."""
+
+    query_id: str
+    text: str
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """One split of a data set; the corpus stays on disk.
+
+    Attributes:
+        queries: Judged ones only, in the order of the file.
+    """
+
+    name: str
+    split: str
+    corpus: Path
+    queries: tuple[JudgedQuery, ...]
+    qrels: Qrels
+
+
+def read_dataset(folder: Path, split: str) -> Dataset:
+    """Read a folder with `corpus.jsonl[.gz]`, `queries.jsonl[.gz]` and `qrels/SPLIT.tsv`.
+
+    Raises:
+        SourceError: A file is missing or malformed; for a missing split, the splits there are.
+    """
+    qrels = _qrels(folder, split)
+    judged = [query for query in _queries(_either(folder, "queries")) if query.query_id in qrels]
+    if unknown := qrels.keys() - {query.query_id for query in judged}:
+        raise SourceError(f"{folder}: expected a text for every judged query, none for {sorted(unknown)[:3]} …")
+    return Dataset(folder.resolve().name, split, _either(folder, "corpus"), tuple(judged), qrels)
+
+
+def splits(folder: Path) -> list[str]:
+    """The splits that a data set has judgements for."""
+    return sorted(path.stem for path in (folder / "qrels").glob("*.tsv"))
+
+
+def _either(folder: Path, name: str) -> Path:
+    for path in (folder / f"{name}.jsonl", folder / f"{name}.jsonl.gz"):
+        if path.is_file():
+            return path
+    raise SourceError(f"{folder}: expected {name}.jsonl or {name}.jsonl.gz, found neither")
+
+
+def _queries(path: Path) -> Iterator[JudgedQuery]:
+    opener = gzip.open if path.suffix == ".gz" else open
+    with _readable(path), opener(path, "rt", encoding="utf-8") as file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                yield _query(line, f"{path}:{number}")
+
+
+def _query(line: str, place: str) -> JudgedQuery:
+    try:
+        row = json.loads(line)
+        named, text = row["_id"], row["text"]
+        if type(named) not in {str, int} or not isinstance(text, str):
+            raise ValueError(f"{named!r:.64} and {text!r:.64}")
+        return JudgedQuery(str(named), text, dict(row.get("metadata") or {}))
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise SourceError(
+            f"{place}: expected a JSON object with _id, text and, if any, an object as metadata, found: {error!r}"
+        ) from error
+
+
+def _qrels(folder: Path, split: str) -> Qrels:
+    path = folder / "qrels" / f"{split}.tsv"
+    if not path.is_file():
+        raise SourceError(f"{folder}: expected judgements in qrels/{split}.tsv, found splits {splits(folder)}")
+    qrels: dict[str, dict[str, int]] = {}
+    with _readable(path), path.open(encoding="utf-8", newline="") as file:
+        for number, row in enumerate(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE), start=1):
+            # BEIR files start with a line of column names.
+            if row and not (number == 1 and not _is_integer(row[-1])):
+                query_id, document_id, grade = _judgement(row, f"{path}:{number}")
+                qrels.setdefault(query_id, {})[document_id] = grade
+    return qrels
+
+
+def _judgement(row: list[str], place: str) -> tuple[str, str, int]:
+    if len(row) != 3 or not _is_integer(row[2]):
+        raise SourceError(f"{place}: expected query-id, corpus-id and an integer score in tabs, found {row}")
+    return row[0], row[1], int(row[2])
+
+
+def _is_integer(text: str) -> bool:
+    return text.strip().removeprefix("-").isdecimal()
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error, csv.Error) as error:
+        raise SourceError(
+            f"{path}: expected a text in UTF-8 that can be read to its end, found: {error}: {advice_on(error)}"
+        ) from error

@@ -1,0 +1,129 @@
+"""Measuring a searcher on a data set: one query after the other, as a user would ask them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from pipelines.domain.ids import QueryId
+from pipelines.domain.ranking import Answer, Query
+from pipelines.evaluation.measures.beir import Dataset, JudgedQuery, Qrels
+from pipelines.evaluation.measures.memory import Asked, Contribution, channel_contributions
+from pipelines.evaluation.measures.metrics import Estimate, PerQuery, estimates, measure
+from pipelines.evaluation.measures.runs import Ranked, Run, as_ranked
+from pipelines.evaluation.settings import EvaluationSettings
+
+Progress = Callable[[Iterable[JudgedQuery]], Iterable[JudgedQuery]]
+"""Passes queries through and shows how far they are."""
+
+
+class Answers(Protocol):
+    """Answers one query."""
+
+    def search(self, query: Query) -> Answer:
+        """The answer to one query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What a run over a data set amounts to.
+
+    Attributes:
+        run: What was returned, by query id.
+        measured: Every measure for every query.
+        estimates: Their means and intervals.
+        p50_ms, p95_ms: Quantiles of the time of one query.
+        failed_channels: How many queries a channel was left out of, by channel.
+        channels: What each channel contributed to the first results (EVA-2).
+    """
+
+    run: Run
+    measured: PerQuery
+    estimates: Mapping[str, Estimate]
+    p50_ms: float
+    p95_ms: float
+    failed_channels: Mapping[str, int]
+    channels: Mapping[str, Contribution]
+
+    def summary(self) -> dict[str, Any]:
+        """Means by the names of the job's contract, with intervals beside them."""
+        return {
+            **{name: value.mean for name, value in self.estimates.items()},
+            "intervals": {name: [value.low, value.high] for name, value in self.estimates.items()},
+            "queries": len(self.run),
+            "p50_ms": self.p50_ms,
+            "p95_ms": self.p95_ms,
+            "failed_channels": dict(self.failed_channels),
+            "contributions": {name: asdict(worth) for name, worth in self.channels.items()},
+        }
+
+
+def measure_searcher(
+    searcher: Answers,
+    dataset: Dataset,
+    settings: EvaluationSettings,
+    *,
+    document_id: Callable[[str], str] = lambda uri: uri,
+    progress: Progress = lambda queries: queries,
+) -> Measurement:
+    """Ask every judged query of a data set, one by one, and measure what comes back.
+
+    Args:
+        document_id: From a document's URI to the id that judgements name it by.
+    """
+    run: dict[str, Ranked] = {}
+    elapsed_ms: list[float] = []
+    failed: dict[str, int] = {}
+    found: list[Asked] = []
+    for query in progress(dataset.queries):
+        started = time.perf_counter()
+        answer = searcher.search(asked(query, settings))
+        elapsed_ms.append((time.perf_counter() - started) * 1000.0)
+        run[query.query_id] = as_ranked(answer.results, settings.depth, document_id=document_id)
+        found.append(_found(answer, run[query.query_id], dataset.qrels[query.query_id], document_id))
+        for channel in answer.failed_channels:
+            failed[channel] = failed.get(channel, 0) + 1
+    channels = channel_contributions(found, settings.memory.depth)
+    return _measurement(run, _judged(dataset.qrels, run), elapsed_ms, failed, channels, settings=settings)
+
+
+def _found(answer: Answer, ranked: Ranked, grades: Mapping[str, int], document_id: Callable[[str], str]) -> Asked:
+    """Which channels found what was returned."""
+    found_by = {
+        document_id(uri): [channel.value for channel in result.channels]
+        for result in reversed(answer.results)
+        for uri in result.uris
+    }
+    query = answer.query
+    return Asked(
+        query_id=query.query_id, at=0.0, intent=query.intent, ranked=list(ranked), found_by=found_by, grades=grades
+    )
+
+
+def asked(query: JudgedQuery, settings: EvaluationSettings) -> Query:
+    """A judged query as it is put to a searcher: within its group where it has one."""
+    group = query.metadata.get(settings.group_key)
+    filters = {} if group is None else {settings.group_key: str(group)}
+    return Query(text=query.text, query_id=QueryId(query.query_id), k=settings.depth, filters=filters)
+
+
+def _judged(qrels: Qrels, run: Run) -> Qrels:
+    return {query_id: grades for query_id, grades in qrels.items() if query_id in run}
+
+
+def _measurement(
+    run: Run,
+    qrels: Qrels,
+    elapsed_ms: Sequence[float],
+    failed: Mapping[str, int],
+    channels: Mapping[str, Contribution],
+    *,
+    settings: EvaluationSettings,
+) -> Measurement:
+    measured = measure(run, qrels)
+    p50, p95 = np.quantile(elapsed_ms, [0.5, 0.95])
+    return Measurement(run, measured, estimates(measured, settings), float(p50), float(p95), failed, channels)

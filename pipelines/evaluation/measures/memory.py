@@ -1,0 +1,219 @@
+"""Measures of a memory (EVA-2): what must not be missed, what is new, and which channels are worth having."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.evaluation.log.off_policy import snips
+from pipelines.evaluation.measures.metrics import Estimate, estimate, measure
+from pipelines.evaluation.settings import EvaluationSettings
+
+_SECONDS_PER_HOUR = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What is known of something that can be found.
+
+    Attributes:
+        tier: How important it is, as its document declares it.
+        modified_at: Seconds since the epoch, None where unknown.
+    """
+
+    tier: str | None = None
+    modified_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One query, its answer, and what would have been right.
+
+    Attributes:
+        at: When it was asked, seconds since the epoch.
+        ranked: What was returned, best first.
+        found_by: The channels that found each of these.
+        grades: Judgements; 0 is judged and irrelevant.
+    """
+
+    query_id: str
+    at: float
+    intent: str
+    ranked: Sequence[str]
+    found_by: Mapping[str, Collection[str]]
+    grades: Mapping[str, int]
+
+    @property
+    def relevant(self) -> list[str]:
+        """What was judged relevant."""
+        return [name for name, grade in self.grades.items() if grade > 0]
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What one channel is worth, as shares of the first results.
+
+    Attributes:
+        shown: Results that it found, among others or alone.
+        exclusive: Results that it alone found.
+        relevant, exclusive_relevant: The same, of the results that were judged relevant; None where none was.
+    """
+
+    shown: float
+    exclusive: float
+    relevant: float | None
+    exclusive_relevant: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryMeasures:
+    """Estimates over those queries that say something about each; None where none does.
+
+    Attributes:
+        constitutional_surfacing: Share of queries for which something constitutional is relevant, and is among the
+            first three.
+        importance_weighted_recall: Share of the relevant found, everything counted by its importance.
+        cold_start_recall: Share of the relevant that were under 48 hours old when asked for, and found.
+        cold_start_share: Share of results under 48 hours old.
+        intent_weighted_ndcg: nDCG@10, queries counted by the weight of their intent.
+        queries: How many queries stand behind each of these.
+        channels: By name.
+    """
+
+    constitutional_surfacing: Estimate | None
+    importance_weighted_recall: Estimate | None
+    cold_start_recall: Estimate | None
+    cold_start_share: Estimate | None
+    intent_weighted_ndcg: Estimate | None
+    queries: Mapping[str, int]
+    channels: Mapping[str, Contribution]
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines."""
+        measures = {
+            name: None if value is None else {"mean": value.mean, "interval": [value.low, value.high]}
+            for name in self.queries
+            if (value := getattr(self, name)) or value is None
+        }
+        channels = {
+            name: {part: getattr(worth, part) for part in ("shown", "exclusive", "relevant", "exclusive_relevant")}
+            for name, worth in self.channels.items()
+        }
+        return {"measures": measures, "queries": dict(self.queries), "channels": channels}
+
+
+def memory_measures(asked: Sequence[Asked], items: Mapping[str, Item], settings: EvaluationSettings) -> MemoryMeasures:
+    """Measure answers as those of a memory.
+
+    Args:
+        items: Facts about what was returned or judged; what is missing is of no tier and no known age.
+    """
+    rules = settings.memory
+    facts = _Facts(items, settings)
+    surfacing = [float(facts.surfaces(one)) for one in asked if facts.constitutional(one)]
+    recall = [share for one in asked if (share := facts.recall(one)) is not None]
+    cold = [share for one in asked if (share := facts.cold_recall(one)) is not None]
+    fresh = [facts.fresh_share(one) for one in asked if one.ranked]
+    judged = [one for one in asked if one.relevant]
+    return MemoryMeasures(
+        constitutional_surfacing=_estimate(surfacing, settings),
+        importance_weighted_recall=_estimate(recall, settings),
+        cold_start_recall=_estimate(cold, settings),
+        cold_start_share=_estimate(fresh, settings),
+        intent_weighted_ndcg=_intent_weighted(judged, settings),
+        queries={
+            "constitutional_surfacing": len(surfacing),
+            "importance_weighted_recall": len(recall),
+            "cold_start_recall": len(cold),
+            "cold_start_share": len(fresh),
+            "intent_weighted_ndcg": len(judged),
+        },
+        channels=channel_contributions(asked, rules.depth),
+    )
+
+
+def channel_contributions(asked: Sequence[Asked], depth: int) -> dict[str, Contribution]:
+    """What each channel contributed to the first `depth` results, over all queries together."""
+    places = list(_places(asked, depth))
+    right = [found for found, relevant in places if relevant]
+    names = sorted({channel for found, _ in places for channel in found})
+    everything = [found for found, _ in places]
+    return {
+        name: Contribution(
+            shown=_share(everything, name),
+            exclusive=_share(everything, name, alone=True),
+            relevant=_share(right, name) if right else None,
+            exclusive_relevant=_share(right, name, alone=True) if right else None,
+        )
+        for name in names
+    }
+
+
+class _Facts:
+    """Which results count, and for how much."""
+
+    def __init__(self, items: Mapping[str, Item], settings: EvaluationSettings) -> None:
+        self._items = items
+        self._rules = settings.memory
+
+    def constitutional(self, one: Asked) -> set[str]:
+        return {name for name in one.relevant if self._item(name).tier in self._rules.constitutional_tiers}
+
+    def surfaces(self, one: Asked) -> bool:
+        return bool(self.constitutional(one) & {*one.ranked[: self._rules.constitutional_depth]})
+
+    def recall(self, one: Asked) -> float | None:
+        total = sum(self._importance(name) for name in one.relevant)
+        found = {*one.ranked[: self._rules.depth]}
+        return sum(self._importance(name) for name in one.relevant if name in found) / total if total > 0.0 else None
+
+    def cold_recall(self, one: Asked) -> float | None:
+        new = {name for name in one.relevant if self.is_new(name, one.at)}
+        return len(new & {*one.ranked[: self._rules.depth]}) / len(new) if new else None
+
+    def fresh_share(self, one: Asked) -> float:
+        shown = one.ranked[: self._rules.depth]
+        return sum(self.is_new(name, one.at) for name in shown) / len(shown)
+
+    def is_new(self, name: str, at: float) -> bool:
+        modified = self._item(name).modified_at
+        return modified is not None and 0.0 <= at - modified < self._rules.new_hours * _SECONDS_PER_HOUR
+
+    def _importance(self, name: str) -> float:
+        tier = self._item(name).tier
+        return self._rules.importance.get(tier or "", self._rules.usual_importance)
+
+    def _item(self, name: str) -> Item:
+        return self._items.get(name, _UNKNOWN)
+
+
+_UNKNOWN = Item()
+
+
+def _places(asked: Sequence[Asked], depth: int) -> Iterator[tuple[Collection[str], bool]]:
+    """The channels behind every result, and whether it was judged relevant."""
+    for one in asked:
+        for name in one.ranked[:depth]:
+            yield one.found_by.get(name, ()), one.grades.get(name, 0) > 0
+
+
+def _share(found: Sequence[Collection[str]], name: str, *, alone: bool = False) -> float:
+    return sum(name in channels and not (alone and len(channels) > 1) for channels in found) / len(found)
+
+
+def _intent_weighted(judged: Sequence[Asked], settings: EvaluationSettings) -> Estimate | None:
+    if not judged:
+        return None
+    run = {one.query_id: {name: -float(rank) for rank, name in enumerate(one.ranked)} for one in judged}
+    gains = measure(run, {one.query_id: dict(one.grades) for one in judged})["ndcg_at_10"]
+    rules = settings.memory
+    weights = [rules.intent_weights.get(one.intent, rules.usual_intent_weight) for one in judged]
+    if not sum(weights):
+        return None
+    found = snips([gains[one.query_id] for one in judged], weights, settings)
+    return Estimate(found.estimate, found.low, found.high)
+
+
+def _estimate(values: Sequence[float], settings: EvaluationSettings) -> Estimate | None:
+    return estimate(values, settings) if values else None

@@ -1,0 +1,1 @@
+"""The same queries asked again under other settings or beliefs."""

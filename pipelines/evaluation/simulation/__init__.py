@@ -1,0 +1,1 @@
+"""Simulated users, and what learning from them is worth (EVA-6)."""

@@ -1,0 +1,120 @@
+"""Attribution where an answer and its response are both at hand: texts in, what an event carries of it out (FBK-9)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from typing import Protocol, Self
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.domain.events import Attribution
+from pipelines.domain.ids import ContentHash
+from pipelines.domain.ranking import Answer
+from pipelines.embedding.encoders.encoder import Encoder, load_encoder
+from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.feedback.events.attribution import Method, Views, attribute, sentences_of
+from pipelines.feedback.settings import AttributionSettings
+from pipelines.indexes.generation import Generation
+
+Floats = NDArray[np.float64]
+
+
+class Similarities(Protocol):
+    """Compares texts; asked once per response, with its sentences and its contents."""
+
+    def between(self, left: Sequence[str], right: Sequence[str]) -> Floats:
+        """Cosines of all pairs, float64 (left, right); the same bits for the same pair always."""
+        ...
+
+
+class EncoderSimilarities:
+    """Similarities by the vectors that search compares with."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+
+    def between(self, left: Sequence[str], right: Sequence[str]) -> Floats:
+        """Dot products of unit vectors."""
+        vectors = self._encoder.encode([*left, *right]).astype(np.float64)
+        return np.asarray(vectors[: len(left)] @ vectors[len(left) :].T)
+
+
+class Attributor:
+    """Attributes responses to the contents they were made from.
+
+    Attributes:
+        unknown: Contents so far whose text was not to be had: their similarity is 0, and nothing is said about what a
+            response would be without them.
+    """
+
+    def __init__(self, rules: AttributionSettings, similarities: Similarities | None) -> None:
+        self._rules = rules
+        self._similarities = similarities
+        self.unknown = 0
+
+    @classmethod
+    def load(cls, rules: AttributionSettings, embedding: EmbeddingSettings) -> Self:
+        """An attributor with the configured encoder, if `rules` ask for one, and without similarities otherwise.
+
+        Raises:
+            ModelUnavailableError: The model cannot be found or loaded.
+            ConfigurationError: The model cannot do what the settings ask for.
+        """
+        return cls(rules, EncoderSimilarities(load_encoder(embedding)) if rules.encoder else None)
+
+    def of_answer(
+        self, answer: Answer, response: str | None, attention: Mapping[ContentHash, float] | None = None
+    ) -> Attribution | None:
+        """Shares of an answer's results in a response that was made from them; see `attribution`."""
+        return self.attribution({each.content_hash: each.text for each in answer.results}, response, attention)
+
+    def attribution(
+        self,
+        contents: Mapping[ContentHash, str | None],
+        response: str | None,
+        attention: Mapping[ContentHash, float] | None = None,
+    ) -> Attribution | None:
+        """Shares of the contents in a response; None where there is nothing to tell them apart by.
+
+        Args:
+            contents: The text of each content that the response was given, None where it is unknown.
+            response: What was made from them.
+            attention: Weights in [0, 1] by the producer's model; of contents left out, 0.
+        """
+        hashes = list(contents)
+        looked_at = None if attention is None else np.array([attention.get(each, 0.0) for each in hashes])
+        semantic, support = self._compared([contents[each] for each in hashes], response or "")
+        found = attribute(1.0, len(hashes), Views(semantic, looked_at, support), self._rules)
+        if found.method is Method.EQUAL or not hashes:
+            return None
+        shares = {each: float(share) for each, share in zip(hashes, found.values, strict=True)}
+        return msgspec.convert({"method": found.method.value, "shares": shares}, Attribution)
+
+    def _compared(self, texts: Sequence[str | None], response: str) -> tuple[Floats | None, Floats | None]:
+        """Similarity to the whole response (n,), and to its sentences (sentences, n) where all texts are known."""
+        sentences = sentences_of(response, most=self._rules.sentences)
+        known = [place for place, text in enumerate(texts) if text is not None]
+        self.unknown += len(texts) - len(known)
+        if self._similarities is None or not sentences or not known:
+            return None, None
+        found = self._similarities.between([response, *sentences], [text for text in texts if text is not None])
+        semantic = np.zeros(len(texts))
+        semantic[known] = found[0]
+        return semantic, found[1:] if len(known) == len(texts) else None
+
+
+def texts_in(generation: Generation, hashes: Sequence[ContentHash]) -> dict[ContentHash, str | None]:
+    """Texts of contents by hash, as a generation holds them; None for those it does not."""
+    found: dict[ContentHash, str | None] = dict.fromkeys(hashes)
+    rows = {row for each in hashes if (row := _row(generation.contents, each)) is not None}
+    for content in generation.chunks.contents(sorted(rows)):
+        found[content.content_hash] = content.text
+    return found
+
+
+def _row(contents: Sequence[ContentHash], wanted: ContentHash) -> int | None:
+    place = bisect_left(contents, wanted)
+    return place if place < len(contents) and contents[place] == wanted else None

@@ -1,0 +1,1 @@
+"""Events to changes of a partition's state. Pure: no clock, no store, no broker."""

@@ -1,0 +1,207 @@
+"""Names that producers choose, bounded; and how much of a day's evidence may be one principal's (LRN-3, FBK-11).
+
+Models, agents, intents, lessons, sources and principals are free text: a partition tells so many of each kind apart,
+and all others share one name, `overflow`. Which ones those are is decided by the log's order alone.
+
+Sessions are free to open; whoever stands behind them is not. Each principal has a fingerprint, under which uses of
+contents are kept, so that reading can cap them; and an allowance of evidence about parameters per day, beyond which
+what it says is kept beside the parameter, visible, and not counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import cast, get_args
+
+from msgspec import structs
+
+from pipelines.domain.events import Impression, LessonOutcome, Report, Trust
+from pipelines.domain.ranking import ANY
+from pipelines.feedback.events.codec import Decoded
+from pipelines.feedback.settings import LimitSettings
+from pipelines.feedback.store import integrity
+from pipelines.feedback.store.lookup import matching
+
+OVERFLOW = "overflow"
+"""Stands for every name beyond its kind's limit."""
+
+_BYTES = 8  # of a principal's fingerprint
+
+
+Naming = Impression | Report
+"""Events whose names evidence is kept under."""
+_NAMING = frozenset(get_args(Naming))
+
+
+class Kind(StrEnum):
+    """What a name names."""
+
+    PRINCIPAL = "principal"
+    MODEL = "model"
+    AGENT = "agent"
+    INTENT = "intent"
+    LESSON = "lesson"
+    SOURCE = "source"
+
+
+def principal_fingerprint(principal: str) -> str:
+    """Sixteen hex digits that stand for a principal.
+
+    Examples:
+        >>> len(principal_fingerprint("ada"))
+        16
+    """
+    return hashlib.blake2b(principal.encode(), digest_size=_BYTES).hexdigest()
+
+
+@dataclass(slots=True)
+class Allowance:
+    """What one principal drew on one day, in micro-units: before the batch, and in it."""
+
+    before: int = 0
+    drawn: int = 0
+
+
+@dataclass(slots=True)
+class Names:
+    """The names that a batch mentions, kept current record by record.
+
+    Attributes:
+        limits: How many of each kind are told apart.
+        counts: How many are told apart so far, by kind.
+        known: Those mentioned that are told apart already.
+        allowances: By day and principal's fingerprint, of those mentioned.
+        new: To be told apart from now on, in order.
+        overflowed: Events whose name of a kind was one too many.
+        principals: Fingerprints of those met so far, by name.
+    """
+
+    limits: LimitSettings
+    counts: dict[Kind, int] = field(default_factory=dict)
+    known: set[tuple[Kind, str]] = field(default_factory=set)
+    allowances: dict[tuple[int, str], Allowance] = field(default_factory=dict)
+    new: list[tuple[Kind, int, str]] = field(default_factory=list)
+    overflowed: Counter[Kind] = field(default_factory=Counter)
+    principals: dict[str, str] = field(default_factory=dict)
+
+    def bounded(self, event: Naming) -> Naming:
+        """The event, with names beyond their limits replaced by `OVERFLOW`.
+
+        Feedback needs none of this: its evidence goes to the names of the impression that it answers.
+        """
+        changes = {
+            kind.value: OVERFLOW
+            for kind, name in _names_of(event)
+            if name != ANY and self._kept(kind, name) is OVERFLOW
+        }
+        if not changes:
+            return event
+        if Kind.LESSON in changes:
+            changes["lesson_id"] = changes.pop(Kind.LESSON)
+        return structs.replace(event, **changes)
+
+    def agent(self, name: str) -> str:
+        """An agent's name as it is counted under: those that no other event made known share one."""
+        return name if name == ANY or (Kind.AGENT, name) in self.known else OVERFLOW
+
+    def principal(self, name: str) -> str:
+        """The fingerprint that a principal is kept under."""
+        found = self.principals.get(name)
+        if found is None:
+            found = self.principals[name] = self._kept(Kind.PRINCIPAL, principal_fingerprint(name))
+        return found
+
+    def heard(self, name: str) -> str:
+        """The same, of who said something; one too many is counted."""
+        found = self.principals.get(name) or self.principal(name)
+        if found is OVERFLOW:
+            self.overflowed[Kind.PRINCIPAL] += 1
+        return found
+
+    def allowance(self, fingerprint: str, day: int) -> Allowance:
+        """A principal's allowance of a day, to draw on."""
+        found = self.allowances.get((day, fingerprint))
+        if found is None:
+            found = self.allowances[day, fingerprint] = Allowance()
+        return found
+
+    def draw(self, fingerprint: str, day: int, micro: int) -> bool:
+        """Draw on a principal's allowance of a day; whether there was any left."""
+        allowance = self.allowance(fingerprint, day)
+        left = allowance.before + allowance.drawn < self.limits.daily_micro
+        allowance.drawn += micro
+        return left
+
+    def drawn_on(self) -> list[tuple[str, int]]:
+        """Whose allowances, of which days, were drawn on where something of them was left."""
+        daily = self.limits.daily_micro
+        return [(who, day) for (day, who), each in self.allowances.items() if each.drawn and each.before < daily]
+
+    def _kept(self, kind: Kind, name: str) -> str:
+        if (kind, name) in self.known:
+            return name
+        count = self.counts.get(kind, 0)
+        if count >= getattr(self.limits, f"{kind}s"):
+            if kind is not Kind.PRINCIPAL:  # looked up once a batch: `heard` counts
+                self.overflowed[kind] += 1
+            return OVERFLOW
+        self.counts[kind] = count + 1
+        self.known.add((kind, name))
+        self.new.append((kind, count + 1, name))
+        return name
+
+
+def read_names(
+    connection: sqlite3.Connection, limits: LimitSettings, events: Iterable[Decoded], principals: Iterable[str]
+) -> Names:
+    """What a store knows of the names in some events, and of some more principals."""
+    names = Names(limits)
+    fingerprints = {OVERFLOW, *map(principal_fingerprint, principals)}
+    wanted: dict[Kind, set[str]] = {kind: set() for kind in Kind}
+    for event in cast("Iterable[Naming]", [event for event in events if type(event) in _NAMING]):
+        for kind, name in _names_of(event):
+            wanted[kind].add(name)
+    wanted[Kind.PRINCIPAL] |= fingerprints
+    for kind, some in wanted.items():
+        count = connection.execute("select max(number) from names where kind = ?", (kind,)).fetchone()[0]
+        names.counts[kind] = count or 0
+        known = matching(connection, "select name from names where kind = ? and name in", some, kind)
+        names.known.update((kind, name) for (name,) in known)
+    for (day,) in connection.execute("select distinct day from allowances").fetchall():
+        drawn = "select principal, micro from allowances where day = ? and principal in"
+        for fingerprint, micro in matching(connection, drawn, fingerprints, day):
+            names.allowances[day, fingerprint] = Allowance(micro)
+    return names
+
+
+def write_names(connection: sqlite3.Connection, names: Names) -> None:
+    """What a batch changed."""
+    connection.executemany("insert into names (kind, number, name) values (?, ?, ?)", names.new)
+    drawn = [(*key, allowance.drawn) for key, allowance in names.allowances.items() if allowance.drawn]
+    integrity.add(connection, "allowances", drawn)
+    connection.executemany(
+        "insert into overflow values (?, ?) on conflict do update set events = events + excluded.events",
+        list(names.overflowed.items()),
+    )
+
+
+def overflow_in(connection: sqlite3.Connection) -> Mapping[str, int]:
+    """How often a name was one too many, by kind."""
+    return dict(connection.execute("select kind, events from overflow order by kind").fetchall())
+
+
+def _names_of(event: Naming) -> Iterable[tuple[Kind, str]]:
+    yield Kind.MODEL, event.model
+    yield Kind.AGENT, event.agent
+    intent = getattr(event, "intent", ANY)
+    if intent != ANY:
+        yield Kind.INTENT, intent
+    if isinstance(event, LessonOutcome):
+        yield Kind.LESSON, event.lesson_id
+    elif isinstance(event, Trust):
+        yield Kind.SOURCE, event.source

@@ -1,0 +1,132 @@
+"""What sessions draw on allowances, in parts that count as a whole or stand beside (LRN-3, LRN-17). Pure.
+
+What nobody can take out again draws on its principal's allowance of the day event by event, in the log's order. What a
+session says may be taken out, and must then not have taken anybody's place. So an isolated session draws on an
+allowance of its own, as long as a day's, and what it says within that is kept in *parts*: stretches of about
+`limits.session_part` observations of one principal on one day. Which parts of merged sessions count is decided by what
+is there and by nothing else: all that is merged by now, in the order in which the log began the parts, behind what the
+principal said outside of sessions; a part counts where anything of the allowance was left before it. The order of
+merges changes nothing, and when a session is unlearned its neighbours move up as if it had never been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from pipelines.learning.evidence import Evidence
+from pipelines.learning.observe.examination import EXAMINATION
+from pipelines.learning.observe.tallies import Tally
+from pipelines.learning.observe.triggers import LEARNED
+from pipelines.learning.parameters import SURPLUS
+
+
+class Draw(NamedTuple):
+    """What one event draws.
+
+    Attributes:
+        principal: Fingerprint of who is behind it.
+        day: Since the epoch.
+        micro: In micro-units.
+        offset: Of the record at which it is drawn.
+    """
+
+    principal: str
+    day: int
+    micro: int
+    offset: int
+
+
+@dataclass(slots=True)
+class Part:
+    """One stretch of what a principal said on one day in one session.
+
+    Attributes:
+        number: Within its session; unique among those that there are at one time.
+        first: Offset of the record that began it: the place of the part among all of its principal's day.
+        micro: What was drawn.
+        was_settled: Whether the shared evidence held it before the batch; None where the state does not know it.
+        counted: Whether it counted there.
+        tally: What the batch adds to it.
+    """
+
+    number: int
+    principal: str
+    day: int
+    first: int
+    micro: int = 0
+    was_settled: bool | None = None
+    counted: bool = False
+    tally: Tally | None = None
+
+
+@dataclass(slots=True)
+class Parts:
+    """The parts of one session, kept current event by event.
+
+    Attributes:
+        pending: Those that only the session reads.
+        settled: Those of the shared evidence.
+        gone: Those that the state knows and that were dropped or unlearned.
+    """
+
+    pending: list[Part] = field(default_factory=list)
+    settled: list[Part] = field(default_factory=list)
+    gone: list[Part] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[Part]:
+        yield from self.settled
+        yield from self.pending
+
+    def drawn_on(self, draw: Draw, open_parts: list[Part], *, size: int, allowance: int) -> Part | None:
+        """The part that something belongs to, which has drawn it then; None where the allowance was used up before.
+
+        Args:
+            draw: What is drawn.
+            open_parts: `pending` or `settled`, whichever grows.
+            size: Of a part, from which on another one begins, in micro-units.
+            allowance: Of a session's day, in micro-units.
+        """
+        day = [part for part in self if part.day == draw.day and part.principal == draw.principal]
+        if sum(part.micro for part in day) >= allowance:
+            return None
+        last = day[-1] if day and day[-1].micro < size and any(part is day[-1] for part in open_parts) else None
+        if last is None:
+            number = 1 + max((part.number for part in self), default=0)
+            last = Part(number, draw.principal, draw.day, draw.offset)
+            open_parts.append(last)
+        last.micro += draw.micro
+        return last
+
+    def settle(self) -> None:
+        """What was pending is part of the shared evidence from now on."""
+        self.settled += self.pending
+        self.pending = []
+
+    def drop(self) -> None:
+        """Nothing is pending any more."""
+        self.gone += [part for part in self.pending if part.was_settled is not None]
+        self.pending = []
+
+    def unlearn(self) -> None:
+        """Nothing is left at all."""
+        self.gone += [part for part in self.settled if part.was_settled is not None]
+        self.settled = []
+        self.drop()
+
+
+def beside(evidence: Evidence) -> Evidence:
+    """A part's evidence as it is kept where it does not count: as if it had come beyond an allowance.
+
+    Parameters stand beside those that count; clicks and learned triggers leave no trace; uses are capped when read, and
+    stay.
+    """
+    return Evidence(
+        {
+            key._replace(parameter=SURPLUS + key.parameter): micro
+            for key, micro in evidence.counts.items()
+            if key.parameter != EXAMINATION
+        },
+        {key: micro for key, micro in evidence.usage.items() if not key.bin.startswith(LEARNED)},
+    )

@@ -1,0 +1,294 @@
+"""Sessions as a partition sees them: what one learns stays its own until it completes (LRN-14 to LRN-17). Pure.
+
+A session that sent `start` is isolated. Its evidence is *pending*: an overlay that only the session itself reads.
+`complete` makes it *settled*: part of what all share, and remembered as this session's, so that `unlearn` can take
+exactly it out again. `abandon`, or silence for too long, drops what is pending.
+
+Whether a session has fallen silent is decided from the partition's clock when the session is next heard of, and by
+the same rule for all sessions whenever a batch ends: the clock never goes back, so both decide alike, and where
+batches begin changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from pipelines.domain.errors import InvalidEventError
+from pipelines.feedback.fold.quota import Draw, Parts
+from pipelines.feedback.settings import FeedbackSettings
+from pipelines.learning.observe.tallies import Tallies, Tally
+
+
+class Phase(StrEnum):
+    """Where a session stands."""
+
+    ACTIVE = "active"
+    SUSPENDED = "suspended"
+    COMPLETED = "completed"
+    ABANDONED = "abandoned"
+    EXPIRED = "expired"
+    UNLEARNED = "unlearned"
+
+
+OPEN = (Phase.ACTIVE, Phase.SUSPENDED)
+"""Phases in which a session's evidence is its own."""
+
+
+class Life(NamedTuple):
+    """One session of a partition.
+
+    Attributes:
+        offset: Of the record that started it; the session's rows are kept under it.
+        heard: Offset of the newest record about it.
+        heard_ms: The partition's clock at that record.
+        pending: Events whose evidence is in its overlay.
+        settled: Events whose evidence it brought into what all share.
+        merged: Offset of the record that merged it first of what is settled; None where nothing is.
+    """
+
+    offset: int
+    session: str
+    principal: str
+    phase: Phase
+    started_ms: int
+    heard: int
+    heard_ms: int
+    pending: int = 0
+    settled: int = 0
+    merged: int | None = None
+
+
+@dataclass(slots=True)
+class Work:
+    """What a batch does to one session; applied in the order of the attributes.
+
+    Attributes:
+        life: The session as the batch leaves it, but for what was heard since it last turned: see `caught_up`.
+        unlearn: Take out of the shared evidence what it had settled before the batch.
+        drop: Drop what was pending before the batch.
+        settle: Settle what was pending before the batch.
+        settled: What the batch itself brought into the shared evidence, but for parts.
+        pending: What the batch leaves pending, but for parts; None where that is nothing.
+        parts: What draws on allowances, as the batch leaves it.
+    """
+
+    life: Life
+    unlearn: bool = False
+    drop: bool = False
+    settle: bool = False
+    settled: list[Tally] = field(default_factory=list)
+    pending: Tally | None = None
+    parts: Parts = field(default_factory=Parts)
+    heard: int = field(init=False)
+    heard_ms: int = field(init=False)
+    events: int = 0
+
+    def __post_init__(self) -> None:
+        self.heard, self.heard_ms = self.life.heard, self.life.heard_ms
+
+    def caught_up(self) -> Life:
+        """The session with everything that was heard of it; events in between turns only count."""
+        life, events = self.life, self.events
+        pending, settled = (events, 0) if life.phase in OPEN else (0, events)
+        self.life = life._replace(
+            heard=self.heard,
+            heard_ms=self.heard_ms,
+            pending=life.pending + pending,
+            settled=life.settled + settled,
+        )
+        self.events = 0
+        return self.life
+
+
+@dataclass(slots=True)
+class Sessions:
+    """The sessions that a batch mentions, kept current record by record.
+
+    Attributes:
+        lives: As the state has them before the batch; used up.
+        parts: Of each of those, by its offset; used up.
+        works: What the batch does to those that it touches.
+        forgotten: Sessions that had been forgotten by the time they were heard of again; their rows go.
+        tallies: What the batch noted, of sessions and shared.
+        shared: What goes to all at once.
+        merges: How often the shared evidence took a session in, or let one go.
+        dropped: Events whose evidence came to nothing with their session.
+    """
+
+    rules: FeedbackSettings
+    lives: dict[str, Life] = field(default_factory=dict)
+    parts: dict[int, Parts] = field(default_factory=dict)
+    works: dict[str, Work] = field(default_factory=dict)
+    forgotten: list[Work] = field(default_factory=list)
+    tallies: Tallies = field(default_factory=Tallies)
+    shared: Tally = field(init=False)
+    merges: int = 0
+    dropped: int = 0
+    _nowhere: Tally = field(default_factory=Tally)
+    _patience_ms: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.shared = self.tallies.open()
+        time = self.rules.time
+        self._patience_ms = min(time.session_idle_ms, time.session_suspended_ms, time.session_kept_ms)
+
+    def __bool__(self) -> bool:
+        """Whether any session is isolated, or was."""
+        return bool(self.works or self.lives)
+
+    def ended(self) -> list[Life]:
+        """Every session that the batch touched, as it leaves it."""
+        return [work.caught_up() for work in self.works.values()]
+
+    def hear(self, session: str, offset: int, clock_ms: int) -> None:
+        """Note that a record is about a session; one that had been silent for too long has expired by then."""
+        work = self.works.get(session)
+        if work is None:
+            if session not in self.lives:
+                return
+            life = self.lives.pop(session)
+            work = self.works[session] = Work(life, parts=self.parts.pop(life.offset, Parts()))
+        if clock_ms - work.heard_ms > self._patience_ms or offset - work.heard >= self.rules.limits.session_records:
+            life = work.caught_up()
+            if is_forgotten(life, offset + 1, clock_ms, self.rules):
+                self._drop(work, life.phase)
+                self.forgotten.append(self.works.pop(session))
+                return
+            if is_silent(life, clock_ms, self.rules):
+                self._drop(work, Phase.EXPIRED)
+        work.heard, work.heard_ms = offset, clock_ms
+
+    def turn(self, session: str, phase: str, *, principal: str, offset: int, clock_ms: int) -> None:
+        """Apply a phase of a session that was just heard; one that has no meaning where it stands changes nothing.
+
+        Raises:
+            InvalidEventError: "foreign_principal": somebody else started the session; its id alone moves nothing.
+        """
+        work = self.works.get(session)
+        if work is not None:
+            if work.life.principal != principal:
+                raise InvalidEventError("foreign_principal", f"session {session!r} was started by another principal")
+            work.caught_up()
+        if phase in {"start", "resume"}:
+            self._open(work, Life(offset, session, principal, Phase.ACTIVE, clock_ms, offset, clock_ms))
+        elif work is not None:
+            _TURNS[phase](self, work)
+            if work.life.phase is Phase.COMPLETED and work.life.merged is None:
+                work.life = work.life._replace(merged=offset)
+
+    def tally_of(self, session: str) -> Tally:
+        """Where the evidence of one event goes; every event that has some asks here, once; its session was just heard.
+
+        The shared tally; or, where the session is isolated, its overlay; or nowhere, where it has ended without
+        completing (LRN-14, LRN-15).
+        """
+        work = self.works.get(session)
+        if work is None:
+            return self.shared
+        phase = work.life.phase
+        if phase in OPEN:
+            work.events += 1
+            if work.pending is None:
+                work.pending = self.tallies.open()
+            return work.pending
+        if phase is Phase.COMPLETED:
+            work.events += 1
+            if not work.settled:
+                work.settled.append(self.tallies.open())
+            return work.settled[-1]
+        self.dropped += 1
+        return self._nowhere
+
+    def part_of(self, session: str, tally: Tally, draw: Draw) -> tuple[Tally, bool]:
+        """Where evidence goes that draws on an allowance, and whether there was any left.
+
+        Args:
+            session: One whose evidence does not go to all at once.
+            tally: What `tally_of` says of it.
+            draw: On an allowance of the session's own.
+        """
+        if tally is self._nowhere:
+            return tally, True
+        work, limits = self.works[session], self.rules.limits
+        growing = work.parts.pending if work.life.phase in OPEN else work.parts.settled
+        part = work.parts.drawn_on(draw, growing, size=limits.part_micro, allowance=limits.daily_micro)
+        if part is None:
+            return tally, False
+        if part.tally is None:
+            part.tally = self.tallies.open()
+        return part.tally, True
+
+    def _open(self, work: Work | None, begun: Life) -> None:
+        if work is None:
+            self.works[begun.session] = Work(begun)
+        elif work.life.phase not in OPEN:
+            work.life = work.life._replace(phase=Phase.ACTIVE, started_ms=begun.started_ms)
+        else:
+            work.life = work.life._replace(phase=Phase.ACTIVE)
+
+    def _suspend(self, work: Work) -> None:
+        if work.life.phase in OPEN:
+            work.life = work.life._replace(phase=Phase.SUSPENDED)
+
+    def _complete(self, work: Work) -> None:
+        life = work.life
+        if life.phase not in OPEN:
+            return
+        work.settle = not work.drop
+        if work.pending is not None:
+            work.settled.append(work.pending)
+            work.pending = None
+        work.parts.settle()
+        work.life = life._replace(phase=Phase.COMPLETED, settled=life.settled + life.pending, pending=0)
+        self.merges += 1
+
+    def _abandon(self, work: Work) -> None:
+        if work.life.phase in OPEN:
+            self._drop(work, Phase.ABANDONED)
+
+    def _unlearn(self, work: Work) -> None:
+        self.merges += work.life.settled > 0
+        self.dropped += work.life.settled
+        work.settled.clear()
+        work.settle = False
+        work.unlearn = True
+        work.parts.unlearn()
+        self._drop(work, Phase.UNLEARNED)
+        work.life = work.life._replace(settled=0, merged=None)
+
+    def _drop(self, work: Work, phase: Phase) -> None:
+        self.dropped += work.life.pending
+        work.drop = not work.settle
+        work.pending = None
+        work.parts.drop()
+        work.life = work.life._replace(phase=phase, pending=0)
+
+
+_TURNS: Mapping[str, Callable[[Sessions, Work], None]] = {
+    "suspend": Sessions._suspend,
+    "complete": Sessions._complete,
+    "abandon": Sessions._abandon,
+    "unlearn": Sessions._unlearn,
+}
+
+
+def is_silent(life: Life, clock_ms: int, rules: FeedbackSettings) -> bool:
+    """Whether an open session expires: nothing was heard of it for longer than its phase allows."""
+    if life.phase not in OPEN:
+        return False
+    return clock_ms - life.heard_ms > silence_ms(life.phase, rules)
+
+
+def is_forgotten(life: Life, next_offset: int, clock_ms: int, rules: FeedbackSettings) -> bool:
+    """Whether too much time, or too many records, lie behind the last word about a session to remember it."""
+    return (
+        life.heard < next_offset - rules.limits.session_records or clock_ms - life.heard_ms > rules.time.session_kept_ms
+    )
+
+
+def silence_ms(phase: Phase, rules: FeedbackSettings) -> int:
+    """How long an open session may be silent, in milliseconds of the partition's clock."""
+    return rules.time.session_suspended_ms if phase is Phase.SUSPENDED else rules.time.session_idle_ms

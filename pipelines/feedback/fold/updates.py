@@ -1,0 +1,277 @@
+"""Events to changes: what a batch of one partition does to its state. Pure: no clock, no store, no broker.
+
+Every record meets exactly one fate. Which one depends on the records before it in the log and on nothing else: not
+on where batches begin, nor on when or how often an updater ran. That is what makes a replay give the same bits.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from pipelines.domain.errors import InvalidEventError
+from pipelines.domain.events import (
+    AnyEvent,
+    Explicit,
+    Feedback,
+    Impression,
+    Inclusion,
+    Reference,
+    Report,
+    Retrieval,
+    Selection,
+    SessionPhase,
+    Success,
+)
+from pipelines.domain.ranking import ANY
+from pipelines.feedback.fold.arrivals import Arrivals
+from pipelines.feedback.fold.batch_state import Known, Moment, Shown, Waiting
+from pipelines.feedback.fold.clock import Claims, Clock
+from pipelines.feedback.fold.credit import (
+    chosen_rank,
+    credits_of,
+    drawn_by,
+    note_credits,
+    page_of,
+    tally_click,
+    tally_shown,
+    tally_triggers,
+    under,
+)
+from pipelines.feedback.fold.names import Names
+from pipelines.feedback.fold.quota import Draw
+from pipelines.feedback.fold.reports import report_evidence
+from pipelines.feedback.fold.sessions import Sessions
+from pipelines.feedback.fold.timing import Times, effective_ms, times_of
+from pipelines.feedback.fold.verdicts import Votes
+from pipelines.feedback.settings import DAY_MS, FeedbackSettings
+from pipelines.feedback.store.sources import Heard, what_it_is
+from pipelines.learning.binning import Bins
+from pipelines.learning.evidence import MICRO
+from pipelines.learning.observe.outcomes import Under
+from pipelines.learning.observe.tallies import Tally
+from pipelines.runtime.kafka.log import Record
+
+_FEEDBACK = (Explicit, Selection, Retrieval, Inclusion, Reference, Success)  # asking a tuple is faster than a union
+
+
+class Fate(StrEnum):
+    """What became of a record; each has exactly one."""
+
+    APPLIED = "applied"
+    DUPLICATE = "duplicate"
+    DEAD_LETTERED = "dead_lettered"
+    LATE = "late"
+
+
+class DeadLetter(NamedTuple):
+    """A record that could not become an event, or an event that means nothing."""
+
+    record: Record
+    reason: str
+    detail: str
+
+
+@dataclass(slots=True)
+class Change:
+    """What a batch adds to a partition's state; all of it is committed in one transaction, or none.
+
+    Attributes:
+        sessions: Those the batch mentions, with all its evidence, theirs and shared.
+        holes: Offsets whose records the log has lost.
+        skipped: Offsets that the log explains: control records, aborted ones, and what compaction took.
+        unjoined: Feedback that was waiting and turned out to answer nothing.
+        joined: Offsets of feedback that waits no longer.
+        stored: Queries whose impression the state holds before the batch.
+    """
+
+    clock: Clock
+    next_offset: int
+    sessions: Sessions
+    names: Names
+    stored: set[bytes] = field(default_factory=set)
+    heard: Heard = field(default_factory=Counter)
+    consumed: int = 0
+    holes: int = 0
+    skipped: int = 0
+    unjoined: int = 0
+    fates: Counter[Fate] = field(default_factory=Counter)
+    seen: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+    shown: dict[bytes, Shown] = field(default_factory=dict)
+    waiting: dict[int, tuple[bytes, Waiting]] = field(default_factory=dict)
+    joined: list[int] = field(default_factory=list)
+    dead_letters: list[DeadLetter] = field(default_factory=list)
+
+
+def fold(known: Known, arrivals: Arrivals, rules: FeedbackSettings, bins: Bins, *, skipped: int = 0) -> Change:
+    """What a batch changes.
+
+    Args:
+        known: The state as far as the batch mentions it; it is used up.
+        arrivals: The batch, none of it consumed before.
+        rules: Times, limits and weights.
+        bins: How finely evidence is kept.
+        skipped: Offsets before and between its records that the log explains.
+    """
+    batch = _Batch(known, rules, bins)
+    batch.consume(arrivals, skipped)
+    return batch.change
+
+
+class _Batch:
+    """One pass over a batch: `known` is read and kept current, `change` collects what is to be written.
+
+    Times are decided for the whole batch beforehand, and masses are summed for the whole batch afterwards. The pass in
+    between decides fates and meets feedback with impressions, which depends on all that came before.
+    """
+
+    def __init__(self, known: Known, rules: FeedbackSettings, bins: Bins) -> None:
+        self.known = known
+        sessions = Sessions(rules, known.lives, known.parts)
+        self.change = Change(known.clock, known.next_offset, sessions, known.names, known.stored)
+        self._sessions = sessions
+        self._rules = rules
+        self._limits = rules.limits
+        self._bins = bins
+        self._names = known.names
+        self._window_ms = rules.time.window_ms
+        self._clock_ms, self._next_offset = known.clock.now_ms, known.next_offset
+
+    def consume(self, arrivals: Arrivals, skipped: int) -> None:
+        records, change, rules = arrivals.records, self.change, self._rules
+        claims = Claims(records.offsets, arrivals.principals, records.timestamps, records.by_broker)
+        times, change.clock = times_of(change.clock, claims, arrivals.events_ms, rules.time)
+        votes = self._votes = Votes(self.known, self._sessions, rules, arrivals, times, under_of=self._under)
+        fates = []
+        while (place := votes.cast()) is not None:
+            self._clock_ms, self._next_offset = times.clock_ms[place], records.offsets[place] + 1
+            fates.append(self._met(arrivals, times, place))
+        change.skipped = skipped
+        change.holes = records.offsets[-1] + 1 - change.next_offset - len(records) - skipped
+        change.consumed, change.heard = len(records), self._votes.counted()
+        change.fates, change.seen = Counter(fates), self._votes.seen
+        change.fates[Fate.APPLIED] += len(records) - len(fates)
+        change.next_offset = records.offsets[-1] + 1
+
+    def _met(self, arrivals: Arrivals, times: Times, place: int) -> Fate:
+        record, event = arrivals.records[place], arrivals.events[place]
+        fingerprint, query = arrivals.fingerprints[place], arrivals.queries[place]
+        try:
+            if isinstance(event, InvalidEventError):
+                return self._refuse(record, event)
+            if not times.believed[place]:
+                effective_ms(event.ts, record.timestamp, self._clock_ms, self._rules.time)
+            return self._fate(event, fingerprint, query, record.offset, times.at_ms[place])
+        except InvalidEventError as error:
+            return self._refuse(record, error)
+
+    def _refuse(self, record: Record, error: InvalidEventError) -> Fate:
+        self.change.dead_letters.append(DeadLetter(record, error.reason, str(error)))
+        return Fate.DEAD_LETTERED
+
+    def _fate(self, event: AnyEvent, fingerprint: bytes, query: bytes, offset: int, at_ms: int) -> Fate:
+        if at_ms < self._clock_ms - self._window_ms:
+            return Fate.LATE
+        before = self._votes.seen.get(fingerprint) or self.known.seen.get(fingerprint)
+        if before and self._remembered(before, self._limits.event_id_records, self._window_ms):
+            return Fate.DUPLICATE
+        if self._sessions:
+            self._sessions.hear(event.session_id, offset, self._clock_ms)
+        if isinstance(event, _FEEDBACK):
+            fate = self._answer(query, event, offset, at_ms)
+            if fate is not Fate.APPLIED:
+                return fate
+        else:
+            self._apply(event, query, Moment(offset, at_ms))
+        agent = event.agent if event.agent == ANY else self._names.agent(event.agent)
+        self._votes.said.append((self._names.heard(event.principal), agent, what_it_is(event)))
+        self._votes.seen[fingerprint] = (offset, at_ms)
+        return Fate.APPLIED
+
+    def _apply(self, event: Impression | Report | SessionPhase, query: bytes, moment: Moment) -> None:
+        if isinstance(event, SessionPhase):
+            self._turn(event, moment)
+        elif isinstance(event := self._names.bounded(event), Impression):
+            self._show(query, event, moment)
+        else:
+            day = moment.at_ms // DAY_MS
+            found = report_evidence(event, day=day, bins=self._bins)
+            tally, within = self._drawn(event.session_id, self._names.principal(event.principal), day, MICRO)
+            tally.note_report(found, surplus=not within)
+
+    def _turn(self, event: SessionPhase, moment: Moment) -> None:
+        self._sessions.turn(
+            event.session_id, event.phase, principal=event.principal, offset=moment.offset, clock_ms=self._clock_ms
+        )
+
+    def _show(self, query: bytes, impression: Impression, moment: Moment) -> None:
+        before = self.known.shown.get(query)
+        if before and self._remembered(before.moment, self._limits.impression_records, self._window_ms):
+            # The first one stands: whoever answers later may not change what was shown.
+            raise InvalidEventError("repeated_impression", f"query {impression.query_id!r} was shown before")
+        shown = self.known.shown[query] = self.change.shown[query] = Shown(moment, impression)
+        tally = self._sessions.tally_of(impression.session_id)
+        tally_shown(tally, impression, self._rules.credit, day=moment.at_ms // DAY_MS)
+        for waiting in self.known.waiting.pop(query, ()):
+            self._join_waiting(query, shown, waiting)
+
+    def _join_waiting(self, query: bytes, shown: Shown, waiting: Waiting) -> None:
+        if self.change.waiting.pop(waiting.moment.offset, None) is None:
+            self.change.joined.append(waiting.moment.offset)
+        try:
+            if not self._remembered(waiting.moment, self._limits.waiting_records, self._window_ms):
+                self.change.unjoined += 1
+            else:
+                self._credit(query, shown, waiting.feedback, waiting.moment.at_ms)
+        except InvalidEventError:
+            # It was consumed, and counted, when it came; all that is left to say is that it answers nothing.
+            self.change.unjoined += 1
+
+    def _answer(self, query: bytes, feedback: Feedback, offset: int, at_ms: int) -> Fate:
+        shown = self.known.shown.get(query)
+        if shown is None or not self._remembered(shown.moment, self._limits.impression_records, 2 * self._window_ms):
+            waiting = Waiting(Moment(offset, at_ms), feedback)
+            self.known.waiting.setdefault(query, []).append(waiting)
+            self.change.waiting[offset] = (query, waiting)
+        elif shown.moment.at_ms < self._clock_ms - self._window_ms:
+            return Fate.LATE
+        else:
+            self._credit(query, shown, feedback, at_ms)
+        return Fate.APPLIED
+
+    def _credit(self, query: bytes, shown: Shown, feedback: Feedback, at_ms: int) -> None:
+        impression, day = shown.impression, at_ms // DAY_MS
+        found = credits_of(feedback, impression, chosen=shown.chosen, rules=self._rules)
+        where = shown.under or self._under(shown)
+        if not found:
+            self._sessions.tally_of(impression.session_id)  # where it counts as an event, if it says nothing
+            return
+        tally, within = self._drawn(impression.session_id, where.principal, day, drawn_by(found))
+        page = page_of(impression, compared=self._rules.credit.compared)
+        note_credits(tally, found, where, page, day=day, surplus=not within)
+        if isinstance(feedback, Selection):
+            if within:
+                # Counted on the day it was shown, as the results it stands among are.
+                tally_click(tally, feedback, impression, self._rules.credit, day=shown.moment.at_ms // DAY_MS)
+                tally_triggers(tally, feedback, impression, self._rules.triggers, day=day, principal=where.principal)
+            shown.chosen = (*shown.chosen, chosen_rank(feedback, impression))
+            self.change.shown[query] = shown
+
+    def _drawn(self, session: str, principal: str, day: int, micro: int) -> tuple[Tally, bool]:
+        """Where evidence goes that draws on an allowance, and whether there was any left."""
+        tally = self._sessions.tally_of(session)
+        if tally is self._sessions.shared:
+            return tally, self._names.draw(principal, day, micro)
+        return self._sessions.part_of(session, tally, Draw(principal, day, micro, self._next_offset - 1))
+
+    def _under(self, shown: Shown) -> Under:
+        # Whose session it is says the search service, in the impression; a producer could say anything.
+        principal = self._names.principal(shown.impression.principal)
+        shown.under = under(shown.impression, bins=self._bins.relevance, principal=principal)
+        return shown.under
+
+    def _remembered(self, moment: tuple[int, int], records: int, window_ms: int) -> bool:
+        offset, at_ms = moment
+        return at_ms >= self._clock_ms - window_ms and offset >= self._next_offset - records

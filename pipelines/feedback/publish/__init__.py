@@ -1,0 +1,1 @@
+"""What leaves a partition: snapshots for searches, forks of sessions, dead letters."""

@@ -1,0 +1,133 @@
+"""What searches read of a partition: its evidence and its open sessions, replaced as one (FBK-7, LRN-14).
+
+The order of the steps is the argument that a session always reads what it forked from, whatever is killed when:
+
+1. sessions that started since the last snapshot get a base, and those that ended lose theirs, with a report of their
+   merge; both are committed to the partition's store;
+2. the open sessions are written to a file of a new name;
+3. the evidence, which names that file, replaces its predecessor: this is the step that readers see;
+4. files and bases that nothing refers to any more are removed.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.catalog.learned import read_snapshot
+from pipelines.catalog.overlays import (
+    ALIKE_KEY,
+    BASES_KEY,
+    OFFSET_KEY,
+    SESSIONS_KEY,
+    TOPIC_KEY,
+    BaseId,
+    metadata_of,
+    read_listing,
+    write_listing,
+)
+from pipelines.domain.errors import CorruptionError
+from pipelines.feedback.publish.forks import Forks
+from pipelines.feedback.store.state import Held, PartitionState
+from pipelines.learning.pooling.sessions import to_plain
+from pipelines.runtime.storage.files import write_atomically
+
+_log = logging.getLogger(__name__)
+
+NAME = "evidence.parquet"
+_SESSIONS = "sessions-{}-{}.parquet"
+
+
+def publish_snapshot(state: PartitionState) -> Path:
+    """Write a partition's evidence beside its state, and the overlays of its open sessions with it.
+
+    The file's metadata says how far it reaches: `weft.partition`, `weft.offset` (the next one), `weft.epoch`,
+    `weft.topic`, `weft.topic_id`, `weft.version`; `weft.sessions`, the file of the open sessions; and `weft.alike`, how
+    much those that completed differ. The partition is
+    held still meanwhile, so that an updater which lost it can never lay an older snapshot over a newer one.
+
+    Raises:
+        FencedError: Another updater owns the partition; its snapshot stands.
+    """
+    if not state.has_forks():
+        return _publish(state)
+    catalog = Catalog(state.folder.parents[1])
+    with catalog.bases.writing(state.rules.patience):
+        Forks(catalog, state).follow()
+        path = _publish(state)
+        catalog.bases.prune(_bases_in_use(catalog))
+    return path
+
+
+def mend_snapshot(state: PartitionState) -> None:
+    """Publish a partition anew where what it published is damaged: its state holds all of it.
+
+    Updaters of other partitions read it, too, and would end.
+
+    Raises:
+        DiskError: The published files cannot be read, which is no damage.
+    """
+    path = state.folder / NAME
+    if not path.exists():
+        return
+    try:
+        read_snapshot(path)
+        read_listing([path])
+    except CorruptionError as error:
+        _log.warning("%s is published anew: %s", path, error)
+        _publish(state)
+
+
+def rows_of(path: Path) -> int:
+    """How many masses a published snapshot holds."""
+    return int(pq.read_metadata(path).num_rows)
+
+
+def _publish(state: PartitionState) -> Path:
+    path = state.folder / NAME
+    with state.owned() as held:
+        name = _write_sessions(state.folder, held)
+        facts = {
+            "weft.partition": held.report.partition,
+            OFFSET_KEY.decode(): held.report.next_offset,
+            "weft.epoch": held.report.epoch,
+            "weft.topic": held.report.topic,
+            TOPIC_KEY.decode(): held.report.topic_id,
+            "weft.version": held.report.version,
+            SESSIONS_KEY.decode(): name,
+            BASES_KEY.decode(): ",".join(held.bases),
+            ALIKE_KEY.decode(): json.dumps(to_plain(held.alike)),
+        }
+        write_atomically(path, _parquet(held.evidence, facts))
+        for old in state.folder.glob(_SESSIONS.format("*", "*")):
+            if old.name != name:
+                old.unlink(missing_ok=True)
+    return path
+
+
+def _write_sessions(folder: Path, held: Held) -> str:
+    if not held.bases:
+        return ""
+    name, buffer = _SESSIONS.format(held.report.epoch, held.report.next_offset), io.BytesIO()
+    write_listing(buffer, held.sessions)
+    write_atomically(folder / name, buffer.getvalue())
+    return name
+
+
+def _parquet(table: pa.Table, facts: Mapping[str, object]) -> bytes:
+    buffer = io.BytesIO()
+    described = table.replace_schema_metadata({name: str(value) for name, value in facts.items()})
+    pq.write_table(described, buffer, write_page_checksum=True)
+    return buffer.getvalue()
+
+
+def _bases_in_use(catalog: Catalog) -> set[BaseId]:
+    named = (metadata_of(path).get(BASES_KEY, b"").decode() for path in catalog.snapshots())
+    return {BaseId(base) for names in named for base in names.split(",") if base}

@@ -1,0 +1,1 @@
+"""Updaters at work: the loop, its actors, what watches it and what it reports."""

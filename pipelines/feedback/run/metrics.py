@@ -1,0 +1,146 @@
+"""What an operator watches, as Prometheus text: one file that any agent can scrape (FBK-12)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipelines.feedback.publish.snapshot import NAME, rows_of
+from pipelines.feedback.run.partitions import states_in
+from pipelines.feedback.run.updater import Progress, partition_folder
+from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.store.checkpoints import checkpoints_in
+from pipelines.feedback.store.sources import Heard, Source, compared
+from pipelines.feedback.store.state import STATE_FILE
+from pipelines.runtime.storage.files import write_atomically
+
+METRICS_FILE = "logs/feedback.prom"
+"""In a store, replaced whole about once a second while updaters run."""
+
+_COUNTERS = ("consumed", "applied", "duplicate", "dead_lettered", "late", "skipped", "holes", "unjoined", "dropped")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One value of one metric of one partition."""
+
+    name: str
+    kind: str
+    labels: tuple[tuple[str, str], ...]
+    value: float
+
+
+def standings_of(store: Path, rules: FeedbackSettings) -> tuple[list[Progress], list[Source]]:
+    """Where the partitions of a store stand, without their lag, and its sources, those with flags first."""
+    standings: list[Progress] = []
+    heard: Heard = Counter()
+    for state in states_in(store, rules):
+        standings.append(Progress(state.report(), None))
+        heard.update(state.heard())
+    return standings, compared(heard, rules.sources)
+
+
+def losses_of(store: Path, rules: FeedbackSettings) -> list[dict[str, Any]]:
+    """What the partitions of a store gave up of their logs, for machines."""
+    return [
+        {"partition": state.partition, **loss._asdict()} for state in states_in(store, rules) for loss in state.losses()
+    ]
+
+
+class Paces:
+    """Events per second of every partition, between one look and the one before it."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, tuple[float, int]] = {}
+
+    def of(self, standings: Sequence[Progress], *, at: float) -> Mapping[int, float]:
+        """By partition, those that were looked at before.
+
+        Args:
+            standings: As the updaters reported them.
+            at: Seconds of a monotonic clock.
+        """
+        paces: dict[int, float] = {}
+        for report in (standing.report for standing in standings):
+            then, consumed = self._before.get(report.partition, (at, report.consumed))
+            if at > then:
+                paces[report.partition] = (report.consumed - consumed) / (at - then)
+            self._before[report.partition] = (at, report.consumed)
+        return paces
+
+
+def samples(
+    store: Path, standings: Sequence[Progress], *, now: float, paces: Mapping[int, float] | None = None
+) -> list[Sample]:
+    """Everything that is known of partitions without asking a broker again.
+
+    Args:
+        store: The store's root.
+        standings: As the updaters reported them: lag is the high watermark less the next offset.
+        now: Seconds since the epoch, for the age of checkpoints.
+        paces: Events per second by partition, as far as that is known.
+    """
+    found = [sample for standing in standings for sample in _of(store, standing, now)]
+    return [*found, *(Sample("events_per_second", "gauge", _label(each), pace) for each, pace in (paces or {}).items())]
+
+
+def prometheus(found: Iterable[Sample]) -> str:
+    """The text exposition format, metrics by name.
+
+    Examples:
+        >>> print(prometheus([Sample("lag_records", "gauge", (("partition", "0"),), 5)]), end="")
+        # TYPE weft_feedback_lag_records gauge
+        weft_feedback_lag_records{partition="0"} 5
+    """
+    lines: list[str] = []
+    named = ""
+    for sample in sorted(found, key=lambda each: (each.name, each.labels)):
+        if sample.name != named:
+            lines.append(f"# TYPE weft_feedback_{sample.name} {sample.kind}")
+            named = sample.name
+        labels = ",".join(f'{name}="{value}"' for name, value in sample.labels)
+        lines.append(f"weft_feedback_{sample.name}{{{labels}}} {sample.value:.15g}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def write_metrics(
+    store: Path, standings: Sequence[Progress], *, now: float, paces: Mapping[int, float] | None = None
+) -> Path:
+    """Replace the file that scrapers read."""
+    path = store / METRICS_FILE
+    write_atomically(path, prometheus(samples(store, standings, now=now, paces=paces)).encode())
+    return path
+
+
+def _label(partition: int) -> tuple[tuple[str, str]]:
+    return (("partition", str(partition)),)
+
+
+def _of(store: Path, standing: Progress, now: float) -> Iterator[Sample]:
+    report = standing.report
+    partition = _label(report.partition)
+    folder = partition_folder(store, report.partition)
+    if standing.answers is not None:
+        yield Sample("broker_answers", "gauge", partition, standing.answers)
+    if standing.lag is not None:
+        yield Sample("lag_records", "gauge", partition, standing.lag)
+    if standing.answers is not None:
+        yield Sample("open_transaction_seconds", "gauge", partition, standing.open_transaction_s or 0.0)
+    for name in _COUNTERS:
+        yield Sample(f"{name}_total", "counter", partition, getattr(report, name))
+    for reason, count in report.reasons.items():
+        yield Sample("dead_letters_total", "counter", (*partition, ("reason", reason)), count)
+    yield Sample("dead_letters_waiting", "gauge", partition, report.dead_letters_waiting)
+    yield Sample("lost_records_total", "counter", partition, report.lost)
+    yield Sample("waiting_events", "gauge", partition, report.waiting)
+    yield Sample("open_sessions", "gauge", partition, report.open_sessions)
+    yield Sample("state_bytes", "gauge", partition, (folder / STATE_FILE).stat().st_size)
+    if (snapshot := folder / NAME).exists():
+        yield Sample("evidence_rows", "gauge", partition, rows_of(snapshot))
+        yield Sample("evidence_bytes", "gauge", partition, snapshot.stat().st_size)
+    for newest in checkpoints_in(folder)[:1]:
+        yield Sample("checkpoint_age_seconds", "gauge", partition, max(0.0, now - newest.stat().st_mtime))
+        yield Sample("checkpoint_behind_records", "gauge", partition, report.next_offset - int(newest.name))

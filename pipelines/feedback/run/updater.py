@@ -1,0 +1,330 @@
+"""An updater: partitions it owns, and the loop that keeps their evidence up with the log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from pipelines.domain.errors import BrokerUnavailableError, CorruptionError, WrongLogError
+from pipelines.feedback.log.positions import Positions
+from pipelines.feedback.log.source import FeedbackSource, RebasedSource
+from pipelines.feedback.pipeline import advance
+from pipelines.feedback.publish.dead_letters import Republisher
+from pipelines.feedback.publish.snapshot import mend_snapshot, publish_snapshot
+from pipelines.feedback.run.watch import LogWatch
+from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.store.checkpoints import alone, checkpoints_in, is_due, is_lost, restore, write_checkpoint
+from pipelines.feedback.store.losses import Acceptance
+from pipelines.feedback.store.report import PartitionReport
+from pipelines.feedback.store.state import PartitionState
+from pipelines.learning.binning import Bins
+from pipelines.runtime.clock import system_clock
+from pipelines.runtime.garbage import UnhurriedCollection
+from pipelines.runtime.kafka.log import LogFacts
+
+_log = logging.getLogger(__name__)
+
+UPDATERS = "updaters"
+"""Folder of a store with one folder per partition, named by its number."""
+
+Monotonic = Callable[[], float]
+"""Seconds of a clock that never goes back: paces the loop, never reaches the state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where one partition stands.
+
+    Attributes:
+        lag: Records in the log that were not consumed yet, as far as the broker said; None before it did.
+        answers: Whether the broker answered when it was last asked; None where nobody asks it.
+        publishing: Whether dead letters are on their way to their topic; not where it took none at the last attempt.
+        open_transaction_s: Age of the transaction that keeps the rest of the log from being read; None without one.
+    """
+
+    report: PartitionReport
+    lag: int | None
+    answers: bool | None = None
+    publishing: bool = False
+    open_transaction_s: float | None = None
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether everything that the log was known to hold is consumed, and dead letters published or refused."""
+        return self.lag == 0 and not self.publishing
+
+
+class Updater:
+    """Owns partitions of one log, from `open` to `close`; one thread calls it.
+
+    Attributes:
+        silent_since: When the broker first did not answer, of seconds of a monotonic clock; None while it answers.
+    """
+
+    def __init__(
+        self,
+        source: FeedbackSource,
+        states: Mapping[int, PartitionState],
+        offsets: Mapping[int, int],
+        rules: FeedbackSettings,
+        bins: Bins,
+        *,
+        dead_letters: Republisher | None = None,
+    ) -> None:
+        self._source = source
+        self._states = dict(states)
+        self._rules = rules
+        self._bins = bins
+        self._dead_letters = dead_letters
+        self._positions = Positions(offsets, hole_refetches=rules.hole_refetches)
+        self._watch = LogWatch(every_s=rules.watch_every_s, open_transaction_s=rules.open_transaction_s)
+        self._published: dict[int, int] = {}
+        self._noted: dict[int, int] = {}
+        self._publish_at = self._look_after_at = float("-inf")
+        self._moved_at: float | None = float("-inf")  # what is there is published at once
+        self._begun_at: float | None = None
+        self.silent_since: float | None = None
+        # Batches make no cycles, but so many objects that looking for some takes a seventh of the time.
+        self._collection = UnhurriedCollection(every_s=rules.collect_every_s)
+        self._collection.begin()
+
+    @classmethod
+    def open(
+        cls,
+        source: FeedbackSource,
+        store: Path,
+        partitions: Sequence[int],
+        rules: FeedbackSettings,
+        bins: Bins,
+        *,
+        dead_letters: Republisher | None = None,
+    ) -> Self:
+        """Claim partitions, whoever held them, and read on from their stored offsets.
+
+        Raises:
+            WrongLogError: A store belongs to another log; nothing was applied.
+            BrokerUnavailableError: The broker does not answer.
+        """
+        states: dict[int, PartitionState] = {}
+        reports: dict[int, PartitionReport] = {}
+        try:
+            facts = source.facts()
+            source.assign(partitions)
+            for partition in partitions:
+                folder = partition_folder(store, partition)
+                states[partition] = claimed(folder, partition, rules, facts, log_start=source.log_start(partition))
+                reports[partition] = states[partition].report()
+            rebased = RebasedSource(source, {partition: one.offset_base for partition, one in reports.items()})
+            offsets = {partition: one.next_offset for partition, one in reports.items()}
+            for partition, offset in offsets.items():
+                rebased.seek(partition, offset)
+        except BaseException:
+            for state in states.values():
+                state.close()
+            raise
+        return cls(rebased, states, offsets, rules, bins, dead_letters=dead_letters)
+
+    def step(self, now: float) -> int:
+        """Consume one poll's worth, and publish what changed, `publish_every_s` after the last time at the earliest.
+
+        What is said of an answer comes in several events, close to each other: a partition that was quiet publishes
+        once a poll brings no more of them, or has come and gone. While more lies ahead than a poll brings, what a
+        snapshot would show is old already: then it is published every `publish_behind_s`.
+
+        Args:
+            now: Seconds of a monotonic clock.
+
+        Returns:
+            How many records the log delivered; 0 says that it holds no more for now.
+
+        Raises:
+            BrokerUnavailableError: Ask again later; nothing was lost.
+            FencedError: Another updater owns one of the partitions.
+            WrongLogError: The log is not the one that the stores belong to.
+        """
+        delivered = self._advance(now)
+        # A poll that brings nothing is no answer: it brings nothing while the broker is away, too.
+        self._watch.look(self._source, self._states, self._positions, now)
+        if self._dead_letters is not None:
+            self._dead_letters.look(self._states, now)
+        self._begun_at = now if self._begun_at is None else self._begun_at
+        if delivered and self._moved_at is None:
+            self._moved_at = now
+        if self._moved_at is not None and now >= self._publish_at and self._is_settled(now, delivered):
+            self.publish()
+            self._publish_at, self._moved_at = now + self._rules.publish_every_s, None
+        if now >= self._look_after_at:
+            self._keep_checkpoints()
+            self._note_offsets()
+            self._look_after_at = now + self._rules.publish_every_s
+        self._collection.look(now)
+        return delivered
+
+    def _advance(self, now: float) -> int:
+        try:
+            return advance(self._source, self._states, self._positions, self._rules, self._bins)
+        except (BrokerUnavailableError, WrongLogError):
+            # A reader says that it cannot read on; why is said best by who asks for the log itself.
+            self._watch.look_now(self._source, self._states, self._positions, now)
+            raise
+
+    def _is_settled(self, now: float, delivered: int) -> bool:
+        if not delivered or self._moved_at is None or self._begun_at is None:
+            return True
+        behind = sum(self._lag(partition) or 0 for partition in self._states)
+        if behind > self._rules.poll_records:
+            return now >= max(self._moved_at, self._begun_at) + self._rules.publish_behind_s
+        return now >= self._moved_at + self._rules.poll_timeout_s
+
+    def publish(self) -> None:
+        """Publish a snapshot of every partition that moved since its last one."""
+        for partition, state in self._states.items():
+            offset = state.report().next_offset
+            if self._published.get(partition) != offset:
+                publish_snapshot(state)
+                self._published[partition] = offset
+
+    def _keep_checkpoints(self) -> None:
+        for partition, state in self._states.items():
+            if is_due(state.folder, self._positions[partition], self._rules, now=system_clock()):
+                write_checkpoint(state, keep=self._rules.checkpoints)
+
+    def _note_offsets(self) -> None:
+        offsets = {partition: self._positions[partition] for partition in self._states}
+        self._source.note_offsets({one: offset for one, offset in offsets.items() if self._noted.get(one) != offset})
+        self._noted = offsets
+
+    def progress(self) -> list[Progress]:
+        """Where every owned partition stands, by partition."""
+        answers = self.silent_since is None
+        standings = []
+        for partition, state in sorted(self._states.items()):
+            report, lag = state.report(), self._lag(partition)
+            held_s = self._watch.open_transaction_s(partition) if lag else None
+            standings.append(Progress(report, lag, answers, self._publishing(report), held_s))
+        return standings
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether every partition is; see `Progress`."""
+        return all(standing.caught_up for standing in self.progress())
+
+    def close(self) -> None:
+        """Release stores and connections; what was consumed is durable already."""
+        self._collection.end()
+        self._note_offsets()
+        for state in self._states.values():
+            state.close()
+        self._source.close()
+        if self._dead_letters is not None:
+            self._dead_letters.close()
+
+    def _publishing(self, report: PartitionReport) -> bool:
+        republisher = self._dead_letters
+        return bool(report.dead_letters_waiting) and republisher is not None and republisher.refusal is None
+
+    def _lag(self, partition: int) -> int | None:
+        highwater = self._source.highwater(partition)
+        return None if highwater is None else max(0, highwater - self._positions[partition])
+
+
+def claimed(
+    folder: Path,
+    partition: int,
+    rules: FeedbackSettings,
+    facts: LogFacts,
+    *,
+    log_start: int,
+    acceptance: Acceptance | None = None,
+) -> PartitionState:
+    """A partition's state, owned; a damaged one is restored from its newest intact checkpoint, or from the log.
+
+    Args:
+        log_start: Oldest offset of the log, as the topic counts.
+        acceptance: By whom unread records that the log lost are given up now.
+
+    Raises:
+        WrongLogError: The state belongs to another log, or the log no longer holds what it needs.
+        CorruptionError: The state is damaged, and there is no way back.
+    """
+    with alone(folder, rules.patience):
+        if is_lost(folder):
+            restore(folder, "there is none", log_start=log_start, at_most=rules.damaged_states)
+        try:
+            return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance)
+        except CorruptionError as error:
+            _log.warning("%s; looking once more", error)
+        try:  # what does not show again was no damage: memory that ran out within SQLite looks like it, once
+            return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance)
+        except CorruptionError as error:
+            restore(folder, str(error), log_start=log_start, at_most=rules.damaged_states)
+        return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance)
+
+
+def _claimed(
+    folder: Path,
+    partition: int,
+    rules: FeedbackSettings,
+    facts: LogFacts,
+    *,
+    log_start: int,
+    acceptance: Acceptance | None,
+) -> PartitionState:
+    state = PartitionState(folder, partition, rules)
+    try:
+        state.claim(facts, log_start=log_start, acceptance=acceptance)
+        mend_snapshot(state)
+        if acceptance is not None or not checkpoints_in(folder):
+            write_checkpoint(state, keep=rules.checkpoints)
+    except BaseException:
+        state.close()
+        raise
+    return state
+
+
+def partition_folder(store: Path, partition: int) -> Path:
+    """Where a partition's state and snapshot lie below a store's root."""
+    return store / UPDATERS / str(partition)
+
+
+def keep_up(
+    updater: Updater,
+    *,
+    until: Callable[[Updater], bool],
+    monotonic: Monotonic,
+    pause: Callable[[float], None],
+    rules: FeedbackSettings,
+    unreachable_s: float | None = None,
+) -> None:
+    """Step until told to stop; a broker that is away is waited for.
+
+    Args:
+        updater: Opened. It keeps since when the broker is silent, so that patience runs on from call to call.
+        until: Asked after every step whether to stop.
+        monotonic: Paces publishing and patience.
+        pause: Sleeps.
+        rules: For pauses.
+        unreachable_s: Patience with a broker that does not answer, however often this is called meanwhile; None waits
+            for ever.
+
+    Raises:
+        BrokerUnavailableError: Patience ran out.
+    """
+    while True:
+        began = monotonic()
+        try:
+            updater.step(began)
+            updater.silent_since = None
+        except BrokerUnavailableError as error:
+            if updater.silent_since is None:
+                updater.silent_since = began
+                _log.warning("%s; asking again every %g s", error, rules.retry_s)
+            if unreachable_s is not None and monotonic() - updater.silent_since > unreachable_s:
+                raise
+            pause(rules.retry_s)
+        if until(updater):
+            updater.publish()
+            return

@@ -1,0 +1,1 @@
+"""A partition's state on disk; the one room that knows SQL."""

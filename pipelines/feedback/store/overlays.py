@@ -1,0 +1,287 @@
+"""The tables of sessions: overlays beside the shared evidence, and how one becomes part of it or leaves it again.
+
+Always inside the caller's transaction. Moving evidence between overlay and shared tables is integer addition, so
+that merging sessions in any order, and taking one out again, is exact to the bit (ARC-1).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from pipelines.catalog.overlays import SessionRows
+from pipelines.feedback.fold.sessions import OPEN, Life, Phase, Sessions, Work, silence_ms
+from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.store import integrity
+from pipelines.feedback.store import quota_store as marks
+from pipelines.learning.evidence import Evidence, EvidenceKey
+from pipelines.learning.observe.uses import UsageKey
+
+PENDING, SETTLED = 0, 1
+"""Whose rows of an overlay are: the session's alone, or a part of the shared evidence."""
+
+_TABLES = (("evidence", EvidenceKey._fields), ("usage", UsageKey._fields))
+_LIFE = ", ".join(Life._fields)
+
+
+def life_of(row: tuple[object, ...]) -> Life:
+    """A session from the columns that `select_lives` names."""
+    life = Life(*row)  # type: ignore[arg-type]  # the table's columns are the fields
+    return life._replace(phase=Phase(life.phase))
+
+
+def select_lives(condition: str) -> str:
+    """The statement that reads sessions."""
+    return f"select {_LIFE} from sessions {condition}"  # noqa: S608 - names of ours
+
+
+def add_evidence(connection: sqlite3.Connection, evidence: Evidence) -> None:
+    """Add to what all share, or take from it."""
+    for (table, fields), rows in zip(_TABLES, _rows_of(evidence), strict=True):
+        _add_to_shared(connection, table, fields, rows)
+
+
+def write_sessions(connection: sqlite3.Connection, sessions: Sessions, moved: Iterable[marks.Group]) -> None:
+    """All evidence of a batch, and everything that it did to sessions.
+
+    Args:
+        connection: With the allowances as the batch leaves them.
+        sessions: Those of the batch.
+        moved: Whose allowances it drew on outside of sessions.
+    """
+    works = [*sessions.forgotten, *sessions.works.values()]
+    for work in works:
+        _move_stored(connection, work)
+    frozen = sessions.tallies.freeze()
+    settled = [(work.life, Evidence.sum(frozen[each.number] for each in work.settled)) for work in works]
+    pending = [(work.life, frozen[work.pending.number]) for work in works if work.pending is not None]
+    of_parts = marks.write_parts(connection, works, frozen, moved, allowance=sessions.rules.limits.daily_micro)
+    shared = [frozen[sessions.shared.number], of_parts, *(evidence for _, evidence in settled)]
+    add_evidence(connection, Evidence.sum(shared))
+    _add_rows(connection, SETTLED, settled)
+    _add_rows(connection, PENDING, pending)
+    for work in sessions.forgotten:
+        _delete(connection, work.life)
+    connection.executemany(
+        f"insert or replace into sessions ({_LIFE}) values ({', '.join('?' * len(Life._fields))})",  # noqa: S608
+        sessions.ended(),
+    )
+
+
+def forget_sessions(connection: sqlite3.Connection, *, next_offset: int, clock_ms: int, rules: FeedbackSettings) -> int:
+    """Delete sessions that are forgotten, and end those that fell silent; how many events lose their evidence."""
+    dropped = 0
+    # Who was heard of later was heard of at a later clock: the first one to be kept says how far to look.
+    kept = "select heard from sessions where heard_ms >= ? order by heard limit 1"
+    first = connection.execute(kept, (clock_ms - rules.time.session_kept_ms,)).fetchone()
+    oldest = max(next_offset - rules.limits.session_records, first[0] if first else next_offset)
+    for life in _lives(connection, "where heard < ?", (oldest,)):
+        dropped += life.pending
+        _delete(connection, life)
+    for phase in OPEN:
+        silent = "where phase = ? and heard_ms < ?"
+        for life in _lives(connection, silent, (phase, clock_ms - silence_ms(phase, rules))):
+            dropped += life.pending
+            _drop_rows(connection, life, PENDING)
+            marks.drop_pending(connection, life.offset)
+            expired = "update sessions set phase = ?, pending = 0 where offset = ?"
+            connection.execute(expired, (Phase.EXPIRED, life.offset))
+    return dropped
+
+
+def overlay_in(connection: sqlite3.Connection, life: Life, kind: int) -> Evidence:
+    """What a session has pending, or what it has settled: just what unlearning it takes out of the shared evidence."""
+    counts, usage = (_overlay_rows(connection, life, kind, table, fields) for table, fields in _TABLES)
+    beside_parts = Evidence(
+        {EvidenceKey(*key): micro for *key, micro in counts}, {UsageKey(*key): micro for *key, micro in usage}
+    )
+    return beside_parts + marks.parts_in(connection, life.offset, settled=kind == SETTLED)
+
+
+class Fork(NamedTuple):
+    """What a session forked from.
+
+    Attributes:
+        session: The session's offset.
+        life: None where the session is no longer remembered.
+        base: Empty where there is none yet, or none any more.
+        started_ms: Of the start that it forked at.
+        settled: Events that it had settled before.
+        report: What its last merge met, as JSON.
+    """
+
+    session: int
+    life: Life | None
+    base: str
+    started_ms: int
+    settled: int
+    report: str | None
+
+
+def has_forks(connection: sqlite3.Connection) -> bool:
+    """Whether a session is open, or was when the last snapshot was published."""
+    (found,) = connection.execute(
+        "select exists (select 1 from sessions where phase in (?, ?))"
+        " or exists (select 1 from session_forks where base <> '')",
+        OPEN,
+    ).fetchone()
+    return bool(found)
+
+
+def forks_in(connection: sqlite3.Connection, lost: Sequence[str], *, at_most: int) -> list[Fork]:
+    """Sessions whose fork is not what it has to be, the oldest first: started since, ended since, or of a lost base.
+
+    Args:
+        connection: Inside or outside of a transaction.
+        lost: Bases that are no longer there.
+        at_most: So many of them.
+    """
+    columns = ", ".join(f"sessions.{name}" for name in Life._fields)
+    rows = connection.execute(
+        f"select session_forks.session, base, session_forks.started_ms, session_forks.settled, report, {columns}"  # noqa: S608
+        " from session_forks left join sessions on sessions.offset = session_forks.session"
+        " where base <> '' and coalesce(phase not in (?, ?), true)"
+        f" union all select sessions.offset, coalesce(base, ''), 0, 0, report, {columns} from sessions"
+        " left join session_forks on sessions.offset = session_forks.session where phase in (?, ?) and"
+        # It may have ended and started again since the last time, even within a millisecond.
+        " (coalesce(base, '') = '' or session_forks.started_ms <> sessions.started_ms"
+        f" or session_forks.settled <> sessions.settled or base in ({', '.join('?' * len(lost))})) limit ?",
+        (*OPEN, *OPEN, *lost, at_most),
+    )
+    return [Fork(row[0], None if row[5] is None else life_of(row[5:]), *row[1:5]) for row in rows]
+
+
+def bases_in(connection: sqlite3.Connection) -> list[str]:
+    """What sessions forked from, sorted; of those that ended, until `write_forks` says so."""
+    found = connection.execute("select distinct base from session_forks where base <> '' order by base")
+    return [base for (base,) in found]
+
+
+def write_forks(connection: sqlite3.Connection, forks: Iterable[Fork]) -> None:
+    """Keep what changed about forks; those of sessions that are no longer remembered go."""
+    for fork in forks:
+        if fork.life is None:
+            connection.execute("delete from session_forks where session = ?", (fork.session,))
+        else:
+            connection.execute(
+                "insert or replace into session_forks values (?, ?, ?, ?, ?)",
+                (fork.session, fork.base, fork.started_ms, fork.settled, fork.report),
+            )
+
+
+def held_sessions(connection: sqlite3.Connection) -> Iterator[SessionRows]:
+    """Every open session that has a base, with what it has pending, in the order of their starts, one at a time."""
+    counts, usage = (_pending(connection, table, fields) for table, fields in _TABLES)
+    sessions = connection.execute(
+        "select sessions.offset, sessions.session, base, sessions.started_ms from sessions"
+        " join session_forks on session_forks.session = sessions.offset where phase in (?, ?) and base <> ''"
+        " order by sessions.offset",
+        OPEN,
+    )
+    for offset, session, base, started_ms in sessions:
+        yield SessionRows(session, base, started_ms, counts(offset), usage(offset))
+
+
+def _pending(
+    connection: sqlite3.Connection, table: str, fields: Sequence[str]
+) -> Callable[[int], list[tuple[Any, ...]]]:
+    """Rows of one session after the other, asked for in the order of their starts; sorted, each key once."""
+    key = ", ".join(fields)
+    own = connection.execute(
+        f"select session, {key}, micro from overlay_{table} where settled = ? order by session",  # noqa: S608
+        (PENDING,),
+    )
+    groups = groupby(own, key=itemgetter(0))
+    ahead: list[tuple[int, list[tuple[Any, ...]]]] = []
+
+    def overlay(session: int) -> list[tuple[Any, ...]]:
+        while not ahead or ahead[0][0] < session:
+            ahead.clear()
+            found = next(groups, None)
+            if found is None:
+                return []
+            ahead.append((found[0], [row[1:] for row in found[1]]))
+        return ahead[0][1] if ahead[0][0] == session else []
+
+    def of(session: int) -> list[tuple[Any, ...]]:
+        masses: dict[tuple[Any, ...], int] = {}
+        for *row, micro in chain(overlay(session), marks.pending_rows(connection, table, session)):
+            masses[tuple(row)] = masses.get(tuple(row), 0) + micro
+        return [(*row, micro) for row, micro in sorted(masses.items())]
+
+    return of
+
+
+def _move_stored(connection: sqlite3.Connection, work: Work) -> None:
+    """What becomes of the rows that a session had before the batch."""
+    life = work.life
+    if work.unlearn:
+        _move_into_shared(connection, life, SETTLED, sign=-1)
+        _drop_rows(connection, life, SETTLED)
+    if work.settle:
+        _move_into_shared(connection, life, PENDING, sign=1)
+        _settle_rows(connection, life)
+    if work.settle or work.drop:
+        _drop_rows(connection, life, PENDING)
+
+
+def _move_into_shared(connection: sqlite3.Connection, life: Life, kind: int, *, sign: int) -> None:
+    for table, fields in _TABLES:
+        rows = [(*key, sign * micro) for *key, micro in _overlay_rows(connection, life, kind, table, fields)]
+        _add_to_shared(connection, table, fields, rows)
+
+
+def _add_to_shared(
+    connection: sqlite3.Connection, table: str, fields: Sequence[str], rows: Sequence[tuple[Any, ...]]
+) -> None:
+    integrity.add(connection, table, rows)
+    # Evidence that was never there leaves no row behind.
+    if taken := [row[:-1] for row in rows if row[-1] < 0]:
+        here = " and ".join(f"{name} = ?" for name in fields)
+        connection.executemany(f"delete from {table} where {here} and micro = 0", taken)  # noqa: S608 - names of ours
+
+
+def _settle_rows(connection: sqlite3.Connection, life: Life) -> None:
+    for table, fields in _TABLES:
+        rows = _overlay_rows(connection, life, PENDING, table, fields)
+        integrity.add(connection, f"overlay_{table}", [(life.offset, SETTLED, *row) for row in rows])
+
+
+def _overlay_rows(
+    connection: sqlite3.Connection, life: Life, kind: int, table: str, fields: Sequence[str]
+) -> list[tuple[Any, ...]]:
+    return connection.execute(
+        f"select {', '.join(fields)}, micro from overlay_{table} where session = ? and settled = ?",  # noqa: S608
+        (life.offset, kind),
+    ).fetchall()
+
+
+def _add_rows(connection: sqlite3.Connection, kind: int, overlays: Iterable[tuple[Life, Evidence]]) -> None:
+    found = [(life.offset, _rows_of(evidence)) for life, evidence in overlays if not evidence.is_empty]
+    for index, (table, _) in enumerate(_TABLES):
+        rows = [(offset, kind, *row) for offset, some in found for row in some[index]]
+        integrity.add(connection, f"overlay_{table}", rows)
+
+
+def _rows_of(evidence: Evidence) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    counts = [(*key, micro) for key, micro in evidence.counts.items()]
+    return counts, [(*key, micro) for key, micro in evidence.usage.items()]
+
+
+def _drop_rows(connection: sqlite3.Connection, life: Life, kind: int) -> None:
+    for table, _ in _TABLES:
+        integrity.delete(connection, f"overlay_{table}", "session = ? and settled = ?", (life.offset, kind))
+
+
+def _delete(connection: sqlite3.Connection, life: Life) -> None:
+    _drop_rows(connection, life, PENDING)
+    _drop_rows(connection, life, SETTLED)
+    marks.drop_pending(connection, life.offset)
+    connection.execute("delete from sessions where offset = ?", (life.offset,))
+
+
+def _lives(connection: sqlite3.Connection, condition: str, values: Iterable[object]) -> list[Life]:
+    return [life_of(row) for row in connection.execute(select_lives(condition), tuple(values))]

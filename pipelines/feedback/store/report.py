@@ -1,0 +1,189 @@
+"""What a partition has been through, and whether a log is the one that it has read (FBK-5)."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from pipelines.domain.errors import WrongLogError
+from pipelines.runtime.kafka.log import LogFacts
+
+COUNTS = (
+    *("consumed", "applied", "duplicate", "dead_lettered", "late", "waiting", "unjoined", "skipped"),
+    *("holes", "lost", "dead_letters_waiting"),
+)
+"""What is told of partitions one by one and, added up, of all of them."""
+
+_COUNTED = {"waiting", "open_sessions", "reasons"}  # are read from other tables than `progress`
+_NEW_STORE = "a new store for the new one: `jobs.consolidate --adopt` takes over there what was learned here"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionReport:
+    """What a partition has been through, since its store was made.
+
+    Attributes:
+        consumed: Records read. Each of them has one fate: `applied`, `duplicate`, `dead_lettered` or `late`.
+        waiting: Feedback whose impression has not come yet; it counts as applied.
+        unjoined: Feedback that waited in vain, or turned out to be about a result that was not shown.
+        holes: Offsets whose records the log has lost.
+        skipped: Offsets that nobody will ever deliver: control records, aborted ones, and what compaction took.
+        dropped: Events whose evidence came to nothing, because their session was abandoned, expired or was unlearned;
+            they count as applied.
+        version: Of the shared evidence: moves by one whenever a session is merged into it, or unlearned.
+        open_sessions: Sessions that learn by themselves for now.
+        republished: Dead letters before this offset were republished.
+        dead_letters_waiting: Dead letters that were not, and are kept.
+        lost: Records that the log lost unread, and that a person gave up.
+        offset_base: What is added to the topic's offsets: 0 until it is made again, and that is accepted.
+        log_end: Where the log ended when it was read last.
+        reasons: Dead letters by reason.
+    """
+
+    partition: int
+    topic: str
+    topic_id: str
+    partitions: int
+    epoch: int
+    first_offset: int
+    next_offset: int
+    clock_ms: int
+    consumed: int
+    applied: int
+    duplicate: int
+    dead_lettered: int
+    late: int
+    holes: int
+    unjoined: int
+    dropped: int
+    version: int
+    republished: int
+    dead_letters_waiting: int
+    lost: int
+    offset_base: int
+    log_end: int
+    waiting: int
+    open_sessions: int
+    reasons: Mapping[str, int]
+    skipped: int = 0  # a state that an earlier version left does not tell
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Each of `COUNTS` by name."""
+        return {name: getattr(self, name) for name in COUNTS}
+
+    @property
+    def balanced(self) -> bool:
+        """Whether every record is accounted for: once by fate, once by offset, once by reason (FBK-5)."""
+        return (
+            self.consumed == self.applied + self.duplicate + self.dead_lettered + self.late
+            and self.consumed == self.next_offset - self.first_offset - self.skipped - self.holes - self.lost
+            and self.dead_lettered == sum(self.reasons.values())
+        )
+
+
+def require_same_log(report: PartitionReport, facts: LogFacts, partition: int) -> None:
+    """Check that a log is the one a store belongs to.
+
+    Raises:
+        WrongLogError: Naming what differs: the topic, its identity, how many partitions it has, or the partition.
+    """
+    expected = LogFacts(report.topic, report.topic_id, report.partitions)
+    if expected != facts and (expected.topic, expected.partitions) == (facts.topic, facts.partitions):
+        raise WrongLogError(
+            f"partition {partition}: expected topic id {report.topic_id}, found {facts.topic_id}: the topic was "
+            f"re-created, without {_unread(report)}; nothing was applied. If it is the right topic, "
+            "`jobs.update --accept-loss` counts them as lost and reads on from where it starts"
+        )
+    stored = {
+        "topic": report.topic,
+        "topic id": report.topic_id,
+        "partition count": report.partitions,
+        "partition": report.partition,
+    }
+    present = {
+        "topic": facts.topic,
+        "topic id": facts.topic_id,
+        "partition count": facts.partitions,
+        "partition": partition,
+    }
+    if differing := [name for name, value in stored.items() if present[name] != value]:
+        name = differing[0]
+        raise WrongLogError(
+            f"partition {partition}: expected {name} {stored[name]}, found {present[name]}: it is another topic, or a "
+            f"repartitioned one, and offset {report.next_offset} means nothing in it; nothing was applied. Use the old "
+            f"topic, or {_NEW_STORE}"
+        )
+
+
+def require_still_there(report: PartitionReport, log_start: int) -> None:
+    """Check that nothing unread was deleted from the log.
+
+    Args:
+        report: Of the partition.
+        log_start: As its state counts offsets.
+
+    Raises:
+        WrongLogError: The log begins behind the stored offset.
+    """
+    if (lost := log_start - report.next_offset) > 0:
+        first = report.next_offset - report.offset_base
+        raise WrongLogError(
+            f"partition {report.partition}: expected offset {first} next, found that the log starts at {first + lost}: "
+            f"{lost} records were deleted unread; nothing was applied. `jobs.update --accept-loss` counts them as lost "
+            "and reads on. Keep the topic's retention above the updaters' lag"
+        )
+
+
+def require_within(report: PartitionReport, highwater: int | None) -> None:
+    """Check that the stored offset is not beyond the end of the log.
+
+    Raises:
+        WrongLogError: The log ends before the stored offset.
+    """
+    if highwater is not None and report.next_offset > highwater:
+        expected, end = report.next_offset - report.offset_base, highwater - report.offset_base
+        raise WrongLogError(
+            f"partition {report.partition}: expected a log of at least {expected} records, found an end at {end}: it "
+            "was truncated, and other records will get the offsets of those that were read; nothing was applied. Use "
+            f"a new topic, and {_NEW_STORE}"
+        )
+
+
+def deleted(topic: str, topic_id: str, said: str) -> WrongLogError:
+    """What to say of a topic that is gone for good.
+
+    Args:
+        topic: Its name.
+        topic_id: Its identity, as far as it is known.
+        said: What the broker answered.
+    """
+    identity = f" (id {topic_id})" if topic_id else ""
+    return WrongLogError(
+        f"expected topic {topic}{identity}, found it deleted: {said}; nothing was applied. Restore it, or make it "
+        "again with as many partitions: `jobs.update --accept-loss` then counts what it held unread as lost and reads "
+        "on"
+    )
+
+
+def _unread(report: PartitionReport) -> str:
+    unread, first = report.log_end - report.next_offset, report.next_offset - report.offset_base
+    if unread > 0:
+        return f"offsets {first} to {first + unread - 1} and what came after them, {unread} unread records or more"
+    return f"what came at offset {first} and after it, an unknown number of unread records"
+
+
+def read_report(connection: sqlite3.Connection) -> PartitionReport:
+    """The report as the tables state it; inside the caller's transaction."""
+    cursor = connection.execute("select * from progress")
+    names = [description[0] for description in cursor.description]
+    row = dict(zip(names, cursor.fetchone(), strict=True))
+    # What an updater of an earlier version left has fewer columns, until one of this version takes it over.
+    numbers = {each.name: row.get(each.name, 0) for each in fields(PartitionReport) if each.name not in _COUNTED}
+    (waiting,) = connection.execute("select count(*) from waiting").fetchone()
+    (open_sessions,) = connection.execute(
+        "select count(*) from sessions where phase in ('active', 'suspended')"
+    ).fetchone()
+    reasons = dict(connection.execute("select reason, count from dead_letter_reasons order by reason").fetchall())
+    return PartitionReport(**numbers, waiting=waiting, open_sessions=open_sessions, reasons=reasons)

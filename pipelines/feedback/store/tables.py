@@ -1,0 +1,251 @@
+"""What a partition's tables say, and how a change is written into them; always inside the caller's transaction."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+import pyarrow as pa
+
+from pipelines.domain.events import Feedback, Impression
+from pipelines.feedback.fold.arrivals import Arrivals
+from pipelines.feedback.fold.batch_state import Known, Moment, Shown, Waiting
+from pipelines.feedback.fold.clock import Clock
+from pipelines.feedback.fold.names import Names, read_names, write_names
+from pipelines.feedback.fold.updates import Change, DeadLetter, Fate
+from pipelines.feedback.settings import MS, FeedbackSettings
+from pipelines.feedback.store import integrity
+from pipelines.feedback.store.deduplication import SeenIndex, read_seen, write_seen
+from pipelines.feedback.store.lookup import matching
+from pipelines.feedback.store.overlays import forget_sessions, life_of, select_lives, write_sessions
+from pipelines.feedback.store.quota_store import forget_days, parts_of
+from pipelines.feedback.store.sources import write_heard
+from pipelines.learning.evidence import Evidence, EvidenceKey, day_of, table_of
+from pipelines.learning.observe.uses import UsageKey
+
+_AT_ONCE = 10_000  # keys in one statement; SQLite takes 32,766
+
+_encoder = msgspec.json.Encoder()
+_impressions = msgspec.json.Decoder(Impression)
+_feedback: msgspec.json.Decoder[Feedback] = msgspec.json.Decoder(Feedback)
+
+
+class KeptDeadLetter(NamedTuple):
+    """A dead letter as the store keeps it: `size` and `sha256` are of all its bytes, `original` is their head."""
+
+    offset: int
+    timestamp: int
+    reason: str
+    detail: str
+    size: int
+    sha256: str
+    original: bytes
+
+
+def known_to(connection: sqlite3.Connection, seen: SeenIndex, arrivals: Arrivals, rules: FeedbackSettings) -> Known:
+    """The part of the state that the events of a batch mention."""
+    clock_ms, next_offset = connection.execute("select clock_ms, next_offset from progress").fetchone()
+    witnesses = connection.execute("select leader, leader_ms, others_ms, last, since from witnesses").fetchone()
+    known = Known(Clock(clock_ms, *(witnesses or ())), next_offset, Names(rules.limits))
+    ids = [fingerprint for fingerprint in arrivals.fingerprints if fingerprint]
+    queries = set(filter(None, arrivals.queries))
+    # Of one id that was applied again after its time, the last counts.
+    for fingerprint, offset, at_ms in read_seen(connection, seen.offsets(ids)):
+        known.seen[fingerprint] = (offset, at_ms)
+    shown = "select query, offset, at_ms, impression, chosen from shown where query in"
+    for query, offset, at_ms, impression, chosen in matching(connection, shown, queries):
+        known.stored.add(query)
+        known.shown[query] = Shown(Moment(offset, at_ms), _impressions.decode(impression), tuple(json.loads(chosen)))
+    waiting = "select query, offset, at_ms, feedback from waiting where query in"
+    for query, offset, at_ms, feedback in sorted(matching(connection, waiting, queries)):
+        known.waiting.setdefault(query, []).append(Waiting(Moment(offset, at_ms), _feedback.decode(feedback)))
+    for row in matching(connection, select_lives("where session in"), set(filter(None, arrivals.sessions))):
+        life = life_of(row)
+        known.lives[life.session] = life
+    known.parts = parts_of(connection, [life.offset for life in known.lives.values()])
+    principals = {*filter(None, arrivals.principals), *(shown.impression.principal for shown in known.shown.values())}
+    known.names = read_names(connection, rules.limits, arrivals.events, principals)
+    return known
+
+
+def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSettings) -> None:
+    """Everything a batch changed; the tables then hold what the next batch may need, and no more."""
+    write_names(connection, change.names)
+    write_sessions(connection, change.sessions, change.names.drawn_on())
+    write_seen(connection, change.seen)
+    write_heard(connection, change.heard)
+    _write_shown(connection, change)
+    connection.executemany("delete from waiting where offset = ?", [(offset,) for offset in change.joined])
+    connection.executemany(
+        "insert into waiting (offset, query, at_ms, feedback) values (?, ?, ?, ?)",
+        [
+            (offset, query, waiting.moment.at_ms, _encoder.encode(waiting.feedback))
+            for offset, (query, waiting) in change.waiting.items()
+        ],
+    )
+    _write_dead_letters(connection, change.dead_letters, rules)
+    connection.execute("insert or replace into witnesses values (1, ?, ?, ?, ?, ?)", change.clock[1:])
+    silent = forget_sessions(connection, next_offset=change.next_offset, clock_ms=change.clock.now_ms, rules=rules)
+    (before_ms,) = connection.execute("select clock_ms from progress").fetchone()
+    if (oldest := _oldest_day(change.clock.now_ms, rules)) != _oldest_day(before_ms, rules):
+        forget_days(connection, oldest)
+    expired, unpublished = _forget(connection, change, rules)
+    _write_progress(
+        connection,
+        change,
+        unjoined=change.unjoined + expired,
+        dropped=change.sessions.dropped + silent,
+        dead_letters_waiting=len(change.dead_letters) - unpublished,
+    )
+
+
+def evidence_in(connection: sqlite3.Connection) -> Evidence:
+    """All evidence of the partition."""
+    counts = connection.execute("select day, domain, model, agent, intent, parameter, bin, micro from evidence")
+    usage = connection.execute("select day, content_hash, bin, principal, question, micro from usage")
+    return Evidence(
+        {EvidenceKey(*key): micro for *key, micro in counts}, {UsageKey(*key): micro for *key, micro in usage}
+    )
+
+
+def evidence_table_in(connection: sqlite3.Connection) -> pa.Table:
+    """All evidence of the partition as a table, the same as `evidence_in(connection).to_table()`."""
+    # Primary keys order text by its bytes in UTF-8, which is the order of its characters.
+    counts, usage = (
+        connection.execute(f"select {columns}, micro from {table} where micro <> 0 order by {columns}").fetchall()  # noqa: S608
+        for table, columns in (("evidence", ", ".join(EvidenceKey._fields)), ("usage", ", ".join(UsageKey._fields)))
+    )
+    return table_of(counts, usage)
+
+
+def dead_letters_in(
+    connection: sqlite3.Connection, from_offset: int, at_most: int, most_bytes: float
+) -> list[KeptDeadLetter]:
+    """The oldest dead letters from an offset on, until their originals exceed so many bytes."""
+    rows = connection.execute(
+        "select offset, timestamp, reason, detail, size, sha256, original from dead_letters"
+        " where offset >= ? order by offset limit ?",
+        (from_offset, at_most),
+    )
+    letters: list[KeptDeadLetter] = []
+    for letter in map(KeptDeadLetter._make, rows):
+        letters.append(letter)
+        most_bytes -= len(letter.original)
+        if most_bytes < 0:
+            break
+    return letters
+
+
+def write_republished(connection: sqlite3.Connection, before: int, offset: int) -> None:
+    """Those dead letters wait no longer that lie between two offsets."""
+    (published,) = connection.execute(
+        "select count(*) from dead_letters where offset >= ? and offset < ?", (before, offset)
+    ).fetchone()
+    connection.execute(
+        "update progress set republished = ?, dead_letters_waiting = dead_letters_waiting - ?", (offset, published)
+    )
+
+
+def _oldest_day(clock_ms: int, rules: FeedbackSettings) -> int:
+    """The first day that an event by itself can still fall on."""
+    return day_of((clock_ms - rules.time.window_ms) / MS)
+
+
+def _write_shown(connection: sqlite3.Connection, change: Change) -> None:
+    before = list(change.stored & change.shown.keys())
+    for place in range(0, len(before), _AT_ONCE):
+        some = before[place : place + _AT_ONCE]
+        integrity.delete(connection, "shown", f"query in ({', '.join('?' * len(some))})", some)
+    integrity.insert(connection, "shown", [_shown_row(query, shown) for query, shown in change.shown.items()])
+
+
+def _shown_row(query: bytes, shown: Shown) -> tuple[int, bytes, int, bytes, str]:
+    offset, at_ms = shown.moment
+    return offset, query, at_ms, _encoder.encode(shown.impression), json.dumps(shown.chosen)
+
+
+def _write_dead_letters(
+    connection: sqlite3.Connection, dead_letters: Iterable[DeadLetter], rules: FeedbackSettings
+) -> None:
+    for record, reason, detail in dead_letters:
+        original = record.value or b""
+        connection.execute(
+            "insert into dead_letters values (?, ?, ?, ?, ?, ?, ?)",
+            (
+                record.offset,
+                max(-(2**63), min(record.timestamp, 2**63 - 1)),
+                reason,
+                detail.encode("utf-8", "replace").decode()[: rules.limits.detail_characters],
+                len(original),
+                hashlib.sha256(original).hexdigest(),
+                original[: rules.limits.dead_letter_bytes],
+            ),
+        )
+        connection.execute(
+            "insert into dead_letter_reasons values (?, 1) on conflict do update set count = count + 1", (reason,)
+        )
+
+
+def _write_progress(
+    connection: sqlite3.Connection, change: Change, *, unjoined: int, dropped: int, dead_letters_waiting: int
+) -> None:
+    fates = change.fates
+    connection.execute(
+        "update progress set next_offset = ?, clock_ms = ?, consumed = consumed + ?, applied = applied + ?,"
+        " duplicate = duplicate + ?, dead_lettered = dead_lettered + ?, late = late + ?, holes = holes + ?,"
+        " skipped = skipped + ?, unjoined = unjoined + ?, dropped = dropped + ?, version = version + ?,"
+        " dead_letters_waiting = dead_letters_waiting + ?",
+        (
+            change.next_offset,
+            change.clock.now_ms,
+            change.consumed,
+            fates[Fate.APPLIED],
+            fates[Fate.DUPLICATE],
+            fates[Fate.DEAD_LETTERED],
+            fates[Fate.LATE],
+            change.holes,
+            change.skipped,
+            unjoined,
+            dropped,
+            change.sessions.merges,
+            dead_letters_waiting,
+        ),
+    )
+
+
+def _forget(connection: sqlite3.Connection, change: Change, rules: FeedbackSettings) -> tuple[int, int]:
+    """Delete what no later record can meet any more.
+
+    Returns:
+        How much of it was feedback that never met its impression, and how many dead letters were never published.
+
+    An impression outlives its window once over, so that feedback coming too late is told from feedback coming early.
+    """
+    limits, window_ms = rules.limits, rules.time.window_ms
+    _forget_before(connection, "seen", change, limits.event_id_records, window_ms)
+    _forget_before(connection, "shown", change, limits.impression_records, 2 * window_ms)
+    (unpublished,) = connection.execute(
+        "select count(*) from dead_letters where offset >= (select republished from progress) and offset < ?",
+        (change.next_offset - limits.dead_letter_records,),
+    ).fetchone()
+    _forget_before(connection, "dead_letters", change, limits.dead_letter_records, None)
+    return _forget_before(connection, "waiting", change, limits.waiting_records, window_ms), unpublished
+
+
+def _forget_before(
+    connection: sqlite3.Connection, table: str, change: Change, records: int, window_ms: int | None
+) -> int:
+    oldest = change.next_offset - records
+    if window_ms is not None:
+        # Only the run of rows from the oldest up to the first live one goes: what lies behind it goes with it later.
+        horizon = change.clock.now_ms - window_ms
+        live = f"select offset from {table} where at_ms >= ? order by offset limit 1"  # noqa: S608 - a name of ours
+        found = connection.execute(live, (horizon,)).fetchone()
+        oldest = max(oldest, found[0] if found else change.next_offset)
+    if table == "shown":
+        return integrity.delete(connection, table, "offset < ?", (oldest,))
+    return connection.execute(f"delete from {table} where offset < ?", (oldest,)).rowcount  # noqa: S608

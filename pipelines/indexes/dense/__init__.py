@@ -1,0 +1,1 @@
+"""Vectors and token embeddings, and the search over them."""

@@ -1,0 +1,1 @@
+"""The graph of a generation: entities, links and cross-references."""

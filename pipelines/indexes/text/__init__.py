@@ -1,0 +1,1 @@
+"""Lucene through Pyserini: building it, searching it, its words."""

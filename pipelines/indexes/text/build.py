@@ -1,0 +1,217 @@
+"""Writing the Lucene index: shards of contiguous rows side by side, then one merge that keeps their order (ING-24).
+
+The index is sorted by row and merged into one segment, so that document order, statistics and scores are the same for
+any number of shards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipelines.domain.documents import ContentType
+from pipelines.indexes.settings import LexicalSettings
+from pipelines.indexes.text.code_terms import code_terms, symbol_terms
+from pipelines.indexes.text.jvm import JAVA, java_class, java_error
+from pipelines.indexes.text.lexical import FIELDS, ROW, analyzer, check_order, directory, similarity
+from pipelines.runtime.storage.disk import cause_in
+
+_INDEX = "org.apache.lucene.index."
+_DOCUMENT = "org.apache.lucene.document."
+CODE = frozenset({ContentType.CODE})
+"""Content types whose identifiers are split into words."""
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalDocument:
+    """What Lucene is given of one content: text by field."""
+
+    contents: str
+    title: str
+    symbols: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShardTask:
+    """Rows [first, stop) of the staged chunks, to be written as one Lucene index in `folder`."""
+
+    chunks: Path
+    folder: Path
+    first: int
+    stop: int
+    settings: LexicalSettings
+
+
+def shard_tasks(chunks: Path, work: Path, *, rows: int, shards: int, settings: LexicalSettings) -> list[ShardTask]:
+    """Contiguous rows for each of at most `shards` writers."""
+    bounds = [rows * shard // shards for shard in range(shards + 1)]
+    return [
+        ShardTask(chunks, work / f"lucene-{shard:04d}", first, stop, settings)
+        for shard, (first, stop) in enumerate(pairwise(bounds))
+        if stop > first
+    ]
+
+
+def build_shard(task: ShardTask) -> int:
+    """Write one shard from scratch and return its number of documents; a task lost with its worker is run again."""
+    shutil.rmtree(task.folder, ignore_errors=True)
+    return write_shard(task.folder, lexical_documents(task.chunks, task.first, task.stop), task.settings)
+
+
+@dataclass(frozen=True, slots=True)
+class MergeShards:
+    """Shards that become, in their order, the one index of a generation; one alone is written where it belongs."""
+
+    shards: tuple[ShardTask, ...]
+    folder: Path
+    rows: int
+    settings: LexicalSettings
+
+
+def build_merged(task: MergeShards) -> None:
+    """Merge shards, or write the only one, and check the order of the result; run again it writes an equal index.
+
+    Raises:
+        CorruptionError: The merged index is not in row order.
+    """
+    shutil.rmtree(task.folder, ignore_errors=True)
+    if len(task.shards) == 1:
+        build_shard(replace(task.shards[0], folder=task.folder))
+    else:
+        merge_shards([shard.folder for shard in task.shards], task.folder, task.settings)
+    with JAVA, contextlib.closing(java_class(_INDEX + "DirectoryReader").open(directory(task.folder))) as reader:
+        check_order(reader, task.folder, task.rows, probes=max(1, task.rows))
+
+
+def lexical_documents(chunks: Path, first: int, stop: int) -> Iterator[tuple[int, LexicalDocument]]:
+    """(row, what Lucene is given of it) for rows [first, stop), read group by group."""
+    spans = pq.read_table(chunks / "contents.parquet", columns=["first_chunk"])["first_chunk"].to_numpy()[first:stop]
+    documents = pq.read_table(chunks / "documents.parquet", columns=["uri", "title", "content_type", "triggers"])
+    uris = documents["uri"].combine_chunks()
+    for position, batch in _groups(pq.ParquetFile(chunks / "chunks.parquet"), int(spans[0]), int(spans[-1]) + 1):
+        lowest, above = np.searchsorted(spans, [position, position + batch.num_rows])
+        rows = batch.take(pa.array(spans[lowest:above] - position))
+        facts = documents.take(pc.index_in(rows["uri"], value_set=uris))
+        for at, (row, fact) in enumerate(zip(rows.to_pylist(), facts.to_pylist(), strict=True)):
+            yield first + int(lowest) + at, lexical_document(row, fact)
+
+
+def _groups(chunks: pq.ParquetFile, start: int, stop: int) -> Iterator[tuple[int, pa.Table]]:
+    """Row groups that hold any of the chunks [start, stop), with the position of their first row."""
+    position = 0
+    for group in range(chunks.num_row_groups):
+        rows = chunks.metadata.row_group(group).num_rows
+        if position < stop and position + rows > start:
+            yield position, chunks.read_row_group(group, columns=["uri", "text", "sequence", "symbol", "defines"])
+        position += rows
+
+
+def lexical_document(chunk: Mapping[str, Any], document: Mapping[str, Any]) -> LexicalDocument:
+    """The text of a content by field, from its first chunk and that chunk's document.
+
+    A record is its title and text once, as in published baselines. Code gets the words of its identifiers appended.
+    Every other chunk is its own text, which carries its headings already. The first chunk of a document also gets the
+    phrases that were declared for it, so that queries which hold one find it.
+    """
+    title, contents = document["title"] or "", chunk["text"]
+    if document["content_type"] == ContentType.RECORD and title and not contents.startswith(title):
+        contents = f"{title} {contents}"
+    if document["content_type"] in CODE:
+        contents = " ".join((contents, *code_terms(contents)))
+    if chunk["sequence"] == 0 and document["triggers"]:
+        contents = " ".join((contents, *document["triggers"]))
+    names = (name for name in (chunk["symbol"], *chunk["defines"]) if name)
+    return LexicalDocument(contents, title, " ".join(symbol_terms(names)))
+
+
+def write_shard(folder: Path, documents: Iterable[tuple[int, LexicalDocument]], settings: LexicalSettings) -> int:
+    """Write (row, document) pairs, rows ascending, as one Lucene index.
+
+    Returns:
+        How many were written.
+    """
+    # One document object is filled again and again: creating Java objects costs more than indexing short texts.
+    with JAVA:
+        document, texts, row = _blank_document()
+    written = 0
+    with _told(folder), _writer(folder, settings) as writer:
+        for number, content in documents:
+            with JAVA:
+                row.setLongValue(number)
+                for name, field in texts.items():
+                    field.setStringValue(getattr(content, name))
+                writer.addDocument(document)
+            written += 1
+        with JAVA:
+            writer.forceMerge(1)
+    return written
+
+
+def merge_shards(folders: Sequence[Path], out: Path, settings: LexicalSettings) -> None:
+    """Merge shards, in their order, into one index of one segment."""
+    with JAVA, _told(out), _writer(out, settings) as writer:
+        if folders:
+            writer.addIndexes(*(directory(folder) for folder in folders))
+        writer.forceMerge(1)
+
+
+@contextlib.contextmanager
+def _told(folder: Path) -> Iterator[None]:
+    """Have what the disk refuses Java raised as any other such error."""
+    try:
+        yield
+    except java_error() as error:
+        if (cause := cause_in(str(error), folder)) is None:
+            raise
+        raise cause from error
+
+
+@contextlib.contextmanager
+def _writer(folder: Path, settings: LexicalSettings) -> Iterator[Any]:
+    folder.mkdir(parents=True, exist_ok=True)
+    with JAVA:
+        lucene = directory(folder)
+        writer = java_class(_INDEX + "IndexWriter")(lucene, _writing(settings))
+    try:
+        yield writer
+        with JAVA:
+            writer.commit()
+    finally:
+        with JAVA:
+            writer.close()
+            lucene.close()
+    (folder / "write.lock").unlink(missing_ok=True)
+
+
+def _writing(settings: LexicalSettings) -> Any:
+    config = java_class(_INDEX + "IndexWriterConfig")(analyzer(settings.stemmer))
+    config.setSimilarity(similarity(settings))
+    config.setRAMBufferSizeMB(settings.writer_buffer_mb)
+    config.setUseCompoundFile(False)
+    # Segments are merged where they are, next to next: other policies order them by size.
+    config.setMergePolicy(java_class(_INDEX + "LogDocMergePolicy")())
+    config.setMergeScheduler(java_class(_INDEX + "SerialMergeScheduler")())
+    kind = java_class("org.apache.lucene.search.SortField$Type").LONG
+    by_row = java_class("org.apache.lucene.search.SortField")(ROW, kind)
+    config.setIndexSort(java_class("org.apache.lucene.search.Sort")(by_row))
+    return config
+
+
+def _blank_document() -> tuple[Any, dict[str, Any], Any]:
+    document = java_class(_DOCUMENT + "Document")()
+    unstored = java_class(_DOCUMENT + "Field$Store").NO
+    texts = {name: java_class(_DOCUMENT + "TextField")(name, "", unstored) for name in FIELDS}
+    row = java_class(_DOCUMENT + "NumericDocValuesField")(ROW, 0)
+    for field in (*texts.values(), row):
+        document.add(field)
+    return document, texts, row

@@ -1,0 +1,235 @@
+"""Lexical search: BM25 over one merged Lucene index whose document order is the contents' row order (ING-23)."""
+
+from __future__ import annotations
+
+import re
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from pipelines.domain.errors import CorruptionError
+from pipelines.indexes.rows import RowSet
+from pipelines.indexes.settings import LexicalSettings
+from pipelines.indexes.text.jvm import JAVA, java_cast, java_class, java_error
+
+ROW = "row"
+"""Doc value that carries the contents row; the index is sorted by it."""
+
+FIELDS = ("contents", "title", "symbols")
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]+")
+_SEARCH = "org.apache.lucene.search."
+_INDEX = "org.apache.lucene.index."
+_ANALYZER = "org.apache.lucene.analysis.Analyzer"
+
+
+def analyzer(stemmer: str) -> Any:
+    """Anserini's English analyser: standard tokens, lower case, its stop words, and a stemmer or none."""
+    english = java_class("io.anserini.analysis.DefaultEnglishAnalyzer")
+    return english.newNonStemmingInstance() if stemmer == "none" else english.newStemmingInstance(stemmer)
+
+
+def similarity(settings: LexicalSettings) -> Any:
+    """Lucene's BM25 with the configured k1 and b."""
+    return java_class(_SEARCH + "similarities.BM25Similarity")(settings.k1, settings.b)
+
+
+def directory(folder: Path) -> Any:
+    """A folder as Lucene sees it."""
+    path = java_class("java.nio.file.Paths").get(str(folder))
+    return java_class("org.apache.lucene.store.FSDirectory").open(path)
+
+
+def cleaned(text: str, max_bytes: int) -> str:
+    r"""A query without control characters and lone surrogates, cut to whole characters within a length (RET-21).
+
+    Examples:
+        >>> cleaned("a\x00b\ud800 caf\u00e9", max_bytes=8)
+        'a b? caf'
+    """
+    encoded = _CONTROL.sub(" ", text).encode("utf-8", "replace")[:max_bytes]
+    return encoded.decode("utf-8", "ignore")
+
+
+class _Hit(msgspec.Struct):
+    doc: int
+    score: float
+
+
+class _TopDocs(msgspec.Struct):
+    scoreDocs: list[_Hit]  # noqa: N815  as Lucene names it
+
+
+_TOP_DOCS = msgspec.json.Decoder(_TopDocs)
+
+
+Hits = tuple[np.ndarray, np.ndarray]
+"""Rows, int64 (n,), and scores, float64 (n,), best first, ties by row."""
+
+
+def _hits(hits: Sequence[_Hit]) -> Hits:
+    """What Java writes of its hits: scores are of single precision, and so are they read."""
+    scores = np.array([hit.score for hit in hits], dtype=np.float32).astype(np.float64)
+    return np.array([hit.doc for hit in hits], dtype=np.int64), scores
+
+
+class LexicalIndex:
+    """Bag-of-words BM25; immutable and safe to share between threads."""
+
+    def __init__(self, folder: Path, settings: LexicalSettings, *, rows: int) -> None:
+        """Open a merged index.
+
+        Args:
+            rows: Contents it must hold.
+
+        Raises:
+            CorruptionError: Lucene cannot read it, or its document order is not the contents' row order.
+        """
+        self._settings = settings
+        # Handing thousands of rows to Java takes milliseconds: once per set, as long as anyone holds it.
+        self._clauses: weakref.WeakKeyDictionary[RowSet, Any] = weakref.WeakKeyDictionary()
+        self._weights = [(name, getattr(settings.weights, name)) for name in FIELDS if getattr(settings.weights, name)]
+        with JAVA:
+            try:
+                self._reader = java_class(_INDEX + "DirectoryReader").open(directory(folder))
+            except java_error() as error:
+                raise CorruptionError(f"{folder}: expected a Lucene index, found: {error}; rebuild") from error
+            check_order(self._reader, folder, rows)
+            self._searcher = java_class(_SEARCH + "IndexSearcher")(java_cast(_INDEX + "IndexReader", self._reader))
+            self._searcher.setSimilarity(similarity(settings))
+            self._analyzer = analyzer(settings.stemmer)
+            limited = java_class("org.apache.lucene.analysis.miscellaneous.LimitTokenCountAnalyzer")(
+                java_cast(_ANALYZER, self._analyzer), settings.max_query_terms
+            )
+            self._parser = java_class("org.apache.lucene.util.QueryBuilder")(java_cast(_ANALYZER, limited))
+            # Taking a hundred hits out of Java one by one costs more than finding them: they come as one text.
+            self._mapper = java_class("com.fasterxml.jackson.databind.ObjectMapper")()
+        self._searched_once()
+
+    def search(self, text: str, k: int, among: RowSet | None = None) -> list[tuple[int, float]]:
+        """The k contents with the highest BM25 score for the words of a text.
+
+        Nothing in the text is an operator. Text and terms beyond the configured limits are left out.
+
+        Args:
+            among: The only contents to find; None for all. Scores are those of a search among all.
+
+        Returns:
+            (row, score), best first, ties by row; fewer than k when fewer contents share a word.
+        """
+        ((rows, scores),) = self.search_many([text], k, 1, [among])
+        return list(zip(rows.tolist(), scores.tolist(), strict=True))
+
+    def search_many(
+        self,
+        texts: Sequence[str],
+        k: int,
+        threads: int,  # noqa: ARG002
+        among: Sequence[RowSet | None] | None = None,
+    ) -> list[Hits]:
+        """`search` for many texts, in their order, as arrays.
+
+        Args:
+            among: For each text the only contents to find.
+            threads: How many may be used. Java is talked to by one thread at a time (see `jvm.JAVA`), so that more than
+                one gain nothing here.
+        """
+        sets = [None] * len(texts) if among is None else among
+        return [self._found(text, k, rows) for text, rows in zip(texts, sets, strict=True)]
+
+    def terms(self, text: str) -> list[str]:
+        """The analysed terms of a text that a search would use, in order, repeats kept."""
+        text = cleaned(text, self._settings.max_query_bytes)
+        with JAVA:
+            tokens = java_class("io.anserini.analysis.AnalyzerUtils").analyze(self._analyzer, text)
+            return [tokens.get(at) for at in range(min(tokens.size(), self._settings.max_query_terms))]
+
+    def close(self) -> None:
+        """Release the files; closing twice is allowed."""
+        with JAVA:
+            self._reader.close()
+
+    def _searched_once(self) -> None:
+        """Search for words of its own: Java loads what it searches with at the first search, which may take a second.
+
+        That search has a time budget where it is a user's, and the first to be answered is not to go without.
+        """
+        words = first_terms(self._reader, FIELDS[0], count=8)
+        self.search(" ".join(words), len(words))
+
+    def _found(self, text: str, k: int, among: RowSet | None) -> Hits:
+        with JAVA:  # taken anew for each text, so that nobody waits for a whole batch
+            query = self._query(text)
+            if query is None or k < 1:
+                return _hits([])
+            if among is not None:
+                query = self._restricted(query, among)
+            found = str(self._mapper.writeValueAsString(self._searcher.search(query, k)))
+        return _hits(_TOP_DOCS.decode(found).scoreDocs)
+
+    def _query(self, text: str) -> Any | None:
+        """A query for the terms of a text in every weighted field; Java takes it apart, at one call per field."""
+        text = cleaned(text, self._settings.max_query_bytes)
+        parts = [(self._parser.createBooleanQuery(field, text), weight) for field, weight in self._weights]
+        found = [part if weight == 1.0 else _boosted(part, weight) for part, weight in parts if part is not None]
+        if len(found) < 2:
+            return found[0] if found else None
+        builder = java_class(_SEARCH + "BooleanQuery$Builder")()
+        should = java_class(_SEARCH + "BooleanClause$Occur").SHOULD
+        for part in found:
+            builder.add(part, should)
+        return builder.build()
+
+    def _restricted(self, query: Any, among: RowSet) -> Any:
+        """A query that finds some rows only; a clause that filters adds nothing to the score."""
+        kept = self._clauses.get(among)
+        if kept is None:
+            field = java_class("org.apache.lucene.document.NumericDocValuesField")
+            kept = self._clauses[among] = field.newSlowSetQuery(ROW, *among.rows.tolist())
+        occur = java_class(_SEARCH + "BooleanClause$Occur")
+        builder = java_class(_SEARCH + "BooleanQuery$Builder")()
+        builder.add(query, occur.MUST)
+        builder.add(kept, occur.FILTER)
+        return builder.build()
+
+
+def _boosted(query: Any, boost: float) -> Any:
+    return java_class(_SEARCH + "BoostQuery")(query, boost)
+
+
+def first_terms(reader: Any, field: str, *, count: int) -> list[str]:
+    """The first terms of a field in their order; fewer where it has fewer."""
+    terms = java_class(_INDEX + "MultiTerms").getTerms(java_cast(_INDEX + "IndexReader", reader), field)
+    if terms is None:
+        return []
+    listed = terms.iterator()
+    found: list[str] = []
+    while len(found) < count and (term := listed.next()) is not None:
+        found.append(str(term.utf8ToString()))
+    return found
+
+
+def check_order(reader: Any, folder: Path, rows: int, *, probes: int = 64) -> None:
+    """Check that document i of an index is contents row i.
+
+    The index is sorted by row, so that the ends and the number of documents settle it for rows that are distinct;
+    more are probed in between.
+
+    Raises:
+        CorruptionError: Another number of documents, several segments, or another order.
+    """
+    leaves = reader.leaves()
+    if reader.numDocs() != rows or reader.maxDoc() != rows or leaves.size() > 1:
+        found = f"{reader.numDocs()} of {reader.maxDoc()} documents in {leaves.size()} segments"
+        raise CorruptionError(f"{folder}: expected {rows} documents in one segment, found {found}; rebuild")
+    if not rows:
+        return
+    values = leaves.get(0).reader().getNumericDocValues(ROW)
+    step = max(1, (rows - 1) // probes)
+    for document in sorted({*range(0, rows, step), rows - 1}):
+        if not values.advanceExact(document) or values.longValue() != document:
+            raise CorruptionError(f"{folder}: expected document {document} to be row {document}, it is not; rebuild")

@@ -1,0 +1,1 @@
+"""Facts about documents: declared, from repositories, by kind of source."""

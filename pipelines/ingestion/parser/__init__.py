@@ -1,0 +1,1 @@
+"""Cutting documents in a child process that can be killed."""

@@ -1,0 +1,1 @@
+"""What the live generation holds already, and need not be made again."""

@@ -1,0 +1,1 @@
+"""What can be read: folders, files, corpora, tables, transcripts."""

@@ -1,0 +1,221 @@
+"""Content type, domain and language of a file, from its name and, where that leaves it open, its content (ING-1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from pipelines.domain.documents import ContentType, Domain
+from pipelines.ingestion.sources import papers, transcripts
+
+_CODE = {
+    "python": ("py", "pyi", "pyw"),
+    "go": ("go",),
+    "javascript": ("js", "jsx", "mjs", "cjs"),
+    "typescript": ("ts", "mts", "cts"),
+    "tsx": ("tsx",),
+    "java": ("java",),
+    "rust": ("rs",),
+    "c": ("c", "h"),
+    "cpp": ("cc", "cpp", "cxx", "c++", "hh", "hpp", "hxx", "h++", "ipp", "tpp", "inl", "ino"),
+    "bash": ("sh", "bash", "zsh", "ksh"),
+    "cmake": ("cmake",),
+    "csharp": ("cs",),
+    "css": ("css",),
+    "cuda": ("cu", "cuh"),
+    "cython": ("pyx", "pxd", "pxi"),
+    "dart": ("dart",),
+    "elixir": ("ex", "exs"),
+    "erlang": ("erl", "hrl"),
+    "fortran": ("f", "f90", "f95", "f03", "for"),
+    "graphql": ("graphql", "gql"),
+    "groovy": ("groovy", "gradle"),
+    "haskell": ("hs",),
+    "html": ("html", "htm", "xhtml"),
+    "julia": ("jl",),
+    "kotlin": ("kt", "kts"),
+    "lua": ("lua",),
+    "matlab": ("m",),
+    "nix": ("nix",),
+    "ocaml": ("ml",),
+    "perl": ("pl", "pm"),
+    "php": ("php",),
+    "powershell": ("ps1", "psm1"),
+    "proto": ("proto",),
+    "r": ("r",),
+    "ruby": ("rb",),
+    "scala": ("scala",),
+    "scss": ("scss",),
+    "solidity": ("sol",),
+    "sql": ("sql",),
+    "starlark": ("bzl", "star"),
+    "svelte": ("svelte",),
+    "swift": ("swift",),
+    "vue": ("vue",),
+    "zig": ("zig",),
+}
+_CONFIGURATION = {
+    "hcl": ("hcl", "tf", "tfvars"),
+    "ini": ("ini", "cfg", "conf", "properties", "env", "editorconfig", "service", "desktop"),
+    "json": ("json", "json5", "jsonc", "ipynb", "webmanifest"),
+    "make": ("mk", "mak"),
+    "toml": ("toml",),
+    "xml": ("xml", "xsd", "xsl", "pom"),
+    "yaml": ("yaml", "yml"),
+}
+_TABLES = {"csv": ("csv",), "tsv": ("tsv", "tab"), "json": ("jsonl", "ndjson"), "bibtex": ("bib",)}  # a row is a line
+
+_CONFIGURATION_NAMES = {
+    **dict.fromkeys(("dockerfile", "containerfile"), "dockerfile"),
+    **dict.fromkeys(("makefile", "gnumakefile"), "make"),
+    **dict.fromkeys(("go.mod", "go.work"), "gomod"),
+    **dict.fromkeys(("pipfile", "cargo.lock", "poetry.lock", "uv.lock", "pdm.lock"), "toml"),
+    **dict.fromkeys(("pipfile.lock", "composer.lock", ".watchmanconfig"), "json"),
+    **dict.fromkeys((".clang-format", ".clang-tidy", "pubspec.lock"), "yaml"),
+    **dict.fromkeys((".env", ".flake8", ".coveragerc", ".gitconfig", ".gitmodules", ".npmrc", ".pylintrc"), "ini"),
+}
+_EITHER_NAMES = {".babelrc", ".eslintrc", ".prettierrc", ".stylelintrc", ".swcrc"}  # JSON, or YAML
+_CODE_NAMES = {"cmakelists.txt": "cmake", "build.bazel": "starlark", "rakefile": "ruby", "gemfile": "ruby"}
+_DOCKERFILE = re.compile(r"(?:docker|container)file\.|.*\.(?:docker|container)file\Z")
+_REQUIREMENTS = re.compile(r"(?:.*[-_.])?(?:requirements|constraints)(?:[-_.].*)?\.(?:txt|in)\Z")
+_HISTORY = re.compile(r"(?:changelog|changes|history|news|release[-_]?notes)\b", re.IGNORECASE)
+
+_SHEBANG = re.compile(r"#![^\n]*?\b(python|node|deno|ruby|perl|lua|php|(?:ba|da|z|k)?sh)[0-9.]*(?![\w-])")
+_SHEBANG_LANGUAGES = {"node": "javascript", "deno": "typescript"}
+_CPP = re.compile(
+    r"^[ \t]*(?:class|namespace|template\s*<|using\s+\w|public:|private:|protected:)|\bstd::|^#include <\w+>",
+    re.MULTILINE,
+)
+_OBJECTIVE_C = re.compile(r"^[ \t]*(?:@(?:interface|implementation|protocol|import)\b|#import\b)", re.MULTILINE)
+_LATEX = re.compile(r"\\documentclass\b|\\begin\s*\{document\}")
+_LOOKED_AT = 65_536  # characters: enough to tell the kind of a text, and no more whatever its size
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a file is."""
+
+    content_type: ContentType
+    domain: Domain
+    language: str | None
+
+
+def kind_of(name: str, text: str) -> Kind:
+    r"""Kind of a file by its name, and by its content where one name may stand for several kinds.
+
+    Args:
+        name: The file's own name, without folders.
+
+    Examples:
+        >>> kind_of("tool", "#!/usr/bin/env python3\n").content_type
+        <ContentType.CODE: 'code'>
+        >>> kind_of("conf.yaml", "a: 1").language
+        'yaml'
+        >>> kind_of("notes.txt", "Some prose.").domain
+        <Domain.GENERAL: 'general'>
+        >>> kind_of("chat.json", '[{"role": "user", "content": "Why?"}]').content_type
+        <ContentType.CONVERSATION: 'conversation'>
+    """
+    lower = name.lower()
+    suffix = PurePosixPath(lower).suffix.removeprefix(".")
+    configuration = _configuration(lower, suffix, text)
+    if configuration is not None:
+        return _structured(configuration, text)
+    code = _CODE_NAMES.get(lower) or _CODE_SUFFIXES.get(suffix) or (None if suffix else _shebang(text))
+    if code is not None:
+        return Kind(ContentType.CODE, Domain.CODE, _dialect(code, text[:_LOOKED_AT]))
+    return _PROSE.get(suffix, _plain)(lower, text)
+
+
+def _by_suffix(languages: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    return {suffix: language for language, suffixes in languages.items() for suffix in suffixes}
+
+
+_CODE_SUFFIXES = _by_suffix(_CODE)
+_CONFIGURATION_SUFFIXES = _by_suffix(_CONFIGURATION)
+_TABLE_SUFFIXES = _by_suffix(_TABLES)
+
+
+def _configuration(lower: str, suffix: str, text: str) -> str | None:
+    """Notation of a configuration file, None for every other file."""
+    if lower in _EITHER_NAMES:
+        return "json" if text.lstrip().startswith("{") else "yaml"
+    if _REQUIREMENTS.match(lower):
+        return "requirements"
+    if _DOCKERFILE.match(lower):
+        return "dockerfile"
+    if lower.startswith(".env."):
+        return "ini"
+    return _CONFIGURATION_NAMES.get(lower) or _CONFIGURATION_SUFFIXES.get(suffix)
+
+
+def _structured(language: str, text: str) -> Kind:
+    if language == "json" and transcripts.recognised(text):
+        return _CONVERSATION
+    if language == "json" and papers.language_of(text, "a.json"):
+        return Kind(ContentType.PAPER, Domain.ACADEMIC, papers.JSON)
+    return Kind(ContentType.CONFIGURATION, Domain.CODE, language)
+
+
+def _shebang(text: str) -> str | None:
+    match = _SHEBANG.match(text[:_LOOKED_AT])
+    if match is None:
+        return None
+    program = match.group(1)
+    return "bash" if program.endswith("sh") else _SHEBANG_LANGUAGES.get(program, program)
+
+
+def _dialect(language: str, start: str) -> str:
+    """The language itself where a suffix stands for two."""
+    if language == "c" and _CPP.search(start):
+        return "cpp" if not _OBJECTIVE_C.search(start) else "objc"
+    if language == "matlab" and _OBJECTIVE_C.search(start):
+        return "objc"
+    return language
+
+
+_CONVERSATION = Kind(ContentType.CONVERSATION, Domain.HISTORY, None)
+
+
+def _markdown(lower: str, text: str) -> Kind:
+    if papers.language_of(text, "a.md") == "markdown":
+        return Kind(ContentType.PAPER, Domain.ACADEMIC, "markdown")
+    return Kind(ContentType.MARKDOWN, _prose_domain(lower), None)
+
+
+def _rst(lower: str, _text: str) -> Kind:
+    return Kind(ContentType.RST, _prose_domain(lower), None)
+
+
+def _latex(_lower: str, text: str) -> Kind:
+    """A paper where it is a document of its own; a fragment that others include is prose."""
+    if _LATEX.search(text[:_LOOKED_AT]):
+        return Kind(ContentType.PAPER, Domain.ACADEMIC, "latex")
+    return Kind(ContentType.TEXT, Domain.ACADEMIC, None)
+
+
+def _table(lower: str, text: str) -> Kind:
+    language = _TABLE_SUFFIXES[PurePosixPath(lower).suffix.removeprefix(".")]
+    if language == "json" and transcripts.recognised(text):
+        return _CONVERSATION
+    return Kind(ContentType.TEXT, Domain.ACADEMIC if language == "bibtex" else Domain.GENERAL, language)
+
+
+def _plain(lower: str, text: str) -> Kind:
+    if PurePosixPath(lower).suffix in {"", ".txt", ".log", ".chat", ".transcript"} and transcripts.recognised(text):
+        return _CONVERSATION
+    return Kind(ContentType.TEXT, _prose_domain(lower), None)
+
+
+def _prose_domain(lower: str) -> Domain:
+    return Domain.HISTORY if _HISTORY.match(lower) else Domain.GENERAL
+
+
+_PROSE: Mapping[str, Callable[[str, str], Kind]] = {
+    **dict.fromkeys(("md", "markdown", "mdown", "mkd", "mdx"), _markdown),
+    **dict.fromkeys(("rst", "rest"), _rst),
+    **dict.fromkeys(("tex", "ltx", "latex"), _latex),
+    **dict.fromkeys(_TABLE_SUFFIXES, _table),
+}

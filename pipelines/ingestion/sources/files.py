@@ -1,0 +1,148 @@
+"""One file of a tree: its bytes, its text, and the documents in it (ING-1, ING-2, ING-3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from pipelines.domain.documents import ContentType, Document, Domain, Rejection
+from pipelines.ingestion.metadata.declared import DeclarationError, Declared, with_declared
+from pipelines.ingestion.metadata.front_matter import front_matter
+from pipelines.ingestion.metadata.sidecar import read_sidecar
+from pipelines.ingestion.metadata.trust import trust_of
+from pipelines.ingestion.settings import DeclaredSettings, IngestSettings
+from pipelines.ingestion.sources import papers, transcripts
+from pipelines.ingestion.sources.contained import VANISHED, UnreadableError, read_bytes
+from pipelines.ingestion.sources.content_types import kind_of
+from pipelines.ingestion.sources.items import FileItem, escaped
+
+BAD_SIDECAR = "bad_sidecar"
+BAD_FRONT_MATTER = "bad_front_matter"
+PRIVATE_KEY = "private_key"
+
+_PRIVATE_KEY = re.compile(r"^-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----", re.MULTILINE)
+_KEY_SUFFIX = ".pem"  # of files where a key may follow certificates; elsewhere one that is quoted is no secret
+_LONE_RETURN = re.compile(r"\r(?!\n)")  # ends a line, too; as a line feed it takes as many bytes
+
+
+def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -> Iterator[Document | Rejection]:
+    """Documents of one file, or why there are none, and what declares nothing of them that could be read.
+
+    Never raises because of the content of a file.
+    """
+    try:
+        data, modified_at = _content(item, item.path, settings, limit=settings.max_file_bytes)
+        text = _text(data)
+    except UnreadableError as error:
+        yield error.rejection(item.uri)
+        return
+    if settings.secret_files and _holds_private_key(item.path[-1], text):
+        detail = "expected no private key, found one; ingest.secret_files=[] indexes such files"
+        yield Rejection(item.uri, PRIVATE_KEY, detail)
+        return
+    commit = item.commit if item.commit is not None and item.commit.is_of(data) else None
+    kind = kind_of(item.path[-1], text)
+    document = Document(
+        uri=item.uri,
+        content_type=kind.content_type,
+        domain=domain or kind.domain,
+        text=text,
+        language=kind.language,
+        modified_at=modified_at if commit is None else commit.time,
+        trust_level=settings.trust.standard,
+        authors=(commit.author,) if commit is not None and commit.author else (),
+        metadata={"folder": item.uri.rpartition("/")[0]},
+    )
+    facts: list[Declared] = []
+    yield from _front_matter(document, settings.declared, facts)
+    yield from _sidecar(item, settings, facts)
+    for one in facts:
+        document = with_declared(document, one)
+    authors = next((one.authors for one in reversed(facts) if one.authors), None)
+    stated = any(one.trust is not None for one in facts)
+    for found in expanded(document):
+        if isinstance(found, Rejection):
+            yield found
+        else:
+            own = replace(found, authors=authors or found.authors)  # a paper names its own
+            yield own if stated else _trusted(own, item, settings)
+
+
+def _front_matter(document: Document, settings: DeclaredSettings, facts: list[Declared]) -> Iterator[Rejection]:
+    if document.content_type not in {ContentType.MARKDOWN, ContentType.PAPER}:
+        return
+    try:
+        found = front_matter(document.text, limit=settings.max_bytes, depth=settings.max_depth)
+    except DeclarationError as error:
+        yield Rejection(document.uri, BAD_FRONT_MATTER, str(error))
+        return
+    facts += [] if found is None else [found]
+
+
+def sidecar_uri(item: FileItem) -> str:
+    """What names the sidecar of a file that has one."""
+    return f"{item.uri.rpartition('/')[0]}/{escaped(item.sidecar or '')}"
+
+
+def _sidecar(item: FileItem, settings: IngestSettings, facts: list[Declared]) -> Iterator[Rejection]:
+    if item.sidecar is None:
+        return
+    uri = sidecar_uri(item)
+    try:
+        path = (*item.path[:-1], item.sidecar)
+        data, _ = _content(item, path, settings, limit=settings.declared.max_bytes)
+        found, problems = read_sidecar(data, depth=settings.declared.max_depth)
+    except UnreadableError as error:
+        gone = error.reason == VANISHED
+        yield error.rejection(uri) if gone else Rejection(uri, BAD_SIDECAR, f"{error.reason}: {error}")
+    except DeclarationError as error:
+        yield Rejection(uri, BAD_SIDECAR, str(error))
+    else:
+        if problems:
+            yield Rejection(uri, BAD_SIDECAR, "; ".join(problems))
+        facts.append(found)
+
+
+def _trusted(document: Document, item: FileItem, settings: IngestSettings) -> Document:
+    level = trust_of(document, item.path[:-1], as_of=item.as_of, settings=settings.trust)
+    return replace(document, trust_level=level)
+
+
+def _content(item: FileItem, path: tuple[str, ...], settings: IngestSettings, *, limit: int) -> tuple[bytes, float]:
+    return read_bytes(Path(item.root), path, limit=limit, max_depth=settings.max_depth)
+
+
+def expanded(document: Document) -> Iterator[Document | Rejection]:
+    """The documents that a file holds: a transcript one per session, most others one, which is the file itself."""
+    if document.content_type is not ContentType.CONVERSATION:
+        yield papers.with_facts(document) if document.content_type is ContentType.PAPER else document
+        return
+    for session in transcripts.sessions(document.text, document.uri):
+        if isinstance(session, Rejection):
+            yield session
+            continue
+        yield replace(
+            document,
+            uri=session.uri,
+            text=session.text,
+            title=session.title,
+            modified_at=document.modified_at if session.time is None else session.time,
+            metadata={**document.metadata, **session.metadata},
+        )
+
+
+def _holds_private_key(name: str, text: str) -> bool:
+    within = _PRIVATE_KEY.search(text) if name.endswith(_KEY_SUFFIX) else _PRIVATE_KEY.match(text.lstrip())
+    return within is not None
+
+
+def _text(data: bytes) -> str:
+    if b"\0" in data:
+        raise UnreadableError("binary", f"expected text, found a zero byte at {data.index(0)}")
+    try:
+        return _LONE_RETURN.sub("\n", data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        detail = f"expected UTF-8, found byte {data[error.start]:#x} at {error.start}"
+        raise UnreadableError("undecodable", detail) from error

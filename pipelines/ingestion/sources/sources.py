@@ -1,0 +1,237 @@
+"""Sources: a folder tree, a file, a corpus, a table. Listing is cheap and ordered; each item can be read anywhere."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pipelines.domain.documents import Document, Domain, Rejection
+from pipelines.domain.errors import SourceError
+from pipelines.ingestion.git.times import Commit, last_commits
+from pipelines.ingestion.metadata.sidecar import SUFFIX, sidecars
+from pipelines.ingestion.settings import IngestSettings
+from pipelines.ingestion.sources import corpus, parquet, transcripts, tree
+from pipelines.ingestion.sources.contained import refused
+from pipelines.ingestion.sources.files import read_file, sidecar_uri
+from pipelines.ingestion.sources.items import FileItem, RecordsItem, RowsItem, SourceItem, StoredItem, escaped
+from pipelines.ingestion.sources.stored import read_stored
+from pipelines.runtime.storage.advice import advice_on
+
+__all__ = ["FileItem", "RecordsItem", "RowsItem", "SourceItem", "list_items", "list_source", "read_item", "read_source"]
+
+CRASHED = "reader_crashed"
+"""The reason noted for an item that a reader failed at in a way that nobody foresaw."""
+
+_DETAIL_CHARACTERS = 500
+_LINE_LOOKED_AT = 65_536  # bytes of a first line that tell turns from records
+
+
+@dataclass(frozen=True, slots=True)
+class SourceListing:
+    """What a source holds.
+
+    Attributes:
+        items: In a fixed order.
+        left_out: Entries of a tree that are not read, by reason; see `tree.LeftOut`.
+    """
+
+    items: Sequence[SourceItem]
+    left_out: Mapping[tree.LeftOut, int] = field(default_factory=dict)
+
+
+def list_items(path: Path, settings: IngestSettings, *, store: Path | None = None) -> list[SourceItem]:
+    """Items of a source; see `list_source`."""
+    return list(list_source(path, settings, store=store).items)
+
+
+def list_source(path: Path, settings: IngestSettings, *, store: Path | None = None) -> SourceListing:
+    """Items of a source in a fixed order; no content of a tree is read, a corpus is read once to find its lines.
+
+    Args:
+        store: A folder that is left out where it lies in a tree: what weft itself writes is no source.
+
+    Raises:
+        SourceError: There is no such source, or it cannot be opened at all.
+    """
+    try:
+        if path.is_dir():
+            return _files(path, settings, store)
+        if not path.is_file():
+            raise SourceError(
+                f"source {path} on host {socket.gethostname()}, where the job runs: expected a folder or a regular "
+                "file, found none; check the path"
+            )
+        if path.name.endswith(corpus.SUFFIXES) and not _is_transcript(path):
+            return SourceListing(list(_records(path, settings)))
+        if path.name.endswith(parquet.SUFFIX):
+            return SourceListing(list(parquet.list_rows(path, settings)))
+    except OSError as error:
+        raise SourceError(
+            f"source {path}: expected to read it, found: {error.strerror or error}: {advice_on(error)}"
+        ) from error
+    actual = path.resolve()  # the user named it, so it may be a link; nothing below a root may
+    beside = {name for name in (f"{actual.name}{SUFFIX}", f"{actual.stem}{SUFFIX}") if (actual.parent / name).is_file()}
+    paths = [(name,) for name in sorted({actual.name, *beside})]
+    return SourceListing([item for item in _described(actual.parent, paths, settings) if item.path == (actual.name,)])
+
+
+def read_item(item: SourceItem, settings: IngestSettings, *, domain: Domain | None) -> Iterator[Document | Rejection]:
+    """Documents of one item, or why there are none; never raises because of an item's content.
+
+    Args:
+        domain: Overrides the domain that the content type would give.
+
+    Raises:
+        MemoryError: There is not enough: what a generation holds must not depend on that.
+        OSError: A stored item cannot be read, which is the store's failure and no content's.
+    """
+    if isinstance(item, StoredItem):
+        yield from read_stored(item, domain)
+        return
+    try:
+        yield from _read(item, settings, domain)
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  hostile input may raise anything inside a reader, and must not stop a run
+        yield Rejection(place_of(item), CRASHED, f"{type(error).__name__}: {error}"[:_DETAIL_CHARACTERS])
+
+
+def _read(
+    item: FileItem | RecordsItem | RowsItem, settings: IngestSettings, domain: Domain | None
+) -> Iterator[Document | Rejection]:
+    try:
+        if isinstance(item, FileItem):
+            yield from read_file(item, settings, domain)
+        elif isinstance(item, RowsItem):
+            yield from parquet.read_rows(item, settings, domain)
+        else:
+            yield from corpus.records(
+                Path(item.path),
+                offset=item.offset,
+                first_line=item.first_line,
+                count=item.count,
+                limit=settings.max_file_bytes,
+                trust=settings.trust.corpus,
+                domain=domain,
+            )
+    except OSError as error:
+        yield refused(error).rejection(place_of(item))
+
+
+def place_of(item: SourceItem) -> str:
+    """What names an item where none of its documents can."""
+    if isinstance(item, FileItem):
+        return item.uri
+    if isinstance(item, RecordsItem):
+        return f"{corpus.corpus_name(Path(item.path))}:line {item.first_line}"
+    name = item.name if isinstance(item, RowsItem) else escaped(Path(item.folder).name)
+    return f"{name}:group {item.group} row {item.first}"
+
+
+def root_of(item: SourceItem) -> Path:
+    """The folder or file that an item was listed from."""
+    if isinstance(item, FileItem):
+        return Path(item.root)
+    return Path(item.folder if isinstance(item, StoredItem) else item.path)
+
+
+def paths_of(item: SourceItem) -> dict[str, Path]:
+    """The files that an item is read from, by the places that rejections name them by; none of a stored one."""
+    if isinstance(item, StoredItem):
+        return {}
+    if not isinstance(item, FileItem):
+        return {place_of(item): Path(item.path)}
+    path = Path(item.root, *item.path)
+    sidecar = {} if item.sidecar is None else {sidecar_uri(item): path.with_name(item.sidecar)}
+    return {item.uri: path, **sidecar}
+
+
+def read_source(path: Path, settings: IngestSettings, *, domain: Domain | None) -> Iterator[Document | Rejection]:
+    """Every document of a source, and every item that could not become one, in order.
+
+    Raises:
+        SourceError: There is no such source, or it cannot be opened at all.
+    """
+    for item in list_items(path, settings):
+        yield from read_item(item, settings, domain=domain)
+
+
+def _files(root: Path, settings: IngestSettings, store: Path | None) -> SourceListing:
+    with os.scandir(root):
+        pass  # a root that cannot be listed is an error of the source, not of an item
+    actual = root.resolve()
+    own = None if store is None else store.resolve()
+    left_out = own.relative_to(actual).parts if own is not None and actual in own.parents else None
+    listing = tree.listed(
+        actual,
+        skipped=settings.skipped_names,
+        max_depth=settings.max_depth,
+        left_out=left_out,
+        secrets=settings.secret_files,
+    )
+    return SourceListing(list(_described(actual, listing.paths, settings)), listing.left_out)
+
+
+def _described(root: Path, paths: Sequence[tuple[str, ...]], settings: IngestSettings) -> Iterator[FileItem]:
+    """Items for all paths but those of sidecars, with what is known about them from outside."""
+    commits = last_commits(root, settings.git)
+    as_of = _newest(root, paths, commits)
+    for folder, group in itertools.groupby(paths, key=lambda path: path[:-1]):
+        together = list(group)
+        beside = sidecars({path[-1] for path in together if path})
+        sidecar_names = set(beside.values())
+        for path in together:
+            if not path or path[-1] not in sidecar_names:
+                status = _status(root, path)
+                yield FileItem(
+                    root=str(root),
+                    path=path,
+                    uri="/".join(escaped(name) for name in (root.name, *path)),
+                    sidecar=beside.get(path[-1]) if path else None,
+                    commit=commits.get(os.fsencode("/".join((*folder, path[-1])))) if path else None,
+                    as_of=as_of,
+                    size=0 if status is None else status.st_size,
+                )
+
+
+def _newest(root: Path, paths: Iterable[tuple[str, ...]], commits: Mapping[bytes, Commit]) -> float | None:
+    """The newest change among files, leaving out times that lie in the future."""
+    now = time.time()
+    times = [commit.time for commit in commits.values()] or [
+        status.st_mtime for path in paths if (status := _status(root, path)) is not None
+    ]
+    return max((found for found in times if found <= now), default=None)
+
+
+def _status(root: Path, path: tuple[str, ...]) -> os.stat_result | None:
+    try:
+        return os.lstat(os.path.join(root, *path))  # noqa: PTH118  for every file of a tree: ten times as fast
+    except OSError:
+        return None
+
+
+def _is_transcript(path: Path) -> bool:
+    """Whether a file of lines holds turns of a conversation, by its first line."""
+    if path.name.endswith(".gz"):
+        return False
+    with path.open("rb") as file:
+        return transcripts.is_of_turns(file.readline(_LINE_LOOKED_AT).decode("utf-8", "replace"))
+
+
+def _records(path: Path, settings: IngestSettings) -> Iterator[RecordsItem]:
+    stride = settings.records_per_item
+    offsets, lines = corpus.line_offsets(path, limit=settings.max_file_bytes, stride=stride)
+    merged = 1
+    if path.name.endswith(".gz"):
+        merged = -(-len(offsets) // settings.items_per_compressed_corpus) or 1
+    for index in range(0, len(offsets), merged):
+        first = index * stride
+        count = min(stride * merged, lines - first)
+        end = offsets[index + merged] if index + merged < len(offsets) else offsets[index]
+        size = end - offsets[index] or offsets[index] * count // max(1, first)  # the last ones are as long as all are
+        yield RecordsItem(str(path.resolve()), offsets[index], first + 1, count, size)

@@ -1,0 +1,1 @@
+"""The stages that units pass through, and what they leave on disk."""

@@ -1,0 +1,165 @@
+"""The first stage: items to documents to chunks, where the live generation does not hold them already."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from pipelines.chunking.units.sizes import ChunkSizes, SizesInForce
+from pipelines.domain.chunks import Chunk
+from pipelines.domain.documents import ContentType, Document, Domain, Rejection
+from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.embedding.tokens import load_token_counter
+from pipelines.indexes import schemas
+from pipelines.indexes.merge import repeated_uri
+from pipelines.ingestion.parser.parser import Parser
+from pipelines.ingestion.report import NO_SUMMARY, REJECTED
+from pipelines.ingestion.reuse.unchanged import KnownDocuments, document_key
+from pipelines.ingestion.settings import IngestSettings
+from pipelines.ingestion.sources.items import SourceItem, StoredItem
+from pipelines.ingestion.sources.sources import read_item
+from pipelines.ingestion.stages.summarise import Summariser
+from pipelines.ingestion.stages.worker import UnitWorker
+from pipelines.ingestion.units import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How items are read, and what is known of them already.
+
+    Attributes:
+        domain: Overrides the domain of every document.
+        made_with: What decides the rows of every document besides itself and its sizes; see `document_key`.
+        known: Documents of the live generation.
+    """
+
+    ingest: IngestSettings
+    sizes: SizesInForce
+    embedding: EmbeddingSettings
+    domain: Domain | None
+    made_with: str = ""
+    known: KnownDocuments = field(default_factory=KnownDocuments)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """How much of some units is new or changed."""
+
+    documents: int = 0
+    characters: int = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.documents + other.documents, self.characters + other.characters)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A document with what decides its chunks; `kept` where the live generation has them."""
+
+    document: Document
+    sizes: ChunkSizes
+    key: str
+    kept: bool
+
+
+class ReadAndChunk(UnitWorker):
+    """Items to documents to chunks; whatever cannot be read or cut becomes a row of `rejected` (ING-3)."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        counter = load_token_counter(reading.embedding)
+        self._limit = counter.limit
+        self._summariser = Summariser(reading.ingest.summary, counter)
+        self._parser = Parser(reading.ingest.parser, reading.embedding)
+
+    def work(self, unit: Unit) -> Unit:
+        """Add the tables `documents`, `texts`, `chunks`, `kept` and `rejected`."""
+        found = list(self._found(unit))
+        rejections = [one for one in found if isinstance(one, Rejection)]
+        kept = [(one.document, one.key) for one in found if isinstance(one, _Found) and one.kept]
+        wanted = [one for one in found if isinstance(one, _Found) and not one.kept]
+        documents: list[Document] = []
+        keys: list[str] = []
+        chunks: list[Chunk] = []
+        cuts = self._parser.cut([(one.document, one.sizes) for one in wanted])
+        for one, (of_document, note) in zip(wanted, cuts, strict=True):
+            chunks += of_document
+            rejections += [] if note is None else [note]
+            if of_document:
+                documents.append(self._summed_up(one.document, of_document, rejections))
+                keys.append(one.key)
+            elif note is None:
+                rejections.append(_blank(one.document))
+        tables = {
+            "documents": schemas.documents_to_table(documents, keys),
+            "texts": schemas.texts_to_table(documents),
+            "chunks": schemas.chunks_to_table(chunks),
+        }
+        written, self._summariser.counts = self._summariser.counts, Counter()
+        counts = {"documents": len(documents), "chunks": len(chunks), **written}
+        return _noted(unit.having(tables, counts), kept, rejections)
+
+    def _summed_up(self, document: Document, chunks: list[Chunk], rejections: list[Rejection]) -> Document:
+        try:
+            return self._summariser.summed_up(document, chunks)
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001  no text may stop a run; without a summary it is found all the same
+            rejections.append(Rejection(document.uri, NO_SUMMARY, f"{type(error).__name__}: {error}"))
+            return document
+
+    def compared(self, unit: Unit) -> Unit | Work:
+        """The unit, done, where the live generation holds all its documents; else what there is to do in it."""
+        found = list(self._found(unit))
+        known = [one for one in found if isinstance(one, _Found)]
+        wanted = [one.document for one in known if not one.kept]
+        if wanted:
+            return Work(len(wanted), sum(len(document.text) for document in wanted))
+        kept = [(one.document, one.key) for one in known]
+        return _noted(unit, kept, [one for one in found if isinstance(one, Rejection)])
+
+    def _found(self, unit: Unit) -> Iterator[_Found | Rejection]:
+        """The documents of a unit, the first of each URI, and whatever is none."""
+        reading = self._reading
+        seen: set[str] = set()
+        for item in unit.items:
+            for found in read_item(item, reading.ingest, domain=reading.domain):
+                if isinstance(found, Rejection):
+                    yield found
+                elif not found.text.strip() and not _is_titled(found):
+                    yield _blank(found)
+                elif found.uri in seen:
+                    yield repeated_uri(found.uri)
+                else:
+                    seen.add(found.uri)
+                    sizes = self._sizes_of(found)
+                    keys = list(self._keys_of(item, found, sizes))
+                    known = next((key for key in keys if key in reading.known), None)
+                    yield _Found(found, sizes, known or keys[0], kept=known is not None)
+
+    def _keys_of(self, item: SourceItem, document: Document, sizes: ChunkSizes) -> Iterator[str]:
+        """The keys a document may be known by: a stored one's summary may not be declared but made of its text."""
+        yield document_key(document, sizes, self._reading.made_with)
+        if isinstance(item, StoredItem):
+            yield document_key(replace(document, summary=None), sizes, self._reading.made_with)
+
+    def _sizes_of(self, document: Document) -> ChunkSizes:
+        sizes = self._reading.sizes.sizes_of(document)
+        # A record stays whole, though the end of a long one is not embedded: its author cut it.
+        return sizes if document.content_type is ContentType.RECORD else sizes.capped(self._limit)
+
+
+def _noted(unit: Unit, kept: list[tuple[Document, str]], rejections: list[Rejection]) -> Unit:
+    tables = {"kept": schemas.kept_to_table(kept), "rejected": schemas.rejections_to_table(rejections)}
+    reasons = Counter(f"{REJECTED}{rejection.reason}" for rejection in rejections)
+    return unit.having(tables, {**unit.counts, "unchanged": len(kept), **reasons})
+
+
+def _is_titled(document: Document) -> bool:
+    """Whether a record says something in its title alone, as many do in old collections."""
+    return document.content_type is ContentType.RECORD and bool((document.title or "").strip())
+
+
+def _blank(document: Document) -> Rejection:
+    return Rejection(document.uri, "blank", "expected text, found none")

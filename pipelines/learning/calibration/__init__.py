@@ -1,0 +1,1 @@
+"""From scores to probabilities, and whether they mean what they say."""

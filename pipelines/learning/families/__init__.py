@@ -1,0 +1,1 @@
+"""Beliefs by family of distribution: prior and evidence in, posterior out."""

@@ -1,0 +1,1 @@
+"""What outcomes say, as masses of the evidence table."""

@@ -1,0 +1,385 @@
+"""Outcomes of results, summed column by column: masses of parameters, products, contents, matches and sizes.
+
+All arithmetic is over arrays, in the very operations that `observations.observe_outcome` states for one outcome, so
+that the sums are the same integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.matching import Match
+from pipelines.domain.ranking import ANY, Signal
+from pipelines.domain.sizing import MadeBy
+from pipelines.learning.calibration.matching import MEASURED, MEASURES, draw_places, match_key_at, rank_places
+from pipelines.learning.evidence import MICRO, EvidenceKey
+from pipelines.learning.observe.pages import Pages
+from pipelines.learning.observe.sizes import CELLS, observe_sizes
+from pipelines.learning.observe.uses import UsageKey
+from pipelines.learning.parameters import (
+    AGAINST,
+    ALONE,
+    FOR,
+    NEGATIVE,
+    PAIRS,
+    POSITIVE,
+    RELEVANCE,
+    SIGNALS,
+    SURPLUS,
+    product_parameter,
+    relevance_bin,
+    signal_parameter,
+)
+
+_Ints = NDArray[np.int64]
+_Floats = NDArray[np.float64]
+_T = TypeVar("_T")
+
+_PLACES: Mapping[str, int] = {signal.value: 2 * index for index, signal in enumerate(SIGNALS)}
+"""Where a leaf's masses keep a signal: for here, against next to it; the bins of relevance follow all signals."""
+_FIRST_BIN = 2 * len(_PLACES)
+_PAIR_PLACES: Mapping[tuple[int, int], int] = {pair: 2 * place for place, pair in enumerate(PAIRS)}
+"""The same for the products of signals."""
+_DOMAINS = tuple(Domain)
+_NUMBERS = {domain: number for number, domain in enumerate(_DOMAINS)}
+_PRECEDENT = _PLACES[Signal.PRECEDENT.value]
+_GOOD, _SURPLUS = 1, 2
+_KINDS = 4  # of an outcome: good or bad, within its principal's allowance or surplus
+
+
+class Under(NamedTuple):
+    """What outcomes are kept under, beside their day and their result's own domain.
+
+    Attributes:
+        principal: Fingerprint under which uses of contents are kept.
+        bins: How many bins of equal width a score falls in.
+        question: Fingerprint of what was asked, under which outcomes of contents are kept.
+    """
+
+    model: str
+    agent: str
+    intent: str
+    principal: str
+    bins: int
+    question: str = ""
+
+
+class Observed(Protocol):
+    """A result that an outcome is about; whatever is noted has its values in their ranges."""
+
+    @property
+    def domain(self) -> Domain:
+        """Its own, not its query's."""
+
+    @property
+    def content_hash(self) -> str:
+        """What its use is kept under."""
+
+    @property
+    def rank(self) -> int:
+        """Where it stood, from 1."""
+
+    @property
+    def score(self) -> float | None:
+        """In [0, 1]; None where it is not known."""
+
+    @property
+    def signals(self) -> Mapping[str, float]:
+        """Values in [0, 1] by name."""
+
+    @property
+    def made(self) -> MadeBy | None:
+        """Its size, and what made it so."""
+
+    @property
+    def match(self) -> Match | None:
+        """How well it matches by itself."""
+
+    @property
+    def asked(self) -> float:
+        """Probability with which a verdict on it was asked for, where one was; else 0."""
+
+
+UNJUDGED, VOLUNTEERED, ASKED_FOR = range(3)
+"""Whether somebody said outright of this very result that it is good or bad, and whether they were asked to."""
+
+Row = tuple[int, int, Under, bool, bool, int, float, Observed, Sequence[Observed], int]
+"""The tally's number, day, what it is kept under, surplus, good, judged, weight, result, its page; how many are so.
+
+Matches are told by verdicts alone (RET-15). The page is what was shown together, the result among them: signals are
+measured against it.
+"""
+
+
+_Shape = tuple[_Ints, _Ints, _Floats, _Floats]
+"""Places of the signals among masses, outcomes, values (n_outcomes, n_signals), weights (n_outcomes,)."""
+
+
+class OutcomeColumns:
+    """Outcomes as arrays, one element for all that are alike, and the results that they are about, each once."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        of, day, under, surplus, good, judged, weight, result, page, times = zip(*rows, strict=True)
+        self.of = np.array(of, dtype=np.int64)
+        self.day = np.array(day, dtype=np.int64)
+        self.good = np.array(good, dtype=bool)
+        self.surplus = np.array(surplus, dtype=bool)
+        self.weight = np.array(weight, dtype=np.float64)
+        self.times = np.array(times, dtype=np.int64)
+        self.mass = np.rint(self.weight * MICRO).astype(np.int64) * self.times
+        self.judged = np.array(judged, dtype=np.int64)
+        of_under, same = _distinct(under)
+        unders: dict[Under, int] = {}
+        numbers = np.array([unders.setdefault(each, len(unders)) for each in of_under], dtype=np.int64)
+        self.under = numbers[same]
+        self.unders = list(unders)
+        self.bins = np.array([each.bins for each in self.unders], dtype=np.int64)[self.under]
+        self.results, self.result = _distinct(result)
+        pages, of_page = _distinct(page)
+        self._pages = Pages(pages)
+        self._page = np.empty(len(self.results), dtype=np.int64)
+        self._page[self.result] = of_page
+        self.domain = np.array([_NUMBERS[each.domain] for each in self.results], dtype=np.int64)[self.result]
+        self.kind = _GOOD * self.good + _SURPLUS * self.surplus
+
+    def parameters(self) -> Iterator[tuple[int, EvidenceKey, int]]:
+        """Masses of signals and of relevance that are not zero, by tally."""
+        first, (place, places_of) = int(self.day.min()), self._without_principals()
+        sizes = (*self._spans(), len(places_of), len(_DOMAINS), _KINDS)
+        codes = np.ravel_multi_index((self.of, self.day - first, place, self.domain, self.kind), sizes)
+        leaves, row = np.unique(codes, return_inverse=True)
+        masses = self._masses(row, len(leaves))
+        filled, places = np.nonzero(masses)
+        leaf = [each.tolist() for each in np.unravel_index(leaves[filled], sizes)]
+        for of, day, under, where, what, at, mass in zip(
+            *leaf, places.tolist(), masses[filled, places].tolist(), strict=True
+        ):
+            model, agent, intent, _, bins, _ = places_of[under]
+            parameter, bin_ = _name(at, bins, what)
+            yield of, EvidenceKey(first + day, _DOMAINS[where].value, model, agent, intent, parameter, bin_), mass
+
+    def products(self) -> Iterator[tuple[int, EvidenceKey, int]]:
+        """Masses of every pair of signals by tally and domain, for s·t and against it: what covariances need.
+
+        How signals vary together is the corpus's doing, whoever asks: models, agents and intents share it.
+        """
+        first, sizes = int(self.day.min()), (*self._spans(), len(_DOMAINS), _KINDS)
+        codes = np.ravel_multi_index((self.of, self.day - first, self.domain, self.kind), sizes)
+        leaves, row = np.unique(codes, return_inverse=True)
+        masses = np.zeros((len(leaves), 2 * len(PAIRS)), dtype=np.int64)
+        for columns, some, values, weight in self._by_shape:
+            left, right, at = _pairs_of(columns // 2)
+            padded = np.hstack([values, np.ones((len(values), 1))])
+            speaks_for = np.rint(weight[:, None] * MICRO * (padded[:, left] * padded[:, right]))
+            told = speaks_for.astype(np.int64) * self.times[some, None]
+            _add_rows(masses, row[some], at, told, self._mass(some, weight))
+        filled, places = np.nonzero(masses)
+        leaf = [each.tolist() for each in np.unravel_index(leaves[filled], sizes)]
+        for of, day, where, what, at, mass in zip(*leaf, places.tolist(), masses[filled, places].tolist(), strict=True):
+            parameter, bin_ = _product_name(at, what)
+            yield of, EvidenceKey(first + day, _DOMAINS[where].value, ANY, ANY, ANY, parameter, bin_), mass
+
+    def contents(self) -> Iterator[tuple[int, UsageKey, int]]:
+        """Masses of outcomes by tally and content."""
+        hashes: dict[str, int] = {}
+        content = [hashes.setdefault(each.content_hash, len(hashes)) for each in self.results]
+        first = int(self.day.min())
+        sizes = (*self._spans(), len(self.unders), len(hashes), 2)
+        where = np.array(content, dtype=np.int64)[self.result]
+        codes = np.ravel_multi_index((self.of, self.day - first, self.under, where, self.good.astype(np.int64)), sizes)
+        cells, row = np.unique(codes, return_inverse=True)
+        masses = np.zeros(len(cells), dtype=np.int64)
+        np.add.at(masses, row, self.mass)
+        names, cell = list(hashes), [each.tolist() for each in np.unravel_index(cells, sizes)]
+        for of, day, under, number, good, mass in zip(*cell, masses.tolist(), strict=True):
+            bin_ = POSITIVE if good else NEGATIVE
+            where_kept = self.unders[under]
+            yield of, UsageKey(first + day, names[number], bin_, where_kept.principal, where_kept.question), mass
+
+    def matches(self) -> Iterator[tuple[int, EvidenceKey, int]]:
+        """Masses of verdicts by tally, how well their results match and where they stood; none on known questions."""
+        known = np.array([_matched_alone(each) for each in self.results], dtype=bool)[self.result]
+        told = known & (self.judged != UNJUDGED)
+        if not told.any():
+            return
+        some, first = np.flatnonzero(told), int(self.day.min())
+        measured = [self._match_places(some, name) + 1 for name in MEASURED]
+        asked, most = self._asked_places(some) + 1, int(self.bins.max())
+        depth = rank_places(np.array([each.rank for each in self.results], dtype=np.int64))[self.result[some]]
+        classes = int(depth.max()) + 1, int(asked.max()) + 1
+        sizes = (*self._spans(), len(_DOMAINS), _KINDS, most + 1, *[most + 2] * MEASURES, *classes)
+        told_by = (self.of, self.day - first, self.domain, self.kind, self.bins)
+        codes = np.ravel_multi_index((*(column[some] for column in told_by), *measured, depth, asked), sizes)
+        cells, row = np.unique(codes, return_inverse=True)
+        masses = np.zeros(len(cells), dtype=np.int64)
+        np.add.at(masses, row, self.mass[some])
+        cell = [each.tolist() for each in np.unravel_index(cells, sizes)]
+        for of, day, where, what, bins, *told_places, at, draw, mass in zip(*cell, masses.tolist(), strict=True):
+            places = [place - 1 if place else None for place in told_places]
+            drawn, good = draw - 1 if draw else None, bool(what & _GOOD)
+            key = match_key_at(first + day, _DOMAINS[where], places, depth=at, good=good, bins=bins, draw=drawn)
+            yield of, key._replace(parameter=SURPLUS + key.parameter) if what & _SURPLUS else key, mass
+
+    def sizes(self) -> Iterator[tuple[int, EvidenceKey, int]]:
+        """Masses of what outcomes say about the sizes that made their results."""
+        made = [each.made for each in self.results]
+        told = np.flatnonzero(np.array([each is not None for each in made], dtype=bool)[self.result])
+        cells: dict[tuple[int, int, str, str, str, str, bool], list[int]] = {}
+        for place in told.tolist():
+            result, under = self.results[self.result[place]], self.unders[self.under[place]]
+            scope = (result.domain.value, under.model, under.agent, under.intent)
+            leaf = (int(self.of[place]), int(self.day[place]), *scope, bool(self.surplus[place]))
+            masses = cells.setdefault(leaf, [0] * len(CELLS))
+            if result.made is not None:
+                one = [0] * len(CELLS)
+                observe_sizes(one, result.made, good=bool(self.good[place]), weight=float(self.weight[place]))
+                for cell, mass in enumerate(one):
+                    masses[cell] += mass * int(self.times[place])
+        for (of, day, domain, model, agent, intent, surplus), masses in cells.items():
+            for (parameter, bin_), mass in zip(CELLS, masses, strict=True):
+                if mass:
+                    yield of, EvidenceKey(day, domain, model, agent, intent, SURPLUS * surplus + parameter, bin_), mass
+
+    def _spans(self) -> tuple[int, int]:
+        """How many tallies and days there are."""
+        return int(self.of.max()) + 1, int(self.day.max() - self.day.min()) + 1
+
+    def _match_places(self, some: _Ints, name: str) -> _Ints:
+        """In which bin one measure of the match lies, for some outcomes; -1 where it is not known."""
+        known = [getattr(each.match, name, None) for each in self.results]
+        values = np.array([math.nan if value is None else value for value in known], dtype=np.float64)[
+            self.result[some]
+        ]
+        told, bins = ~np.isnan(values), self.bins[some]
+        places = np.full(len(some), -1, dtype=np.int64)
+        places[told] = np.minimum((values[told] * bins[told]).astype(np.int64), bins[told] - 1)
+        return places
+
+    def _asked_places(self, some: _Ints) -> _Ints:
+        """How rarely results like it are asked about, for some outcomes that answer such a request; -1 for others."""
+        chances = np.array([each.asked for each in self.results], dtype=np.float64)[self.result[some]]
+        answers = (self.judged[some] == ASKED_FOR) & (chances > 0.0)
+        places = np.full(len(some), -1, dtype=np.int64)
+        places[answers] = draw_places(chances[answers])
+        return places
+
+    def _without_principals(self) -> tuple[_Ints, list[Under]]:
+        """What parameters are kept under, of every outcome and by number."""
+        places: dict[Under, int] = {}
+        numbers = [places.setdefault(each._replace(principal="", question=""), len(places)) for each in self.unders]
+        return np.array(numbers, dtype=np.int64)[self.under], list(places)
+
+    def _masses(self, row: _Ints, leaves: int) -> _Ints:
+        """Masses of every leaf (leaves, places): for and against by signal, then relevance by bin."""
+        bins = self.bins
+        scores = np.array([math.nan if each.score is None else each.score for each in self.results])[self.result]
+        masses = np.zeros((leaves, _FIRST_BIN + int(bins.max())), dtype=np.int64)
+        told = np.flatnonzero(~np.isnan(scores))
+        places = np.minimum((scores[told] * bins[told]).astype(np.int64), bins[told] - 1)
+        np.add.at(masses, (row[told], _FIRST_BIN + places), self.mass[told])
+        for columns, some, values, weight in self._by_shape:
+            agreed = weight[:, None] * np.where(self.good[some, None], values, 1.0 - values) * MICRO
+            speaks_for = np.rint(agreed).astype(np.int64) * self.times[some, None]
+            _add_rows(masses, row[some], columns, speaks_for, self._mass(some, weight))
+        return masses
+
+    def _mass(self, some: _Ints, weight: _Floats) -> _Ints:
+        """Micro-units of some outcomes at that weight, (n,)."""
+        return np.rint(weight * MICRO).astype(np.int64) * self.times[some]
+
+    @cached_property
+    def _by_shape(self) -> list[_Shape]:
+        """Outcomes with the same signals together."""
+        shapes: dict[tuple[str, ...], list[int]] = {}
+        for number, each in enumerate(self.results):
+            shapes.setdefault(tuple(each.signals), []).append(number)
+        within = np.empty(len(self.results), dtype=np.int64)
+        shape = np.empty(len(self.results), dtype=np.int64)
+        for place, some in enumerate(shapes.values()):
+            within[some], shape[some] = np.arange(len(some)), place
+        found = []
+        for place, (names, some) in enumerate(shapes.items()):
+            known = [column for column, name in enumerate(names) if name in _PLACES]
+            told = np.array([list(self.results[number].signals.values()) for number in some], dtype=np.float64)
+            told = told.reshape(len(some), len(names))[:, known]
+            outcomes = np.flatnonzero(shape[self.result] == place)
+            columns = np.array([_PLACES[names[column]] for column in known], dtype=np.int64)
+            relative = self._pages.relative(told, self._page[some], columns // 2)
+            found.extend(self._weighed(columns, outcomes, relative[within[self.result[outcomes]]]))
+        return found
+
+    def _weighed(self, columns: _Ints, outcomes: _Ints, values: _Floats) -> list[_Shape]:
+        """The same with their weights: precedent counts in full, other signals as far as it left their page open.
+
+        A result that stands first because it was found good when the same was asked was not shown for how it matches,
+        and that it is good again says nothing new about who matches better. What stands below it was: both compared,
+        signals would be learned to count less that put it there.
+        """
+        weight = self.weight[outcomes]
+        left = self._pages.left_open[self._page[self.result[outcomes]]]
+        ordered = np.flatnonzero(left < 1.0)
+        if not len(ordered):
+            return [(columns, outcomes, values, weight)]
+        rest, own = np.flatnonzero(left >= 1.0), columns == _PRECEDENT
+        told = [
+            (columns, rest, values[rest], weight[rest]),
+            (columns[own], ordered, values[ordered][:, own], weight[ordered]),
+            (columns[~own], ordered, values[ordered][:, ~own], weight[ordered] * left[ordered]),
+        ]
+        return [(of, outcomes[some], found, by) for of, some, found, by in told if len(of) and len(some)]
+
+
+def _matched_alone(result: Observed) -> bool:
+    """Whether a result was shown for how well it matches, and not because the same had been asked before."""
+    return result.match is not None and Signal.PRECEDENT.value not in result.signals
+
+
+def _distinct(each: Sequence[_T]) -> tuple[list[_T], _Ints]:
+    """The different objects among many, which all live on, and the place of each one's among them."""
+    _, first, where = np.unique(np.fromiter(map(id, each), np.int64, len(each)), return_index=True, return_inverse=True)
+    return [each[place] for place in first.tolist()], where.astype(np.int64)
+
+
+def _add_rows(masses: _Ints, row: _Ints, columns: _Ints, speaks_for: _Ints, mass: _Ints) -> None:
+    """Add what each outcome speaks for at some columns of its row, and the rest of its mass in those next to them."""
+    order = np.argsort(row, kind="stable")
+    rows, begin = np.unique(row[order], return_index=True)
+    sums = np.add.reduceat(speaks_for[order], begin, axis=0)
+    total = np.add.reduceat(mass[order], begin)
+    masses[rows[:, None], columns] += sums
+    masses[rows[:, None], columns + 1] += total[:, None] - sums
+
+
+def _pairs_of(signals: _Ints) -> tuple[_Ints, _Ints, _Ints]:
+    """Columns of both sides of each pair among told signals, and the pair's place among masses.
+
+    Args:
+        signals: Place of the signal that each column tells; the column after the last one is 1.
+    """
+    columns = {int(place): column for column, place in enumerate(signals)} | {ALONE: len(signals)}
+    pairs = [(columns[i], columns[j], at) for (i, j), at in _PAIR_PLACES.items() if i in columns and j in columns]
+    left, right, at = np.array(pairs, dtype=np.int64).reshape(-1, 3).T
+    return left, right, at
+
+
+@lru_cache(maxsize=4096)
+def _product_name(place: int, kind: int) -> tuple[str, str]:
+    """Parameter and bin that the mass of a product is kept under."""
+    parameter = product_parameter(*PAIRS[place // 2], good=bool(kind & _GOOD))
+    return (SURPLUS if kind & _SURPLUS else "") + parameter, AGAINST if place % 2 else FOR
+
+
+@lru_cache(maxsize=4096)
+def _name(place: int, bins: int, kind: int) -> tuple[str, str]:
+    """Parameter and bin that the mass at a place of a leaf is kept under."""
+    good, beside = bool(kind & _GOOD), SURPLUS if kind & _SURPLUS else ""
+    if place >= _FIRST_BIN:
+        return beside + RELEVANCE, relevance_bin(place - _FIRST_BIN, bins, good=good)
+    return beside + signal_parameter(SIGNALS[place // 2], good=good), AGAINST if place % 2 else FOR

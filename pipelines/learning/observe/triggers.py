@@ -1,0 +1,90 @@
+"""Words that once led to a content the hard way, and now lead to it: learned triggers (RET-17).
+
+Who picks a result from far down says with the query's words what it should be found by. The words are kept as uses of
+the content, so that they add up, merge, stay within a session and are unlearned as all evidence.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipelines.domain.ids import ContentHash
+from pipelines.learning.evidence import MICRO, Evidence
+from pipelines.learning.observe.uses import Uses
+from pipelines.learning.priors import TriggerPrior
+
+LEARNED = "[learned:]"
+"""What the bins of learned triggers begin with; the term follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedTrigger:
+    """One term that a content is found by.
+
+    Attributes:
+        strength: How many have said so, each principal once at most.
+        on_trial: It is so young that it is told and has no effect yet.
+    """
+
+    term: str
+    content_hash: ContentHash
+    strength: float
+    on_trial: bool
+
+
+class LearnedTriggers:
+    """Every trigger in force at one time, by term."""
+
+    def __init__(self, triggers: Collection[LearnedTrigger]) -> None:
+        by_term: defaultdict[str, list[LearnedTrigger]] = defaultdict(list)
+        for trigger in triggers:
+            by_term[trigger.term].append(trigger)
+        self._by_term: Mapping[str, Sequence[LearnedTrigger]] = by_term
+        self.count = len(triggers)
+
+    def of(self, terms: Collection[str]) -> list[LearnedTrigger]:
+        """The triggers among some terms, in the order of term and content."""
+        return [trigger for term in sorted(set(terms)) for trigger in self._by_term.get(term, ())]
+
+    def every(self) -> list[LearnedTrigger]:
+        """All of them, in the same order."""
+        return self.of(self._by_term)
+
+
+def read_triggers(prior: TriggerPrior, evidence: Evidence, today: int) -> LearnedTriggers:
+    """The triggers in force on the day `today`: at most so many per content, the strongest, each until it goes stale.
+
+    A trigger lasts from its first selection until `lasts_days` after its last one; one more selection by the same words
+    reinforces it.
+    """
+    said: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    days: dict[tuple[str, str], tuple[int, int]] = {}
+    uses = Uses.of(evidence.usage).columns()
+    terms = np.array([name.startswith(LEARNED) for name in uses.bin.words], dtype=bool)[uses.bin.codes]
+    for row in np.flatnonzero(terms & (uses.day <= today) & (uses.micro > 0)).tolist():
+        day, micro = int(uses.day[row]), int(uses.micro[row])
+        content_hash, bin_, principal = (
+            each.words[each.codes[row]] for each in (uses.content, uses.bin, uses.principal)
+        )
+        of = (content_hash, bin_.removeprefix(LEARNED))
+        said[of][principal] = said[of].get(principal, 0) + micro
+        first, last = days.get(of, (day, day))
+        days[of] = (min(first, day), max(last, day))
+    by_content: defaultdict[str, list[LearnedTrigger]] = defaultdict(list)
+    for (content_hash, term), masses in sorted(said.items()):
+        first, last = days[content_hash, term]
+        strength = sum(min(micro, MICRO) for micro in masses.values()) / MICRO
+        if today - last <= prior.lasts_days and strength >= prior.least:
+            on_trial = today - first < prior.trial_days
+            by_content[content_hash].append(LearnedTrigger(term, ContentHash(content_hash), strength, on_trial))
+    return LearnedTriggers(
+        [
+            trigger
+            for found in by_content.values()
+            for trigger in sorted(found, key=lambda each: (-each.strength, each.term))[: prior.per_item]
+        ]
+    )

@@ -1,0 +1,227 @@
+"""What became of each content: one wide table by content hash, quick to forget (FBK-6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.domain.ids import ContentHash
+from pipelines.learning.evidence import MICRO, Evidence
+from pipelines.learning.observe.observations import INCLUSION, NEGATIVE, POSITIVE, REFERENCE, RETRIEVAL
+from pipelines.learning.observe.uses import Uses, numbered
+from pipelines.learning.pooling.robustness import capped_share
+from pipelines.learning.priors import UsagePrior
+from pipelines.learning.recency import Discount, recency
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+NEVER = -1
+"""The day of the last feedback on a content without any."""
+
+_BINS: Mapping[str, int] = {
+    bin_: place for place, bin_ in enumerate((POSITIVE, NEGATIVE, RETRIEVAL, INCLUSION, REFERENCE))
+}
+
+
+_OTHER = -1  # of masses that are no outcome and no use, such as what learned triggers rest on
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContentSignals:
+    """What is known of contents by what became of them; a row per content, all columns (n,).
+
+    Attributes:
+        usage: Belief that the next outcome is good, in (0, 1): the mean of Beta(prior + good, prior + bad).
+        deviation: Standard deviation of that belief.
+        positive, negative: Good and bad outcomes as they count today, in observations.
+        retrieval, inclusion, reference: Exponential moving averages, in events a day: over days d of age a,
+            (1 − α) · Σ α^a · events of d, with α = 2^(−1 / half-life).
+        citations: References ever, each as far as its match was sure; they do not fade.
+        last_feedback: int64, UTC days since the epoch of the last of any of these; `NEVER` without.
+    """
+
+    usage: Floats
+    deviation: Floats
+    positive: Floats
+    negative: Floats
+    retrieval: Floats
+    inclusion: Floats
+    reference: Floats
+    citations: Floats
+    last_feedback: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """What counts of the outcomes under one question; a row per content that has any, all columns (n,).
+
+    Attributes:
+        rows: int64, where each content stands in the table, ascending.
+        positive, negative: Good and bad outcomes as they count today, in observations.
+    """
+
+    rows: Ints
+    positive: Floats
+    negative: Floats
+
+    def of(self, places: Ints) -> tuple[Floats, Floats]:
+        """Good and bad outcomes of contents by where they stand; 0 without any."""
+        at = np.minimum(np.searchsorted(self.rows, places), len(self.rows) - 1)
+        met = self.rows[at] == places
+        return np.where(met, self.positive[at], 0.0), np.where(met, self.negative[at], 0.0)
+
+
+class Usage:
+    """The table; a content that was never heard of has the prior's row."""
+
+    __slots__ = ("_asked", "_prior", "_rows", "_table")
+
+    def __init__(
+        self, prior: UsagePrior, rows: Mapping[str, int], table: ContentSignals, asked: Mapping[str, Asked]
+    ) -> None:
+        """Keep a table whose row 0 is the prior's, where each content stands in it, and its part by question."""
+        self._prior = prior
+        self._rows = rows
+        self._table = table
+        self._asked = asked
+
+    def means(self, hashes: Sequence[ContentHash], question: str = "") -> Floats:
+        """What all questions but one say, float64 (n,) in (0, 1)."""
+        places = self._places(hashes)
+        asked = self._asked.get(question)
+        if asked is None:
+            return np.asarray(self._table.usage[places])
+        good, bad = asked.of(places)
+        return _mean(self._prior, self._table.positive[places] - good, self._table.negative[places] - bad)
+
+    def knows(self, question: str) -> bool:
+        """Whether anything is known that came of a question."""
+        return question in self._asked
+
+    def precedents(self, hashes: Sequence[ContentHash], question: str) -> Floats:
+        """What one question alone says, float64 (n,) in (0, 1)."""
+        asked, places = self._asked.get(question), self._places(hashes)
+        good, bad = np.zeros((2, len(places))) if asked is None else asked.of(places)
+        return _mean(self._prior, good, bad)
+
+    def signals(self, hashes: Sequence[ContentHash]) -> ContentSignals:
+        """The rows of contents, in their order."""
+        places = self._places(hashes)
+        return ContentSignals(*(getattr(self._table, name)[places] for name in ContentSignals.__slots__))
+
+    def _places(self, hashes: Sequence[ContentHash]) -> Ints:
+        if not self._rows:
+            return np.zeros(len(hashes), dtype=np.int64)
+        return np.fromiter(map(self._rows.get, hashes, repeat(0)), np.int64, len(hashes))
+
+
+def read_usage(prior: UsagePrior, evidence: Evidence, today: int) -> Usage:
+    """The table of every content with evidence of its use, as it counts on the day `today`.
+
+    Time is linear in the number of masses; sums are of whole micro-units, the same in any order.
+    """
+    uses = Uses.of(evidence.usage).columns()
+    bins = np.array([_BINS.get(name, _OTHER) for name in uses.bin.words], dtype=np.int64)[uses.bin.codes]
+    counts = bins != _OTHER
+    bin_, day, micro = bins[counts], uses.day[counts], uses.micro[counts]
+    content, principal, question = (each.codes[counts] for each in (uses.content, uses.principal, uses.question))
+    rows = {name: number + 1 for number, name in enumerate(uses.content.words)}
+    row = content + 1
+    discounted = Discount(today, prior.half_life_days).of_days(micro.astype(np.float64), day).astype(np.int64)
+    ever, counted = (np.zeros((len(rows) + 1, len(_BINS)), dtype=np.int64) for _ in range(2))
+    np.add.at(ever, (row, bin_), micro)
+    np.add.at(counted, (row, bin_), discounted)
+    first, speaker = numbered((content, len(rows)), (principal, len(uses.principal.words)))
+    known = ~uses.principal.holds("")[counts]
+    share = _cap(counted, prior.principal_cap, _Speakers(row[first], known[first], speaker), bin_, discounted)
+    last = np.full(len(rows) + 1, NEVER, dtype=np.int64)
+    np.maximum.at(last, row[micro > 0], day[micro > 0])
+    asked = _by_question(uses.question.words, (question, row, bin_), discounted * share[speaker])
+    return Usage(prior, rows, _signals(prior, _observations(counted), _observations(ever), last), asked)
+
+
+def _by_question(names: Sequence[str], where: tuple[Ints, Ints, Ints], counted: Floats) -> Mapping[str, Asked]:
+    """Good and bad outcomes of contents by the question they came of; what is not known to come of one is left out."""
+    question, row, bin_ = where
+    named = np.array([name != "" for name in names], dtype=bool)
+    told = named[question] & ((bin_ == _BINS[POSITIVE]) | (bin_ == _BINS[NEGATIVE]))
+    if not told.any():
+        return {}
+    width = int(row.max()) + 1
+    cells, of_cell = np.unique(question[told] * width + row[told], return_inverse=True)
+    sums = np.zeros((len(cells), 2), dtype=np.int64)
+    np.add.at(
+        sums, (of_cell, (bin_[told] == _BINS[NEGATIVE]).astype(np.int64)), np.rint(counted[told]).astype(np.int64)
+    )
+    said, at = np.divmod(cells, width)
+    known = _observations(sums)
+    begin, end = (np.searchsorted(said, np.arange(len(names)), side=side) for side in ("left", "right"))
+    return {
+        name: Asked(at[part], known[part, 0], known[part, 1])
+        for number, name in enumerate(names)
+        if (part := slice(int(begin[number]), int(end[number]))).stop > part.start
+    }
+
+
+class _Speakers(NamedTuple):
+    """Whoever said something of a content; of each the row of that content, and whether it is known who it is.
+
+    Attributes:
+        of: Which of them each mass is from, (masses,).
+    """
+
+    row: Ints
+    known: NDArray[np.bool_]
+    of: Ints
+
+
+def _cap(counted: Ints, cap: float, speakers: _Speakers, bin_: Ints, micro: Ints) -> Floats:
+    """Take from `counted` what any one principal's outcomes of one content come to beyond the cap (LRN-3).
+
+    Good and bad shrink alike, to whole micro-units. Masses whose principal is not known stay as they are.
+
+    Returns:
+        The share of each one's outcomes that counts, float64 (speakers,).
+    """
+    said = np.zeros((len(speakers.row), len(_BINS)), dtype=np.int64)
+    np.add.at(said, (speakers.of, bin_), micro)
+    outcomes = np.maximum(said[:, [_BINS[POSITIVE], _BINS[NEGATIVE]]], 0)
+    share = np.where(speakers.known, capped_share(outcomes.sum(axis=1) / MICRO, cap), 1.0)
+    surplus = outcomes - np.rint(outcomes * share[:, None]).astype(np.int64)
+    for column, place in enumerate((_BINS[POSITIVE], _BINS[NEGATIVE])):
+        np.subtract.at(counted[:, place], speakers.row, surplus[:, column])
+    return share
+
+
+def _observations(micro: Ints) -> Floats:
+    """A negative balance, of what was taken back before it came, counts as none."""
+    return np.asarray(np.maximum(micro, 0) / MICRO)
+
+
+def _signals(prior: UsagePrior, counted: Floats, ever: Floats, last: Ints) -> ContentSignals:
+    columns = {name: counted[:, place] for name, place in _BINS.items()}
+    a, b = prior.positive + columns[POSITIVE], prior.negative + columns[NEGATIVE]
+    per_day = 1.0 - recency(1, prior.half_life_days)
+    return ContentSignals(
+        usage=a / (a + b),
+        deviation=np.sqrt(a * b / (a + b + 1.0)) / (a + b),
+        positive=columns[POSITIVE],
+        negative=columns[NEGATIVE],
+        retrieval=per_day * columns[RETRIEVAL],
+        inclusion=per_day * columns[INCLUSION],
+        reference=per_day * columns[REFERENCE],
+        citations=ever[:, _BINS[REFERENCE]],
+        last_feedback=last,
+    )
+
+
+def _mean(prior: UsagePrior, positive: Floats, negative: Floats) -> Floats:
+    """Belief after so many good and bad outcomes; a difference that rounding made negative counts as none."""
+    a, b = prior.positive + np.maximum(positive, 0.0), prior.negative + np.maximum(negative, 0.0)
+    return np.asarray(a / (a + b))

@@ -1,0 +1,1 @@
+"""Partial pooling: what scopes take from one another, and the weights that follow."""

@@ -1,0 +1,190 @@
+"""How often each signal agrees with outcomes, believed at every node of the hierarchy (LRN-4, LRN-5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.ranking import ANY, Scope, Signal
+from pipelines.learning.evidence import Evidence
+from pipelines.learning.pooling.covariance import Spread, read_spread
+from pipelines.learning.pooling.gathering import SIGNALS, gathered, places_of
+from pipelines.learning.pooling.hierarchy import Pooled
+from pipelines.learning.pooling.intents import IntentFactor, Intents, read_intents
+from pipelines.learning.pooling.robustness import capped_share
+from pipelines.learning.pooling.sessions import SessionEvidence
+from pipelines.learning.pooling.tree import DOMAINS, Node, Nodes, Step, Tree, wide
+from pipelines.learning.priors import AgreementPrior, Priors, Weighing
+from pipelines.learning.recency import Discount
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementPosterior:
+    """What is believed at one node, arrays in the order of `SIGNALS`.
+
+    Attributes:
+        a, b: float64 (signals, 2), the Betas of agreement after good and after bad outcomes.
+        n_effective: float64 (signals,), observations behind the belief beyond the priors of `conf/`.
+        level: Level that informs each signal's belief most, "prior" among them.
+        prior_log_odds: float64 (signals,), what the priors alone say.
+        spread: How they vary within outcomes of one kind; None weighs by log-odds alone.
+    """
+
+    a: Floats
+    b: Floats
+    n_effective: Floats
+    level: tuple[str, ...]
+    prior_log_odds: Floats
+    spread: Spread | None = None
+
+
+class Agreement:
+    """The pooled beliefs and where each scope stands among them."""
+
+    def __init__(
+        self,
+        prior: AgreementPrior,
+        tree: Tree,
+        *,
+        intents: Intents,
+        spread: Mapping[Domain, Spread],
+    ) -> None:
+        self._spread = spread
+        self._prior = prior
+        self._tree = tree
+        self._intents = intents
+
+    def node(self, scope: Scope) -> Node:
+        """The deepest observed node on the scope's path; an unspecified model or agent stops at its parent."""
+        domain, (_, models, agents) = scope.domain.value, self._tree.nodes.by_path
+        if scope.agent != ANY and (agent := agents.get((domain, scope.model, scope.agent))) is not None:
+            return Node(3, agent)
+        if scope.model != ANY and (model := models.get((domain, scope.model))) is not None:
+            return Node(2, model)
+        return Node(1, DOMAINS.index(scope.domain))
+
+    def scopes(self) -> list[Scope]:
+        """Every domain, and every model, agent and intent that was observed in one."""
+        domains = [Scope(domain) for domain in DOMAINS]
+        _, models, agents = self._tree.nodes.by_path
+        observed = [Scope(Domain(path[0]), *path[1:]) for path in sorted([*models, *agents])]
+        intents = [Scope(domain, intent=intent) for domain, intent in self.intents()]
+        # What was seen of no model in particular is the domain's own.
+        return list(dict.fromkeys([*domains, *observed, *intents]))
+
+    def intents(self) -> list[tuple[Domain, str]]:
+        """Every intent with the domain that it was observed in."""
+        return [(Domain(domain), intent) for domain, intent in sorted(self._intents.places)]
+
+    def intent_factor(self, domain: Domain, intent: str, signal: Signal) -> IntentFactor | None:
+        """By what an intent multiplies a signal's odds of agreement; None where it told nothing of that signal."""
+        return self._intents.factor(domain, intent, signal)
+
+    def intent(self, scope: Scope) -> str:
+        """The scope's intent where it was ever observed in its domain; an unspecified one otherwise."""
+        return scope.intent if self._intents.knows(scope.domain, scope.intent) else ANY
+
+    def posterior(self, node: Node, intent: str = ANY) -> AgreementPosterior:
+        """What is believed at a node under an intent, and which level it mostly comes from.
+
+        An intent multiplies the odds of agreement, and leaves the strength of the belief as it is.
+        """
+        line, pairs = self._tree.line(node), (len(SIGNALS), 2)
+        domain = self._tree.domain(node)
+        a, b = (side[0] for side in line[-1].belief.honest)
+        if intent != ANY:
+            mean = expit(logit(a / (a + b)) + self._intents.shift(domain, intent))
+            a, b = (a + b) * mean, (a + b) * (1.0 - mean)
+        return AgreementPosterior(
+            a=a.reshape(pairs),
+            b=b.reshape(pairs),
+            n_effective=_n_effective(line),
+            level=_strongest(line),
+            prior_log_odds=np.array([logit(self._prior.mean(domain, signal)) for signal in SIGNALS]),
+            spread=self._spread.get(domain),
+        )
+
+
+def _masses(line: Sequence[Step]) -> list[tuple[Floats, Floats]]:
+    """Observations and κ per signal along a line, both kinds of outcome together."""
+    pairs = (len(SIGNALS), 2)
+    return [(step.belief.n.reshape(pairs).sum(axis=1), step.belief.kappa.reshape(pairs).sum(axis=1)) for step in line]
+
+
+def _n_effective(line: Sequence[Step]) -> Floats:
+    """A node's own observations, and that part of its prior which is its ancestors' observations."""
+    learned_share = np.zeros(len(SIGNALS))
+    n_effective = np.zeros(len(SIGNALS))
+    for n, kappa in _masses(line):
+        n_effective = n + kappa * learned_share
+        learned_share = n_effective / (n + kappa)
+    return n_effective
+
+
+def _strongest(line: Sequence[Step]) -> tuple[str, ...]:
+    """The level that informs each signal's belief most."""
+    remaining = np.ones(len(SIGNALS))
+    shares: list[Floats] = []
+    for n, kappa in reversed(_masses(line)):
+        shares.insert(0, remaining * n / (n + kappa))
+        remaining = remaining * kappa / (n + kappa)
+    names = ("prior", *(step.level for step in line))
+    strongest = np.argmax(np.stack([remaining, *shares]), axis=0)
+    return tuple(names[index] for index in strongest)
+
+
+def read_agreement(priors: Priors, evidence: Evidence, today: int, session: SessionEvidence | None = None) -> Agreement:
+    """Pool the evidence about agreement as it counts on the day `today`.
+
+    Args:
+        session: Whose reading it is; its overlay is a part of `evidence`. None reads what all read.
+    """
+    found, by_intent = gathered(evidence, priors.robustness)
+    project = _project(priors, today)
+    nodes = Nodes.of(found.paths)
+    cap = priors.robustness.effective_cap
+    everywhere = Discount(today, priors.recency.global_half_life_days)
+    domain = places_of((path[:1] for path in found.paths), nodes.by_path[0])
+    by_domain = (wide(side, found.columns) for side in found.observed(domain, len(DOMAINS), everywhere))
+    root, offset = _root(priors.signals, *by_domain, cap=cap)
+    factor = np.array([priors.signals.variance_factor[domain] for domain in DOMAINS])
+    top, *below = nodes.levels(found, project)
+    top = replace(top, offset=offset, strength_factor=factor)
+    tree = Tree.grown(nodes, found, root, [top, *below], priors.pooling, cap=cap)
+    if session is not None:
+        own, _ = gathered(session.overlay, priors.robustness)
+        tree = tree.of_session(own, session.alike.correlation(), priors.pooling, cap=cap)
+    intents = read_intents(priors, by_intent, today, root, top)
+    discriminant = priors.signals.weighing is Weighing.DISCRIMINANT
+    caps = {"daily_cap": priors.robustness.daily_cap, "principal_cap": priors.usage.principal_cap}
+    spread = read_spread(priors.signals.spread, evidence, project, **caps) if discriminant else {}
+    return Agreement(priors.signals, tree, intents=intents, spread=spread)
+
+
+def _project(priors: Priors, today: int) -> Discount:
+    return Discount(today, priors.recency.project_half_life_days)
+
+
+def _root(prior: AgreementPrior, hits: Floats, misses: Floats, *, cap: float) -> tuple[Pooled, Floats]:
+    """The belief of all domains together, and how far each domain's prior stands from it in log-odds.
+
+    Domains have stated priors of their own. What they have in common is how far reality departs from them: the root
+    starts at the mix of priors that its evidence comes from, and each domain at its own prior moved as the root moved.
+    """
+    means = np.array([[prior.mean(domain, signal) for signal in SIGNALS for _ in range(2)] for domain in DOMAINS])
+    n = hits + misses
+    total = n.sum(axis=0)
+    share = np.where(total > 0.0, n / np.where(total > 0.0, total, 1.0), 1.0 / len(DOMAINS))
+    mix = (share * means).sum(axis=0, keepdims=True)
+    kappa = np.full_like(mix, prior.global_strength)
+    counts = capped_share(total, cap)
+    sides = ((counts * side.sum(axis=0))[None, :] for side in (hits, misses))
+    root = Pooled(mix, kappa, *sides)
+    return root, logit(means) - logit(mix)

@@ -1,0 +1,151 @@
+"""How signals vary together among outcomes of one kind: what keeps a weight from counting the same thing twice (LRN-4).
+
+A signal is shown because the signals together are high: among what is shown, one that is low was outweighed by the
+others, so that signals look opposed which are not, and each alone looks worse or better than it is. Signals that say
+the same thing, such as two encoders, look good twice. Their covariance within outcomes of one kind undoes both (Fisher,
+Annals of Eugenics 1936).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.domain.documents import Domain
+from pipelines.learning.evidence import MICRO, Evidence
+from pipelines.learning.observe.observations import FOR, PAIRS, product_parameter
+from pipelines.learning.pooling.design_effect import Repetition, read_repetition
+from pipelines.learning.pooling.gathering import SIGNALS
+from pipelines.learning.pooling.robustness import DailyMasses, capped_share
+from pipelines.learning.priors import SpreadPrior
+from pipelines.learning.recency import Discount
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_DOMAINS: tuple[Domain, ...] = tuple(Domain)
+_COLUMNS = {
+    product_parameter(*pair, good=good): (not good) * len(PAIRS) + place
+    for place, pair in enumerate(PAIRS)
+    for good in (True, False)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How signals vary within outcomes of one kind.
+
+    Attributes:
+        covariance: float64 (signals, signals), positive definite.
+        known: float64 (signals,) in [0, 1), how far what was seen of a signal's spread says more than its prior: 0 for
+            one that never varied or was never told.
+        free: float64 (signals,) in (0, 1], what each adds to the number of directions in which chance may find
+            something: less for one that was seen and hardly varies.
+        noise: float64 (signals,) in (0, 1], how far a mean of the signal is from the truth, in units of how far it
+            would be if the signal varied as stated.
+        balance: Product of the shares of both kinds of outcome, in (0, ¼]: where one is rare, means differ by chance.
+        caution: Variance of the difference of both means, in units of that of independent outcomes.
+        repetition: What outcomes are worth where the same was asked again, in whatever domain.
+    """
+
+    covariance: Floats
+    known: Floats
+    free: Floats
+    noise: Floats
+    balance: float
+    caution: float
+    repetition: Repetition
+
+
+def read_spread(
+    prior: SpreadPrior, evidence: Evidence, discount: Discount, *, daily_cap: float, principal_cap: float
+) -> Mapping[Domain, Spread]:
+    """The spread of the signals in each domain.
+
+    Σ = (ν·v·I + Σ over kinds of n·C) / (ν + Σ n) with C the covariance among outcomes of that kind and n how many there
+    were; before any evidence all signals vary alike, by v, and independently. Off its diagonal it is shrunk by
+    n/(n + μ). A signal's scatter Σ n·c, in units of ν·v, says how far its own spread is known: 1 − e^(−scatter).
+
+    Args:
+        daily_cap: Outcomes of one kind in one domain that count of one day (LRN-3).
+        principal_cap: Observations that one principal's outcomes of one content count at most.
+    """
+    masses = _masses(evidence, discount, daily_cap)
+    repetition = read_repetition(evidence, discount, alike=prior.alike, principal_cap=principal_cap)
+    return {domain: _spread(prior, masses[place], repetition) for place, domain in enumerate(_DOMAINS)}
+
+
+def _masses(evidence: Evidence, discount: Discount, daily_cap: float) -> Ints:
+    """Micro-units as they count today, int64 (domains, kinds of outcome, pairs, for and against)."""
+    rows = [
+        (_DOMAINS.index(Domain(key.domain)) * len(_COLUMNS) + column, key.day, micro, key.bin != FOR)
+        for key, micro in evidence.counts.items()
+        if (column := _COLUMNS.get(key.parameter)) is not None and key.domain in _DOMAINS
+    ]
+    table = np.array(rows, dtype=np.int64).reshape(-1, 4)
+    daily = DailyMasses.of(table[:, 0], table[:, 1], table[:, 2], table[:, 3].astype(np.bool_))
+    share = capped_share(np.maximum(daily.hits + daily.misses, 0) / MICRO, daily_cap)
+    counted = np.zeros((len(_DOMAINS) * len(_COLUMNS), 2), dtype=np.int64)
+    for side, micro in enumerate((daily.hits, daily.misses)):
+        told = np.rint(discount.of_days(micro.astype(np.float64), daily.day) * share)
+        np.add.at(counted[:, side], daily.place, told.astype(np.int64))
+    return counted.reshape(len(_DOMAINS), 2, len(PAIRS), 2)
+
+
+def _spread(prior: SpreadPrior, masses: Ints, repetition: Repetition) -> Spread:
+    size = len(SIGNALS)
+    scatter, seen = np.zeros((size, size)), np.zeros((size, size))
+    outcomes = []
+    for kind in masses:
+        covariance, told = _covariance(np.maximum(kind, 0) / MICRO)
+        scatter += told * covariance
+        seen += told
+        outcomes.append(float(np.diag(told).max()))
+    stated = prior.strength * prior.variance
+    strength = seen + prior.strength
+    shared = np.where(np.eye(size, dtype=bool), 1.0, seen / (seen + prior.apart))
+    covariance = _positive(shared * (scatter + stated * np.eye(size)) / strength, prior)
+    varied = np.maximum(np.diag(scatter), 0.0) / stated
+    return Spread(
+        covariance=covariance,
+        known=-np.expm1(-varied),
+        free=1.0 - np.diag(seen / strength) / (1.0 + varied),
+        noise=np.minimum(1.0, np.sqrt(np.diag(covariance) / prior.variance)),
+        balance=_balance(*outcomes),
+        caution=prior.caution,
+        repetition=repetition,
+    )
+
+
+def _balance(good: float, bad: float) -> float:
+    """Product of the shares of both, with half of an outcome more of either: ¼ where none was seen."""
+    total = good + bad + 1.0
+    return (good + 0.5) * (bad + 0.5) / total**2
+
+
+def _covariance(kind: Floats) -> tuple[Floats, Floats]:
+    """Of one kind of outcome, and how many told both signals; 0 where none did. float64 (signals, signals) each."""
+    total = kind.sum(axis=1)
+    mean = np.divide(kind[:, 0], total, out=np.zeros_like(total), where=total > 0.0)
+    size = len(SIGNALS)
+    product, seen, alone = np.zeros((size, size)), np.zeros((size, size)), np.zeros(size)
+    for place, (first, second) in enumerate(PAIRS):
+        if second == size:
+            alone[first] = mean[place]
+        else:
+            product[first, second] = product[second, first] = mean[place]
+            seen[first, second] = seen[second, first] = total[place]
+    return np.where(seen > 0.0, product - np.outer(alone, alone), 0.0), seen
+
+
+def _positive(covariance: Floats, prior: SpreadPrior) -> Floats:
+    """The same, with no direction in which signals vary less than by `prior.least`.
+
+    Moments of signals that were not always told together need not be those of any distribution.
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    kept: Floats = (vectors * np.maximum(values, prior.least)) @ vectors.T
+    return kept

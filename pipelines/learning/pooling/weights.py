@@ -1,0 +1,228 @@
+"""From belief in agreement to weights: log-odds, floored at 0, as shares of the active signals (LRN-4).
+
+What signals have in common is taken out of the log-odds: the weights w >= 0 minimise ½·w'Σw − ℓ'w, with ℓ the log-odds
+and Σ the covariance of the signals within outcomes of one kind. Where none is negative, w = Σ⁻¹ℓ, the direction of
+Fisher's linear discriminant. Before evidence Σ is a multiple of the unit matrix, and the weights are those stated.
+
+A signal whose spread was hardly seen is weighed by its log-odds alone: nothing divided by next to nothing says nothing.
+
+Few outcomes find a direction by chance. How much better it tells good from bad than the stated direction does, D², is
+set against what chance alone makes of it, and the weights stand between both, by their Akaike weights (Burnham and
+Anderson 2002): where nothing better than what is stated was found, what is stated holds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from pipelines.domain.ranking import Signal, WeightBelief
+from pipelines.learning.pooling.agreement import AgreementPosterior
+from pipelines.learning.pooling.covariance import Spread
+from pipelines.learning.pooling.gathering import SIGNALS
+from pipelines.learning.priors import IntervalSettings
+
+Floats = NDArray[np.float64]
+
+# A draw may round to 0 or 1, whose log-odds are infinite; half a float's resolution keeps it finite.
+_EDGE = float(np.finfo(np.float64).epsneg)
+_SWEEPS = 500  # of coordinate descent, which settles within dozens unless signals say nearly the same
+_SETTLED = 1e-9  # relative change of the largest weight at which it has
+
+
+def believed_weights(
+    posterior: AgreementPosterior, active: Collection[Signal], interval: IntervalSettings
+) -> dict[Signal, WeightBelief]:
+    """Shares at the posterior mean of agreement, with equal-tailed intervals from draws of a fixed seed.
+
+    Where no active signal agrees with outcomes more often than not, the shares are those of the prior.
+
+    Raises:
+        ValueError: No signal is active.
+    """
+    weigher = _Weigher(posterior, active)
+    shares = _exact(weigher.mean())
+    draws = weigher.draws(np.random.default_rng(interval.seed), interval.draws)
+    tail = (1.0 - interval.level) / 2.0
+    low, high = np.quantile(draws, [tail, 1.0 - tail], axis=0)
+    return {
+        SIGNALS[column]: WeightBelief(
+            mean=share,
+            low=min(float(low[place]), share),
+            high=max(float(high[place]), share),
+            n_effective=float(posterior.n_effective[column]),
+            level=posterior.level[column],
+        )
+        for place, (column, share) in enumerate(zip(weigher.columns, shares, strict=True))
+    }
+
+
+def sampled_shares(
+    posterior: AgreementPosterior, active: Collection[Signal], rng: np.random.Generator
+) -> dict[Signal, float]:
+    """Shares at one draw of every agreement.
+
+    Raises:
+        ValueError: No signal is active.
+    """
+    weigher = _Weigher(posterior, active)
+    shares = _exact(weigher.draws(rng, 1)[0])
+    return {SIGNALS[column]: share for column, share in zip(weigher.columns, shares, strict=True)}
+
+
+def share_draws(
+    posterior: AgreementPosterior, active: Collection[Signal], rng: np.random.Generator, n: int
+) -> dict[Signal, Floats]:
+    """Shares at `n` draws of every agreement, float64 (n,) by signal.
+
+    Raises:
+        ValueError: No signal is active.
+    """
+    weigher = _Weigher(posterior, active)
+    shares = weigher.draws(rng, n)
+    return {SIGNALS[column]: shares[:, place] for place, column in enumerate(weigher.columns)}
+
+
+class _Weigher:
+    """The posterior of the active signals, and the weights that any agreement of theirs gives."""
+
+    def __init__(self, posterior: AgreementPosterior, active: Collection[Signal]) -> None:
+        self.columns = _columns(active)
+        self._a, self._b = posterior.a[self.columns], posterior.b[self.columns]
+        self._stated_odds = posterior.prior_log_odds[self.columns]
+        self._stated = _stated(self._stated_odds)
+        self._spread = None if posterior.spread is None else _among(posterior.spread, self.columns)
+        self._observed = posterior.n_effective[self.columns]
+
+    def mean(self) -> Floats:
+        """Shares at the mean of agreement, (signals,)."""
+        found = self._found()
+        doubt = self._doubt()
+        return (1.0 - doubt) * found + doubt * self._stated
+
+    def draws(self, rng: np.random.Generator, n: int) -> Floats:
+        """Shares at draws of agreement, (n, signals): as far apart as those found are, about the mean of shares.
+
+        A Beta takes every outcome for a coin; the mean of a signal that varies less is known better by that much.
+        """
+        agreement: Floats = rng.beta(self._a, self._b, size=(n, *self._a.shape)).mean(axis=-1)
+        drawn = _log_odds(agreement)
+        if self._spread is None:
+            return self._shares(drawn)
+        found = self._shares(self._mean_log_odds() + self._spread.noise * (drawn - self._mean_log_odds()))
+        return _shares(np.maximum(found + (self.mean() - self._found()), 0.0), self._stated)
+
+    def _found(self) -> Floats:
+        found: Floats = self._shares(self._mean_log_odds())[0]
+        return found
+
+    def _mean_log_odds(self) -> Floats:
+        """Log-odds of agreement, the mean of the rates after good and after bad outcomes, (1, signals)."""
+        return _log_odds((self._a / (self._a + self._b)).mean(axis=-1)[None])
+
+    def _shares(self, odds: Floats) -> Floats:
+        """Shares by the discriminant, as far as signals are known to vary, and for the rest by log-odds alone.
+
+        All that vary share what is stated of them all: distances from a page's mean are on another scale than stated
+        odds, and what is learned of some signals must not raise others of which nothing was told.
+        """
+        if self._spread is None:
+            return _shares(np.maximum(odds, 0.0), self._stated)
+        known = self._spread.known
+        scaled = odds + known * (self._stated_odds - self._mean_log_odds())
+        alone = _shares(np.maximum(scaled, 0.0), self._stated)
+        together = _shares(known * discriminant(odds, self._spread.covariance), alone)
+        return (alone @ known)[:, None] * together + (1.0 - known) * alone
+
+    def _doubt(self) -> float:
+        """The part of the weights that is left to what is stated, in [0, 1].
+
+        D² = ŵ'Σŵ − (ℓ'w₀)² / w₀'Σw₀ is by how much the weights found tell good from bad better than the stated
+        ones at their best scale. Log-odds being about twice a difference of means, chance makes of it
+        4·(1/n₊ + 1/n₋) times a χ² of k degrees of freedom: X is D² in these units. The Akaike weight of what is stated
+        is 1/(1 + exp((X − 2k)/2)); told is its ratio to that at X = k, which chance is expected to make, at most 1.
+        n₊ and n₋ are as many as are independent: neither those of one answer are, nor those of a question asked again.
+        """
+        observed = float(self._observed.max())
+        if self._spread is None or observed <= 0.0:
+            return 0.0
+        among, odds = self._spread.covariance, self._mean_log_odds()
+        weights = discriminant(odds, among)[0]
+        along = max(0.0, float(odds[0] @ self._stated)) ** 2 / float(self._stated @ among @ self._stated)
+        gained = max(0.0, float(weights @ among @ weights) - along)
+        independent = min(observed / self._spread.caution, self._spread.repetition.independent(observed))
+        unit = 4.0 / (independent * self._spread.balance)
+        directions = float(self._spread.free[self._observed > 0.0].sum())
+        return min(1.0, float(expit(directions - gained / unit / 2.0) / expit(directions / 2.0)))
+
+
+def _among(spread: Spread, columns: Sequence[int]) -> Spread:
+    """The spread of some signals."""
+    return replace(
+        spread,
+        covariance=spread.covariance[np.ix_(columns, columns)],
+        known=spread.known[columns],
+        free=spread.free[columns],
+        noise=spread.noise[columns],
+    )
+
+
+def _columns(active: Collection[Signal]) -> list[int]:
+    columns = [index for index, signal in enumerate(SIGNALS) if signal in active]
+    if not columns:
+        raise ValueError("expected at least one active signal, got none")
+    return columns
+
+
+def _log_odds(agreement: Floats) -> Floats:
+    return np.asarray(logit(np.clip(agreement, _EDGE, 1.0 - _EDGE)))
+
+
+def _shares(weights: Floats, stated: Floats) -> Floats:
+    """Weights (n, signals) normalised along the last axis; `stated` where all are 0."""
+    total = weights.sum(axis=-1, keepdims=True)
+    return np.where(total > 0.0, weights / np.where(total > 0.0, total, 1.0), stated)
+
+
+def discriminant(odds: Floats, spread: Floats) -> Floats:
+    """The w >= 0 that minimise ½·w'Σw − ℓ'w, for each row ℓ of `odds` (n, signals).
+
+    By descent along one coordinate after the other, which converges for any positive definite Σ (Tseng, Journal of
+    Optimization Theory and Applications 2001).
+
+    Args:
+        spread: Σ, positive definite (signals, signals).
+
+    Examples:
+        >>> discriminant(np.array([[1.0, 1.0]]), np.array([[1.0, 0.0], [0.0, 0.5]])).tolist()
+        [[1.0, 2.0]]
+        >>> discriminant(np.array([[1.0, 0.1]]), np.array([[1.0, 0.5], [0.5, 1.0]])).tolist()  # the second adds nothing
+        [[1.0, 0.0]]
+    """
+    weights = np.maximum(odds, 0.0) / np.diag(spread)
+    for _ in range(_SWEEPS):
+        before = weights.copy()
+        for place, variance in enumerate(np.diag(spread)):
+            weights[:, place] += (odds[:, place] - weights @ spread[:, place]) / variance
+            np.maximum(weights[:, place], 0.0, out=weights[:, place])
+        if np.abs(weights - before).max() <= _SETTLED * np.abs(weights).max():
+            break
+    return weights
+
+
+def _stated(prior_log_odds: Floats) -> Floats:
+    total = prior_log_odds.sum()
+    return prior_log_odds / total if total > 0.0 else np.full_like(prior_log_odds, 1.0 / len(prior_log_odds))
+
+
+def _exact(shares: Floats) -> list[float]:
+    """The shares with their sum, rounded once, not above 1, so that no score exceeds 1 by a rounding."""
+    exact = [float(share) for share in shares]
+    largest = max(range(len(exact)), key=exact.__getitem__)
+    exact[largest] = 1.0 - math.fsum(exact[:largest] + exact[largest + 1 :])
+    return exact

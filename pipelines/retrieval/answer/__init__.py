@@ -1,0 +1,1 @@
+"""From scores to an explained answer. No I/O."""

@@ -1,0 +1,205 @@
+"""A second pass of the channels for those queries that need one: in other words, deeper, or with all channels.
+
+Why: too few results, a complex question (RET-3), a change of topic (RET-6), or a simple query that one channel could
+not answer (RET-2).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from pipelines.domain.ranking import Channel
+from pipelines.domain.sessions import SessionMemory
+from pipelines.domain.understanding import Complexity, Variant
+from pipelines.retrieval.channels.rankings import Hits, ScoreRows
+from pipelines.retrieval.channels.rounds import Steps
+from pipelines.retrieval.channels.run import Asked, Found, Ranked
+from pipelines.retrieval.query.plan import Plan
+from pipelines.retrieval.query.understanding.expansion import combined_scores, feedback_variant, neighbour_variant
+from pipelines.retrieval.query.understanding.settings import ExpansionSettings
+from pipelines.retrieval.query.understanding.shift import centroid, shift_of
+from pipelines.retrieval.ranking.signals import DENSE
+from pipelines.retrieval.ranking.table import Candidates, Floats, Ints
+from pipelines.retrieval.settings import RetrievalSettings
+
+_WORDS_AND_MEANING = (*DENSE, Channel.LEXICAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What a second pass may ask of the generation.
+
+    Attributes:
+        texts_of: Texts of contents by row.
+        names_near: At most so many names near those in a text.
+    """
+
+    texts_of: Callable[[Sequence[int]], Sequence[str]]
+    names_near: Callable[[str, int], Sequence[str]]
+
+
+def reconsidered(plan: Plan, found: Mapping[Channel, Ranked], hints: Hints, settings: RetrievalSettings) -> Plan:
+    """The plan after a first look at what was found; the same where that was enough."""
+    tuned = settings.understanding
+    vector = query_vector(found)
+    memory = plan.query.memory
+    shift = None if vector is None or memory is None else shift_of(vector, memory, tuned.shift)
+    widening = tuned.shift.widening if shift is not None and shift.happened else 1.0
+    most = max((len(found[channel].ranking) for channel in _WORDS_AND_MEANING if channel in found), default=0)
+    # Of a query that one channel was enough for, one hit is the answer.
+    routed = plan.channels != settings.channels
+    least = 1 if routed else tuned.expansion.fewer_than
+    few = most < least and len(first_rows(found)) < least
+    channels = settings.channels if few else plan.channels
+    wanted = (few and not routed) or plan.understanding.complexity is Complexity.COMPLEX
+    if shift is None and not (few or wanted):
+        return plan
+    understanding = replace(plan.understanding, shift=shift)
+    # To a text so long other words add nothing but time.
+    if tuned.expansion.enabled and wanted and len(plan.text.split()) <= tuned.expansion.most_words:
+        understanding = replace(understanding, variants=_variants(plan.text, first_rows(found), hints, tuned.expansion))
+    words = plan.text if few else plan.words
+    return replace(
+        plan, understanding=understanding, depth=round(plan.depth * widening), channels=channels, words=words
+    )
+
+
+def needs_another_pass(before: Plan, after: Plan) -> bool:
+    """Whether anything changed that the channels would answer otherwise."""
+    return bool(after.understanding.variants) or _other(before, after)
+
+
+def _other(before: Plan, after: Plan) -> bool:
+    """Whether the query's own words would find something else now."""
+    return (before.depth, before.channels) != (after.depth, after.channels)
+
+
+def query_vector(found: Mapping[Channel, Ranked]) -> np.ndarray | None:
+    """The query's embedding by the first encoder; None where it made none."""
+    return found[Channel.DENSE].vector if Channel.DENSE in found else None
+
+
+def nearness_to_session(found: Mapping[Channel, Ranked], memory: SessionMemory | None) -> ScoreRows | None:
+    """Cosine of contents, by row, to the centroid of a session's recent queries; None without any."""
+    ranked = found.get(Channel.DENSE)
+    if memory is None or ranked is None or ranked.vector is None or ranked.cosines is None:
+        return None
+    middle = centroid([query for query in memory.queries if len(query) == len(ranked.vector)])
+    return None if middle is None else partial(ranked.cosines, middle)
+
+
+def first_rows(found: Mapping[Channel, Ranked]) -> list[int]:
+    """Rows that words and meaning found, those first that both rank high."""
+    ranks: defaultdict[int, float] = defaultdict(float)
+    for channel in _WORDS_AND_MEANING:
+        for rank, (row, _) in enumerate(found[channel].ranking if channel in found else (), start=1):
+            ranks[row] += 1.0 / rank
+    return sorted(ranks, key=lambda row: (-ranks[row], row))
+
+
+def combined(
+    original: Mapping[Channel, Ranked], variants: Sequence[Mapping[Channel, Ranked]], settings: ExpansionSettings
+) -> dict[Channel, Ranked]:
+    """The channels' rankings of a query and its variants as one, the query counting more often.
+
+    Channels other than words and meaning stand by what the query itself names.
+    """
+    return {
+        channel: _combined(ranked, [each[channel] for each in variants if channel in each], settings)
+        if channel in _WORDS_AND_MEANING
+        else ranked
+        for channel, ranked in original.items()
+    }
+
+
+def _variants(text: str, first: Sequence[int], hints: Hints, settings: ExpansionSettings) -> tuple[Variant, ...]:
+    if not settings.variants:
+        return ()
+    neighbours = neighbour_variant(text, hints.names_near(text, settings.neighbours), settings)
+    texts = hints.texts_of(first[: settings.feedback_texts + settings.background_texts])
+    head, rest = texts[: settings.feedback_texts], texts[settings.feedback_texts :]
+    feedback = feedback_variant(text, head, rest, settings) if head else None
+    return tuple(variant for variant in (feedback, neighbours) if variant is not None)[: settings.variants]
+
+
+def _combined(original: Ranked, variants: Sequence[Ranked], settings: ExpansionSettings) -> Ranked:
+    scored = [_scores(ranked) for ranked in (original, *variants)]
+    rows = np.unique(np.concatenate([ranked.ranking.rows for ranked in (original, *variants)]))
+
+    def score_rows(rows: Ints) -> Floats:
+        columns = zip(*(scores(rows).tolist() for scores in scored), strict=True)
+        return np.array([combined_scores(first, others, settings) for first, *others in columns], dtype=np.float64)
+
+    scores = score_rows(rows)
+    order = np.lexsort((rows, -scores))
+    scorer = None if original.score_rows is None else score_rows
+    return replace(original, ranking=Hits(rows[order], scores[order]), score_rows=scorer, alone=original)
+
+
+def own_scores(candidates: Candidates, channel: Channel, found: Mapping[Channel, Ranked]) -> list[float]:
+    """A channel's scores of the candidates of one query by the query's own words; 0 where it knows none.
+
+    What they match is the query: other words help to find it, and say nothing about how well it is answered (RET-3).
+    """
+    alone = found[channel].alone if channel in found else None
+    if alone is None:
+        told = candidates.scores_of(channel)
+        scores: list[float] = np.where(np.isnan(told), 0.0, told).tolist()
+        return scores
+    known, rows = dict(alone.ranking), candidates.rows
+    return [known.get(row, score) for row, score in zip(rows.tolist(), _scores(alone)(rows).tolist(), strict=True)]
+
+
+def _scores(ranked: Ranked) -> ScoreRows:
+    if ranked.score_rows is not None:
+        return ranked.score_rows
+    known = dict(ranked.ranking)
+    return lambda rows: np.array([known.get(row, 0.0) for row in rows.tolist()], dtype=np.float64)
+
+
+Run = Callable[[Sequence[Asked]], Steps[list[Ranked], Found]]
+"""The steps of a search through the channels for a batch."""
+
+
+def search_again(
+    plans: Sequence[Plan],
+    found: Found,
+    run: Run,
+    hints: Hints,
+    settings: RetrievalSettings,
+) -> Steps[list[Ranked], tuple[list[Plan], Found]]:
+    """The plans after a first look, and what the channels found for those that needed another pass, with all else."""
+    later = [reconsidered(plan, found.of(at), hints, settings) for at, plan in enumerate(plans)]
+    again = [at for at, plan in enumerate(later) if needs_another_pass(plans[at], plan)]
+    if not again:
+        return later, found
+    own = {
+        at: [Asked(plan.text, plan.channels, plan.depth, plan.among)]
+        for at, plan in enumerate(later)
+        if _other(plans[at], plan)
+    }
+    asked = [asking for at in again for asking in (*own.get(at, ()), *_variants_asked(later[at]))]
+    second = yield from run(asked)
+    rankings, failed = {channel: dict(of_channel) for channel, of_channel in found.rankings.items()}, [*found.failed]
+    places = iter(range(len(asked)))
+    for at in again:
+        place = next(places) if at in own else None
+        variants = [next(places) for _ in later[at].understanding.variants]
+        first, failed[at] = (found.of(at), failed[at]) if place is None else (second.of(place), second.failed[place])
+        failed[at] = {**failed[at], **{name: why for one in variants for name, why in second.failed[one].items()}}
+        others = [second.of(one) for one in variants]
+        joined = combined(first, others, settings.understanding.expansion) if others else first
+        for channel, ranked in joined.items():
+            rankings.setdefault(channel, {})[at] = ranked
+    elapsed_ms = found.elapsed_ms + second.elapsed_ms * len(asked) / len(plans)
+    return later, Found(rankings, failed, elapsed_ms)
+
+
+def _variants_asked(plan: Plan) -> list[Asked]:
+    both = [channel for channel in plan.channels if channel in _WORDS_AND_MEANING]
+    return [Asked(variant.text, both, plan.depth, plan.among) for variant in plan.understanding.variants]

@@ -1,0 +1,54 @@
+"""Everything that is read out of a query before anything is searched (RET-1, RET-2, RET-4, RET-5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from pipelines.domain.ranking import ANY, Query
+from pipelines.domain.understanding import Understanding
+from pipelines.retrieval.query.understanding.kinds import query_type
+from pipelines.retrieval.query.understanding.prefilter import applied, inferred_filters, unknown_filters
+from pipelines.retrieval.query.understanding.router import complexity
+from pipelines.retrieval.query.understanding.settings import UnderstandingSettings
+
+DOMAIN = "domain"
+"""The filter by which a search stays in one domain."""
+
+
+def understood(
+    query: Query, text: str, known: Callable[[str, str], bool], settings: UnderstandingSettings
+) -> tuple[Query, str, Understanding]:
+    """What a query asks for, the query with what was inferred filled in, and the text that is searched.
+
+    What the caller states is never overruled: an intent, a domain and filters stay as they are.
+
+    Args:
+        text: The query's text within bounds.
+        known: Whether any document has a value under a name.
+    """
+    kind, confidence, cues = query_type(text, settings.type)
+    sought, filters = inferred_filters(text, known, settings.prefilter) if settings.prefilter.enabled else (text, ())
+    home = home_of(query, settings)
+    routed = complexity(sought, settings.router)
+    understanding = Understanding(
+        type=kind,
+        confidence=confidence,
+        cues=cues,
+        complexity=routed,
+        limit=settings.router.limits[routed],
+        filters=filters,
+        unknown=unknown_filters(sought, known) if settings.prefilter.enabled else (),
+        home=home,
+    )
+    intent = kind.value if query.intent == ANY and confidence >= settings.type.intent_from else query.intent
+    within = {} if home is None else {DOMAIN: home}
+    return replace(query, intent=intent, filters={**within, **applied(filters, query.filters)}), sought, understanding
+
+
+def home_of(query: Query, settings: UnderstandingSettings) -> str | None:
+    """The domain that a query's agent stays in; None where it has none, or asks for more or for another one."""
+    if query.across_domains or query.domain is not None or DOMAIN in query.filters:
+        return None
+    home = settings.scope.homes.get(query.agent)
+    return None if home is None else home.value

@@ -1,0 +1,1 @@
+"""From channels' rankings to one score per candidate. No I/O."""

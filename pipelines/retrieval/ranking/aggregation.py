@@ -1,0 +1,120 @@
+"""Stage 3: the chunks of a document become one result (RET-11)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from pipelines.quality.groups import Groups
+from pipelines.retrieval.ranking.table import Candidates, Floats, Ints, best_first
+from pipelines.retrieval.settings import ResultUnit, RetrievalSettings
+from pipelines.retrieval.snapshot.documents import Documents
+
+BONUS = "mpab"
+"""Name of the contribution by which a document's further chunks speak for its best one."""
+
+
+def collapse_documents(candidates: Candidates, *, factor: float) -> Candidates:
+    """One candidate per document, its best chunk: S = S_max + factor · Σ S_rest / √N.
+
+    N is the number of the document's chunks that matched; N = 1 passes unchanged. A content that is the best chunk of
+    several documents is one candidate that speaks for them all (ARC-4), with the score of the best of them.
+
+    Args:
+        candidates: Scored by stage 2.
+        factor: Weight >= 0 of the further chunks.
+
+    Returns:
+        Best first, ties by content hash; each at its place in the best document that it speaks for.
+    """
+    numbers, document, place = _in_documents(candidates)
+    order = np.lexsort((numbers, -candidates.totals[numbers], document, candidates.merged.query[numbers]))
+    numbers, document, place = numbers[order], document[order], place[order]
+    query = candidates.merged.query[numbers]
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (query[1:] != query[:-1]) | (document[1:] != document[:-1])
+    starts = new.nonzero()[0]
+    support = _support(candidates.totals[numbers], np.append(starts, len(order)))
+    best = _Best(numbers[starts], document[starts], place[starts], support)
+    one, speaks_for = _one_of_each(best, candidates.standings.documents)
+    placed = _placed(candidates, one, speaks_for)
+    return best_first(placed.plus_one(BONUS, one.support, factor))
+
+
+def separate_chunks(candidates: Candidates) -> Candidates:
+    """Every candidate for itself, speaking for each document it stands in."""
+    numbers, documents, _ = _in_documents(candidates)
+    several = set(numbers[1:][numbers[1:] == numbers[:-1]].tolist())
+    return candidates.but(speaks_for={number: tuple(documents[numbers == number].tolist()) for number in several})
+
+
+Rerank = Callable[[Candidates, RetrievalSettings], Candidates]
+
+UNITS: Mapping[ResultUnit, Rerank] = MappingProxyType(
+    {
+        ResultUnit.DOCUMENT: lambda found, settings: collapse_documents(found, factor=settings.mpab_factor),
+        ResultUnit.CHUNK: lambda found, _settings: separate_chunks(found),
+    }
+)
+
+
+class _Best(NamedTuple):
+    """The best chunk of each document of each query: the candidate's number, where it stands, and its support."""
+
+    number: Ints
+    document: Ints
+    place: Ints
+    support: Floats
+
+
+def _in_documents(candidates: Candidates) -> tuple[Ints, Ints, Ints]:
+    """Each candidate in each of its documents: its number, the document's, and its first place there."""
+    standings = candidates.standings
+    kept = np.zeros(len(candidates.merged.query), dtype=bool)
+    kept[candidates.number] = True
+    first = standings.first[kept[standings.owner[standings.first]]]
+    return standings.owner[first], standings.document[first], standings.place[first]
+
+
+def _support(totals: Floats, bounds: Ints) -> Floats:
+    """Σ S_rest / √N of each document; NaN of those with one chunk alone."""
+    support = np.full(len(bounds) - 1, np.nan)
+    sizes = bounds[1:] - bounds[:-1]
+    several = (sizes > 1).nonzero()[0]
+    known = totals.tolist()
+    firsts, ends = (bounds[several] + 1).tolist(), bounds[several + 1].tolist()
+    rests = [math.fsum(known[first:end]) for first, end in zip(firsts, ends, strict=True)]
+    support[several] = np.array(rests) / np.sqrt(sizes[several])
+    return support
+
+
+def _one_of_each(best: _Best, documents: Documents) -> tuple[_Best, dict[int, tuple[int, ...]]]:
+    """Each candidate once, in the document that supports it most, and the documents of those that speak for several.
+
+    Documents stand by what they add, and then by URI.
+    """
+    counts = np.bincount(best.number)
+    speaks_for: dict[int, tuple[int, ...]] = {}
+    if counts.max(initial=1) == 1:
+        return best, speaks_for
+    kept = np.ones(len(best.number), dtype=bool)
+    added = np.where(np.isnan(best.support), 0.0, best.support)
+    order = np.lexsort((-added, best.number))
+    several = order[counts[best.number[order]] > 1]
+    for number, lines in Groups.of(best.number[several]):
+        same = several[lines].tolist()
+        same.sort(key=lambda at: (-added[at], documents.uri(int(best.document[at]))))
+        speaks_for[number] = tuple(best.document[same].tolist())
+        kept[same[1:]] = False
+    return _Best(best.number[kept], best.document[kept], best.place[kept], best.support[kept]), speaks_for
+
+
+def _placed(candidates: Candidates, best: _Best, speaks_for: Mapping[int, tuple[int, ...]]) -> Candidates:
+    """Some of the candidates, at these places, the lines of each query together."""
+    documents, places = candidates.documents.copy(), candidates.places.copy()
+    documents[best.number], places[best.number] = best.document, best.place
+    return candidates.but(number=best.number, documents=documents, places=places, speaks_for=speaks_for)

@@ -1,0 +1,153 @@
+"""Stage 2: the channels' verdicts become one score (RET-9).
+
+Every mode gives a hit a share and multiplies it with a weight; the modes differ in how a rank or score becomes a share.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+
+from pipelines.domain.ranking import Channel
+from pipelines.quality.groups import Groups
+from pipelines.retrieval.ranking.signals import DENSE
+from pipelines.retrieval.ranking.table import CHANNELS, SIGNALS, Candidates, Floats, Ints, Part, best_first
+from pipelines.retrieval.ranking.weights import ChannelWeights, SignalWeights, Weighing, weighed
+from pipelines.retrieval.settings import FusionMode, RetrievalSettings
+
+Share = Callable[[Ints, Floats], Floats]
+"""From a channel's ranks and scores of its hits for one query to their shares of a score, in [0, 1]."""
+
+FLOORS: Mapping[Channel, float | None] = MappingProxyType(
+    {channel: None if channel in DENSE else 0.0 for channel in Channel}
+)
+"""The least score a hit of the channel can have in theory; None where nothing near it is ever seen, as with cosines
+of text: then the least score of the query stands in for it."""
+
+
+def reciprocal_rank_fusion(candidates: Candidates, weights: ChannelWeights, *, k: float) -> Candidates:
+    """Fuse by rank: score = Σ over channels of weight / (k + rank).
+
+    Args:
+        weights: Weight >= 0 of every channel that found anything; need not sum to 1.
+        k: Damping of the head, in ranks (Cormack, Clarke and Büttcher, SIGIR 2009, use 60).
+
+    Returns:
+        Every candidate, best first, ties by content hash.
+    """
+    return _fuse(candidates, weights, lambda _: lambda ranks, _scores: np.asarray(1.0 / (k + ranks)))
+
+
+def relative_score_fusion(
+    candidates: Candidates, weights: ChannelWeights, *, floors: Mapping[Channel, float | None] = FLOORS
+) -> Candidates:
+    """Fuse by score: Σ over channels of weight · (score − floor) / (best score − floor).
+
+    The theoretical floor, where a channel has one, keeps its last hit from counting as a miss.
+    """
+    return _fuse(candidates, weights, lambda channel: lambda _, scores: relative(scores, floors[channel]))
+
+
+def distribution_based_fusion(candidates: Candidates, weights: ChannelWeights, *, sigmas: float) -> Candidates:
+    """Fuse by standing among the channel's scores: Σ of weight · (score − mean + nσ) / 2nσ, each cut to [0, 1].
+
+    Args:
+        sigmas: n, the half-width of the span in standard deviations; 3 leaves outliers without a say in the scale.
+    """
+    return _fuse(candidates, weights, lambda _: lambda _ranks, scores: _standardised(scores, sigmas))
+
+
+CONVERGENCE = "convergence"
+"""Name of the contribution by which channels that agree on a candidate speak for it."""
+
+
+def with_convergence(candidates: Candidates, weights: ChannelWeights, *, bonus: float) -> Candidates:
+    """Fused candidates with bonus · score · (n − 1) / (N − 1) added: n of the N channels that found anything found it.
+
+    Channels without weight do not count. Learned fusion has a signal with a learned weight instead: cross-validation.
+
+    Args:
+        candidates: Fused by a static mode.
+        bonus: Share of its score, >= 0, that a candidate gains which every channel found.
+    """
+    counted = [channel for channel in channels_in(candidates) if weights[channel] > 0.0]
+    if bonus == 0.0 or len(counted) < 2:
+        return candidates
+    found = np.array([candidates.found(channel) for channel in counted], dtype=np.float64)
+    others = found.sum(axis=0) - 1.0
+    answering = np.sum([candidates.queries.most(of_channel) for of_channel in found], axis=0)
+    values = np.where(others > 0.0, candidates.total * others / np.maximum(answering - 1.0, 1.0), np.nan)
+    return best_first(candidates.plus_one(CONVERGENCE, values, bonus))
+
+
+def learned_fusion(candidates: Candidates, weights: Sequence[SignalWeights]) -> Candidates:
+    """Fuse by belief: Σ over the similarity signals of learned weight · signal; stage 4 adds the quality signals.
+
+    Args:
+        candidates: With the signals of their similarity to the query filled in.
+        weights: For each query, by the candidate's domain.
+    """
+    known = np.flatnonzero(~np.isnan(candidates.signals).all(axis=0)).tolist()
+    return best_first(weighed(candidates, weights, of=[SIGNALS[at] for at in known]))
+
+
+Fuse = Callable[[Candidates, Weighing, RetrievalSettings], Candidates]
+
+
+def _static(fuse: Fuse) -> Fuse:
+    def fused(found: Candidates, by: Weighing, settings: RetrievalSettings) -> Candidates:
+        return with_convergence(fuse(found, by, settings), by.channels, bonus=settings.convergence_bonus)
+
+    return fused
+
+
+FUSIONS: Mapping[FusionMode, Fuse] = MappingProxyType(
+    {
+        FusionMode.RRF: _static(
+            lambda found, by, settings: reciprocal_rank_fusion(found, by.channels, k=settings.rrf_k)
+        ),
+        FusionMode.RSF: _static(lambda found, by, _settings: relative_score_fusion(found, by.channels)),
+        FusionMode.DBSF: _static(
+            lambda found, by, settings: distribution_based_fusion(found, by.channels, sigmas=settings.dbsf_sigmas)
+        ),
+        FusionMode.LEARNED: lambda found, by, _settings: learned_fusion(found, by.signals),
+    }
+)
+
+
+def relative(scores: Floats, floor: float | None) -> Floats:
+    """Share of each score between the floor (None: the least score) and the best score; 1 where these are one."""
+    best = scores.max()
+    base = scores.min() if floor is None else min(floor, best)
+    span = best - base
+    return (scores - base) / span if span > 0.0 else np.ones(len(scores))
+
+
+def _standardised(scores: Floats, sigmas: float) -> Floats:
+    known = scores.tolist()
+    mean, reach = statistics.fmean(known), sigmas * statistics.pstdev(known)
+    # Scores that are all one are neither above nor below their mean.
+    return np.clip((scores - mean + reach) / (2 * reach), 0.0, 1.0) if reach > 0.0 else np.full(len(scores), 0.5)
+
+
+def channels_in(candidates: Candidates) -> list[Channel]:
+    """Channels that found any of the candidates, in their order."""
+    return [channel for channel in CHANNELS if candidates.found(channel).any()]
+
+
+def _fuse(candidates: Candidates, weights: ChannelWeights, share_of: Callable[[Channel], Share]) -> Candidates:
+    channels = channels_in(candidates)
+    if unweighted := set(channels) - weights.keys():
+        raise ValueError(f"expected a weight per channel, none for {sorted(unweighted)}")
+    values = np.full((len(candidates), len(channels)), np.nan)
+    for at, channel in enumerate(channels):
+        hits = np.flatnonzero(candidates.found(channel))
+        ranks, scores = candidates.ranks_of(channel)[hits], candidates.scores_of(channel)[hits]
+        for _, lines in Groups.of(candidates.query[hits]):
+            values[hits[lines], at] = share_of(channel)(ranks[lines], scores[lines])
+    # A column of the same weights, and none where there is no value: so nothing is added there.
+    columns = np.tile([weights[channel] for channel in channels], (len(candidates), 1))
+    return best_first(candidates.plus([Part(channel.value) for channel in channels], values, columns))

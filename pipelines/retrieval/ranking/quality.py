@@ -1,0 +1,182 @@
+"""What speaks for a candidate whatever was asked: how fresh, useful, trusted, whole and important it is (RET-13)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipelines.domain.ids import ContentHash
+from pipelines.domain.questions import question_of
+from pipelines.domain.ranking import ANY, Query, Signal
+from pipelines.quality import signals
+from pipelines.retrieval.channels.rankings import ScoreRows
+from pipelines.retrieval.ranking.table import Candidates, Floats, Ints
+from pipelines.retrieval.settings import QualitySettings
+from pipelines.retrieval.snapshot.documents import DOMAINS, Documents
+from pipelines.retrieval.snapshot.facts import NO_FACTS, GenerationFacts
+from pipelines.retrieval.snapshot.ports import ReadableBeliefs
+
+_SECONDS_PER_HOUR = 3600.0
+
+Columns = dict[Signal, Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Who asks, when and after what: what quality depends on beside the content itself.
+
+    Attributes:
+        query: Who is going to use the results, and what for: sources are trusted as far as they held for it (LRN-10).
+        now: Seconds since the epoch, what ages are measured to.
+        facts: What the generation tells.
+        usage_kept: Share of what sets a content's usage apart that counts, in [0, 1]: less after a change of topic.
+        nearness: Cosine of contents, by row, to what the session asked before; None without such a session.
+    """
+
+    query: Query
+    now: float
+    facts: GenerationFacts = NO_FACTS
+    usage_kept: float = 1.0
+    nearness: ScoreRows | None = None
+
+
+def telling(
+    query: Query, facts: GenerationFacts, *, nearness: ScoreRows | None, asked_before: bool
+) -> frozenset[Signal]:
+    """The signals that not every generation and query can tell, and these can."""
+    silent = {Signal.CONGRUENCE} if query.intent == ANY else set()
+    asked = {Signal.SESSION: nearness is not None, Signal.PRECEDENT: asked_before}
+    return (facts.tells - silent) | {signal for signal, tells in asked.items() if tells}
+
+
+def with_quality(
+    candidates: Candidates, beliefs: Sequence[ReadableBeliefs], moments: Sequence[Moment], settings: QualitySettings
+) -> Candidates:
+    """Candidates with the quality of the best document that each speaks for.
+
+    Args:
+        beliefs, moments: Of each query.
+    """
+    alike = _alike(beliefs, moments)
+    if not alike.any():
+        told = _quality(candidates, beliefs[0], moments[0], settings) if len(alike) else {}
+    else:
+        told = {}
+        for at in np.unique(alike[candidates.query]).tolist():
+            lines = np.flatnonzero(alike[candidates.query] == at)
+            for signal, values in _quality(candidates.take(lines), beliefs[at], moments[at], settings).items():
+                told.setdefault(signal, np.full(len(candidates), np.nan))[lines] = values
+    hashes = candidates.hashes
+    for query, own in candidates.queries:
+        of_query = _of_question(hashes[own], candidates.rows[own], beliefs[query], moments[query])
+        for signal, values in of_query.items():
+            told.setdefault(signal, np.full(len(candidates), np.nan))[own] = values
+    return candidates.told(told)
+
+
+def _alike(beliefs: Sequence[ReadableBeliefs], moments: Sequence[Moment]) -> Ints:
+    """For each query the first one that is asked by the like of it: what quality depends on is the same for both."""
+    seen: dict[Hashable, int] = {}
+    asked = zip(beliefs, moments, strict=True)
+    keys = ((id(one), each.query.model, each.query.intent, each.now) for one, each in asked)
+    return np.array([seen.setdefault(key, at) for at, key in enumerate(keys)], dtype=np.int64)
+
+
+def _of_question(
+    hashes: Sequence[ContentHash], rows: Ints, beliefs: ReadableBeliefs, moment: Moment
+) -> Mapping[Signal, Floats]:
+    """What came of contents when this and other questions were asked, and how near they are to their session's."""
+    question, kept = question_of(moment.query.text), moment.usage_kept
+    told = {Signal.USAGE: signals.usage(signals.dampened(beliefs.usage(hashes, question), kept))}
+    if beliefs.asked_before(question):
+        before = beliefs.precedents(hashes, question)
+        told[Signal.PRECEDENT] = signals.precedent(signals.dampened(before, kept))
+    if moment.nearness is not None:
+        told[Signal.SESSION] = signals.session(moment.nearness(rows))
+    return told
+
+
+def _quality(candidates: Candidates, beliefs: ReadableBeliefs, moment: Moment, settings: QualitySettings) -> Columns:
+    """Signals of candidates that hold whatever was asked, each (n,)."""
+    documents, facts = candidates.document, candidates.standings.documents
+    told = _declared(documents, facts, moment, settings) | _believed(documents, facts, beliefs, moment)
+    if Signal.AUTHORITY in moment.facts.tells:
+        cited = moment.facts.authority(candidates.rows, facts.citations[documents])
+        told[Signal.AUTHORITY] = signals.authority(cited)
+    if Signal.ISOLATION in moment.facts.tells:
+        told[Signal.ISOLATION] = signals.isolation(moment.facts.isolation[candidates.rows])
+    if Signal.STRUCTURE in moment.facts.tells:
+        told[Signal.STRUCTURE] = signals.structure(moment.facts.structure[candidates.place])
+    return told
+
+
+def with_propagated(candidates: Candidates, facts: GenerationFacts, settings: QualitySettings) -> Candidates:
+    """Candidates told what their parts say for them: the best score among candidates below each in its document.
+
+    Args:
+        candidates: Scored so far; their scores are taken as they are, at most 1.
+    """
+    if Signal.PROPAGATED not in facts.tells:
+        return candidates
+    standings, parents = candidates.standings, facts.parents
+    score = np.full(len(candidates.merged.query), -np.inf)
+    score[candidates.number] = candidates.total
+    scores = score[standings.owner]
+    query = candidates.merged.query[standings.owner] * len(parents)  # places of each query are numbered apart
+    order = np.argsort(query + standings.place)
+    own = (query + standings.place)[order]
+    best = np.full(len(own), -np.inf)  # by place, in the order of places
+    above, level = np.where(np.isfinite(scores), parents[standings.place], -1), 1
+    while len(some := np.flatnonzero(above >= 0)):
+        wanted = query[some] + above[some]
+        at = np.minimum(np.searchsorted(own, wanted), len(own) - 1)
+        met = own[at] == wanted
+        np.maximum.at(best, at[met], scores[some[met]] * settings.propagation**level)
+        above[some] = parents[above[some]]
+        level += 1
+    told = np.zeros(len(score))
+    np.maximum.at(told, standings.owner[order], best)
+    return candidates.told({Signal.PROPAGATED: signals.propagated(told[candidates.number])})
+
+
+def _believed(documents: Ints, facts: Documents, beliefs: ReadableBeliefs, moment: Moment) -> Columns:
+    """What is believed of documents by their age and their source."""
+    domains, ages = facts.domain[documents], _ages_hours(facts.modified_at[documents], moment.now)
+    fresh = np.zeros(len(documents))
+    for at, domain in enumerate(DOMAINS):
+        own = (domains == at).nonzero()[0]
+        if len(own):
+            fresh[own] = beliefs.freshness_many(domain, ages[own])
+    model = moment.query.model
+    multipliers = facts.source.numbers(documents, lambda source: beliefs.trust_multiplier(source, model))
+    return {
+        Signal.FRESHNESS: signals.freshness(fresh),
+        Signal.TRUST: signals.trust(facts.trust_level[documents], multipliers),
+    }
+
+
+def _declared(documents: Ints, facts: Documents, moment: Moment, settings: QualitySettings) -> Columns:
+    """What documents say of themselves, by the signals that this generation and this query know anything of."""
+    intent, boost, half_life = moment.query.intent, settings.novelty_boost, settings.novelty_half_life_hours
+    ages = _ages_hours(facts.modified_at[documents], moment.now)
+
+    def congruence(stored_for: str | None) -> float | None:
+        return None if stored_for is None else signals.congruence(stored_for, intent)
+
+    every: Mapping[Signal, Callable[[], Floats]] = {
+        Signal.NOVELTY: lambda: signals.novelty(ages, boost=boost, half_life_hours=half_life),
+        Signal.TIER: lambda: facts.tier.numbers(documents, lambda word: signals.tier(word, settings.tiers)),
+        Signal.VALIDATION: lambda: facts.validation.numbers(
+            documents, lambda word: signals.validation(word, settings.validations)
+        ),
+        Signal.CONGRUENCE: lambda: facts.intent.numbers(documents, congruence),
+    }
+    known = telling(moment.query, moment.facts, nearness=None, asked_before=False)
+    return {signal: tell() for signal, tell in every.items() if signal in known}
+
+
+def _ages_hours(modified_at: Floats, now: float) -> Floats:
+    """NaN where it is not known when a document was modified."""
+    return np.maximum(0.0, now - modified_at) / _SECONDS_PER_HOUR

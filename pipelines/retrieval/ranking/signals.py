@@ -1,0 +1,109 @@
+"""What speaks for a candidate: similarity to the query, and the quality of what was found (RET-13)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+
+from pipelines.domain.ranking import Channel, Signal
+from pipelines.quality import signals
+from pipelines.quality.groups import Groups
+from pipelines.retrieval.channels.run import Ranked
+from pipelines.retrieval.ranking.table import CHANNEL_AT, CHANNELS, Candidates, Floats, Ints
+
+DENSE = frozenset({Channel.DENSE, Channel.DENSE_2, Channel.DENSE_3})
+"""Channels that find by meaning, one per encoder."""
+_DENSE_AT = [CHANNEL_AT[channel] for channel in sorted(DENSE)]
+
+SIMILARITY: Mapping[Channel, Signal] = MappingProxyType(
+    {
+        Channel.DENSE: Signal.VECTOR,
+        Channel.DENSE_2: Signal.VECTOR_2,
+        Channel.DENSE_3: Signal.VECTOR_3,
+        Channel.LEXICAL: Signal.LEXICAL,
+        Channel.GRAPH: Signal.GRAPH,
+        Channel.DEGREE: Signal.DEGREE,
+        Channel.TRIGGERS: Signal.TRIGGER,
+    }
+)
+"""The signal that a channel's score becomes."""
+
+_SCALES: Mapping[Channel, Callable[[Floats, Groups], Floats]] = MappingProxyType(
+    {channel: getattr(signals, signal.value) for channel, signal in SIMILARITY.items()}
+)
+
+SOMETIMES = frozenset(
+    {
+        Signal.LATE_INTERACTION,
+        Signal.CROSS_ENCODER,
+        Signal.PSEUDO_RELEVANCE,
+        Signal.ISOLATION,
+        Signal.AUTHORITY,
+        Signal.STRUCTURE,
+        Signal.PROPAGATED,
+        Signal.NOVELTY,
+        Signal.TIER,
+        Signal.VALIDATION,
+        Signal.CONGRUENCE,
+        Signal.SESSION,
+        Signal.PRECEDENT,
+    }
+)
+"""Signals that only some generations, queries and rerankers can tell."""
+_ALL = frozenset(Signal)
+
+
+def answering(found: Mapping[Channel, Ranked]) -> frozenset[Channel]:
+    """Channels that have something to say about one query: words and meaning where they answered at all.
+
+    That neither found anything says something; that a query names no entity does not.
+    """
+    return frozenset(
+        channel
+        for channel, ranked in found.items()
+        if len(ranked.ranking) or channel is Channel.LEXICAL or channel in DENSE
+    )
+
+
+def active_signals(
+    channels: Collection[Channel], without: Collection[Signal] = (), *, telling: Collection[Signal] = ()
+) -> frozenset[Signal]:
+    """Signals that are weighed when these channels answered: without a channel its similarity has no weight.
+
+    Args:
+        without: Signals that are switched off: told, and not weighed.
+        telling: Signals that only some generations, queries and rerankers can tell, and these do.
+    """
+    silent = {signal for channel, signal in SIMILARITY.items() if channel not in channels}
+    if Channel.LEXICAL not in channels or DENSE.isdisjoint(channels):
+        silent.add(Signal.CROSS_VALIDATION)
+    if DENSE.isdisjoint(channels):  # what it makes up for is a fault of finding by meaning
+        silent.add(Signal.ISOLATION)
+    silent |= SOMETIMES.difference(telling)
+    return _ALL - silent.union(without)
+
+
+def with_similarity(candidates: Candidates, answered: Sequence[Collection[Channel]]) -> Candidates:
+    """Candidates with their similarity to their query, measured among its own, and whether channels agree.
+
+    Args:
+        answered: The channels that answered each query.
+    """
+    told = {Signal.CROSS_VALIDATION: signals.cross_validation(_ways(candidates))}
+    for channel in CHANNELS:
+        says = [channel in channels for channels in answered]
+        if any(says):
+            values = _SCALES[channel](candidates.scores_of(channel), candidates.queries)
+            told[SIMILARITY[channel]] = (
+                values if all(says) else np.where(np.array(says)[candidates.query], values, np.nan)
+            )
+    return candidates.told(told)
+
+
+def _ways(candidates: Candidates) -> Ints:
+    """In how many ways, by words and by meaning, each candidate was found."""
+    found = candidates.merged.ranks[candidates.number] > 0
+    meaning = np.logical_or.reduce(found[:, _DENSE_AT], axis=1)
+    return np.asarray(found[:, CHANNEL_AT[Channel.LEXICAL]].astype(np.int64) + meaning)

@@ -1,0 +1,269 @@
+"""What stages hand on to one another: the candidates of all queries of a batch, as one table.
+
+Stages work on whole columns of it. `merging` makes it of what channels found, and `spelled` makes objects with their
+explanation of the few candidates that are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.ids import ContentHash
+from pipelines.domain.ranking import Channel, Signal
+from pipelines.quality.groups import Groups
+from pipelines.retrieval.ranking.sums import exact_sums
+from pipelines.retrieval.snapshot.documents import Documents
+from pipelines.retrieval.snapshot.ports import ContentStore, StoredContent
+from pipelines.runtime.kept import kept
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+CHANNELS = tuple(sorted(Channel))
+SIGNALS = tuple(Signal)
+CHANNEL_AT = {channel: at for at, channel in enumerate(CHANNELS)}
+SIGNAL_AT = {signal: at for at, signal in enumerate(SIGNALS)}
+
+
+class Part(NamedTuple):
+    """One addend of scores.
+
+    Attributes:
+        name: A signal, a channel or a boost.
+        signal: The signal whose learned weight it has; None for what has no learned weight.
+    """
+
+    name: str
+    signal: Signal | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standings:
+    """Where the contents found for some queries stand, as far as each query may see it.
+
+    Attributes:
+        contents: Content hash by row, ascending.
+        store: Where contents are read.
+        documents: Facts of the generation's documents, by number.
+        owner, place, document: A line per place: the candidate's number, the chunk's and its document's; in the order
+            of candidates, each one's representative first.
+        first: Lines that are the first of their candidate in their document.
+    """
+
+    contents: Sequence[ContentHash]
+    store: ContentStore
+    documents: Documents
+    owner: Ints
+    place: Ints
+    document: Ints
+    first: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Merged:
+    """What channels found: a candidate per query and content, numbered by query and then by content hash.
+
+    Attributes:
+        query: Place in its batch of the query that it was found for, (candidates,).
+        row: Of the content in every index of the generation, (candidates,).
+        domain: Place in `DOMAINS` of its representative's domain: whose weights rank it, (candidates,).
+        scopes: The pairs of query and domain that there are, each once.
+        scope: Place in `scopes` of its own, (candidates,).
+        ranks: Where each of `CHANNELS` put it, from 1; 0 where a channel did not find it, (candidates, channels).
+        scores: The channels' scores of it, also of channels that did not find it but could score it nevertheless; NaN
+            where none is known, (candidates, channels).
+    """
+
+    query: Ints
+    row: Ints
+    domain: Ints
+    scopes: Sequence[tuple[int, Domain]]
+    scope: Ints
+    ranks: Ints
+    scores: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Contents that at least one channel found: a line each, by query, and there by hash or the best first.
+
+    Columns that stages fill in are kept by the candidate's number, so that another order moves nothing but numbers.
+
+    Attributes:
+        number: Of the candidate of each line, (n,).
+        documents, places: Where it is shown: in the best document it speaks for, or its representative's before
+            stage 3, (candidates,).
+        signals: Each of `SIGNALS` in [0, 1]; NaN where it is not told, (candidates, signals).
+        parts: What scores are made of so far; a stage adds to it and takes nothing away.
+        values, weights: Of each part, (candidates, parts); NaN where it adds nothing to a candidate.
+        totals: The score: the sum of values times weights, rounded once, (candidates,).
+        speaks_for: Documents by candidate number, the best first, of those that speak for several.
+        alike: Documents of near-duplicates by number of the candidate that stands for them.
+    """
+
+    standings: Standings
+    merged: Merged
+    number: Ints
+    documents: Ints
+    places: Ints
+    signals: Floats
+    parts: tuple[Part, ...]
+    values: Floats
+    weights: Floats
+    totals: Floats
+    speaks_for: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    alike: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @kept
+    def query(self) -> Ints:
+        """Place of each line's query in its batch, (n,)."""
+        return self.merged.query[self.number]
+
+    @kept
+    def queries(self) -> Groups:
+        """The lines of each query that has any."""
+        return Groups.of(self.query)
+
+    @kept
+    def rows(self) -> Ints:
+        """Row of each line's content in every index, (n,)."""
+        return self.merged.row[self.number]
+
+    @kept
+    def domain(self) -> Ints:
+        """Place in `DOMAINS` of the domain whose weights rank each line, (n,)."""
+        return self.merged.domain[self.number]
+
+    @kept
+    def total(self) -> Floats:
+        """Score of each line, (n,)."""
+        return self.totals[self.number]
+
+    @property
+    def document(self) -> Ints:
+        """Number of the document that each line is shown in, (n,)."""
+        return self.documents[self.number]
+
+    @property
+    def place(self) -> Ints:
+        """Number of the chunk that each line is shown as, (n,)."""
+        return self.places[self.number]
+
+    @property
+    def hashes(self) -> list[ContentHash]:
+        """Content hash of each line."""
+        contents = self.standings.contents
+        return [contents[row] for row in self.rows.tolist()]
+
+    @property
+    def contents(self) -> Sequence[StoredContent]:
+        """The content of each line, read now."""
+        return self.standings.store.contents(self.rows)
+
+    def found(self, channel: Channel) -> Flags:
+        """Which candidates a channel found, (n,)."""
+        return self.ranks_of(channel) > 0
+
+    def ranks_of(self, channel: Channel) -> Ints:
+        """Where a channel put each candidate, (n,)."""
+        return np.asarray(self.merged.ranks[self.number, CHANNEL_AT[channel]])
+
+    def scores_of(self, channel: Channel) -> Floats:
+        """A channel's score of each candidate, (n,); NaN where it knows none."""
+        return np.asarray(self.merged.scores[self.number, CHANNEL_AT[channel]])
+
+    def signal(self, signal: Signal) -> Floats:
+        """A signal of each candidate, (n,); NaN where it is not told."""
+        return np.asarray(self.signals[self.number, SIGNAL_AT[signal]])
+
+    def uris(self, number: int) -> tuple[str, ...]:
+        """Documents that the candidate of a number speaks for, the best one first."""
+        documents = self.speaks_for.get(number) or (int(self.documents[number]),)
+        return tuple(map(self.standings.documents.uri, documents))
+
+    def take(self, lines: Ints | Flags | slice) -> Candidates:
+        """Some lines, in the order asked for; those of each query stay together."""
+        return self.but(number=self.number[lines])
+
+    def first(self, depth: Ints | int) -> Ints:
+        """The first lines of each query.
+
+        Args:
+            depth: How many, for each query or by its place in the batch.
+        """
+        most = depth if isinstance(depth, int) else depth[self.query]
+        return np.asarray((self.queries.places() < most).nonzero()[0])
+
+    def head(self, depth: Ints | int) -> Candidates:
+        """The first of each query; see `first`."""
+        lines = self.first(depth)
+        return self if len(lines) == len(self) else self.take(lines)
+
+    def told(self, signals: Mapping[Signal, Floats]) -> Candidates:
+        """The same candidates with more signals told, of each line."""
+        known = self.signals.copy()
+        for signal, values in signals.items():
+            known[self.number, SIGNAL_AT[signal]] = values
+        return self.but(signals=known)
+
+    def plus(self, parts: Sequence[Part], values: Floats, weights: Floats) -> Candidates:
+        """The same candidates with further addends to their scores.
+
+        Args:
+            values, weights: Of each line, (n, parts); NaN where a part adds nothing.
+        """
+        some = np.logical_or.reduce(~np.isnan(values * weights), axis=1).nonzero()[0]
+        numbers = self.number[some]
+        known, shares = (
+            _widened(old, numbers, new[some]) for old, new in ((self.values, values), (self.weights, weights))
+        )
+        totals = self.totals.copy()
+        totals[numbers] = exact_sums(known[numbers] * shares[numbers])
+        return self.but(parts=(*self.parts, *parts), values=known, weights=shares, totals=totals)
+
+    def but(self, **changes: Any) -> Candidates:
+        """The same with other columns; what was derived from columns that stay is kept."""
+        known = vars(self).copy()
+        for column in changes:
+            for name in _FROM.get(column, ()):
+                known.pop(name, None)
+        known.update(changes)
+        made = object.__new__(Candidates)
+        vars(made).update(known)
+        return made
+
+    def plus_one(self, name: str, values: Floats, weight: float) -> Candidates:
+        """The same with one more addend, values · weight; NaN where it adds nothing."""
+        return self.plus([Part(name)], values[:, None], np.full((len(self), 1), weight))
+
+
+_FROM: Mapping[str, Sequence[str]] = MappingProxyType(
+    {"number": ("query", "queries", "rows", "domain", "total"), "totals": ("total",)}
+)
+"""What is derived from a column that may change."""
+
+
+def best_first(candidates: Candidates) -> Candidates:
+    """Candidates of each query by score, ties by content hash."""
+    keys = (candidates.number, -candidates.total, candidates.query)
+    return candidates.take(np.lexsort(keys if len(candidates.queries.owners) > 1 else keys[:2]))
+
+
+def _widened(known: Floats, numbers: Ints, more: Floats) -> Floats:
+    """Columns with further ones, which some candidates have values in."""
+    before = known.shape[1]
+    wider = np.full((len(known), before + more.shape[1]), np.nan)
+    wider[:, :before] = known
+    wider[numbers, before:] = more
+    return wider

@@ -1,0 +1,1 @@
+"""What a search reads: indexes, facts and beliefs, held together for one request."""

@@ -1,0 +1,1 @@
+"""Kafka: reading and writing topics, and a broker for one machine."""

@@ -1,0 +1,1 @@
+"""MLflow: runs, pictures, tables, the registry of learned versions."""

@@ -1,0 +1,1 @@
+"""Ray: the cluster, pools of actors, stages of a pipeline."""

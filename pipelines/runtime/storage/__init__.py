@@ -1,0 +1,1 @@
+"""Files that last: atomic writes, locks, sealed folders, SQLite, DuckDB."""
