@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.logging import RichHandler
 
 from pipelines.domain.errors import WeftError
 from pipelines.runtime.clock import Clock, system_clock
-from pipelines.serving.terminal import LogLines, machines, refusal
+from pipelines.serving.terminal import LogLines, machines, refusal, stderr
 from pipelines.settings import Settings, load_settings
 
 Assignments = Annotated[list[str], typer.Option("--set", help="section.key=value; repeatable, wins over files.")]
@@ -27,10 +26,6 @@ INTERRUPTED = 130
 _KAFKA_CLIENTS = ("kafka", "pipelines.runtime.kafka.reader", "rdkafka")
 _VARYING = re.compile(r"[0-9.]+")  # ports, attempts and times of a message that is otherwise the same
 _SPARING_S = 60.0
-
-# What others wrote is printed here, and a part of a path such as :key: is no picture.
-stderr = Console(stderr=True, emoji=False)
-stdout = Console(soft_wrap=True, emoji=False)
 
 
 def settings_of(conf: Sequence[Path], assignments: Sequence[str], store: Path | None) -> Settings:

@@ -29,14 +29,15 @@ import typer
 from rich.padding import Padding
 
 from jobs import _job
-from jobs.search import new_id, opened, show
+from jobs.search import new_id, show
 from pipelines.domain.errors import WeftError
 from pipelines.domain.ranking import ANY, Answer, Query, RankedResult
 from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.feedback.events.producer import ANONYMOUS, FeedbackProducer
 from pipelines.retrieval.answer.trace import explained
 from pipelines.retrieval.searcher import Searcher
-from pipelines.serving.terminal import Conf, Store, broker, login, plain
+from pipelines.serving.engines import opened
+from pipelines.serving.terminal import Conf, Store, broker, login, plain, stderr, stdout
 from pipelines.settings import Settings
 
 HELP = (
@@ -71,7 +72,7 @@ def ask(
             producer = open_.enter_context(closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)))
         log = open_.enter_context(QueryLog(Path(settings.storage.root), settings.query_log))
         sitting = Sitting(searcher, producer, log, settings, who)
-        _job.stdout.print(f"[dim]{plain(HELP)}[/]", highlight=False)
+        stdout.print(f"[dim]{plain(HELP)}[/]", highlight=False)
         sitting.listen(_typed() if sys.stdin.isatty() else sys.stdin)
         if producer is not None:
             producer.flush()
@@ -100,7 +101,7 @@ class Sitting:
             try:
                 self.hear(line.strip())
             except WeftError as error:
-                _job.stderr.print(f"[yellow]{plain(' '.join(str(error).split()))}[/]")
+                stderr.print(f"[yellow]{plain(' '.join(str(error).split()))}[/]")
 
     def hear(self, line: str) -> None:
         """Do what one line says."""
@@ -112,7 +113,7 @@ class Sitting:
         elif line:
             self._asked(line)
         else:
-            _job.stdout.print(f"[dim]{plain(HELP)}[/]", highlight=False)
+            stdout.print(f"[dim]{plain(HELP)}[/]", highlight=False)
 
     def _asked(self, text: str) -> Answer:
         query = Query(
@@ -130,29 +131,27 @@ class Sitting:
         show(answer, self.settings.retrieval, explain=False)
         for result in answer.results:
             if result.asked:
-                _job.stdout.print(
-                    f"[dim]is {result.rank} any good? +{result.rank} or -{result.rank}[/]", highlight=False
-                )
+                stdout.print(f"[dim]is {result.rank} any good? +{result.rank} or -{result.rank}[/]", highlight=False)
         return answer
 
     def _again(self) -> None:
         if self.last is None:
-            _job.stdout.print("[dim]nothing was asked yet[/]")
+            stdout.print("[dim]nothing was asked yet[/]")
             return
         before = self.last
-        _job.stdout.print(f"[dim]{plain(moved(before, self._asked(before.query.text)))}[/]", highlight=False)
+        stdout.print(f"[dim]{plain(moved(before, self._asked(before.query.text)))}[/]", highlight=False)
 
     def _about(self, what: str, rank: int) -> None:
         result = None if self.last is None else next((each for each in self.last.results if each.rank == rank), None)
         if self.last is None or result is None:
             shown = 0 if self.last is None else len(self.last.results)
             found = f"one of the {shown} results of the last answer" if shown else "a question first: nothing is shown"
-            _job.stdout.print(f"[yellow]expected {found}, found {what}{rank}[/]")
+            stdout.print(f"[yellow]expected {found}, found {what}{rank}[/]")
         elif what == "?":
-            _job.stdout.print(Padding(explained(result), (0, 0, 1, 5)), soft_wrap=False)
+            stdout.print(Padding(explained(result), (0, 0, 1, 5)), soft_wrap=False)
         elif what == "!":
             whole = "\n".join(map(plain, result.text.splitlines()))
-            _job.stdout.print(Padding(whole, (0, 0, 1, 5)), highlight=False, soft_wrap=False)
+            stdout.print(Padding(whole, (0, 0, 1, 5)), highlight=False, soft_wrap=False)
             self._tell(self.last.query, result, None)
         else:
             self._tell(self.last.query, result, 1.0 if what == "+" else -1.0)
@@ -161,7 +160,7 @@ class Sitting:
         """Say that a result was opened, or what is thought of it."""
         if self.producer is None:
             if verdict is not None:
-                _job.stdout.print("[yellow]nobody is told: start with --bootstrap HOST:PORT[/]")
+                stdout.print("[yellow]nobody is told: start with --bootstrap HOST:PORT[/]")
             return
         if verdict is None:
             self.producer.selection(query, result.content_hash, result.rank)
@@ -169,7 +168,7 @@ class Sitting:
             self.producer.explicit(query, verdict, content_hash=result.content_hash, asked=bool(result.asked))
         self.producer.flush()
         said = {1.0: "good", -1.0: "not good", None: "opened"}[verdict]
-        _job.stdout.print(f"[dim]told: {result.rank} {said}[/]")
+        stdout.print(f"[dim]told: {result.rank} {said}[/]")
 
 
 def moved(before: Answer, now: Answer) -> str:

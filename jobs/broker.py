@@ -18,6 +18,7 @@ import typer
 from jobs import _job
 from pipelines.domain.errors import BrokerUnavailableError
 from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.serving.terminal import stderr
 
 _LOOK_EVERY_S = 1.0  # whether the broker still runs
 
@@ -30,7 +31,7 @@ def broker(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
     with EmbeddedBroker(port=port) as running:
-        _job.stderr.print(f"broker at {running.bootstrap}, in memory; Ctrl-C ends it and all it holds")
+        stderr.print(f"broker at {running.bootstrap}, in memory; Ctrl-C ends it and all it holds")
         while not stopped.wait(_LOOK_EVERY_S):
             if running.ended():
                 raise BrokerUnavailableError(

@@ -18,23 +18,24 @@ from typing import Annotated, Any
 
 import typer
 
-from jobs import _job, _log
-from jobs._probing import probed
-from jobs._replay import Again
-from jobs.search import opened
+from jobs import _job
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.adopt import Adopted, learned_by
 from pipelines.consolidation.gate import Improve, Shadow
 from pipelines.consolidation.night import Evaluate, Night
 from pipelines.consolidation.pipeline import STEPS
 from pipelines.consolidation.pipeline import consolidate as through_the_night
+from pipelines.consolidation.probes import probed
 from pipelines.domain.matching import Match
 from pipelines.feedback.run.partitions import states_in
 from pipelines.learning.calibration.fit import Look
 from pipelines.learning.calibration.matching import Probe
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.mlflow.tracking import Tracking
-from pipelines.serving.terminal import Conf, Store, plain, root_of
+from pipelines.serving.engines import opened
+from pipelines.serving.replays import StoreReplay
+from pipelines.serving.reports import query_log
+from pipelines.serving.terminal import Conf, Store, plain, root_of, stderr
 from pipelines.settings import Settings
 
 _DOING = {
@@ -57,13 +58,13 @@ def consolidate(
     """Fold the day's evidence into a learned version, calibrate, judge, publish and report it."""
     settings = _job.settings_of(conf, assignments, store)
     root_of(store, settings)  # a night over a folder that is not there would find nothing new, every night
-    with closing(Again(settings, times=2)) as again:
-        shadow, look = _log.shadow_of(settings, again), _log.look_of(settings)
+    with closing(StoreReplay(settings, times=2)) as again:
+        shadow, look = query_log.shadow_of(settings, again), query_log.look_of(settings)
         adopted = None if adopt is None else _learned_by(adopt, settings)
         summary = run_visibly(settings, dry_run=dry_run, shadow=shadow, look=look, adopted=adopted)
-    ringing = _log.ringing(settings)
+    ringing = query_log.ringing(settings)
     for alarm in ringing:
-        _job.stderr.print(f"[yellow]⚠ {alarm.name}: {plain(alarm.says)}[/]")
+        stderr.print(f"[yellow]⚠ {alarm.name}: {plain(alarm.says)}[/]")
     _job.emit({**summary, "alarms": [alarm.as_json() for alarm in ringing]}, as_json=as_json)
 
 
@@ -84,7 +85,7 @@ def run_visibly(
     adopted: Adopted | None = None,
 ) -> Mapping[str, Any]:
     """The same, and say on stderr what it does and what came of it."""
-    announce = lambda step: _job.stderr.print(_line(step))  # noqa: E731
+    announce = lambda step: stderr.print(_line(step))  # noqa: E731
     summary = run(
         settings,
         dry_run=dry_run,
@@ -95,7 +96,7 @@ def run_visibly(
         look=look,
         adopted=adopted,
     )
-    _job.stderr.print(_told(summary))
+    stderr.print(_told(summary))
     return summary
 
 

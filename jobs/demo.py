@@ -14,7 +14,7 @@ import random
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -24,12 +24,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import track
 
-from jobs import _demo_report as report
 from jobs import _job, consolidate, reindex
-from jobs._background import BackgroundUpdaters
-from jobs._demo_corpus import make_room, prepare, split
-from jobs._users import PAGE, connected, standing_for_days, tell, with_asked
-from jobs.search import opened
 from pipelines.catalog.catalog import Catalog
 from pipelines.chunking.ground_truth import SyntheticQuestion
 from pipelines.consolidation.gate import Improve, Improvement, Shadow
@@ -41,6 +36,7 @@ from pipelines.evaluation.measures.compare import compare
 from pipelines.evaluation.measures.metrics import PerQuery, measure
 from pipelines.evaluation.measures.runs import Run
 from pipelines.evaluation.queries.writer import QueryLog
+from pipelines.evaluation.simulation.sessions import PAGE, tell, with_asked
 from pipelines.evaluation.simulation.users import looks, react
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.feedback.run.updater import Progress
@@ -48,8 +44,14 @@ from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.serving.demo import report
+from pipelines.serving.demo.corpus import make_room, prepare, split
+from pipelines.serving.engines import opened
+from pipelines.serving.indexing import plan_of
 from pipelines.serving.learned import write_page
-from pipelines.serving.terminal import Conf, Store
+from pipelines.serving.study.sessions import standing_for_days
+from pipelines.serving.terminal import Conf, Store, stderr
+from pipelines.serving.updaters import BackgroundUpdaters
 from pipelines.settings import Settings
 
 
@@ -90,7 +92,7 @@ def demo(
     lessons, held_out = split(corpus.questions, questions)
     report.say(f"{corpus.documents} files; {len(lessons)} questions to learn from, {len(held_out)} held out")
     report.step("Indexing: chunks, entities, embeddings, FAISS and Lucene, on Ray")
-    indexed = reindex.run_visibly(settings, reindex.plan_of(settings, corpus.sources))
+    indexed = reindex.run_visibly(settings, plan_of(settings, corpus.sources))
     report.say(f"{indexed.documents} documents, {indexed.chunks:,} chunks, {indexed.entities:,} entities")
     with _broker(bootstrap) as address:
         streamed = settings.model_copy(update={"kafka": settings.kafka.model_copy(update={"bootstrap": address})})
@@ -132,7 +134,7 @@ def _learn(
     with (
         BackgroundUpdaters(settings) as updaters,
         opened(settings) as searcher,
-        connected(settings) as producer,
+        closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer,
         QueryLog(Path(settings.storage.root), settings.query_log) as log,
     ):
         asked[report.BEFORE] = _ask(searcher, held_out, settings, report.BEFORE)
@@ -167,7 +169,7 @@ def teach(
     """
     standings: Sequence[Progress] = ()
     edges = [0, *looks([len(lessons)], settings.simulation)]
-    for first, last in track(list(pairwise(edges)), "  asking", console=_job.stderr, transient=True):
+    for first, last in track(list(pairwise(edges)), "  asking", console=stderr, transient=True):
         asked = [_asked_by(number, lessons[number]) for number in range(first, last)]
         for question, answer in zip(lessons[first:last], searcher.search_many(asked), strict=True):
             session, user = str(answer.query.session_id), answer.query.principal
@@ -192,7 +194,7 @@ def _react(settings: Settings, producer: FeedbackProducer, answer: Answer, quest
 def _ask(searcher: Searcher, questions: Sequence[SyntheticQuestion], settings: Settings, name: str) -> Held:
     run: dict[str, dict[str, float]] = {}
     qrels: dict[str, dict[str, int]] = {}
-    for question in track(questions, f"  {name}", console=_job.stderr, transient=True):
+    for question in track(questions, f"  {name}", console=stderr, transient=True):
         query = _query(question, settings.evaluation.depth)
         answer = searcher.search(query)
         run[query.query_id] = {str(result.content_hash): result.score for result in answer.results}

@@ -17,10 +17,9 @@ Exit codes: 0 measured, 1 with a reason (unreadable data set, no such split), 2 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -30,25 +29,22 @@ import typer
 from rich.progress import track
 from rich.table import Table
 
-from jobs import _ablate, _compare, _job, _log, _replay, _snapshot, reindex
-from jobs.search import channel_names, opened
-from pipelines.catalog.catalog import Catalog
+from jobs import _job
+from jobs.search import channel_names
 from pipelines.domain.errors import SourceError
-from pipelines.domain.ranking import Channel
 from pipelines.evaluation.measures.beir import Dataset, JudgedQuery, read_dataset
-from pipelines.evaluation.measures.measuring import Measurement, asked, measure_searcher
-from pipelines.evaluation.measures.runs import Run, as_ranked, write_run
+from pipelines.evaluation.measures.measuring import Measurement
+from pipelines.evaluation.measures.runs import write_run
 from pipelines.evaluation.measures.significance import Half, half_of
 from pipelines.evaluation.settings import EvaluationSettings
-from pipelines.ingestion.report import Progress
-from pipelines.ingestion.reuse.unchanged import cutting_code
-from pipelines.ingestion.sources.corpus import corpus_name
 from pipelines.retrieval.settings import FusionMode
 from pipelines.runtime.ray.cluster import connect
-from pipelines.runtime.ray.stages import ON_CLUSTER, Executor
-from pipelines.runtime.storage.files import sha256_of, write_atomically
+from pipelines.serving.collections import document_id, indexed, measuring, root_of, run, runs_of
 from pipelines.serving.queries import collected
-from pipelines.serving.terminal import Conf, Store, broker, plain, tell
+from pipelines.serving.replays import StoreReplay
+from pipelines.serving.reports import ablation, comparison, query_log
+from pipelines.serving.reports import snapshot as snapshots
+from pipelines.serving.terminal import Conf, Store, broker, plain, stderr, tell
 from pipelines.settings import Settings
 
 DAYS = 7.0
@@ -101,11 +97,11 @@ def evaluate(
         name, measured = "query log", Path(settings.storage.root)
         if bootstrap is not None:
             collected(measured, _job.settings_of(conf, [*assignments, *broker(bootstrap)], store))
-        logged = _log.read(settings, days=DAYS if days is None else days, judgements=judgements, ask=judge)
+        logged = query_log.read(settings, days=DAYS if days is None else days, judgements=judgements, ask=judge)
         summary = _log_compared(logged, compare, configured) if compare else _log_reported(logged, settings)
     else:
         judged = _part_of(read_dataset(dataset, split), settings.evaluation, half=half, limit=limit)
-        name, measured = f"{judged.name} {judged.split}", _root_of(judged, settings)
+        name, measured = f"{judged.name} {judged.split}", root_of(judged, settings)
         if compare is not None:
             summary = _compared(judged, compare, configured)
         elif ablate:
@@ -113,7 +109,7 @@ def evaluate(
         else:
             summary = _measured(judged, settings, run_file)
     if snapshot:
-        summary = {**summary, "run": _snapshot.record(name, summary, settings, measured=measured)}
+        summary = {**summary, "run": snapshots.record(name, summary, settings, measured=measured)}
     _job.emit(summary, as_json=as_json)
 
 
@@ -127,17 +123,17 @@ def _require_none(given: Mapping[str, object], where: str) -> None:
         raise typer.BadParameter(f"{' and '.join(named)}: only {where} a --dataset")
 
 
-def _log_reported(logged: _log.Logged, settings: Settings) -> dict[str, Any]:
-    found = _log.report(logged, settings)
-    _log.show(found, settings)
-    return _log.as_json(found, settings)
+def _log_reported(logged: query_log.Logged, settings: Settings) -> dict[str, Any]:
+    found = query_log.report(logged, settings)
+    query_log.show(found, settings)
+    return query_log.as_json(found, settings)
 
 
-def _log_compared(logged: _log.Logged, names: tuple[str, str], configured: _compare.Configure) -> dict[str, Any]:
-    control, treatment = (_compare.configuration(name, configured) for name in names)
-    found = _log.compared(logged, control, treatment)
-    _log.show_comparison(names, found)
-    return _log.comparison_as_json(names, found)
+def _log_compared(logged: query_log.Logged, names: tuple[str, str], configured: comparison.Configure) -> dict[str, Any]:
+    control, treatment = (comparison.configuration(name, configured) for name in names)
+    found = query_log.compared(logged, control, treatment)
+    query_log.show_comparison(names, found)
+    return query_log.comparison_as_json(names, found)
 
 
 def _measured(dataset: Dataset, settings: Settings, run_file: Path | None) -> dict[str, Any]:
@@ -149,14 +145,14 @@ def _measured(dataset: Dataset, settings: Settings, run_file: Path | None) -> di
     return summary
 
 
-def _compared(dataset: Dataset, names: tuple[str, str], configured: _compare.Configure) -> dict[str, Any]:
+def _compared(dataset: Dataset, names: tuple[str, str], configured: comparison.Configure) -> dict[str, Any]:
     settings = configured([], [])
-    with closing(_replay.Again(settings, times=len(names))) as again:
-        control, treatment = _compare.sides(names, configured, lambda each: runs_of(dataset, each, again))
-    found, moved = _compare.compared(dataset, control, treatment, settings)
-    _compare.show(dataset, control, treatment, found, moved, settings.evaluation)
+    with closing(StoreReplay(settings, times=len(names))) as again:
+        control, treatment = comparison.sides(names, configured, lambda each: runs_of(dataset, each, again))
+    found, moved = comparison.compared(dataset, control, treatment, settings)
+    comparison.show(dataset, control, treatment, found, moved, settings=settings.evaluation)
     times = None if treatment.settings is None else _timed(dataset, treatment.settings)
-    return _compare.described(dataset, control, treatment, found, moved, times=times, settings=settings.evaluation)
+    return comparison.described(dataset, control, treatment, found, moved, times=times, settings=settings.evaluation)
 
 
 def _timed(dataset: Dataset, settings: Settings) -> Measurement:
@@ -164,30 +160,11 @@ def _timed(dataset: Dataset, settings: Settings) -> Measurement:
     return _asked_of(replace(dataset, queries=dataset.queries[: settings.evaluation.timed]), settings)
 
 
-def runs_of(dataset: Dataset, configured: Sequence[Settings], again: _replay.Again) -> list[Run]:
-    """What is returned for every query of the data set under each configuration, all of them asked together."""
-    stored = [_stored(dataset, each) for each in configured]
-    queries = [[asked(query, each.evaluation) for query in dataset.queries] for each in stored]
-    alike = all(some == queries[0] for some in queries)
-    found = (
-        again.rankings(queries[0], [(each, None) for each in stored])
-        if stored and alike
-        else [again.rankings(some, [(each, None)])[0] for some, each in zip(queries, stored, strict=True)]
-    )
-    return [
-        {
-            str(query.query_id): as_ranked(results, each.evaluation.depth, document_id=document_id(dataset))
-            for query, results in zip(some, rankings, strict=True)
-        }
-        for each, some, rankings in zip(stored, queries, found, strict=True)
-    ]
-
-
 def _ablated(dataset: Dataset, settings: Settings) -> dict[str, Any]:
     stored = _stored(dataset, settings)
-    found = _ablate.ablated(dataset, stored, document_id(dataset))
-    _ablate.show(dataset, stored, found)
-    return _ablate.as_json(dataset, stored, found)
+    found = ablation.ablated(dataset, stored, document_id(dataset))
+    ablation.show(dataset, stored, found)
+    return ablation.as_json(dataset, stored, found)
 
 
 def _asked_of(dataset: Dataset, settings: Settings) -> Measurement:
@@ -215,72 +192,6 @@ def _part_of(dataset: Dataset, settings: EvaluationSettings, *, half: Half | Non
     return replace(dataset, queries=tuple(queries), qrels=qrels)
 
 
-def measuring(settings: Settings) -> Settings:
-    """The settings of a measurement: no entities are looked for, and no channel is lost to a busy machine."""
-    patient = dict.fromkeys(Channel, settings.evaluation.budget_ms)
-    return settings.model_copy(
-        update={
-            "extraction": settings.extraction.model_copy(update={"enabled": False}),
-            "retrieval": settings.retrieval.model_copy(update={"budget_ms": patient}),
-        }
-    )
-
-
-def indexed(
-    dataset: Dataset, settings: Settings, *, executor: Executor = ON_CLUSTER, before: Callable[[], None] = lambda: None
-) -> Settings:
-    """The settings with a store that holds the data set's corpus, indexed now unless that was done before.
-
-    After a change of the code that cuts the store is brought up to it: what is measured is what that code makes.
-
-    Args:
-        before: Called before anything is indexed, and only then.
-    """
-    root = _root_of(dataset, settings)
-    stored = settings.model_copy(update={"storage": settings.storage.model_copy(update={"root": str(root)})})
-    cut_with = root / _CUT_WITH
-    if Catalog(root).pointer().generation is None or not _says(cut_with, cutting_code()):
-        _job.stderr.print(plain(f"indexing {dataset.corpus} below {root}"))
-        before()
-        plan = reindex.plan_of(stored, [dataset.corpus])
-        outcome = reindex.run(plan, watch=_tell, executor=executor)
-        _job.stderr.print(reindex.headline(outcome))
-        write_atomically(cut_with, cutting_code().encode())
-    return stored
-
-
-def _says(path: Path, wanted: str) -> bool:
-    """Whether a file holds a text, and nothing else."""
-    return path.is_file() and path.read_bytes() == wanted.encode()
-
-
-def _root_of(dataset: Dataset, settings: Settings) -> Path:
-    return Path(settings.storage.root) / "evaluation" / f"{dataset.name}-{_key(dataset.corpus, settings)}"
-
-
-def run(
-    dataset: Dataset,
-    settings: Settings,
-    *,
-    progress: Callable[[Iterable[JudgedQuery]], Iterable[JudgedQuery]] = lambda queries: queries,
-) -> Measurement:
-    """Ask every query of the data set of its indexed corpus."""
-    with opened(settings) as searcher:
-        return measure_searcher(
-            searcher,
-            dataset,
-            settings.evaluation,
-            document_id=document_id(dataset),
-            progress=progress,
-        )
-
-
-def document_id(dataset: Dataset) -> Callable[[str], str]:
-    """From the URI of a document of the corpus to the id that judgements name it by."""
-    prefix = f"{corpus_name(dataset.corpus)}:"
-    return lambda uri: uri.removeprefix(prefix)
-
-
 def described(dataset: Dataset, settings: Settings, measurement: Measurement) -> dict[str, Any]:
     """The measurement with what was measured, as the job prints it."""
     return {
@@ -298,7 +209,7 @@ def table(summary: Mapping[str, Any], measurement: Measurement) -> Table:
     title = f"{summary['dataset']} {summary['split']}: {summary['queries']} queries, {how}"
     shown = Table("measure", "mean", "interval", box=None, title=plain(title), title_justify="left")
     for name, value in measurement.estimates.items():
-        shown.add_row(_compare.LABELS[name], f"{value.mean:.4f}", f"{value.low:.4f} – {value.high:.4f}")
+        shown.add_row(comparison.LABELS[name], f"{value.mean:.4f}", f"{value.low:.4f} – {value.high:.4f}")
     shown.add_row("ms per query", f"{measurement.p50_ms:.1f}", f"95 % below {measurement.p95_ms:.1f}")
     for channel, worth in measurement.channels.items():
         shown.add_row(f"found by {channel}", f"{worth.shown:.1%}", f"{worth.exclusive:.1%} by it alone")
@@ -307,24 +218,9 @@ def table(summary: Mapping[str, Any], measurement: Measurement) -> Table:
     return shown
 
 
-_CUT_WITH = "cut-with"
-"""In a store of an evaluation: which code cut what is live in it. No part of its name: vectors are cached inside."""
-
-
-def _key(corpus: Path, settings: Settings) -> str:
-    """What decides an index: the corpus and the settings that read, cut, embed and index it."""
-    parts = (settings.ingest, settings.chunking, settings.priors.sizing, settings.embedding, settings.index)
-    values = [sha256_of(corpus), *(part.model_dump(mode="json") for part in parts)]
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
-
-
-def _tell(progress: Progress) -> None:
-    _job.stderr.print(reindex.line(progress), highlight=False, soft_wrap=True)
-
-
 def _shown(queries: Iterable[JudgedQuery]) -> Iterable[JudgedQuery]:
     asked = list(queries)
-    return track(asked, description="asking", console=_job.stderr, transient=True)
+    return track(asked, description="asking", console=stderr, transient=True)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -17,33 +17,29 @@ from __future__ import annotations
 import logging
 import shlex
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.live import Live
-from rich.table import Table
 
 from jobs import _job
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.documents import Domain
-from pipelines.domain.errors import ConfigurationError, TrackingUnavailableError
-from pipelines.ingestion.pipeline import Watch, ingest
+from pipelines.domain.errors import TrackingUnavailableError
 from pipelines.ingestion.plan import Plan
 from pipelines.ingestion.report import Outcome, Progress
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.ray.cluster import connect
-from pipelines.runtime.ray.stages import ON_CLUSTER, Executor
 from pipelines.runtime.storage.locks import alone
-from pipelines.serving.terminal import Conf, Store, named_path, plain
+from pipelines.serving.indexing import headline, line, plan_of, report, run
+from pipelines.serving.terminal import Conf, Store, named_path, plain, stderr
 from pipelines.settings import Settings
 
 log = logging.getLogger(__name__)
 
-_RATES = {"documents": "documents", "chunks": "chunks", "mentions": "entities", "embedded": "embeddings"}
 _LINE_EVERY_S = 10.0
 _LOCK = Path("generations") / ".indexing"
 
@@ -65,41 +61,12 @@ def reindex(
     plan = plan_of(settings, source, domain=domain, full=full)
     outcome = run_visibly(settings, plan)
     keep_record(settings, plan, outcome)
-    _job.stderr.print(headline(outcome), soft_wrap=True, highlight=False)
-    _job.stderr.print(report(outcome))
+    stderr.print(headline(outcome), soft_wrap=True, highlight=False)
+    stderr.print(report(outcome))
     if outcome.rejected:
         named = f"weft generations rejected --store {shlex.quote(settings.storage.root)}"
-        _job.stderr.print(f"what was rejected, and why: {plain(named)}", soft_wrap=True, highlight=False)
+        stderr.print(f"what was rejected, and why: {plain(named)}", soft_wrap=True, highlight=False)
     _job.emit(asdict(outcome), as_json=as_json)
-
-
-def plan_of(settings: Settings, sources: Sequence[Path], *, domain: Domain | None = None, full: bool = False) -> Plan:
-    """What the settings and a job's arguments ask for.
-
-    Raises:
-        ConfigurationError: No source is given, and there is no live generation whose texts could be indexed anew.
-    """
-    root = Path(settings.storage.root).absolute()
-    if not sources and Catalog(root).pointer().generation is None:
-        raise ConfigurationError("expected at least one --source: a folder, a file, a corpus or a table")
-    return Plan(
-        sources=[path.absolute() for path in sources],
-        store=root,
-        domain=domain,
-        full=full,
-        fingerprint=settings.fingerprint,
-        ingest=settings.ingest,
-        chunking=settings.chunking,
-        priors=settings.priors,
-        extraction=settings.extraction,
-        embedding=settings.embedding,
-        index=settings.index,
-    )
-
-
-def run(plan: Plan, *, watch: Watch = lambda _: None, executor: Executor = ON_CLUSTER) -> Outcome:
-    """Run a plan on the cluster that this process has joined; see `ingest`."""
-    return ingest(plan, Catalog(plan.store), executor, watch, clock=time.monotonic)
 
 
 def run_visibly(settings: Settings, plan: Plan) -> Outcome:
@@ -109,10 +76,10 @@ def run_visibly(settings: Settings, plan: Plan) -> Outcome:
         StoreError: Another process indexes this store.
     """
     with alone(plan.store / _LOCK, f"indexing {plan.store}"):
-        _job.stderr.print("starting: joining or starting the cluster")
+        stderr.print("starting: joining or starting the cluster")
         connect(settings.cluster)
-        with Live(console=_job.stderr, auto_refresh=False, transient=True) as live:
-            return run(plan, watch=_shown(live) if _job.stderr.is_terminal else _logged())
+        with Live(console=stderr, auto_refresh=False, transient=True) as live:
+            return run(plan, watch=_shown(live) if stderr.is_terminal else _logged())
 
 
 def keep_record(settings: Settings, plan: Plan, outcome: Outcome) -> None:
@@ -131,49 +98,6 @@ def keep_record(settings: Settings, plan: Plan, outcome: Outcome) -> None:
         log.warning("this run is not recorded in MLflow: %s", error)
 
 
-def headline(outcome: Outcome) -> str:
-    """What became of the run, in a line."""
-    state = "is live" if outcome.published else "was live already and stays: the content is the same"
-    return f"generation {outcome.generation} {state}"
-
-
-def report(outcome: Outcome) -> Table:
-    """The final summary, for people."""
-    table = Table("what", "count", box=None, show_header=False)
-    for name in ("documents", "unchanged", "chunks", "entities", "embedded", "embedding_cache_hits", "skipped"):
-        table.add_row(name.replace("_", " "), f"{getattr(outcome, name):,}")
-    for title, counts in (
-        ("type", outcome.by_type),
-        ("domain", outcome.by_domain),
-        ("language", outcome.by_language),
-        ("rejected", outcome.rejected),
-        ("left out", outcome.left_out),
-    ):
-        for name, count in counts.items():
-            table.add_row(f"{title} {name}", f"{count:,}")
-    table.add_row("seconds", f"{outcome.seconds:.1f}")
-    return table
-
-
-def line(progress: Progress) -> str:
-    """One line about a run under way.
-
-    Examples:
-        >>> begun = Progress("embedding", total=4, begun=0.0, now=0.0)
-        >>> line(begun.after({"documents": 30, "chunks": 300, "rejected:binary": 2}, now=10.0))
-        'embedding 1/4 · 30 documents 3.0/s · 300 chunks 30.0/s · 0 entities · 0 embeddings · 2 rejected · 0:30 left'
-    """
-    parts = [f"{progress.phase} {progress.done}/{progress.total}"]
-    for name, shown in _RATES.items():
-        rate = f" {progress.rate(name):.1f}/s" if progress.counts.get(name) else ""
-        parts.append(f"{progress.counts.get(name, 0):,} {shown}{rate}")
-    parts.append(f"{sum(progress.rejected.values())} rejected")
-    if progress.seconds_left:
-        minutes, seconds = divmod(round(progress.seconds_left), 60)
-        parts.append(f"{minutes}:{seconds:02d} left")
-    return " · ".join(parts)
-
-
 def _shown(live: Live) -> Callable[[Progress], None]:
     return lambda progress: live.update(line(progress), refresh=True)
 
@@ -185,7 +109,7 @@ def _logged() -> Callable[[Progress], None]:
     def watch(progress: Progress) -> None:
         if progress.now - last.get(progress.phase, float("-inf")) >= _LINE_EVERY_S:
             last[progress.phase] = progress.now
-            _job.stderr.print(line(progress), highlight=False, soft_wrap=True)
+            stderr.print(line(progress), highlight=False, soft_wrap=True)
 
     return watch
 

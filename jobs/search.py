@@ -18,28 +18,26 @@ import json
 import sys
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated
 
 import typer
 from rich.padding import Padding
 
 from jobs import _job
-from pipelines.catalog.catalog import Catalog
 from pipelines.domain.documents import Domain
-from pipelines.domain.errors import NothingPublishedError, SourceError
+from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import QueryId, SessionId
 from pipelines.domain.ranking import ANY, Answer, Channel, Query, RankedResult
 from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.feedback.events.producer import ANONYMOUS, FeedbackProducer
 from pipelines.retrieval.answer.snippet import snippet
 from pipelines.retrieval.answer.trace import answer_as_json, context_lines, explained, gap_line, understanding_line
-from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
 from pipelines.runtime.storage.files import text_lines
-from pipelines.serving.engines import load_engines, searching, source_of
-from pipelines.serving.terminal import Conf, Store, broker, login, plain
+from pipelines.serving.engines import answering
+from pipelines.serving.terminal import Conf, Store, broker, login, plain, stderr, stdout
 from pipelines.settings import Settings
 
 
@@ -85,7 +83,7 @@ def search(
     settings = _job.settings_of(conf, [*chosen, *broker(bootstrap)], store)
     if k is not None and k > settings.retrieval.depth:
         deeper = f"--set retrieval.depth={k}"
-        _job.stderr.print(f"[yellow]each channel finds {settings.retrieval.depth} at most; for more: {deeper}[/]")
+        stderr.print(f"[yellow]each channel finds {settings.retrieval.depth} at most; for more: {deeper}[/]")
     most = max(settings.retrieval.understanding.router.limits.values())
     wanted, refused = ([(new_id(), query)], list[str]()) if query is not None else _read_all(queries)
     asked = [
@@ -109,78 +107,30 @@ def search(
         for answer in answers:
             log.emit(answer)
     if unlogged := log.dropped + log.lost:
-        _job.stderr.print(f"[yellow]{unlogged} of {len(answers)} answers are not in the query log[/]")
+        stderr.print(f"[yellow]{unlogged} of {len(answers)} answers are not in the query log[/]")
     if not as_json:
         for answer in answers:
             show(answer, settings.retrieval, explain=explain)
     told = [answer_as_json(answer) for answer in answers]
     if refused:
         of_all = f"{len(refused)} of {len(refused) + len(answers)} queries were not answered"
-        _job.stderr.print(f"[yellow]{of_all}: mend their lines and ask these again[/]")
+        stderr.print(f"[yellow]{of_all}: mend their lines and ask these again[/]")
     _job.emit({"answers": told, "refused": refused} if queries is not None else told[0], as_json=as_json)
     # Last of all: where there is no broker, what was found is seen all the same.
     if bootstrap is not None:
         _publish(settings, answers)
 
 
-class SearchesMany(Protocol):
-    """Answers batches of queries."""
-
-    def search_many(self, queries: Sequence[Query]) -> list[Answer]:
-        """An answer to each, in their order, all from one snapshot."""
-
-
-@contextmanager
-def answering(settings: Settings, queries: int) -> Iterator[SearchesMany]:
-    """Whatever answers so many queries soonest: a searcher in this process, or several processes.
-
-    Raises:
-        NothingPublishedError: No generation is live.
-    """
-    processes = settings.retrieval.spread.worth(queries)
-    if processes == 1:
-        with opened(settings) as searcher:
-            yield searcher
-        return
-    _must_be_published(settings)
-    from pipelines.serving.spread import SearcherPool  # noqa: PLC0415  only who needs Ray waits for it
-
-    with SearcherPool(settings, processes=processes) as pool:
-        yield pool
-
-
-@contextmanager
-def opened(settings: Settings) -> Iterator[Searcher]:
-    """A searcher over what is live in the store.
-
-    Raises:
-        NothingPublishedError: No generation is live.
-    """
-    _must_be_published(settings)
-    engines = load_engines(settings)
-    with searching(settings, engines, source_of(settings, arithmetic=engines.arithmetic)) as searcher:
-        yield searcher
-
-
-def _must_be_published(settings: Settings) -> None:
-    """Before an encoder is loaded in vain."""
-    if Catalog(Path(settings.storage.root)).pointer().generation is None:
-        raise NothingPublishedError(
-            f"expected a live generation in {settings.storage.root}, found none: run `python -m jobs.reindex --source "
-            f"PATH --store {settings.storage.root}` first"
-        )
-
-
 def show(answer: Answer, settings: RetrievalSettings, *, explain: bool) -> None:
     """Print an answer for people."""
-    out = _job.stdout
+    out = stdout
     out.print(f"[bold]{plain(answer.query.text)}[/]")
     if answer.understanding is not None:
         out.print(f"[dim]{plain(understanding_line(answer.understanding))}[/]", highlight=False)
     for channel, reason in answer.failed_channels.items():
-        _job.stderr.print(f"[yellow]without {channel}: {plain(reason)}[/]")
+        stderr.print(f"[yellow]without {channel}: {plain(reason)}[/]")
     if answer.truncated:
-        _job.stderr.print("[yellow]the query was cut to the limits of retrieval.query_max_bytes and _terms[/]")
+        stderr.print("[yellow]the query was cut to the limits of retrieval.query_max_bytes and _terms[/]")
     if not answer.results:
         out.print("[dim]nothing found[/]")
     if answer.gap is not None:
@@ -197,7 +147,7 @@ def show(answer: Answer, settings: RetrievalSettings, *, explain: bool) -> None:
 
 
 def _show_result(result: RankedResult, query: str, length: int, *, explain: bool) -> None:
-    out = _job.stdout
+    out = stdout
     name = result.symbol or " › ".join(result.heading_path)
     place = f"{result.uris[0]}:{result.start_line}-{result.end_line}"
     sure = "" if result.probability is None else _chance(result)
@@ -253,7 +203,7 @@ def _tell(answers: Sequence[Answer], producer: FeedbackProducer) -> None:
     for answer in answers:
         producer.emit(answer)
     if producer.lost:
-        _job.stderr.print(f"[yellow]{producer.lost} of {len(answers)} answers are not in the feedback topic[/]")
+        stderr.print(f"[yellow]{producer.lost} of {len(answers)} answers are not in the feedback topic[/]")
 
 
 def new_id() -> QueryId:
@@ -272,7 +222,7 @@ def _read_all(path: Path | None) -> tuple[list[tuple[QueryId, str]], list[str]]:
     for each in _read(path):
         if isinstance(each, SourceError):
             refused.append(str(each))
-            _job.stderr.print(f"[yellow]{plain(refused[-1])}[/]", soft_wrap=True, highlight=False)
+            stderr.print(f"[yellow]{plain(refused[-1])}[/]", soft_wrap=True, highlight=False)
         else:
             wanted.append(each)
     if refused and not wanted:

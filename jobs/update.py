@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.live import Live
@@ -28,17 +28,14 @@ from rich.table import Table
 from jobs import _job
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.champion import ChampionFollower
-from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import LearnedVersion
-from pipelines.feedback.run.actors import Task, run_updaters
 from pipelines.feedback.run.metrics import Paces, losses_of, standings_of, write_metrics
 from pipelines.feedback.run.updater import Progress
 from pipelines.feedback.settings import MS
 from pipelines.feedback.store.losses import Acceptance
-from pipelines.feedback.store.report import COUNTS
-from pipelines.learning.binning import bins_of
 from pipelines.runtime.clock import system_clock
-from pipelines.serving.terminal import Bootstrap, Conf, Store, broker, login, plain, root_of
+from pipelines.serving.terminal import Bootstrap, Conf, Store, broker, login, plain, root_of, stderr
+from pipelines.serving.updaters import require_balance, run, summary
 from pipelines.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -81,7 +78,7 @@ def update(
         live.update(_table(found), refresh=True)
         write_metrics(root, found, now=system_clock(), paces=paces.of(found, at=time.monotonic()))
 
-    with Live(console=_job.stderr, auto_refresh=False, transient=True) as live:
+    with Live(console=stderr, auto_refresh=False, transient=True) as live:
         standings = run(
             settings,
             local=local,
@@ -92,11 +89,11 @@ def update(
             acceptance=_acceptance() if accept_loss else None,
         )
     follower.close(settings.tracking.http_timeout_s)
-    _job.stderr.print(_table(standings))
+    stderr.print(_table(standings))
     seconds = time.monotonic() - started
     flagged = [source.as_json() for source in standings_of(root, settings.feedback)[1] if source.flags]
     for source in flagged:
-        _job.stderr.print(plain(f"{source['kind']} {source['name']}: {source['flags']}"))
+        stderr.print(plain(f"{source['kind']} {source['name']}: {source['flags']}"))
     facts = {"flagged": flagged, "losses": losses_of(root, settings.feedback), "seconds": round(seconds, 3)}
     _job.emit(summary(standings) | facts, as_json=as_json)
     require_balance(standings)
@@ -124,63 +121,6 @@ class Standing:
         self._silent = bool(waiting)
 
 
-def run(
-    settings: Settings,
-    *,
-    local: bool,
-    until_caught_up: bool,
-    stop: Callable[[], bool] = lambda: False,
-    on_progress: Callable[[Sequence[Progress]], None] = lambda _: None,
-    on_tick: Callable[[], None] = lambda: None,
-    impatient: bool = False,
-    acceptance: Acceptance | None = None,
-) -> list[Progress]:
-    """Run the updaters that the settings describe; see `run_updaters`.
-
-    Args:
-        impatient: Give up on a silent broker after `feedback.unreachable_s` also where they run until they are stopped.
-        acceptance: By whom records are given up that the log has lost by now.
-    """
-    patience = settings.feedback.unreachable_s if until_caught_up or impatient else None
-    task = Task(
-        store=Path(settings.storage.root).absolute(),
-        kafka=settings.kafka,
-        feedback=settings.feedback,
-        bins=bins_of(settings.learning, settings.priors.quality),
-        unreachable_s=patience,
-    )
-    return run_updaters(
-        task,
-        cluster=None if local else settings.cluster,
-        until_caught_up=until_caught_up,
-        stop=stop,
-        on_progress=on_progress,
-        on_tick=on_tick,
-        acceptance=acceptance,
-    )
-
-
-def summary(standings: Sequence[Progress]) -> dict[str, Any]:
-    """Counts per partition and in total, for machines."""
-    partitions = [_row(standing) for standing in standings]
-    totals = {name: sum(row[name] for row in partitions) for name in COUNTS}
-    return {**totals, "balanced": all(one.report.balanced for one in standings), "partitions": partitions}
-
-
-def require_balance(standings: Sequence[Progress]) -> None:
-    """Check that every consumed record has exactly one fate (FBK-5).
-
-    Raises:
-        StoreError: Naming the partitions that do not add up.
-    """
-    if wrong := [one.report.partition for one in standings if not one.report.balanced]:
-        raise StoreError(
-            f"partitions {wrong}: expected consumed = applied + duplicate + dead-lettered + late, found otherwise: "
-            "the store is damaged; bring back a copy of it, or delete updaters/<partition> to replay what the topic "
-            "still holds"
-        )
-
-
 def _acceptance() -> Acceptance:
     return Acceptance(f"{login()}@{socket.gethostname()}", round(system_clock() * MS))
 
@@ -196,19 +136,6 @@ class _Registry:
         from pipelines.runtime.mlflow.tracking import Tracking  # noqa: PLC0415
 
         return Tracking.of(self._settings.tracking, Path(self._settings.storage.root)).alias(alias)
-
-
-def _row(standing: Progress) -> dict[str, Any]:
-    report = standing.report
-    return {
-        "partition": report.partition,
-        "next_offset": report.next_offset,
-        "lag": standing.lag,
-        "open_transaction_s": standing.open_transaction_s,
-        "epoch": report.epoch,
-        **report.counts,
-        "dead_letters": dict(report.reasons),
-    }
 
 
 def _table(standings: Sequence[Progress]) -> Table:

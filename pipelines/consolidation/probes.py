@@ -5,13 +5,37 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pipelines.consolidation.settings import ScrambleSettings
+from pipelines.consolidation.settings import CalibrationSettings, ScrambleSettings
 from pipelines.domain.errors import SourceError
+from pipelines.domain.ids import QueryId
+from pipelines.domain.matching import Match, best_match
+from pipelines.domain.ranking import Answer, Query
+from pipelines.retrieval.snapshot.ports import OpenGeneration
 
 BUNDLED = "bundled"
+
+NO_MATCH = Match(meaning=0.0, words=0.0, near=0.0)
+"""The match of an answer without results."""
+
+Ask = Callable[[Sequence[Query]], Sequence[Answer]]
+
+
+def probed(ask: Ask, generation: OpenGeneration, rules: CalibrationSettings, *, k: int) -> list[list[Match]]:
+    """The best match of each probe, those that are configured first, those of the store's own words next.
+
+    Args:
+        k: Results that are looked at.
+    """
+    named = probes(rules.probes)
+    rng = random.Random(rules.seed)  # noqa: S311  a sample, repeatable by its seed
+    size = len(generation.contents)
+    rows = rng.sample(range(size), min(size, rules.scrambled.texts))
+    texts = [content.text for content in generation.chunks.contents(sorted(rows))]
+    kinds = [named, scrambled(texts, rules.scrambled, rng) if named else []]
+    return [_best(ask, kind, k) for kind in kinds if kind]
 
 
 def probes(named: str) -> list[str]:
@@ -56,3 +80,10 @@ def scrambled(texts: Sequence[str], settings: ScrambleSettings, rng: random.Rand
 
 
 _WORD = re.compile(r"[^\W\d_]+")
+
+
+def _best(ask: Ask, texts: Sequence[str], k: int) -> list[Match]:
+    queries = [Query(text=text, query_id=QueryId(f"probe-{number}"), k=k) for number, text in enumerate(texts)]
+    return [
+        best_match(result.match for result in answer.results) if answer.results else NO_MATCH for answer in ask(queries)
+    ]

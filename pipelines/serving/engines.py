@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.embedding.encoders.encoder import load_encoder, load_pair_encoder
+from pipelines.domain.errors import NothingPublishedError
+from pipelines.domain.ranking import Answer, Query
 from pipelines.embedding.encoders.precision import UNKNOWN, Arithmetic, arithmetic_of, pinned
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.retrieval.channels.open import Openings
@@ -51,6 +53,9 @@ def load_engines(settings: Settings) -> Engines:
         ModelUnavailableError: One of them cannot be found or loaded.
         ConfigurationError: Another precision is asked for than that of the vectors.
     """
+    # Only who encodes waits for PyTorch.
+    from pipelines.embedding.encoders.encoder import load_encoder, load_pair_encoder  # noqa: PLC0415
+
     threads = {"threads": settings.retrieval.encode_threads}
     embedding = pinned_embedding(settings)
     encoders = [load_encoder(one.model_copy(update=threads)) for one in embedding.encoders]
@@ -107,3 +112,51 @@ def searching(
             yield searcher
         finally:
             gc.unfreeze()
+
+
+class SearchesMany(Protocol):
+    """Answers batches of queries."""
+
+    def search_many(self, queries: Sequence[Query]) -> list[Answer]:
+        """An answer to each, in their order, all from one snapshot."""
+
+
+@contextmanager
+def answering(settings: Settings, queries: int) -> Iterator[SearchesMany]:
+    """Whatever answers so many queries soonest: a searcher in this process, or several processes.
+
+    Raises:
+        NothingPublishedError: No generation is live.
+    """
+    processes = settings.retrieval.spread.worth(queries)
+    if processes == 1:
+        with opened(settings) as searcher:
+            yield searcher
+        return
+    require_published(settings)
+    from pipelines.serving.spread import SearcherPool  # noqa: PLC0415  only who needs Ray waits for it
+
+    with SearcherPool(settings, processes=processes) as pool:
+        yield pool
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[Searcher]:
+    """A searcher over what is live in the store.
+
+    Raises:
+        NothingPublishedError: No generation is live.
+    """
+    require_published(settings)
+    engines = load_engines(settings)
+    with searching(settings, engines, source_of(settings, arithmetic=engines.arithmetic)) as searcher:
+        yield searcher
+
+
+def require_published(settings: Settings) -> None:
+    """Before an encoder is loaded in vain."""
+    if Catalog(Path(settings.storage.root)).pointer().generation is None:
+        raise NothingPublishedError(
+            f"expected a live generation in {settings.storage.root}, found none: run `python -m jobs.reindex --source "
+            f"PATH --store {settings.storage.root}` first"
+        )

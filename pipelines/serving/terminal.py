@@ -47,6 +47,10 @@ Conf = Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/ba
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
 Bootstrap = Annotated[str | None, typer.Option("--bootstrap", help="Broker, host:port; default kafka.bootstrap.")]
 
+# What others wrote is printed here, and a part of a path such as :key: is no picture.
+stderr = Console(stderr=True, emoji=False)
+stdout = Console(soft_wrap=True, emoji=False)
+
 # Columns. Tables are only as wide as what they hold: a narrower bound would change nothing but those that it folds.
 _PIPED_WIDTH = 200
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 from jobs import reindex
-from jobs.search import opened
 from pipelines.catalog.catalog import Catalog
 from pipelines.retrieval.searcher import Searcher
+from pipelines.serving.engines import opened
 from pipelines.settings import load_settings
 from tests.support.search_bench import CORES, QUERIES, ROUNDS, Corpus, Line
 from tests.support.search_corpus import kept_corpus

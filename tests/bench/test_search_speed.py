@@ -19,8 +19,6 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
-from jobs._replay import remembering_engines
-from jobs.search import opened
 from pipelines.catalog.overlays import Listing
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Answer, Placed, Placings, Query
@@ -33,7 +31,8 @@ from pipelines.retrieval.pipeline import Pipeline, _Chosen
 from pipelines.retrieval.query.plan import Plan
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import day_of
-from pipelines.serving.engines import load_engines, source_of
+from pipelines.serving.engines import load_engines, opened, source_of
+from pipelines.serving.replays import remembering_engines
 from pipelines.serving.spread import SearcherPool
 from pipelines.serving.views import OpenViews, View, in_turns
 from pipelines.settings import Settings

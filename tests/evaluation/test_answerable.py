@@ -15,11 +15,12 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from jobs import evaluate, study
+from jobs import evaluate
 from pipelines.domain.matching import best_match
 from pipelines.evaluation.measures.beir import Dataset, JudgedQuery, read_dataset
 from pipelines.learning.calibration.matching import Answering, answering_from
 from pipelines.runtime.ray.cluster import connect
+from pipelines.serving.study.bench import Bench
 from pipelines.settings import load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(7200)]
@@ -83,7 +84,7 @@ def answered(data_root: Path) -> Mapping[Pair, Asked]:
 
 def asked_of(own: Dataset, sets: Mapping[str, Dataset]) -> dict[str, Asked]:
     settings = evaluate.measuring(load_settings())
-    bench = study._Bench(evaluate.indexed(own, settings, before=lambda: connect(settings.cluster)), own)
+    bench = Bench(evaluate.indexed(own, settings, before=lambda: connect(settings.cluster)), own)
     rules = settings.consolidation.calibration
     near = answering_from(bench.probed(), bound=rules.answering_bound, confidence=rules.answering_confidence)
     assert near is not None
@@ -95,7 +96,7 @@ def some(asked: Dataset, *, own: bool) -> list[JudgedQuery]:
     return [query if own else replace(query, metadata={}) for query in asked.queries[::step][:ASKED]]
 
 
-def ask(bench: study._Bench, near: Answering, queries: list[JudgedQuery]) -> Asked:
+def ask(bench: Bench, near: Answering, queries: list[JudgedQuery]) -> Asked:
     best = {str(each.query.query_id): best_match(r.match for r in each.results) for each in bench.answers(queries)}
     passed = [
         frozenset(query for query, match in best.items() if (told := by.compared(match)) and told[0] > told[1])

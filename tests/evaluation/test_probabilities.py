@@ -15,10 +15,10 @@ import pytest
 from rich.console import Console
 
 from jobs import evaluate, study
-from jobs._study_report import calibrated
 from pipelines.evaluation.measures.answerable import Held, Worth
 from pipelines.evaluation.measures.beir import read_dataset
 from pipelines.evaluation.simulation.study import dealt_apart
+from pipelines.serving.study.report import calibrated
 from pipelines.settings import load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(7200)]

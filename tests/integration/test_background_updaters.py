@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from jobs._background import BackgroundUpdaters, apart
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import BrokerUnavailableError
 from pipelines.ingestion.pipeline import ingest
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.runtime.ray.stages import HERE
+from pipelines.serving.updaters import BackgroundUpdaters, apart
 from pipelines.settings import load_settings
 from tests.conftest import ROOT
 from tests.support.ingestion import a_plan, a_tree
 
 _KILLED = """
 import os, signal, sys
-from jobs._background import apart
+from pipelines.serving.updaters import apart
 from pipelines.settings import load_settings
 with apart(load_settings([], ["storage.root=" + sys.argv[1]], environment={})) as own:
     print(own.storage.root, flush=True)

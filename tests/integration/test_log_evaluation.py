@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from jobs import _log, consolidate, evaluate, reindex, search
-from jobs._replay import Again
+from jobs import consolidate, evaluate, reindex, search
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Channel, Query
 from pipelines.evaluation.ground_truth.collect import Source, judged, keep, kept
@@ -25,6 +24,9 @@ from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.runtime.clock import day_of, system_clock
 from pipelines.runtime.ray.stages import HERE
+from pipelines.serving.engines import opened
+from pipelines.serving.replays import StoreReplay
+from pipelines.serving.reports import query_log
 from pipelines.settings import Settings, load_settings
 from tests.support.judging_model import a_model
 from tests.support.nights import a_day, stream
@@ -47,7 +49,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     stored = evaluate.indexed(read_dataset(folder, "test"), settings, executor=HERE)
     root = Path(stored.storage.root)
     now = system_clock()
-    with search.opened(stored) as searcher, QueryLog(root, stored.query_log) as log:
+    with opened(stored) as searcher, QueryLog(root, stored.query_log) as log:
         rows = []
         for number, text in enumerate(ASKED):
             answer = searcher.search(Query(text=text, query_id=QueryId(f"q{number}"), k=5, explore=number % 3 == 0))
@@ -94,7 +96,7 @@ def test_judgements_of_people_overrule_feedback(
     store: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """EVA-4: what was clicked is wrong after all."""
-    asked = _log.read(store, days=7, judgements=None, ask=0)
+    asked = query_log.read(store, days=7, judgements=None, ask=0)
     lines = [
         {"text": query.text, "content_hash": query.results[0].content_hash, "grade": 0, "by": "ada"}
         for query in asked.queries
@@ -133,12 +135,12 @@ def test_what_was_judged_and_has_expired_is_judged_anew(store: Settings, tmp_pat
     root = tmp_path / "store"
     shutil.copytree(store.storage.root, root)
     rules = store.evaluation.ground_truth
-    asked = _log.read(store, days=7, judgements=None, ask=0).queries
+    asked = query_log.read(store, days=7, judgements=None, ask=0).queries
     pairs = {(query.text, result.content_hash) for query in asked for result in query.results}
     keep(root, [judged(*pair, 1, source=Source.JUDGED, by="old", rules=rules, now=0.0) for pair in pairs], now=0.0)
     with a_model("2") as (url, seen):
         changes = [f"storage.root={root}", f"evaluation.ground_truth.endpoint={url}"]
-        _log.read(load_settings([], changes, environment={}), days=7, judgements=None, ask=1)
+        query_log.read(load_settings([], changes, environment={}), days=7, judgements=None, ask=1)
     assert len(seen) == 1
 
 
@@ -162,7 +164,7 @@ def test_a_night_judges_its_candidate_by_the_logged_queries(
     store: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """EVA-7, CON-9: beliefs that evidence moved rank the logged queries otherwise than the priors do."""
-    shadow = _log.shadow_of(store, Again(store, times=2))
+    shadow = query_log.shadow_of(store, StoreReplay(store, times=2))
     assert shadow is not None
     taught = a_day(day_of(system_clock()), outcomes=500)
     before, after = shadow(Evidence()), shadow(taught)
@@ -171,8 +173,8 @@ def test_a_night_judges_its_candidate_by_the_logged_queries(
     stream(Path(store.storage.root), 0, taught)
     assert consolidate.run_visibly(store, dry_run=True, shadow=shadow)["reason"].startswith("10 replayed queries")
     empty = store.model_copy(update={"storage": store.storage.model_copy(update={"root": str(tmp_path)})})
-    assert _log.shadow_of(empty, Again(empty, times=2)) is None
-    assert _log.look_of(empty) is None
+    assert query_log.shadow_of(empty, StoreReplay(empty, times=2)) is None
+    assert query_log.look_of(empty) is None
 
 
 def test_what_is_published_meanwhile_is_not_asked(store: Settings, tmp_path: Path) -> None:
@@ -182,7 +184,7 @@ def test_what_is_published_meanwhile_is_not_asked(store: Settings, tmp_path: Pat
     settings = store.model_copy(update={"storage": store.storage.model_copy(update={"root": str(root)})})
     (tmp_path / "corpus.jsonl").write_text(json.dumps({"_id": "new", "title": "lock", "text": "A lock holds a lock."}))
     queries = [Query(text=ASKED[0], query_id=QueryId("q"), k=5)]
-    with closing(Again(settings, times=2)) as again:
+    with closing(StoreReplay(settings, times=2)) as again:
         before = again(queries, settings, Evidence())
         published = reindex.run(reindex.plan_of(settings, [tmp_path / "corpus.jsonl"]), executor=HERE)
         after = again(queries, settings, Evidence())
@@ -199,8 +201,8 @@ def test_what_processes_answer_is_what_this_one_does(
     many = store.model_copy(update={"retrieval": retrieval_with(store, least_queries=4)})
     taught, shown = a_day(day_of(system_clock()), outcomes=500), {}
     for name, settings in (("here", store), ("spread", many)):
-        with closing(Again(settings, times=2)) as again:
-            shadow = _log.shadow_of(settings, again)
+        with closing(StoreReplay(settings, times=2)) as again:
+            shadow = query_log.shadow_of(settings, again)
             assert shadow is not None
             shown[name] = [[list(ranking) for ranking in shadow(evidence)] for evidence in (Evidence(), taught)]
     assert shown["here"] == shown["spread"]
@@ -224,7 +226,7 @@ def retrieval_with(settings: Settings, **spread: int) -> RetrievalSettings:
 
 def test_a_night_looks_what_is_shown_for_logged_queries(store: Settings) -> None:
     """RET-15: on pages of all channels, and by each alone, of which it knows how well it matches over both."""
-    look = _log.look_of(store)
+    look = query_log.look_of(store)
     assert look is not None
     found = look()
     assert sum(rank == 1 for rank, _ in found.pages) == 10
@@ -271,6 +273,6 @@ def test_an_empty_log_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_what_rings_is_told_every_night(store: Settings, tmp_path: Path) -> None:
     """EVA-11: of an empty log, nothing; of this one, only what rings."""
-    assert all(alarm.ringing for alarm in _log.ringing(store))
+    assert all(alarm.ringing for alarm in query_log.ringing(store))
     empty = store.model_copy(update={"storage": store.storage.model_copy(update={"root": str(tmp_path)})})
-    assert _log.ringing(empty) == []
+    assert query_log.ringing(empty) == []

@@ -12,7 +12,6 @@ import pytest
 import torch
 
 from jobs import reindex
-from jobs.search import opened
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import ConfigurationError
 from pipelines.domain.ids import QueryId
@@ -20,6 +19,7 @@ from pipelines.domain.ranking import Query
 from pipelines.embedding.encoders import precision
 from pipelines.ingestion.report import Outcome
 from pipelines.runtime.ray.stages import HERE, Executor, Stage
+from pipelines.serving.engines import opened
 from pipelines.settings import Settings, load_settings
 
 NEW, OLD = "avx2 avx512_vnni", "sse4_2"

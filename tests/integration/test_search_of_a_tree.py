@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from jobs import reindex
 from jobs.evaluate import measuring
-from jobs.search import opened
 from pipelines.domain.context import Role
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Channel, Query, Repeats, Signal
 from pipelines.domain.sessions import SessionMemory
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.ray.stages import HERE
+from pipelines.serving.engines import opened
 from pipelines.settings import load_settings
 
 ROOT = Path(__file__).resolve().parents[2]

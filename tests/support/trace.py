@@ -103,9 +103,9 @@ def document(scratch: Path, stack: ExitStack) -> Callable[[], object]:
 
 def query(scratch: Path, stack: ExitStack) -> Callable[[], object]:
     """A searcher that is open answers one query over one document."""
-    from jobs.search import opened
     from pipelines.domain.ids import QueryId
     from pipelines.domain.ranking import Query
+    from pipelines.serving.engines import opened
 
     document(scratch, stack)()
     searcher = stack.enter_context(opened(settings_of(scratch / "store")))

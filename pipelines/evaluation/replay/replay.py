@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import TypeVar
 
-from pipelines.domain.ranking import Answer, Placings, Query
+from msgspec import structs
+
+from pipelines.domain.matching import Match
+from pipelines.domain.ranking import Answer, Channel, Placings, Query, Signal
 from pipelines.evaluation.replay.remembering import remembered
+from pipelines.learning.calibration.fit import Shown
 from pipelines.retrieval.channels.open import Openings
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import RetrievalSettings
@@ -113,3 +118,45 @@ class Replay:
         encoder, *further = self._encoders
         source, openings = OneSnapshot(snapshot), self._openings
         return Searcher(source, encoder, settings, clock=lambda: self._now, further=further, openings=openings)
+
+
+def shown_matches(replay: Replay, settings: RetrievalSettings, queries: Sequence[Query], *, depth: int) -> Shown:
+    """What all channels together show, whatever is known of a question, and what each channel shows alone.
+
+    Of the latter, what both do not find among the first `depth` is left out.
+    """
+    unknowing = (*settings.without_signals, Signal.PRECEDENT)
+    told = replay(queries, settings=settings.model_copy(update={"without_signals": unknowing}))
+    pages = [(result.rank, result.match) for answer in told for result in answer.results if result.match is not None]
+    return Shown(pages, _alone(replay, settings, queries, depth))
+
+
+def _alone(
+    replay: Replay, settings: RetrievalSettings, queries: Sequence[Query], depth: int
+) -> dict[Channel, list[Match]]:
+    wide = [replace(query, k=depth) for query in queries]
+    known = {
+        (answer.query.query_id, result.content_hash): result.match
+        for answer in replay(wide)
+        for result in answer.results
+    }
+    found: dict[Channel, list[Match]] = {}
+    for channel in (Channel.DENSE, Channel.LEXICAL):
+        narrow = settings.model_copy(update={"channels": (channel,)})
+        told = [
+            (known.get((answer.query.query_id, result.content_hash)), result.match)
+            for answer in replay(queries, settings=narrow)
+            for result in answer.results
+        ]
+        found[channel] = [over_both(both, one) for both, one in told if both is not None and one is not None]
+    return {name: [each for each in some if None not in (each.meaning, each.words)] for name, some in found.items()}
+
+
+def over_both(both: Match, one: Match) -> Match:
+    """A match as both channels know it; how near it is, as the one that shows it does, where that compared tokens.
+
+    Examples:
+        >>> over_both(Match(meaning=0.5, words=0.2), Match(meaning=0.5, near=0.4))
+        Match(meaning=0.5, words=0.2, near=0.4)
+    """
+    return both if one.near is None else structs.replace(both, near=one.near)

@@ -8,15 +8,15 @@ import pytest
 import typer
 from msgspec import structs
 
-from jobs._study_report import mean_error
-from jobs._users import of_days
 from jobs.study import marks_of
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Signal
 from pipelines.evaluation.measures.answerable import Worth, held
+from pipelines.evaluation.simulation.sessions import of_days
 from pipelines.evaluation.simulation.study import averaged, best_weight, convex, row
 from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
 from pipelines.learning.calibration.reliability import Reliability
+from pipelines.serving.study.report import mean_error
 from pipelines.settings import load_settings
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 

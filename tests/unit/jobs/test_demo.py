@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from jobs import _job, demo
-from jobs._demo_corpus import make_room, prepare, split
 from jobs.demo import teach
 from pipelines.chunking.ground_truth import SyntheticQuestion
 from pipelines.domain.errors import StoreError
@@ -19,6 +18,7 @@ from pipelines.evaluation.simulation.users import looks
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.parameters import SURPLUS
+from pipelines.serving.demo.corpus import make_room, prepare, split
 from pipelines.settings import load_settings
 from tests.support.feedback_events import NOON
 from tests.support.feedback_publisher import MemoryPublisher

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs import _ablate, _compare, _demo_report, _log, _study_report, evaluate
+from jobs import evaluate
 from pipelines.consolidation.gate import Decision, Verdict
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
@@ -17,6 +17,9 @@ from pipelines.evaluation.measures.beir import Dataset, JudgedQuery
 from pipelines.evaluation.measures.compare import HEADLINE
 from pipelines.evaluation.measures.measuring import Measurement
 from pipelines.evaluation.measures.metrics import estimates, measure
+from pipelines.serving.demo import report as demo_report
+from pipelines.serving.reports import ablation, comparison, query_log
+from pipelines.serving.study import report as study_report
 from pipelines.serving.terminal import tell
 from pipelines.settings import load_settings
 from tests.support.logged_queries import a_logged, a_result
@@ -30,14 +33,14 @@ RUN, OTHER = {HOSTILE: {"right": 1.0}}, {HOSTILE: {"wrong": 1.0}}
 
 
 def a_comparison() -> None:
-    sides = _compare.Side(HOSTILE, OTHER), _compare.Side(HOSTILE, RUN)
-    found, moved = _compare.compared(DATASET, *sides, SETTINGS)
-    _compare.show(DATASET, *sides, found, moved, SETTINGS.evaluation)
+    sides = comparison.Side(HOSTILE, OTHER), comparison.Side(HOSTILE, RUN)
+    found, moved = comparison.compared(DATASET, *sides, SETTINGS)
+    comparison.show(DATASET, *sides, found, moved, settings=SETTINGS.evaluation)
 
 
 def a_comparison_on_the_log() -> None:
-    found = _log.LogComparison(queries=3, moved=Verdict(Decision.REVIEW, "so"), judged=None, values=[])
-    _log.show_comparison((HOSTILE, HOSTILE), found)
+    found = query_log.LogComparison(queries=3, moved=Verdict(Decision.REVIEW, "so"), judged=None, values=[])
+    query_log.show_comparison((HOSTILE, HOSTILE), found)
 
 
 def a_measurement() -> None:
@@ -48,20 +51,20 @@ def a_measurement() -> None:
 
 def an_ablation() -> None:
     mean = estimates(measure(RUN, QRELS), SETTINGS.evaluation)[HEADLINE]
-    _ablate.show(DATASET, SETTINGS, _ablate.Ablation(mean, 1, [], [], None))
+    ablation.show(DATASET, SETTINGS, ablation.Ablation(mean, 1, [], [], None))
 
 
 def a_study() -> None:
-    tell(_study_report.table(HOSTILE, _study_report.Studied([], {}, None, {}, [])))
+    tell(study_report.table(HOSTILE, study_report.Studied([], {}, None, {}, [])))
 
 
 def a_calibration() -> None:
-    tell(_study_report.calibrated([Held({}, {}, {}, 1.0, {HOSTILE: 0.5}, None)]))
+    tell(study_report.calibrated([Held({}, {}, {}, 1.0, {HOSTILE: 0.5}, None)]))
 
 
 def a_farewell() -> None:
     night = {"learned": "v000001", "decision": "review"}
-    _demo_report.farewell(Path(HOSTILE), Path(HOSTILE) / "learned.html", night, 1.0)
+    demo_report.farewell(Path(HOSTILE), Path(HOSTILE) / "learned.html", night, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +94,7 @@ def test_a_table_that_is_piped_is_not_folded(capsys: pytest.CaptureFixture[str])
     """OPS-1: what `make run` learned stands on one line a signal, also in a file."""
     belief = WeightBelief(0.25, 0.125, 0.5, 32.0, "domain")
     known = dict.fromkeys((Domain.CODE, Domain.GENERAL), dict.fromkeys(Signal, belief))
-    _demo_report.weights(known, known)
+    demo_report.weights(known, known)
     heading, *rows = capsys.readouterr().out.splitlines()
     assert len(heading) > 80
     assert [row.split()[0] for row in rows] == [signal.value for signal in Signal]
@@ -101,7 +104,7 @@ def test_what_a_log_holds_is_shown_whole(tmp_path: Path, capsys: pytest.CaptureF
     """OPS-11: names of channels come from the log, in the table of channels and in what an alarm says."""
     result = a_result(ContentHash("a"), channels={HOSTILE: 1})
     queries = [a_logged(n, [result], failed=[HOSTILE]) for n in range(SETTINGS.evaluation.alarms.minimum)]
-    _log.show(_log.report(_log.Logged(queries, {}, tmp_path), SETTINGS), SETTINGS)
+    query_log.show(query_log.report(query_log.Logged(queries, {}, tmp_path), SETTINGS), SETTINGS)
     said = capsys.readouterr().out
     assert said.count(GIVEN) == 2
     assert f"left out: {GIVEN}" in said

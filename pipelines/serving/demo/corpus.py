@@ -18,7 +18,7 @@ from pipelines.ingestion.sizing import prior_sizes
 from pipelines.ingestion.sources.sources import read_source
 from pipelines.settings import Settings
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 OWN = ("pipelines", "jobs", "conf", "docs", "infra", "README.md", "CHANGELOG.md", "Makefile", "pyproject.toml")
 _TEXTS = frozenset({".py", ".md", ".yaml", ".toml", ".sql", ".json", ""})
 _OWN_BYTES = 100_000  # above it are vocabularies and the like, not texts that somebody wrote

@@ -11,10 +11,6 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from jobs import _job
-from jobs._compare import LABELS
-from jobs._probing import shown
-from jobs._replay import Again, replayed
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.gate import Ranking, Shadow, Verdict, judge_rankings
 from pipelines.domain.errors import NothingPublishedError, SourceError
@@ -42,11 +38,14 @@ from pipelines.evaluation.measures.metrics import Estimate, estimates, measure
 from pipelines.evaluation.measures.runs import Run
 from pipelines.evaluation.measures.significance import strength_of, unjudged
 from pipelines.evaluation.queries.reader import LoggedQuery, read_queries
+from pipelines.evaluation.replay.replay import shown_matches
 from pipelines.indexes.generation import Generation
 from pipelines.learning.calibration.fit import Look
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.clock import SECONDS_PER_DAY, system_clock
-from pipelines.serving.terminal import cells, plain, tell
+from pipelines.serving.replays import StoreReplay, live_replay
+from pipelines.serving.reports.comparison import LABELS
+from pipelines.serving.terminal import cells, plain, stderr, stdout, tell
 from pipelines.settings import Settings
 
 
@@ -169,7 +168,7 @@ def show(found: LogReport, settings: Settings) -> None:
     for alarm in found.alarms:
         mark = "[red]⚠[/]" if alarm.ringing else "[green]·[/]"
         figures = f"{alarm.value:.3f} (bound {alarm.bound:.3f}, n = {alarm.n})"
-        _job.stdout.print(f"{mark} {alarm.name}: {figures}: {plain(alarm.says)}", highlight=False)
+        stdout.print(f"{mark} {alarm.name}: {figures}: {plain(alarm.says)}", highlight=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +192,7 @@ def compared(logged: Logged, control: Settings, treatment: Settings) -> LogCompa
     rules = control.evaluation
     queries = to_replay(logged.queries, rules.alarms.queries)
     asked = [*queries, *exploring(logged.queries)]
-    with closing(Again(control, times=2)) as again:
+    with closing(StoreReplay(control, times=2)) as again:
         answers = [_by_id(some) for some in again.under_each(asked, [(control, None), (treatment, None)])]
     runs: list[Run] = [_as_run(some, queries) for some in answers]
     rankings = [[list(run[query.query_id]) for query in queries] for run in runs]
@@ -226,7 +225,7 @@ def comparison_as_json(names: tuple[str, str], found: LogComparison) -> dict[str
 
 def show_comparison(names: tuple[str, str], found: LogComparison) -> None:
     """For people."""
-    out = _job.stdout
+    out = stdout
     told = f"A = {names[0]}, B = {names[1]}: {found.queries} logged queries asked again"
     out.print(plain(told), highlight=False)
     out.print(f"  rankings moved: [bold]{found.moved.decision.value}[/] ({found.moved.reason})", highlight=False)
@@ -247,7 +246,7 @@ def show_comparison(names: tuple[str, str], found: LogComparison) -> None:
         )
 
 
-def shadow_of(settings: Settings, again: Again) -> Shadow | None:
+def shadow_of(settings: Settings, again: StoreReplay) -> Shadow | None:
     """What the night replays to judge a candidate: the newest logged queries; None where nothing was logged.
 
     Args:
@@ -267,7 +266,8 @@ def look_of(settings: Settings) -> Look | None:
     """Asks the same queries of all channels and of each alone; None where nothing was logged."""
     if not (queries := _newest(settings)):
         return None
-    return lambda: shown(replayed(settings), settings, queries)
+    depth = settings.evaluation.depth
+    return lambda: shown_matches(live_replay(settings), settings.retrieval, queries, depth=depth)
 
 
 def _newest(settings: Settings) -> list[Query]:
@@ -306,7 +306,7 @@ def _asked_of_model(queries: Sequence[LoggedQuery], settings: Settings, most: in
     with closing(Catalog(Path(settings.storage.root)).open_live()) as generation:
         found = judge.judge(wanted, lambda content: _text(generation, content), now=now)
     if judge.failed:
-        _job.stderr.print(f"[yellow]{judge.failed} requests brought no grade[/]")
+        stderr.print(f"[yellow]{judge.failed} requests brought no grade[/]")
     return found
 
 

@@ -10,8 +10,6 @@ from typing import Any
 from rich.progress import Progress
 from rich.table import Table
 
-from jobs import _job
-from jobs._replay import replayed
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.ranking import Channel, Placed, Query, RankedResult, Signal
 from pipelines.evaluation.measures.beir import Dataset
@@ -26,7 +24,8 @@ from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.snapshot.snapshot import Snapshot
 from pipelines.runtime.clock import system_clock
-from pipelines.serving.terminal import plain, tell
+from pipelines.serving.replays import live_replay
+from pipelines.serving.terminal import plain, stderr, stdout, tell
 from pipelines.settings import Settings
 
 LEARNED = "learned weights (priors alone)"
@@ -52,8 +51,8 @@ class Ablation:
 
 def ablated(dataset: Dataset, settings: Settings, document_id: Callable[[str], str]) -> Ablation:
     """Ask every query with everything on, and with each feature off."""
-    rules, replay = settings.evaluation, replayed(settings)
-    with Progress(console=_job.stderr, transient=True) as progress:
+    rules, replay = settings.evaluation, live_replay(settings)
+    with Progress(console=stderr, transient=True) as progress:
         runs = _Runs(replay, [asked(query, rules) for query in dataset.queries], settings, document_id, progress)
         full = runs.explained("everything on")
         features = features_of(settings.retrieval, channels=runs.channels, signals=runs.signals)
@@ -151,10 +150,10 @@ def show(dataset: Dataset, settings: Settings, found: Ablation) -> None:
         table.add_row(*_row(effect))
     tell(table)
     if found.held_out is None:
-        _job.stdout.print("no feature looks harmful on the half to tune on")
+        stdout.print("no feature looks harmful on the half to tune on")
     else:
         change = found.held_out.change
-        _job.stdout.print(
+        stdout.print(
             f"without all that look harmful on the half to tune on ({', '.join(found.chosen)}), the held-out half "
             f"changes by {change.mean:+.4f} ({change.low:+.4f} … {change.high:+.4f})",
             highlight=False,

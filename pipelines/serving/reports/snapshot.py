@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from jobs import _job
 from pipelines.catalog.catalog import Catalog
 from pipelines.runtime.clock import system_clock
+from pipelines.serving.terminal import stderr
 from pipelines.settings import Settings
 
 EXPERIMENT = "evaluation"
@@ -47,7 +47,7 @@ def record(name: str, summary: Mapping[str, Any], settings: Settings, *, measure
         run.parameters(facts)
         run.metrics(dict(numbers(summary)), now=system_clock())
         run.document("summary", summary)
-    _job.stderr.print(f"recorded in MLflow: experiment {EXPERIMENT}, run {run.run_id}")
+    stderr.print(f"recorded in MLflow: experiment {EXPERIMENT}, run {run.run_id}")
     return run.run_id
 
 

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rich.progress import track
 
-from jobs import _job, evaluate
-from jobs._background import BackgroundUpdaters
-from jobs._users import PAGE, connected, tell, with_asked
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.ids import QueryId, SessionId
 from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.measures.beir import Dataset, JudgedQuery
 from pipelines.evaluation.measures.measuring import asked
 from pipelines.evaluation.replay.remembering import RememberingSource
+from pipelines.evaluation.simulation.sessions import PAGE, of_days, tell, with_asked
 from pipelines.evaluation.simulation.users import dealt, kind_of_user, looks, react
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.ports import QueryEncoder
 from pipelines.runtime.clock import system_clock
+from pipelines.serving.collections import document_id as document_id_of
 from pipelines.serving.engines import source_of
+from pipelines.serving.terminal import stderr
+from pipelines.serving.updaters import BackgroundUpdaters
 from pipelines.settings import Settings
 
 AGENT = "study"
@@ -45,7 +47,7 @@ def taught(
         deal: Which draw of users: who asks what, and does what about it.
     """
     catalog, rules = Catalog(Path(settings.storage.root)), settings.simulation
-    document_id = evaluate.document_id(lessons)
+    document_id = document_id_of(lessons)
     rng = random.Random(settings.evaluation.seed + deal)  # noqa: S311  a simulation, repeatable by its seed
     questions = dealt(lessons.queries, marks[-1], rng)
     evidence, done, (first, *further) = {}, 0, encoders
@@ -58,9 +60,9 @@ def taught(
             clock=system_clock,
             further=further,
         ) as searcher,
-        connected(settings) as producer,
+        closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer,
     ):
-        for upto in track(looks(marks, rules), "teaching", console=_job.stderr, transient=True):
+        for upto in track(looks(marks, rules), "teaching", console=stderr, transient=True):
             batch = list(enumerate(questions[done:upto], start=done))
             for number, answer in _shown(searcher, batch, settings):
                 grades = lessons.qrels[questions[number].query_id]
@@ -77,6 +79,16 @@ def taught(
             if upto in marks:
                 evidence[upto] = catalog.live_evidence()
     return evidence
+
+
+def standing_for_days(settings: Settings, sessions: int) -> Settings:
+    """The settings for sessions that take minutes and stand for days, of `simulation.sessions_a_day` each.
+
+    As much counts as of so many days. Beliefs change when searches are told to look, and not in between: repeatable.
+    """
+    days = sessions / settings.simulation.sessions_a_day
+    retrieval = settings.retrieval.model_copy(update={"refresh_s": 1e9})
+    return settings.model_copy(update={"retrieval": retrieval, "priors": of_days(settings.priors, days)})
 
 
 def _shown(

@@ -9,7 +9,6 @@ from typing import Any
 
 from rich.table import Table
 
-from jobs import _job
 from pipelines.consolidation.gate import Ranking, Verdict, judge_rankings
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import ContentHash
@@ -19,7 +18,7 @@ from pipelines.evaluation.measures.measuring import Measurement
 from pipelines.evaluation.measures.runs import Run, order_of, read_run
 from pipelines.evaluation.measures.significance import Half
 from pipelines.evaluation.settings import EvaluationSettings
-from pipelines.serving.terminal import plain, tell
+from pipelines.serving.terminal import plain, stdout, tell
 from pipelines.settings import Settings
 
 BASE = "base"
@@ -139,10 +138,16 @@ def described(
 
 
 def show(
-    dataset: Dataset, control: Side, treatment: Side, found: Comparison, moved: Verdict, settings: EvaluationSettings
+    dataset: Dataset,
+    control: Side,
+    treatment: Side,
+    found: Comparison,
+    moved: Verdict,
+    *,
+    settings: EvaluationSettings,
 ) -> None:
     """For people: the table, how strong the evidence is, and who gained and lost."""
-    out = _job.stdout
+    out = stdout
     tell(table(dataset, control, treatment, found, settings.interval))
     change = found.differences[HEADLINE]
     judgement = _judgement(change)

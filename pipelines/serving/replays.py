@@ -28,7 +28,7 @@ Side: TypeAlias = tuple[Settings, Evidence | None]
 """What queries are asked under: settings, and the beliefs that follow from evidence, or those of the first time."""
 
 
-def replayed(settings: Settings) -> Replay:
+def live_replay(settings: Settings) -> Replay:
     """A replay over the live generation, under what is believed now.
 
     Raises:
@@ -40,7 +40,7 @@ def replayed(settings: Settings) -> Replay:
     return Replay(snapshot, encoders, settings.retrieval, now=now, batch=rules.batch, most=rules.remembered)
 
 
-class Again:
+class StoreReplay:
     """Asks a store the same queries again and again, now under these settings and beliefs, now under those.
 
     Whatever is published meanwhile, all of them are asked of what was live at first, at that time. That is done here;

@@ -9,7 +9,6 @@ from typing import Any
 
 from rich.table import Table
 
-from jobs import _job, update
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Channel, Scope, Signal, WeightBelief
 from pipelines.evaluation.measures.compare import compare
@@ -18,7 +17,8 @@ from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.feedback.run.updater import Progress
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode
-from pipelines.serving.terminal import plain, tell
+from pipelines.serving.terminal import plain, stdout, tell
+from pipelines.serving.updaters import require_balance, summary
 
 BASELINES: Mapping[str, Mapping[str, Any]] = {
     "BM25 alone": {"channels": (Channel.LEXICAL,), "fusion": FusionMode.RSF},
@@ -36,12 +36,12 @@ Weights = Mapping[Domain, Mapping[Signal, WeightBelief]]
 
 def step(text: str) -> None:
     """Begin a part of the demonstration."""
-    _job.stdout.print(f"\n[bold]▸ {text}[/bold]")
+    stdout.print(f"\n[bold]▸ {text}[/bold]")
 
 
 def say(text: str) -> None:
     """Add a fact to the part under way."""
-    _job.stdout.print(f"  {text}")
+    stdout.print(f"  {text}")
 
 
 def weights_of(searcher: Searcher) -> Weights:
@@ -69,11 +69,11 @@ def _belief(belief: WeightBelief) -> str:
 
 def fates(standings: Sequence[Progress]) -> dict[str, Any]:
     """What became of every event, and the check that they add up."""
-    update.require_balance(standings)
-    summary = update.summary(standings)
+    require_balance(standings)
+    counts = summary(standings)
     names = ("consumed", "applied", "duplicate", "dead_lettered", "late")
-    say("events: " + ", ".join(f"{summary[name]:,} {name.replace('_', '-')}" for name in names))
-    return summary
+    say("events: " + ", ".join(f"{counts[name]:,} {name.replace('_', '-')}" for name in names))
+    return counts
 
 
 def quality(measured: Mapping[str, PerQuery], settings: EvaluationSettings) -> None:
@@ -102,13 +102,7 @@ def farewell(root: Path, page: Path, night: Mapping[str, Any], seconds: float) -
         page: Where the page of what was learned lies.
     """
     store, shown = plain(shlex.quote(str(root))), plain(str(page))
-    _job.stdout.print(
-        f"\n[bold]Done in {seconds:.0f} s.[/bold] Learned version {night['learned']}: {night['decision']}."
-    )
-    _job.stdout.print(
-        f'  search   .venv/bin/python -m jobs.search "how is a checkpoint written" --store {store} --explain'
-    )
-    _job.stdout.print(f"  look     {shown} in a browser: what it learned; `weft learned page` writes it anew")
-    _job.stdout.print(
-        f"  review   make mlflow STORE={store}    then open http://127.0.0.1:5000, experiment calibration"
-    )
+    stdout.print(f"\n[bold]Done in {seconds:.0f} s.[/bold] Learned version {night['learned']}: {night['decision']}.")
+    stdout.print(f'  search   .venv/bin/python -m jobs.search "how is a checkpoint written" --store {store} --explain')
+    stdout.print(f"  look     {shown} in a browser: what it learned; `weft learned page` writes it anew")
+    stdout.print(f"  review   make mlflow STORE={store}    then open http://127.0.0.1:5000, experiment calibration")

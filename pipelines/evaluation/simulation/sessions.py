@@ -3,38 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable
 
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.simulation.users import Kind, Reaction, SimulationSettings, answered
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.learning.priors import Priors
-from pipelines.settings import Settings
 
 PAGE = 10
 """Results that a simulated user is shown."""
-
-
-@contextmanager
-def connected(settings: Settings) -> Iterator[FeedbackProducer]:
-    """A producer for the configured broker, closed in the end."""
-    producer = FeedbackProducer.connect_now(settings.kafka, settings.feedback)
-    try:
-        yield producer
-    finally:
-        producer.close()
-
-
-def standing_for_days(settings: Settings, sessions: int) -> Settings:
-    """The settings for sessions that take minutes and stand for days, of `simulation.sessions_a_day` each.
-
-    As much counts as of so many days. Beliefs change when searches are told to look, and not in between: repeatable.
-    """
-    days = sessions / settings.simulation.sessions_a_day
-    retrieval = settings.retrieval.model_copy(update={"refresh_s": 1e9})
-    return settings.model_copy(update={"retrieval": retrieval, "priors": of_days(settings.priors, days)})
 
 
 def of_days(priors: Priors, days: float) -> Priors:

@@ -1,0 +1,128 @@
+"""Collections of judged queries: indexed in a store of their own, and asked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.domain.ranking import Channel
+from pipelines.evaluation.measures.beir import Dataset, JudgedQuery
+from pipelines.evaluation.measures.measuring import Measurement, asked, measure_searcher
+from pipelines.evaluation.measures.runs import Run, as_ranked
+from pipelines.ingestion.report import Progress
+from pipelines.ingestion.reuse.unchanged import cutting_code
+from pipelines.ingestion.sources.corpus import corpus_name
+from pipelines.runtime.ray.cluster import connect
+from pipelines.runtime.ray.stages import ON_CLUSTER, Executor
+from pipelines.runtime.storage.files import sha256_of, write_atomically
+from pipelines.serving.engines import opened
+from pipelines.serving.indexing import headline, line, plan_of
+from pipelines.serving.indexing import run as index
+from pipelines.serving.replays import StoreReplay
+from pipelines.serving.terminal import plain, stderr
+from pipelines.settings import Settings
+
+
+def measuring(settings: Settings) -> Settings:
+    """The settings of a measurement: no entities are looked for, and no channel is lost to a busy machine."""
+    patient = dict.fromkeys(Channel, settings.evaluation.budget_ms)
+    return settings.model_copy(
+        update={
+            "extraction": settings.extraction.model_copy(update={"enabled": False}),
+            "retrieval": settings.retrieval.model_copy(update={"budget_ms": patient}),
+        }
+    )
+
+
+def indexed(
+    dataset: Dataset, settings: Settings, *, executor: Executor = ON_CLUSTER, before: Callable[[], None] = lambda: None
+) -> Settings:
+    """The settings with a store that holds the data set's corpus, indexed now unless that was done before.
+
+    After a change of the code that cuts the store is brought up to it: what is measured is what that code makes.
+
+    Args:
+        before: Called before anything is indexed, and only then.
+    """
+    root = root_of(dataset, settings)
+    stored = settings.model_copy(update={"storage": settings.storage.model_copy(update={"root": str(root)})})
+    cut_with = root / _CUT_WITH
+    if Catalog(root).pointer().generation is None or not _says(cut_with, cutting_code()):
+        stderr.print(plain(f"indexing {dataset.corpus} below {root}"))
+        before()
+        plan = plan_of(stored, [dataset.corpus])
+        outcome = index(plan, watch=_tell, executor=executor)
+        stderr.print(headline(outcome))
+        write_atomically(cut_with, cutting_code().encode())
+    return stored
+
+
+def _says(path: Path, wanted: str) -> bool:
+    """Whether a file holds a text, and nothing else."""
+    return path.is_file() and path.read_bytes() == wanted.encode()
+
+
+def root_of(dataset: Dataset, settings: Settings) -> Path:
+    """The store of a collection, below that of the settings."""
+    return Path(settings.storage.root) / "evaluation" / f"{dataset.name}-{_key(dataset.corpus, settings)}"
+
+
+def run(
+    dataset: Dataset,
+    settings: Settings,
+    *,
+    progress: Callable[[Iterable[JudgedQuery]], Iterable[JudgedQuery]] = lambda queries: queries,
+) -> Measurement:
+    """Ask every query of the data set of its indexed corpus."""
+    with opened(settings) as searcher:
+        return measure_searcher(
+            searcher,
+            dataset,
+            settings.evaluation,
+            document_id=document_id(dataset),
+            progress=progress,
+        )
+
+
+def document_id(dataset: Dataset) -> Callable[[str], str]:
+    """From the URI of a document of the corpus to the id that judgements name it by."""
+    prefix = f"{corpus_name(dataset.corpus)}:"
+    return lambda uri: uri.removeprefix(prefix)
+
+
+def runs_of(dataset: Dataset, configured: Sequence[Settings], replay: StoreReplay) -> list[Run]:
+    """What is returned for every query of the data set under each configuration, all of them asked together."""
+    stored = [indexed(dataset, each, before=partial(connect, each.cluster)) for each in configured]
+    queries = [[asked(query, each.evaluation) for query in dataset.queries] for each in stored]
+    same = all(some == queries[0] for some in queries)
+    found = (
+        replay.rankings(queries[0], [(each, None) for each in stored])
+        if stored and same
+        else [replay.rankings(some, [(each, None)])[0] for some, each in zip(queries, stored, strict=True)]
+    )
+    return [
+        {
+            str(query.query_id): as_ranked(results, each.evaluation.depth, document_id=document_id(dataset))
+            for query, results in zip(some, rankings, strict=True)
+        }
+        for each, some, rankings in zip(stored, queries, found, strict=True)
+    ]
+
+
+_CUT_WITH = "cut-with"
+"""In a store of an evaluation: which code cut what is live in it. No part of its name: vectors are cached inside."""
+
+
+def _key(corpus: Path, settings: Settings) -> str:
+    """What decides an index: the corpus and the settings that read, cut, embed and index it."""
+    parts = (settings.ingest, settings.chunking, settings.priors.sizing, settings.embedding, settings.index)
+    values = [sha256_of(corpus), *(part.model_dump(mode="json") for part in parts)]
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _tell(progress: Progress) -> None:
+    stderr.print(line(progress), highlight=False, soft_wrap=True)

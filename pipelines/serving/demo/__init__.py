@@ -1,0 +1,1 @@
+"""The demonstration: what it indexes, who asks, and what it shows."""

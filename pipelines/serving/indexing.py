@@ -1,0 +1,92 @@
+"""Indexing what settings name, and how a run is shown."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.table import Table
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.domain.documents import Domain
+from pipelines.domain.errors import ConfigurationError
+from pipelines.ingestion.pipeline import Watch, ingest
+from pipelines.ingestion.plan import Plan
+from pipelines.ingestion.report import Outcome, Progress
+from pipelines.runtime.ray.stages import ON_CLUSTER, Executor
+from pipelines.settings import Settings
+
+_RATES = {"documents": "documents", "chunks": "chunks", "mentions": "entities", "embedded": "embeddings"}
+
+
+def plan_of(settings: Settings, sources: Sequence[Path], *, domain: Domain | None = None, full: bool = False) -> Plan:
+    """What the settings and a job's arguments ask for.
+
+    Raises:
+        ConfigurationError: No source is given, and there is no live generation whose texts could be indexed anew.
+    """
+    root = Path(settings.storage.root).absolute()
+    if not sources and Catalog(root).pointer().generation is None:
+        raise ConfigurationError("expected at least one --source: a folder, a file, a corpus or a table")
+    return Plan(
+        sources=[path.absolute() for path in sources],
+        store=root,
+        domain=domain,
+        full=full,
+        fingerprint=settings.fingerprint,
+        ingest=settings.ingest,
+        chunking=settings.chunking,
+        priors=settings.priors,
+        extraction=settings.extraction,
+        embedding=settings.embedding,
+        index=settings.index,
+    )
+
+
+def run(plan: Plan, *, watch: Watch = lambda _: None, executor: Executor = ON_CLUSTER) -> Outcome:
+    """Run a plan on the cluster that this process has joined; see `ingest`."""
+    return ingest(plan, Catalog(plan.store), executor, watch, clock=time.monotonic)
+
+
+def headline(outcome: Outcome) -> str:
+    """What became of the run, in a line."""
+    state = "is live" if outcome.published else "was live already and stays: the content is the same"
+    return f"generation {outcome.generation} {state}"
+
+
+def report(outcome: Outcome) -> Table:
+    """The final summary, for people."""
+    table = Table("what", "count", box=None, show_header=False)
+    for name in ("documents", "unchanged", "chunks", "entities", "embedded", "embedding_cache_hits", "skipped"):
+        table.add_row(name.replace("_", " "), f"{getattr(outcome, name):,}")
+    for title, counts in (
+        ("type", outcome.by_type),
+        ("domain", outcome.by_domain),
+        ("language", outcome.by_language),
+        ("rejected", outcome.rejected),
+        ("left out", outcome.left_out),
+    ):
+        for name, count in counts.items():
+            table.add_row(f"{title} {name}", f"{count:,}")
+    table.add_row("seconds", f"{outcome.seconds:.1f}")
+    return table
+
+
+def line(progress: Progress) -> str:
+    """One line about a run under way.
+
+    Examples:
+        >>> begun = Progress("embedding", total=4, begun=0.0, now=0.0)
+        >>> line(begun.after({"documents": 30, "chunks": 300, "rejected:binary": 2}, now=10.0))
+        'embedding 1/4 · 30 documents 3.0/s · 300 chunks 30.0/s · 0 entities · 0 embeddings · 2 rejected · 0:30 left'
+    """
+    parts = [f"{progress.phase} {progress.done}/{progress.total}"]
+    for name, shown in _RATES.items():
+        rate = f" {progress.rate(name):.1f}/s" if progress.counts.get(name) else ""
+        parts.append(f"{progress.counts.get(name, 0):,} {shown}{rate}")
+    parts.append(f"{sum(progress.rejected.values())} rejected")
+    if progress.seconds_left:
+        minutes, seconds = divmod(round(progress.seconds_left), 60)
+        parts.append(f"{minutes}:{seconds:02d} left")
+    return " · ".join(parts)

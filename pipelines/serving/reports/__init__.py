@@ -1,0 +1,1 @@
+"""What evaluations found, measured and shown for people and machines."""

@@ -1,0 +1,1 @@
+"""Studies of learning: simulated users, and what their feedback is worth."""
