@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from jobs import ask, evaluate, update
-from jobs.search import new_id, opened
+from jobs.search import new_id
 from pipelines.domain.errors import BrokerUnavailableError
 from pipelines.domain.events import Explicit, Impression, Selection
 from pipelines.domain.ranking import Query, RankedResult
@@ -27,6 +27,7 @@ from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.runtime.kafka.writer import create_topic
 from pipelines.runtime.ray.stages import HERE
+from pipelines.serving.engines import opened
 from pipelines.settings import Settings, load_settings
 from tests.support.updater_process import PARTITIONS, whole_log
 
