@@ -20,10 +20,9 @@ import typer
 
 from jobs import _job
 from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.adopt import Adopted, learned_by
+from pipelines.consolidation.candidate import Adopted, learned_by
 from pipelines.consolidation.gate import Improve, Shadow
-from pipelines.consolidation.night import Evaluate, Night
-from pipelines.consolidation.pipeline import STEPS
+from pipelines.consolidation.night import STEPS, Evaluate, Night
 from pipelines.consolidation.pipeline import consolidate as through_the_night
 from pipelines.consolidation.probes import probed
 from pipelines.domain.matching import Match
@@ -135,9 +134,10 @@ def run(
         evaluate=evaluate,
         probe=_probe(settings),
         look=look,
+        announce=announce,
         counters={str(state.partition): state.report().counts for state in states_in(root, settings.feedback)},
     )
-    return through_the_night(night, announce, dry_run=dry_run, adopted=adopted)
+    return through_the_night(night, dry_run=dry_run, adopted=adopted)
 
 
 def _probe(settings: Settings) -> Probe | None:

@@ -1,4 +1,4 @@
-"""May this night go live? Rankings of replayed queries, or else the weights themselves, must not jump (EVA-7)."""
+"""May a night go live? Neither rankings of replayed queries nor weights may jump (EVA-7)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,47 @@ from typing import Protocol
 
 from scipy import stats
 
-from pipelines.consolidation.merge import Candidate
+from pipelines.consolidation.candidate import Candidate
 from pipelines.consolidation.settings import ConsolidationSettings, MovementSettings, ShadowSettings
-from pipelines.consolidation.weights import Weights, weights_of
+from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
-from pipelines.domain.ranking import Signal, WeightBelief
+from pipelines.domain.ranking import Scope, Signal, WeightBelief
 from pipelines.learning.beliefs import Beliefs
 from pipelines.learning.evidence import Evidence
+
+Weights = Mapping[Domain, Mapping[Signal, WeightBelief]]
+"""What is believed about every signal's weight, by domain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """How one weight changed, as shares of the score in [0, 1]."""
+
+    domain: Domain
+    signal: Signal
+    before: float
+    after: float
+
+    @property
+    def change(self) -> float:
+        """What it gained, negative where it lost."""
+        return self.after - self.before
+
+
+def weights_of(beliefs: Beliefs) -> Weights:
+    """The weights of every domain as a searcher without a model or agent reads them, all signals active."""
+    return {domain: beliefs.weights(Scope(domain), list(Signal)) for domain in Domain}
+
+
+def moves(before: Weights, after: Weights) -> list[Move]:
+    """Every weight's change, the largest first, ties in the order of domains and signals."""
+    every = [
+        Move(domain, signal, before[domain][signal].mean, after[domain][signal].mean)
+        for domain in Domain
+        for signal in Signal
+    ]
+    return sorted(every, key=lambda move: -abs(move.change))
+
 
 Ranking = Sequence[ContentHash]
 """What a query was answered with, best first, each content once."""

@@ -1,16 +1,19 @@
-"""Everything a night reads and writes, wired once."""
+"""What a night reads and writes, and the run that it is written to."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import pyarrow as pa
+from matplotlib.figure import Figure
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.champion import EXPERIMENT
-from pipelines.consolidation.findings import Metrics
 from pipelines.consolidation.gate import Improve, Shadow
-from pipelines.consolidation.report.pages import Nowhere, Page
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.beliefs import Beliefs, read_beliefs
@@ -22,7 +25,68 @@ from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
 from pipelines.runtime.mlflow.tracking import Tracking
 
+
+class Page(Protocol):
+    """One run; a context that closes it, as failed where its block raises."""
+
+    run_id: str
+
+    def __enter__(self) -> Self:
+        """Begin."""
+
+    def __exit__(self, *error: Any) -> None:
+        """Close."""
+
+    def child(self, name: str, /) -> Page:
+        """A run below this one."""
+
+    def parameters(self, values: Mapping[str, object]) -> None:
+        """Keep what went in."""
+
+    def metrics(self, values: Mapping[str, float], *, now: float) -> None:
+        """Keep measures."""
+
+    def figure(self, name: str, figure: Figure) -> None:
+        """Keep a picture."""
+
+    def table(self, name: str, table: pa.Table) -> None:
+        """Keep a table."""
+
+    def document(self, name: str, content: Mapping[str, Any]) -> None:
+        """Keep a JSON document."""
+
+    def file(self, path: Path, folder: str | None = None) -> None:
+        """Keep a copy of a file."""
+
+    def note(self, markdown: str) -> None:
+        """Say what the page shows at its top."""
+
+
+class Rehearsal:
+    """The page of a night that changes nothing: it keeps nothing."""
+
+    run_id = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None: ...
+
+    def child(self, _name: str, /) -> Page:
+        """Itself."""
+        return self
+
+    def _ignore(self, *arguments: Any, **options: Any) -> None: ...
+
+    parameters = metrics = figure = table = document = file = note = _ignore
+
+
 TAGS = {"weft.job": "consolidate", "mlflow.source.name": "jobs.consolidate", "mlflow.source.type": "JOB"}
+
+STEPS = ("merge", "recalibrate", "gate", "publish", "report")
+
+Metrics = Mapping[str, float]
+"""Measures by name, such as ndcg_at_10."""
 
 Evaluate = Callable[[Evidence], Metrics]
 """Measures retrieval under the beliefs that evidence gives; called for the live version, then for the candidate."""
@@ -30,7 +94,7 @@ Evaluate = Callable[[Evidence], Metrics]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Night:
-    """The rooms and rules of one night.
+    """The store, the tracker and the rules of one night.
 
     Attributes:
         now: Seconds since the epoch; all beliefs of the night are read at it.
@@ -41,6 +105,7 @@ class Night:
         probe: Asks queries that have no answer, where there are any.
         look: Tells what is shown, by all channels together and by each alone, where queries were logged.
         counters: What the updaters did with their records, by partition.
+        announce: Told the name of each step before it starts.
     """
 
     catalog: Catalog
@@ -56,6 +121,7 @@ class Night:
     probe: Probe | None = None
     look: Look | None = None
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    announce: Callable[[str], None] = lambda _: None
 
     def as_of(self, version: LearnedVersion) -> Night:
         """The night that published `version`: taken up again, it reads all beliefs as they were read then."""
@@ -76,6 +142,11 @@ class Night:
     def page(self, *, dry_run: bool) -> AbstractContextManager[Page]:
         """The run that the night is written to; none for a rehearsal."""
         if dry_run:
-            return Nowhere()
+            return Rehearsal()
         self.tracking.close_abandoned(EXPERIMENT, TAGS)
         return self.tracking.run(EXPERIMENT, "consolidate", TAGS)
+
+    def step(self, page: Page, name: str) -> Page:
+        """Announce one of `STEPS` and open the run that it is written to, below that of the night."""
+        self.announce(name)
+        return page.child(name)

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from typing import Any
 
-from pipelines.consolidation.adopt import ADOPTED, Adopted, require_new
+from pipelines.consolidation.candidate import Adopted, Candidate, merge, require_new, resume
 from pipelines.consolidation.champion import follow_if_possible
-from pipelines.consolidation.findings import observations
-from pipelines.consolidation.gate import judge
-from pipelines.consolidation.merge import Candidate, merge, resume
-from pipelines.consolidation.night import Night
+from pipelines.consolidation.gate import Verdict, judge
+from pipelines.consolidation.night import Night, Page
 from pipelines.consolidation.publish import publish, recorded_verdict, settle, unsettled
-from pipelines.consolidation.recalibrate import curves_of, recalibrate, with_matches
-from pipelines.consolidation.report.pages import Page
-from pipelines.consolidation.report.report import examine, report
+from pipelines.consolidation.recalibrate import Recalibration, curves_of, recalibrate, with_matches
+from pipelines.consolidation.report.findings import Findings
+from pipelines.consolidation.report.report import report
+from pipelines.domain.ids import LearnedVersion
+from pipelines.learning.beliefs import Beliefs
 
-STEPS = ("merge", "recalibrate", "gate", "publish", "report")
 
-
-def consolidate(
-    night: Night, announce: Callable[[str], None], *, dry_run: bool = False, adopted: Adopted | None = None
-) -> Mapping[str, Any]:
+def consolidate(night: Night, *, dry_run: bool = False, adopted: Adopted | None = None) -> Mapping[str, Any]:
     """Fold the day into a candidate, calibrate, judge, publish and report it; finish what a killed night left.
 
     Args:
-        announce: Told the name of each step before it starts.
-        dry_run: Find everything out and change nothing.
-        adopted: What another store learned, taken over along with the day, once what a killed night left is finished.
+        dry_run: Compute everything and change nothing.
+        adopted: What another store learned. It is taken over with the day, after what a killed night left.
 
     Returns:
         The summary: learned version, decision, calibration errors before and after, what moved, run id.
@@ -40,10 +34,9 @@ def consolidate(
     """
     if not dry_run:
         follow_if_possible(night.catalog, night.tracking)
-    unfinished = unsettled(night.catalog, night.tracking)
-    if unfinished is not None:
+    if (unfinished := unsettled(night.catalog, night.tracking)) is not None:
         candidate = resume(night.catalog, unfinished)
-        finished = _written(night.as_of(unfinished), candidate, announce, dry_run=dry_run)
+        finished = _recorded(night.as_of(unfinished), candidate, dry_run=dry_run)
         if adopted is None or dry_run or candidate.adopted == adopted.as_json():
             return finished
     if adopted is not None:
@@ -51,50 +44,53 @@ def consolidate(
     candidate = merge(night.catalog, night.tracking, adopted)
     if candidate.fresh.is_empty:
         return {"learned": candidate.parent, "decision": "nothing new", "run": None}
-    return _written(night, candidate, announce, dry_run=dry_run)
+    return _recorded(night, candidate, dry_run=dry_run)
 
 
-def _written(
-    night: Night, candidate: Candidate, announce: Callable[[str], None], *, dry_run: bool
-) -> Mapping[str, Any]:
+def _recorded(night: Night, candidate: Candidate, *, dry_run: bool) -> Mapping[str, Any]:
     with night.page(dry_run=dry_run) as page:
-        page.parameters({**night.facts, **({} if candidate.adopted is None else {ADOPTED: candidate.adopted["store"]})})
-        return {**_steps(night, candidate, page, announce, dry_run=dry_run), "run": page.run_id or None}
+        page.parameters({**night.facts, **candidate.facts})
+        before, after = _merged(night, candidate, page)
+        calibration = _recalibrated(night, candidate, page)
+        verdict = _judged(night, candidate, page, before, after)
+        findings = Findings.of(night, candidate, before=before, after=after, recalibration=calibration, verdict=verdict)
+        version = candidate.published if dry_run else _published(night, page, findings)
+        with night.step(page, "report"):
+            written = report(findings, version, night.rules)
+            written.write(page, now=night.now)
+        if version is not None and not dry_run:
+            settle(night.tracking, version)
+        return {**written.summary, "run": page.run_id or None}
 
 
-def _steps(
-    night: Night, candidate: Candidate, page: Page, announce: Callable[[str], None], *, dry_run: bool
-) -> Mapping[str, Any]:
-    def step(name: str) -> AbstractContextManager[Page]:
-        announce(name)
-        return page.child(name)
+def _merged(night: Night, candidate: Candidate, page: Page) -> tuple[Beliefs, Beliefs]:
+    with night.step(page, "merge") as note:
+        note.metrics(candidate.observations, now=night.now)
+        return night.beliefs(candidate.former), night.beliefs(candidate.base)
 
-    with step("merge") as note:
-        before, after = night.beliefs(candidate.former), night.beliefs(candidate.base)
-        new = observations(candidate.fresh)
-        note.metrics({"observations": observations(candidate.base), "observations_new": new}, now=night.now)
-    with step("recalibrate") as note:
-        outcomes = night.outcomes(candidate.base)
-        calibration = recalibrate(outcomes, candidate.former_calibration, night.learning, night.rules.calibration)
-        rules = night.rules.calibration
+
+def _recalibrated(night: Night, candidate: Candidate, page: Page) -> Recalibration:
+    rules, former = night.rules.calibration, candidate.former_calibration
+    with night.step(page, "recalibrate") as note:
+        scores = recalibrate(night.outcomes(candidate.base), former, night.learning, rules)
         curves = curves_of(night.verdicts(candidate.base), night.priors.verdicts, rules, night.look)
-        calibration = with_matches(calibration, curves, candidate.former_calibration, night.probe, rules)
+        calibration = with_matches(scores, curves, former, night.probe, rules)
         note.parameters({"outcome": calibration.reason})
-    with step("gate") as note:
+        return calibration
+
+
+def _judged(night: Night, candidate: Candidate, page: Page, before: Beliefs, after: Beliefs) -> Verdict:
+    with night.step(page, "gate") as note:
         recorded = recorded_verdict(night.tracking, candidate.published)
         verdict = recorded or judge(
             candidate, before, after, shadow=night.shadow, improve=night.improve, rules=night.rules
         )
         note.parameters({"decision": verdict.decision, "reason": verdict.reason})
-    version = candidate.published
-    if not dry_run:
-        with step("publish") as note:
-            version = publish(night, page, candidate, calibration, verdict)
-            note.parameters({"learned": version})
-    with step("report"):
-        findings = examine(night, candidate, before=before, after=after, recalibration=calibration, verdict=verdict)
-        written = report(findings, version, night.rules)
-        written.write(page, now=night.now)
-    if version is not None and not dry_run:
-        settle(night.tracking, version)
-    return written.summary
+        return verdict
+
+
+def _published(night: Night, page: Page, findings: Findings) -> LearnedVersion:
+    with night.step(page, "publish") as note:
+        version = publish(night, page, findings.candidate, findings.recalibration, findings.verdict)
+        note.parameters({"learned": version})
+        return version

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.learned import LearnedState
-from pipelines.consolidation.adopt import ADOPTED
+from pipelines.consolidation.candidate import ADOPTED, REACH, Candidate
 from pipelines.consolidation.champion import (
     CHALLENGER,
     CHAMPION,
@@ -29,12 +29,9 @@ from pipelines.consolidation.champion import (
     SETTLED_TAG,
     follow_champion,
 )
-from pipelines.consolidation.findings import observations
 from pipelines.consolidation.gate import Decision, Verdict
-from pipelines.consolidation.merge import REACH, Candidate
-from pipelines.consolidation.night import Night
+from pipelines.consolidation.night import Night, Page
 from pipelines.consolidation.recalibrate import Recalibration
-from pipelines.consolidation.report.pages import Page
 from pipelines.domain.ids import LearnedVersion
 from pipelines.runtime.mlflow.tracking import Tracking
 
@@ -74,8 +71,7 @@ def _state(night: Night, page: Page, candidate: Candidate, recalibration: Recali
         priors=night.priors.fingerprint,
         provenance={
             REACH: dict(candidate.reach),
-            "observations": observations(candidate.base),
-            "observations_new": observations(candidate.fresh),
+            **candidate.observations,
             **({} if candidate.adopted is None else {ADOPTED: dict(candidate.adopted)}),
         },
         mlflow_run_id=page.run_id,

@@ -18,7 +18,7 @@ from jobs import _job
 from jobs.consolidate import consolidate as consolidate_job
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.learned import LearnedState
-from pipelines.consolidation.adopt import ADOPTED, Adopted, learned_by
+from pipelines.consolidation.candidate import ADOPTED, Adopted, learned_by
 from pipelines.consolidation.champion import (
     CHALLENGER,
     CHAMPION,
@@ -26,8 +26,8 @@ from pipelines.consolidation.champion import (
     ChampionFollower,
     follow_champion,
 )
-from pipelines.consolidation.night import EXPERIMENT, Night
-from pipelines.consolidation.pipeline import STEPS, consolidate
+from pipelines.consolidation.night import EXPERIMENT, STEPS, Night
+from pipelines.consolidation.pipeline import consolidate
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import ContentHash, LearnedVersion
 from pipelines.domain.ranking import Signal
@@ -94,7 +94,7 @@ def overturned(evidence: Evidence) -> Sequence[Sequence[ContentHash]]:
 
 
 def go(night: Night, **options: Any) -> Mapping[str, Any]:
-    return consolidate(night, lambda _: None, **options)
+    return consolidate(night, **options)
 
 
 def the_ui(night: Night) -> MlflowClient:

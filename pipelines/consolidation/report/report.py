@@ -9,17 +9,13 @@ from typing import Any
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-from pipelines.consolidation.findings import Findings, observations
-from pipelines.consolidation.gate import Decision, Verdict
-from pipelines.consolidation.merge import Candidate
-from pipelines.consolidation.night import Night
+from pipelines.consolidation.gate import Decision
+from pipelines.consolidation.night import Page
 from pipelines.consolidation.recalibrate import Recalibration, unreliable
 from pipelines.consolidation.report import figures
-from pipelines.consolidation.report.pages import Page
-from pipelines.consolidation.report.tables import tables_of
+from pipelines.consolidation.report.findings import Findings, tables_of
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.ids import LearnedVersion
-from pipelines.learning.beliefs import Beliefs
 
 _FATES = {
     Decision.SAFE: "goes live",
@@ -47,28 +43,6 @@ class Report:
             page.figure(f"pictures/{name}", picture)
         page.document("summary", self.summary)
         page.note(self.note)
-
-
-def examine(
-    night: Night,
-    candidate: Candidate,
-    *,
-    before: Beliefs,
-    after: Beliefs,
-    recalibration: Recalibration,
-    verdict: Verdict,
-) -> Findings:
-    """Put together what the steps found, and measure retrieval where the night can."""
-    measure = night.evaluate
-    return Findings(
-        candidate=candidate,
-        before=before,
-        after=after,
-        recalibration=recalibration,
-        verdict=verdict,
-        retrieval=None if measure is None else (measure(candidate.former), measure(candidate.base)),
-        counters=night.counters,
-    )
 
 
 def report(findings: Findings, version: LearnedVersion | None, settings: ConsolidationSettings) -> Report:
@@ -111,8 +85,7 @@ def _measures(recalibration: Recalibration) -> dict[str, float | None]:
 def _metrics(findings: Findings) -> dict[str, float]:
     found = {name: value for name, value in _measures(findings.recalibration).items() if value is not None}
     found |= {f"gate_{name}": value for name, value in findings.verdict.figures.items()}
-    found |= {"observations": observations(findings.candidate.base)}
-    found |= {"observations_new": observations(findings.candidate.fresh)}
+    found |= findings.candidate.observations
     for domain, weights in findings.weights_after.items():
         found |= {f"weight_{domain.value}_{signal.value}": belief.mean for signal, belief in weights.items()}
     for when, metrics in zip(("before", "after"), findings.retrieval or (), strict=False):
@@ -138,13 +111,13 @@ def _pictures(findings: Findings, settings: ConsolidationSettings) -> dict[str, 
 
 
 def _note(findings: Findings, version: LearnedVersion | None, settings: ConsolidationSettings) -> str:
+    observed = findings.candidate.observations
     lines = [
         f"## Learned version {version or '(rehearsal: nothing was published)'}",
         f"**{findings.verdict.decision.value}**: {_FATES[findings.verdict.decision]}. {findings.verdict.reason}.",
         "",
         f"- built on: {findings.candidate.parent or 'the priors'}",
-        f"- observations: {observations(findings.candidate.base):,.1f},"
-        f" {observations(findings.candidate.fresh):,.1f} of them new",
+        f"- observations: {observed['observations']:,.1f}, {observed['observations_new']:,.1f} of them new",
         f"- calibration: {findings.recalibration.reason}",
         *_alarms(findings, settings),
         "",
