@@ -37,7 +37,7 @@ from pipelines.evaluation.measures.metrics import PerQuery, measure
 from pipelines.evaluation.measures.runs import Run
 from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.evaluation.simulation.sessions import PAGE, tell, with_asked
-from pipelines.evaluation.simulation.users import looks, react
+from pipelines.evaluation.simulation.users import react, refreshes
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.feedback.run.updater import Progress
 from pipelines.learning.evidence import Evidence
@@ -97,7 +97,7 @@ def demo(
     with _broker(bootstrap) as address:
         streamed = settings.model_copy(update={"kafka": settings.kafka.model_copy(update={"bootstrap": address})})
         asked, learned = _learn(standing_for_days(streamed, len(lessons)), lessons, held_out)
-    known = ground_truth.from_questions([*lessons, *held_out], settings.evaluation.ground_truth, now=system_clock())
+    known = ground_truth.from_questions([*lessons, *held_out], now=system_clock())
     ground_truth.keep(root, known, now=system_clock())
     report.step("Consolidating: calibrate, gate, publish, report in MLflow")
     night = consolidate.run_visibly(
@@ -168,7 +168,7 @@ def teach(
         caught_up: Waits until the updaters have learned from all that was said: searches then see it, soon at first.
     """
     standings: Sequence[Progress] = ()
-    edges = [0, *looks([len(lessons)], settings.simulation)]
+    edges = [0, *refreshes([len(lessons)])]
     for first, last in track(list(pairwise(edges)), "  asking", console=stderr, transient=True):
         asked = [_asked_by(number, lessons[number]) for number in range(first, last)]
         for question, answer in zip(lessons[first:last], searcher.search_many(asked), strict=True):

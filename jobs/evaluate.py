@@ -47,6 +47,7 @@ from pipelines.serving.reports import snapshot as snapshots
 from pipelines.serving.terminal import Conf, Store, broker, plain, stderr, tell
 from pipelines.settings import Settings
 
+_TIMED = 100  # queries of B that a comparison asks one by one besides
 DAYS = 7.0
 """Of the query log, where nobody says how many."""
 
@@ -125,8 +126,8 @@ def _require_none(given: Mapping[str, object], where: str) -> None:
 
 def _log_reported(logged: query_log.Logged, settings: Settings) -> dict[str, Any]:
     found = query_log.report(logged, settings)
-    query_log.show(found, settings)
-    return query_log.as_json(found, settings)
+    query_log.show(found)
+    return query_log.as_json(found)
 
 
 def _log_compared(logged: query_log.Logged, names: tuple[str, str], configured: comparison.Configure) -> dict[str, Any]:
@@ -152,19 +153,19 @@ def _compared(dataset: Dataset, names: tuple[str, str], configured: comparison.C
     found, moved = comparison.compared(dataset, control, treatment, settings)
     comparison.show(dataset, control, treatment, found, moved, settings=settings.evaluation)
     times = None if treatment.settings is None else _timed(dataset, treatment.settings)
-    return comparison.described(dataset, control, treatment, found, moved, times=times, settings=settings.evaluation)
+    return comparison.described(dataset, control, treatment, found, moved, times=times)
 
 
 def _timed(dataset: Dataset, settings: Settings) -> Measurement:
     """The first queries asked one by one, as users ask them: whoever asks in batches knows no times."""
-    return _asked_of(replace(dataset, queries=dataset.queries[: settings.evaluation.timed]), settings)
+    return _asked_of(replace(dataset, queries=dataset.queries[:_TIMED]), settings)
 
 
 def _ablated(dataset: Dataset, settings: Settings) -> dict[str, Any]:
     stored = _stored(dataset, settings)
     found = ablation.ablated(dataset, stored, document_id(dataset))
     ablation.show(dataset, stored, found)
-    return ablation.as_json(dataset, stored, found)
+    return ablation.as_json(dataset, found)
 
 
 def _asked_of(dataset: Dataset, settings: Settings) -> Measurement:

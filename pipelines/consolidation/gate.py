@@ -52,6 +52,9 @@ def moves(before: Weights, after: Weights) -> list[Move]:
     return sorted(every, key=lambda move: -abs(move.change))
 
 
+DEPTH = 10
+"""Ranks compared per replayed query: what a first page shows."""
+
 Ranking = Sequence[ContentHash]
 """What a query was answered with, best first, each content once."""
 
@@ -150,11 +153,11 @@ def judge_rankings(control: Sequence[Ranking], treatment: Sequence[Ranking], set
     """
     if not control or len(control) != len(treatment):
         raise ValueError(f"expected the same queries on both sides, found {len(control)} and {len(treatment)}")
-    pairs = [(left[: settings.depth], right[: settings.depth]) for left, right in zip(control, treatment, strict=True)]
+    pairs = [(left[:DEPTH], right[:DEPTH]) for left, right in zip(control, treatment, strict=True)]
     tau = math.fsum(kendall_tau(left, right) for left, right in pairs) / len(pairs)
     overlap = math.fsum(jaccard(left, right) for left, right in pairs) / len(pairs)
     decision = _of_shadow(tau, overlap, settings)
-    reason = f"{len(pairs)} replayed queries: Kendall tau {tau:.3f}, Jaccard@{settings.depth} {overlap:.3f}"
+    reason = f"{len(pairs)} replayed queries: Kendall tau {tau:.3f}, Jaccard@{DEPTH} {overlap:.3f}"
     return Verdict(decision, reason, {"kendall_tau": tau, "jaccard": overlap, "queries": float(len(pairs))})
 
 

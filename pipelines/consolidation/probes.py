@@ -6,9 +6,10 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.consolidation.settings import CalibrationSettings, ScrambleSettings
+from pipelines.consolidation.settings import CalibrationSettings
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import QueryId
 from pipelines.domain.matching import Match, best_match
@@ -19,6 +20,29 @@ BUNDLED = "bundled"
 
 NO_MATCH = Match(meaning=0.0, words=0.0, near=0.0)
 """The match of an answer without results."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scramble:
+    """Queries without an answer, made of a store's own words.
+
+    Attributes:
+        texts: From which words are drawn.
+        words: Of a query.
+        shortest: Characters of a word.
+        least: Texts that hold a word, at least.
+        most: Share of the texts that do, at most: words that many texts hold say little of any.
+    """
+
+    texts: int
+    words: int
+    shortest: int
+    least: int
+    most: float
+
+
+SCRAMBLE = Scramble(texts=2_000, words=5, shortest=4, least=3, most=0.08)
+"""As measured on five collections (docs/measurements.md)."""
 
 Ask = Callable[[Sequence[Query]], Sequence[Answer]]
 
@@ -32,9 +56,9 @@ def probed(ask: Ask, generation: OpenGeneration, rules: CalibrationSettings, *, 
     named = probes(rules.probes)
     rng = random.Random(rules.seed)  # noqa: S311  a sample, repeatable by its seed
     size = len(generation.contents)
-    rows = rng.sample(range(size), min(size, rules.scrambled.texts))
+    rows = rng.sample(range(size), min(size, SCRAMBLE.texts))
     texts = [content.text for content in generation.chunks.contents(sorted(rows))]
-    kinds = [named, scrambled(texts, rules.scrambled, rng) if named else []]
+    kinds = [named, scrambled(texts, SCRAMBLE, rng, count=rules.scrambled) if named else []]
     return [_best(ask, kind, k) for kind in kinds if kind]
 
 
@@ -56,7 +80,7 @@ def probes(named: str) -> list[str]:
     return [line for line in lines if line]
 
 
-def scrambled(texts: Sequence[str], settings: ScrambleSettings, rng: random.Random) -> list[str]:
+def scrambled(texts: Sequence[str], rules: Scramble, rng: random.Random, *, count: int) -> list[str]:
     """Queries in the words of some texts that ask nothing: each word from anywhere, none that many texts hold.
 
     What has no answer here is seldom about everyday matters. Words of the store itself, thrown together, are as near
@@ -66,17 +90,15 @@ def scrambled(texts: Sequence[str], settings: ScrambleSettings, rng: random.Rand
         None of them where texts do not hold enough such words.
 
     Examples:
-        >>> tuned = ScrambleSettings(queries=2, texts=10, words=2, shortest=3, least=1, most=0.5)
-        >>> scrambled(["a red apple", "a red pear", "one plum"], tuned, random.Random(1))
+        >>> rules = Scramble(texts=10, words=2, shortest=3, least=1, most=0.5)
+        >>> scrambled(["a red apple", "a red pear", "one plum"], rules, random.Random(1), count=2)
         ['one pear', 'apple one']
     """
-    held = Counter(
-        word for text in texts for word in set(_WORD.findall(text.lower())) if len(word) >= settings.shortest
-    )
-    usable = sorted(word for word, many in held.items() if settings.least <= many <= settings.most * len(texts))
-    if len(usable) < settings.words:
+    held = Counter(word for text in texts for word in set(_WORD.findall(text.lower())) if len(word) >= rules.shortest)
+    usable = sorted(word for word, many in held.items() if rules.least <= many <= rules.most * len(texts))
+    if len(usable) < rules.words:
         return []
-    return [" ".join(rng.sample(usable, settings.words)) for _ in range(settings.queries)]
+    return [" ".join(rng.sample(usable, rules.words)) for _ in range(count)]
 
 
 _WORD = re.compile(r"[^\W\d_]+")

@@ -15,6 +15,10 @@ from pipelines.learning.calibration.scores import UNCHANGED, Calibration, ScoreB
 from pipelines.learning.priors import VerdictPrior
 from pipelines.learning.settings import LearningSettings
 
+_PER_OUTCOME = 5  # good and bad outcomes each: a calibration needs both
+_BAND_MINIMUM = 20  # items in a band, below which it is marked insufficient
+_LEVEL = 0.9  # of the intervals around observed shares, as in the intervals of weights
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -60,12 +64,12 @@ def recalibrate(
     lacking = _lacking(outcomes, settings)
     if outcomes.observations < 1.0:
         return Recalibration(former, refitted=False, reason=lacking)
-    raw = _measured(_predictions(None, outcomes), learning, settings)
-    before = raw if former is None else _measured(_predictions(former, outcomes), learning, settings)
+    raw = _measured(_predictions(None, outcomes), learning)
+    before = raw if former is None else _measured(_predictions(former, outcomes), learning)
     if lacking:
         return Recalibration(former, refitted=False, reason=lacking, before=before, after=before)
     fit = calibrate(outcomes, folds=settings.folds, seed=settings.seed, smoothing=learning.calibration_smoothing)
-    after = _measured(fit.held_out, learning, settings)
+    after = _measured(fit.held_out, learning)
     loss, former_loss, raw_loss = (one.measures.log_loss for one in (after, before, raw))
     losses = f"held-out log loss {loss:.4f}, before {former_loss:.4f}, raw score {raw_loss:.4f}"
     if former is not None and former_loss < min(loss, raw_loss):
@@ -87,7 +91,7 @@ def curves_of(
         look: What is shown for queries of the store, where there are any.
     """
     good, bad = float(verdicts.good.sum()), float(verdicts.bad.sum())
-    if good + bad < settings.minimum_observations or min(good, bad) < settings.minimum_per_outcome:
+    if good + bad < settings.minimum_observations or min(good, bad) < _PER_OUTCOME:
         return None
     shown = Shown() if look is None else look()
     fit = calibrate_matches(
@@ -142,11 +146,11 @@ def unreliable(measured: Measured, settings: CalibrationSettings) -> list[Band]:
 
 def _lacking(outcomes: ScoreBins, settings: CalibrationSettings) -> str:
     good, bad = float(outcomes.good.sum()), float(outcomes.bad.sum())
-    if good + bad >= settings.minimum_observations and min(good, bad) >= settings.minimum_per_outcome:
+    if good + bad >= settings.minimum_observations and min(good, bad) >= _PER_OUTCOME:
         return ""
     return (
         f"insufficient evidence: {good:.1f} good and {bad:.1f} bad outcomes, expected {settings.minimum_observations:g}"
-        f" in all and {settings.minimum_per_outcome:g} of each; the former calibration stays"
+        f" in all and {_PER_OUTCOME:g} of each; the former calibration stays"
     )
 
 
@@ -155,11 +159,11 @@ def _predictions(calibration: Calibration | None, outcomes: ScoreBins) -> Predic
     return Predictions(probability, outcomes.good, outcomes.bad)
 
 
-def _measured(predictions: Predictions, learning: LearningSettings, settings: CalibrationSettings) -> Measured:
+def _measured(predictions: Predictions, learning: LearningSettings) -> Measured:
     bins = learning.relevance_bins
     edges = [index / bins for index in range(bins + 1)]
-    diagram = bands(predictions, edges, minimum=0.0, level=settings.level)
-    acted_on = bands(predictions, learning.calibration_bands, minimum=settings.band_minimum, level=settings.level)
+    diagram = bands(predictions, edges, minimum=0.0, level=_LEVEL)
+    acted_on = bands(predictions, learning.calibration_bands, minimum=_BAND_MINIMUM, level=_LEVEL)
     return Measured(
         reliability(predictions, bins=bins), [band for band in diagram if band.observations > 0.0], acted_on[::-1]
     )

@@ -11,14 +11,12 @@ class ShadowSettings(BaseModel):
     """Bounds on how far replayed rankings may move (EVA-7).
 
     Attributes:
-        depth: Ranks compared per query.
         safe_tau, safe_jaccard: At least both: goes live.
         monitored_tau: At least this: goes live, marked for a look; below, a person decides.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    depth: int
     safe_tau: float
     safe_jaccard: float
     monitored_tau: float
@@ -33,28 +31,6 @@ class MovementSettings(BaseModel):
     monitored: float
 
 
-class ScrambleSettings(BaseModel):
-    """Queries without an answer, made of a store's own words.
-
-    Attributes:
-        queries: How many are made.
-        texts: From which words are drawn.
-        words: Of a query.
-        shortest: Characters of a word.
-        least: Texts that hold a word, at least.
-        most: Share of the texts that do, at most.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    queries: Annotated[int, Field(ge=0)]
-    texts: int
-    words: int
-    shortest: int
-    least: int
-    most: float
-
-
 class CalibrationSettings(BaseModel):
     """How confidence is checked against outcomes (CON-8).
 
@@ -62,9 +38,6 @@ class CalibrationSettings(BaseModel):
         folds: Parts of the observations, each predicted by a calibration fitted on the others.
         seed: Of the deal of observations to folds.
         minimum_observations: Below this many the former calibration stays.
-        minimum_per_outcome: Of good and of bad ones each; a calibration needs both.
-        band_minimum: Items in a band below which it is marked insufficient.
-        level: Probability that the intervals of observed shares hold the true ones.
         deviation_limit: Deviation of a band's outcome from its prediction that asks for a look.
         least_gain: Nats per verdict that a curve of matches must gain over the overall rate; below, good and bad do not
             separate.
@@ -79,15 +52,12 @@ class CalibrationSettings(BaseModel):
     folds: int
     seed: int
     minimum_observations: float
-    minimum_per_outcome: float
-    band_minimum: float
-    level: float
     deviation_limit: float
     least_gain: float
     answering_bound: Annotated[float, Field(gt=0.0, lt=1.0)]
     answering_confidence: Annotated[float, Field(gt=0.0, lt=1.0)]
     probes: str
-    scrambled: ScrambleSettings
+    scrambled: Annotated[int, Field(ge=0)]
 
 
 class ConsolidationSettings(BaseModel):
@@ -98,5 +68,4 @@ class ConsolidationSettings(BaseModel):
     shadow: ShadowSettings
     movement: MovementSettings
     calibration: CalibrationSettings
-    top_movers: int
     follow_every_s: float

@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 
 from pipelines.domain.errors import StoreError
-from pipelines.evaluation.queries.outcomes import Outcomes
+from pipelines.evaluation.queries.outcomes import POLL_RECORDS, Outcomes
 from pipelines.evaluation.queries.reader import LoggedQuery, LoggedResult, read_queries
 from pipelines.runtime.clock import SECONDS_PER_DAY, system_clock
 from pipelines.serving.terminal import (
@@ -117,7 +117,7 @@ def collected(root: Path, settings: Settings) -> Any:
     from pipelines.runtime.kafka.reader import KafkaSource  # noqa: PLC0415  librdkafka is loaded by who needs it
 
     rules = settings.query_log
-    source = KafkaSource(settings.kafka, settings.feedback.topic, max_poll_records=rules.poll_records)
+    source = KafkaSource(settings.kafka, settings.feedback.topic, max_poll_records=POLL_RECORDS)
     try:
         outcomes = Outcomes(root, rules, max_bytes=settings.feedback.limits.event_bytes, now=system_clock())
         return outcomes.collect(source)

@@ -260,7 +260,7 @@ def test_a_night_asks_what_the_store_has_no_answer_to(store: Settings) -> None:
     assert probe is not None
     kinds = probe()
     assert kinds
-    assert [len(kind) for kind in kinds] in ([100], [100, store.consolidation.calibration.scrambled.queries])
+    assert [len(kind) for kind in kinds] in ([100], [100, store.consolidation.calibration.scrambled])
     assert all(match.meaning is not None and match.words is not None for kind in kinds for match in kind)
     assert answering_from(kinds, bound=0.05, confidence=0.9) is not None
 

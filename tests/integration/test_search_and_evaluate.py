@@ -19,6 +19,7 @@ from pipelines.ingestion import plan
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.runtime.kafka.writer import create_topic
 from pipelines.runtime.ray.stages import HERE
+from pipelines.serving import collections
 from pipelines.settings import Settings, load_settings
 from tests.support.updater_process import PARTITIONS, whole_log
 
@@ -91,7 +92,7 @@ def test_what_is_measured_is_what_this_code_cuts(
     begun: list[str] = []
 
     def again(cut_with: str) -> Settings:
-        for module in (evaluate, plan):
+        for module in (collections, plan):
             monkeypatch.setattr(module, "cutting_code", lambda: cut_with)
         return evaluate.indexed(
             read_dataset(dataset, "test"), settings, executor=HERE, before=lambda: begun.append(cut_with)

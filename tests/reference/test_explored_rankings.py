@@ -61,7 +61,7 @@ def estimated(without: list[str], often: float = 1.0) -> tuple[dict[str, Value],
         log.append(logged(number, shown, rng.random(5) < liked(shown, often)))
         wanted[shown.query.query_id] = target.search(asked(number, explore=False))
         earned.append(liked(wanted[shown.query.query_id], often).sum())
-    found = of_rankings(explored(log, wanted), strength=SETTINGS.reward_strength, settings=SETTINGS)
+    found = of_rankings(explored(log, wanted), settings=SETTINGS)
     return found, float(np.mean(earned))
 
 

@@ -17,6 +17,9 @@ from pipelines.consolidation.report.findings import Findings, tables_of
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.ids import LearnedVersion
 
+TOP_MOVERS = 12
+"""Rows in the picture of what moved most."""
+
 _FATES = {
     Decision.SAFE: "goes live",
     Decision.MONITORED: "goes live; it moved enough to deserve a look",
@@ -51,12 +54,12 @@ def report(findings: Findings, version: LearnedVersion | None, settings: Consoli
         note=_note(findings, version, settings),
         metrics=_metrics(findings),
         tables=tables_of(findings),
-        pictures=_pictures(findings, settings),
-        summary=summary_of(findings, version, settings),
+        pictures=_pictures(findings),
+        summary=summary_of(findings, version),
     )
 
 
-def summary_of(findings: Findings, version: LearnedVersion | None, settings: ConsolidationSettings) -> dict[str, Any]:
+def summary_of(findings: Findings, version: LearnedVersion | None) -> dict[str, Any]:
     """What a night came to, for machines."""
     return {
         "learned": version,
@@ -68,7 +71,7 @@ def summary_of(findings: Findings, version: LearnedVersion | None, settings: Con
         **_measures(findings.recalibration),
         "moved": [
             {"domain": move.domain.value, "signal": move.signal.value, "before": move.before, "after": move.after}
-            for move in findings.moves[: settings.top_movers]
+            for move in findings.moves[:TOP_MOVERS]
             if move.change
         ],
     }
@@ -96,10 +99,10 @@ def _metrics(findings: Findings) -> dict[str, float]:
     return found
 
 
-def _pictures(findings: Findings, settings: ConsolidationSettings) -> dict[str, Figure]:
+def _pictures(findings: Findings) -> dict[str, Figure]:
     pictures = {
         "weights": figures.weights(findings.weights_after, findings.weights_before),
-        "movers": figures.movers([move for move in findings.moves[: settings.top_movers] if move.change]),
+        "movers": figures.movers([move for move in findings.moves[:TOP_MOVERS] if move.change]),
         "ageing": figures.ageing(findings.ageing),
     }
     before, after = findings.recalibration.before, findings.recalibration.after

@@ -25,7 +25,6 @@ from pipelines.evaluation.queries.days import day_folder, files_of
 from pipelines.evaluation.queries.reader import LoggedQuery, Outcome
 from pipelines.evaluation.queries.schema import table_schema
 from pipelines.evaluation.queries.writer import write_rows
-from pipelines.evaluation.settings import GroundTruthSettings
 from pipelines.runtime.clock import SECONDS_PER_DAY, day_of
 
 log = logging.getLogger(__name__)
@@ -55,6 +54,12 @@ class Source(StrEnum):
     SYNTHETIC = "synthetic"
     IMPLICIT = "implicit"
     JUDGED = "judged"
+
+
+DAYS = {Source.SYNTHETIC: 365, Source.IMPLICIT: 90, Source.JUDGED: 365}
+"""For which a judgement holds: use changes sooner than texts."""
+
+_GRADES = {"inclusion": 1.0, "selection": 1.0, "reference": 2.0, "explicit": 3.0}  # that full feedback stands for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,30 +94,24 @@ Grades = Mapping[str, Mapping[ContentHash, int]]
 """Grade by content, by text of the query."""
 
 
-def from_questions(
-    questions: Iterable[SyntheticQuestion], rules: GroundTruthSettings, *, now: float
-) -> list[Judgement]:
+def from_questions(questions: Iterable[SyntheticQuestion], *, now: float) -> list[Judgement]:
     """The first phase: each question's own chunk is right."""
     return [
-        judged(
-            question.text, question.content_hash, BEST, source=Source.SYNTHETIC, by=question.kind, rules=rules, now=now
-        )
+        judged(question.text, question.content_hash, BEST, source=Source.SYNTHETIC, by=question.kind, now=now)
         for question in questions
     ]
 
 
-def from_triggers(
-    phrases: Iterable[tuple[str, Sequence[ContentHash]]], rules: GroundTruthSettings, *, now: float
-) -> list[Judgement]:
+def from_triggers(phrases: Iterable[tuple[str, Sequence[ContentHash]]], *, now: float) -> list[Judgement]:
     """The first phase, too: what a document declares to be asked by finds it, whichever of its contents that is."""
     return [
-        judged(phrase, content, BEST, source=Source.SYNTHETIC, by="trigger", rules=rules, now=now)
+        judged(phrase, content, BEST, source=Source.SYNTHETIC, by="trigger", now=now)
         for phrase, contents in phrases
         for content in contents
     ]
 
 
-def from_feedback(queries: Iterable[LoggedQuery], rules: GroundTruthSettings) -> list[Judgement]:
+def from_feedback(queries: Iterable[LoggedQuery]) -> list[Judgement]:
     """The second phase: what became of results, as long as the answer that they stood in is known.
 
     Each principal has one say per content: the best of what it did, by `grades`, a verdict times its size; the mean
@@ -124,7 +123,7 @@ def from_feedback(queries: Iterable[LoggedQuery], rules: GroundTruthSettings) ->
     for query in queries:
         shown = [result.content_hash for result in query.results]
         for seen in query.outcomes:
-            if seen.content_hash in shown and seen.kind in rules.grades:
+            if seen.content_hash in shown and seen.kind in _GRADES:
                 said[query.text, seen.content_hash].append(seen)
                 if seen.kind == "selection":
                     for content in shown[: shown.index(seen.content_hash)]:
@@ -134,27 +133,24 @@ def from_feedback(queries: Iterable[LoggedQuery], rules: GroundTruthSettings) ->
             judged(
                 text,
                 content,
-                _grade(outcomes, rules),
+                _grade(outcomes),
                 source=Source.IMPLICIT,
                 by="feedback",
-                rules=rules,
                 now=max(seen.at for seen in outcomes),
             )
             for (text, content), outcomes in said.items()
         ),
         *(
-            judged(text, content, 0, source=Source.IMPLICIT, by="passed over", rules=rules, now=at)
+            judged(text, content, 0, source=Source.IMPLICIT, by="passed over", now=at)
             for (text, content), at in passed.items()
             if (text, content) not in said
         ),
     ]
 
 
-def judged(
-    text: str, content: ContentHash, grade: int, *, source: Source, by: str, rules: GroundTruthSettings, now: float
-) -> Judgement:
+def judged(text: str, content: ContentHash, grade: int, *, source: Source, by: str, now: float) -> Judgement:
     """A judgement that holds for as long as those of its source do."""
-    until = now + rules.days[source.value] * SECONDS_PER_DAY
+    until = now + DAYS[source] * SECONDS_PER_DAY
     return Judgement(text=text, content_hash=content, grade=grade, source=source, by=by, made_at=now, expires_at=until)
 
 
@@ -208,10 +204,10 @@ def _precedence(one: Judgement, order: Sequence[Source]) -> tuple[int, float, in
     return order.index(one.source), one.made_at, one.grade
 
 
-def _grade(outcomes: Sequence[Outcome], rules: GroundTruthSettings) -> int:
+def _grade(outcomes: Sequence[Outcome]) -> int:
     says: defaultdict[str, list[float]] = defaultdict(list)
     for seen in outcomes:
-        says[seen.principal].append(max(0.0, seen.value) * rules.grades[seen.kind])
+        says[seen.principal].append(max(0.0, seen.value) * _GRADES[seen.kind])
     mean = math.fsum(max(gains) if min(gains) > 0.0 else _mean(gains) for gains in says.values()) / len(says)
     return min(BEST, round(mean))
 

@@ -23,11 +23,20 @@ _ANSWER_BYTES = 1 << 20
 _GRADE = re.compile(rf"[0-{BEST}](?!\d)")
 _HASH = re.compile(r"[0-9a-f]{64}")
 
+FAILURES_ALLOWED = 3
+"""Requests in a row without a grade after which a judge is not asked again."""
+
+_INSTRUCTION = (
+    "Grade how well the passage answers the query: 3 fully, 2 mostly, 1 partly, 0 not at all. Say the number alone."
+)
+_CHARACTERS = 4_000  # of the passage that the judge sees
+_TIMEOUT_S = 30.0  # for one answer
+
 Passages = Callable[[ContentHash], str | None]
 """The text of a content, None where it is gone."""
 
 
-def from_file(path: Path, rules: GroundTruthSettings, *, now: float) -> list[Judgement]:
+def from_file(path: Path, *, now: float) -> list[Judgement]:
     """Read judgements, one JSON object a line: `text`, `content_hash`, `grade`, and whoever gave it as `by`.
 
     Raises:
@@ -39,9 +48,7 @@ def from_file(path: Path, rules: GroundTruthSettings, *, now: float) -> list[Jud
         )  # JSON holds further characters that end lines elsewhere
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path}: expected a file of judgements, found: {error}: {advice_on(error)}") from error
-    return [
-        _of_line(line, f"{path}:{number}", rules, now) for number, line in enumerate(lines, start=1) if line.strip()
-    ]
+    return [_of_line(line, f"{path}:{number}", now) for number, line in enumerate(lines, start=1) if line.strip()]
 
 
 class Judge:
@@ -60,18 +67,18 @@ class Judge:
         """Judgements of those pairs of a query's text and a content that the model grades; none without an endpoint."""
         found = []
         for text, content in pairs:
-            if not self._rules.endpoint or self._failed_in_row >= self._rules.failures_allowed:
+            if not self._rules.endpoint or self._failed_in_row >= FAILURES_ALLOWED:
                 break
             passage = passages(content)
             grade = None if passage is None else self._grade(text, passage)
             if grade is not None:
                 by = self._rules.model or self._rules.endpoint
-                found.append(judged(text, content, grade, source=Source.JUDGED, by=by, rules=self._rules, now=now))
+                found.append(judged(text, content, grade, source=Source.JUDGED, by=by, now=now))
         return found
 
     def _grade(self, text: str, passage: str) -> int | None:
         try:
-            said = _asked(self._rules, f"Query: {text}\n\nPassage: {passage[: self._rules.characters]}")
+            said = _asked(self._rules, f"Query: {text}\n\nPassage: {passage[:_CHARACTERS]}")
         except (OSError, ValueError, RecursionError, urllib.error.URLError) as error:
             log.warning("%s: expected a grade, found: %s", self._rules.endpoint, error)
             self._failed_in_row += 1
@@ -84,7 +91,7 @@ class Judge:
 def _asked(rules: GroundTruthSettings, text: str) -> int:
     body = {
         "model": rules.model,
-        "messages": [{"role": "system", "content": rules.instruction}, {"role": "user", "content": text}],
+        "messages": [{"role": "system", "content": _INSTRUCTION}, {"role": "user", "content": text}],
         "temperature": 0,
     }
     headers = {"Content-Type": "application/json"}
@@ -92,7 +99,7 @@ def _asked(rules: GroundTruthSettings, text: str) -> int:
         headers["Authorization"] = f"Bearer {key}"
     data = json.dumps(body).encode()
     request = urllib.request.Request(rules.endpoint, data, headers)  # noqa: S310  settings allow http(s) alone
-    with urllib.request.urlopen(request, timeout=rules.timeout_s) as answer:  # noqa: S310  as above
+    with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310  as above
         return _read_grade(json.loads(answer.read(_ANSWER_BYTES)))
 
 
@@ -107,7 +114,7 @@ def _read_grade(answer: Any) -> int:
     return int(found[0])
 
 
-def _of_line(line: str, place: str, rules: GroundTruthSettings, now: float) -> Judgement:
+def _of_line(line: str, place: str, now: float) -> Judgement:
     try:
         row: Mapping[str, Any] = json.loads(line)
         content, grade, text, by = str(row["content_hash"]), row["grade"], row["text"], row.get("by") or ""
@@ -121,7 +128,6 @@ def _of_line(line: str, place: str, rules: GroundTruthSettings, now: float) -> J
             grade,
             source=Source.JUDGED,
             by=by,
-            rules=rules,
             now=now,
         )
     except (ValueError, TypeError, KeyError) as error:

@@ -16,11 +16,20 @@ from typing import Any
 from scipy import stats
 
 from pipelines.domain.ranking import Channel, Signal
-from pipelines.evaluation.measures.memory import Item
+from pipelines.evaluation.measures.memory import NEW_HOURS, Item
 from pipelines.evaluation.queries.reader import LoggedQuery, LoggedResult
 from pipelines.evaluation.settings import AlarmSettings
 
 _SECONDS_PER_HOUR = 3600.0
+LOGGED_QUERIES = 5_000
+"""Newest logged queries that are looked at."""
+
+_LEVEL = 0.95  # of the intervals that must lie beyond a bound
+_DEPTH = 10  # first results and hits: a first page
+_LEXICAL_MARGIN = 1.5  # times the second best BM25 score from which on words single a content out
+_DRIFT_BANDS = 5  # of relevance
+_DRIFT_P = 0.01  # of the test that tells the halves apart
+_TRIGGER_CHANNELS = frozenset({Channel.TRIGGERS.value})  # of learned phrases
 _FLOOR = 1e-4  # share that a bin without queries has in the index of stability, which takes logarithms of shares
 _WITHIN = "within its bound"
 
@@ -83,9 +92,9 @@ def keyword_blindness(watched: Watched, rules: AlarmSettings) -> Alarm:
     """Queries whose words single out one content, and that content is not shown."""
     heads = ((query, query.heads.get(Channel.LEXICAL.value, ())) for query in watched.queries)
     blind = [
-        head[0].content_hash not in _shown(query, rules.depth)
+        head[0].content_hash not in _shown(query, _DEPTH)
         for query, head in heads
-        if head and (len(head) == 1 or head[0].score >= rules.lexical_margin * head[1].score)
+        if head and (len(head) == 1 or head[0].score >= _LEXICAL_MARGIN * head[1].score)
     ]
     says = "what the words single out is not shown: look at the weight of the lexical signal"
     return _share("keyword blindness", blind, rules.blind_share, rules, says=says)
@@ -111,12 +120,12 @@ def cold_start(watched: Watched, rules: AlarmSettings) -> Alarm:
     new: dict[str, list[bool]] = {}
     old: dict[str, list[bool]] = {}
     for query in watched.queries:
-        shown = _shown(query, rules.depth)
-        high = {hit.content_hash for head in query.heads.values() for hit in head if hit.rank <= rules.depth}
+        shown = _shown(query, _DEPTH)
+        high = {hit.content_hash for head in query.heads.values() for hit in head if hit.rank <= _DEPTH}
         for content in high:
             modified = watched.items.get(content, Item()).modified_at
             if modified is not None and modified <= query.at:  # what was touched since had another time then
-                is_new = query.at - modified < rules.new_hours * _SECONDS_PER_HOUR
+                is_new = query.at - modified < NEW_HOURS * _SECONDS_PER_HOUR
                 (new if is_new else old).setdefault(content, []).append(content in shown)
     seen, others = ([one for each in side.values() for one in each] for side in (new, old))
     says = f"channels find what is new, and it is not shown; of what is old, {_mean(others):.0%} is"
@@ -138,14 +147,14 @@ def context_drift(watched: Watched, rules: AlarmSettings) -> Alarm:
     name, bound, n = "context drift", rules.drift_index, min(len(before), len(now))
     if n < rules.minimum:
         return _unknown(name, bound, n)
-    edges = _quantiles([_best_relevance(query) for query in before], rules.drift_bands)
+    edges = _quantiles([_best_relevance(query) for query in before], _DRIFT_BANDS)
     kinds: list[list[Counter[Any]]] = [
         [Counter((query.intent, _domain(query)) for query in half) for half in (before, now)],
         [Counter(sum(_best_relevance(query) > edge for edge in edges) for query in half) for half in (before, now)],
     ]
     found = [(_stability(former, latter), _distinct(former, latter)) for former, latter in kinds]
     index = max(value for value, _ in found)
-    ringing = any(value > bound and p < rules.drift_p for value, p in found)
+    ringing = any(value > bound and p < _DRIFT_P for value, p in found)
     says = "what is asked changed: what was learned before may not hold; look at intents and domains over time"
     return Alarm(name, index, index, index, bound, n, ringing, says if ringing else "what is asked stays what it was")
 
@@ -164,7 +173,7 @@ def channel_collapse(watched: Watched, rules: AlarmSettings) -> Alarm:
 
 def hub_domination(watched: Watched, rules: AlarmSettings) -> Alarm:
     """The content that most queries show, whatever they ask; equal texts count once."""
-    by_text = {query.text: _shown(query, rules.depth) for query in watched.queries}
+    by_text = {query.text: _shown(query, _DEPTH) for query in watched.queries}
     shown = Counter(content for contents in by_text.values() for content in contents)
     hub = min(shown, key=lambda content: (-shown[content], content), default="")  # of equals always the same
     says = f"content {hub[:12]} is shown for too many different queries: it may be a hub of the embedding space"
@@ -178,7 +187,7 @@ def trigger_pollution(watched: Watched, rules: AlarmSettings) -> Alarm:
     for query in watched.queries:
         liked = {seen.content_hash for seen in query.outcomes if seen.is_praise}
         for result in query.results if query.outcomes else ():
-            triggered = result.channels and set(result.channels) <= set(rules.trigger_channels)
+            triggered = result.channels and set(result.channels) <= _TRIGGER_CHANNELS
             (alone if triggered else others).append(result.content_hash in liked)
     says = f"what learned triggers alone find is seldom wanted; of other results {_mean(others):.0%} are"
     return _seldomer("trigger pollution", alone, others, rules.trigger_ratio, rules, says=says)
@@ -205,7 +214,7 @@ def _share(name: str, seen: Sequence[bool], bound: float, rules: AlarmSettings, 
     n = len(seen)
     if n < rules.minimum:
         return _unknown(name, bound, n)
-    low, high = wilson(sum(seen), n, rules.level)
+    low, high = wilson(sum(seen), n, _LEVEL)
     ringing = low > bound
     return Alarm(name, _mean(seen), low, high, bound, n, ringing, says if ringing else _WITHIN)
 
@@ -218,8 +227,8 @@ def _seldomer(
     bound = ratio * _mean(others)
     if n < rules.minimum:
         return _unknown(name, bound, n)
-    low, high = wilson(sum(seen), len(seen), rules.level)
-    least, _ = wilson(sum(others), len(others), rules.level)
+    low, high = wilson(sum(seen), len(seen), _LEVEL)
+    least, _ = wilson(sum(others), len(others), _LEVEL)
     ringing = high < ratio * least
     return Alarm(name, _mean(seen), low, high, bound, len(seen), ringing, says if ringing else _WITHIN)
 

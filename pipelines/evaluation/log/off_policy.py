@@ -123,7 +123,7 @@ class Wanted:
 
 
 def of_rankings(
-    answers: Sequence[tuple[Sequence[Shown], Sequence[Wanted]]], *, strength: float, settings: EvaluationSettings
+    answers: Sequence[tuple[Sequence[Shown], Sequence[Wanted]]], *, settings: EvaluationSettings, strength: float = 10.0
 ) -> dict[str, Value]:
     """What a target ranking earns per answer, place by place (item-position model, Li et al., KDD 2018).
 
@@ -133,7 +133,7 @@ def of_rankings(
 
     Args:
         answers: For each explored answer what was shown, and what the target shows, both by rank.
-        strength: Pseudo-observations of the reward model.
+        strength: Pseudo-observations at the overall rate behind the reward model.
 
     Raises:
         ValueError: There are no answers.

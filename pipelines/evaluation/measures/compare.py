@@ -12,6 +12,9 @@ from pipelines.evaluation.measures.runs import Run
 from pipelines.evaluation.measures.significance import Half, Strength, chance, of_half, strength_of, unjudged
 from pipelines.evaluation.settings import EvaluationSettings
 
+UNJUDGED_DEPTH = 10
+"""Ranks of which the share without a judgement is reported: those of the headline measure."""
+
 HEADLINE = "ndcg_at_10"
 """The measure that halves, movers and ablations are told in."""
 
@@ -111,10 +114,10 @@ def compare_runs(control: Run, treatment: Run, qrels: Qrels, settings: Evaluatio
         treatment=after,
         differences={name: compare(before[name], after[name], settings) for name in before},
         halves=compare_halves(before[HEADLINE], after[HEADLINE], settings),
-        strength=strength_of(len(qrels), settings.strength),
+        strength=strength_of(len(qrels)),
         unjudged=(
-            unjudged(control, qrels, settings.unjudged_depth),
-            unjudged(treatment, qrels, settings.unjudged_depth),
+            unjudged(control, qrels, UNJUDGED_DEPTH),
+            unjudged(treatment, qrels, UNJUDGED_DEPTH),
         ),
     )
 

@@ -87,7 +87,7 @@ def measure_searcher(
         found.append(_found(answer, run[query.query_id], dataset.qrels[query.query_id], document_id))
         for channel in answer.failed_channels:
             failed[channel] = failed.get(channel, 0) + 1
-    channels = channel_contributions(found, settings.memory.depth)
+    channels = channel_contributions(found)
     return _measurement(run, _judged(dataset.qrels, run), elapsed_ms, failed, channels, settings=settings)
 
 

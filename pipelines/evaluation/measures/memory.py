@@ -12,6 +12,15 @@ from pipelines.evaluation.settings import EvaluationSettings
 
 _SECONDS_PER_HOUR = 3600.0
 
+DEPTH = 10
+"""Results that count as shown: a first page."""
+
+NEW_HOURS = 48.0
+"""Age below which an item has had no time to earn feedback (EVA-2)."""
+
+_CONSTITUTIONAL_DEPTH = 3  # results among which something constitutional must stand (EVA-2)
+_USUAL_IMPORTANCE = 0.5  # of items that declare no tier, or another: as a normal one
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -109,7 +118,6 @@ def memory_measures(asked: Sequence[Asked], items: Mapping[str, Item], settings:
     Args:
         items: Facts about what was returned or judged; what is missing is of no tier and no known age.
     """
-    rules = settings.memory
     facts = _Facts(items, settings)
     surfacing = [float(facts.surfaces(one)) for one in asked if facts.constitutional(one)]
     recall = [share for one in asked if (share := facts.recall(one)) is not None]
@@ -129,11 +137,11 @@ def memory_measures(asked: Sequence[Asked], items: Mapping[str, Item], settings:
             "cold_start_share": len(fresh),
             "intent_weighted_ndcg": len(judged),
         },
-        channels=channel_contributions(asked, rules.depth),
+        channels=channel_contributions(asked),
     )
 
 
-def channel_contributions(asked: Sequence[Asked], depth: int) -> dict[str, Contribution]:
+def channel_contributions(asked: Sequence[Asked], depth: int = DEPTH) -> dict[str, Contribution]:
     """What each channel contributed to the first `depth` results, over all queries together."""
     places = list(_places(asked, depth))
     right = [found for found, relevant in places if relevant]
@@ -161,28 +169,28 @@ class _Facts:
         return {name for name in one.relevant if self._item(name).tier in self._rules.constitutional_tiers}
 
     def surfaces(self, one: Asked) -> bool:
-        return bool(self.constitutional(one) & {*one.ranked[: self._rules.constitutional_depth]})
+        return bool(self.constitutional(one) & {*one.ranked[:_CONSTITUTIONAL_DEPTH]})
 
     def recall(self, one: Asked) -> float | None:
         total = sum(self._importance(name) for name in one.relevant)
-        found = {*one.ranked[: self._rules.depth]}
+        found = {*one.ranked[:DEPTH]}
         return sum(self._importance(name) for name in one.relevant if name in found) / total if total > 0.0 else None
 
     def cold_recall(self, one: Asked) -> float | None:
         new = {name for name in one.relevant if self.is_new(name, one.at)}
-        return len(new & {*one.ranked[: self._rules.depth]}) / len(new) if new else None
+        return len(new & {*one.ranked[:DEPTH]}) / len(new) if new else None
 
     def fresh_share(self, one: Asked) -> float:
-        shown = one.ranked[: self._rules.depth]
+        shown = one.ranked[:DEPTH]
         return sum(self.is_new(name, one.at) for name in shown) / len(shown)
 
     def is_new(self, name: str, at: float) -> bool:
         modified = self._item(name).modified_at
-        return modified is not None and 0.0 <= at - modified < self._rules.new_hours * _SECONDS_PER_HOUR
+        return modified is not None and 0.0 <= at - modified < NEW_HOURS * _SECONDS_PER_HOUR
 
     def _importance(self, name: str) -> float:
         tier = self._item(name).tier
-        return self._rules.importance.get(tier or "", self._rules.usual_importance)
+        return self._rules.importance.get(tier or "", _USUAL_IMPORTANCE)
 
     def _item(self, name: str) -> Item:
         return self._items.get(name, _UNKNOWN)
@@ -208,7 +216,7 @@ def _intent_weighted(judged: Sequence[Asked], settings: EvaluationSettings) -> E
     run = {one.query_id: {name: -float(rank) for rank, name in enumerate(one.ranked)} for one in judged}
     gains = measure(run, {one.query_id: dict(one.grades) for one in judged})["ndcg_at_10"]
     rules = settings.memory
-    weights = [rules.intent_weights.get(one.intent, rules.usual_intent_weight) for one in judged]
+    weights = [rules.intent_weights.get(one.intent, 1.0) for one in judged]
     if not sum(weights):
         return None
     found = snips([gains[one.query_id] for one in judged], weights, settings)

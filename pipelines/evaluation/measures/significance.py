@@ -12,8 +12,9 @@ from scipy.stats import norm
 
 from pipelines.evaluation.measures.beir import Qrels
 from pipelines.evaluation.measures.runs import Run, order_of
-from pipelines.evaluation.settings import EvaluationSettings, StrengthSettings
+from pipelines.evaluation.settings import EvaluationSettings
 
+_POWER = 0.8  # chance with which the smallest detectable effect would have been shown
 _EXACT = 12  # pairs up to which all 2^n signs are tried: fewer than the draws that stand in for them otherwise
 _CHUNK = 1_000_000  # signs held at once
 
@@ -27,6 +28,9 @@ class Strength(StrEnum):
     STRONG = "strong"
 
 
+_STRENGTHS = ((300, Strength.STRONG), (100, Strength.MODERATE), (30, Strength.DIRECTIONAL))  # queries (EVA-10)
+
+
 class Half(StrEnum):
     """The half of a data set's queries to choose settings on, and the one that tells whether the choice holds."""
 
@@ -34,22 +38,14 @@ class Half(StrEnum):
     HELD_OUT = "held-out"
 
 
-def strength_of(queries: int, settings: StrengthSettings) -> Strength:
+def strength_of(queries: int) -> Strength:
     """What a comparison over so many queries may be called.
 
     Examples:
-        >>> bounds = StrengthSettings(directional=30, moderate=100, strong=300)
-        >>> [strength_of(queries, bounds).value for queries in (29, 50, 100, 300)]
+        >>> [strength_of(queries).value for queries in (29, 50, 100, 300)]
         ['anecdotal', 'directional', 'moderate', 'strong']
     """
-    for bound, name in (
-        (settings.strong, Strength.STRONG),
-        (settings.moderate, Strength.MODERATE),
-        (settings.directional, Strength.DIRECTIONAL),
-    ):
-        if queries >= bound:
-            return name
-    return Strength.ANECDOTAL
+    return next((name for bound, name in _STRENGTHS if queries >= bound), Strength.ANECDOTAL)
 
 
 def randomisation_p(changes: Sequence[float], *, draws: int, seed: int) -> float:
@@ -120,4 +116,4 @@ def chance(changes: Iterable[float], settings: EvaluationSettings) -> tuple[floa
     """The p-value of changes, and the smallest effect that they could have shown."""
     sample = list(changes)
     p = randomisation_p(sample, draws=settings.randomisations, seed=settings.seed)
-    return p, smallest_effect(sample, level=settings.interval, power=settings.power)
+    return p, smallest_effect(sample, level=settings.interval, power=_POWER)

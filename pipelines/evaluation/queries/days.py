@@ -24,6 +24,9 @@ QUERY_LOG = Path("logs") / "queries"
 OUTCOME_LOG = Path("logs") / "outcomes"
 """Folder of what became of them."""
 
+MERGED_FILES = 100
+"""Small files of a day that are made into one."""
+
 _PREFIX = "date="
 _MERGED = "merged-"
 
@@ -55,7 +58,7 @@ def keep_days(folder: Path, days: int, *, today: int) -> list[Path]:
     return old
 
 
-def merge_small(folder: Path, *, least: int) -> Path | None:
+def merge_small(folder: Path, *, least: int = MERGED_FILES) -> Path | None:
     """Make one file of a day's files that were not merged yet, where there are `least` of them or more.
 
     The merged file is complete before the others go: a crash in between leaves rows twice, which readers count once.

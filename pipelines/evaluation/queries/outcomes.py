@@ -28,6 +28,10 @@ from pipelines.runtime.storage.files import write_atomically
 
 log = logging.getLogger(__name__)
 
+POLL_RECORDS = 5_000
+"""Events read at once."""
+
+_POLL_S = 1.0  # to wait for them
 _POSITIONS = "positions.json"
 _FEEDBACK = get_args(Feedback)
 
@@ -63,7 +67,7 @@ class Outcomes:
             positions[partition] = max(position, source.log_start(partition))
             source.seek(partition, positions[partition])
         records = outcomes = 0
-        while batches := _polled(source, self._settings):
+        while batches := _polled(source):
             rows = [row for batch in batches.values() for record in batch for row in self._rows(record)]
             self._write(rows)
             for partition, batch in batches.items():
@@ -95,7 +99,7 @@ class Outcomes:
             by_day[day_of(row["said_at"] / 1000.0)].append(row)
         for day, some in sorted(by_day.items()):
             write_rows(day_folder(self._folder, day), some, OUTCOMES)
-            merge_small(day_folder(self._folder, day), least=self._settings.merge_files)
+            merge_small(day_folder(self._folder, day))
 
     def _rows(self, record: Record) -> Iterator[dict[str, Any]]:
         try:
@@ -133,8 +137,8 @@ def _value(event: Feedback) -> float:
     return event.match if isinstance(event, Reference) else 1.0
 
 
-def _polled(source: FeedbackSource, settings: QueryLogSettings) -> Batches:
+def _polled(source: FeedbackSource) -> Batches:
     try:
-        return source.poll(settings.poll_records, settings.poll_s)
+        return source.poll(POLL_RECORDS, _POLL_S)
     except WrongLogError as error:
         raise WrongLogError(f"{error}: delete logs/outcomes/{_POSITIONS} to read the topic from its start") from error

@@ -19,11 +19,5 @@ class QueryLogSettings(BaseModel):
     queue: Count
     flush_rows: Count
     flush_s: Annotated[float, Field(gt=0.0)]
-    close_s: Annotated[float, Field(gt=0.0)]
-    merge_files: Annotated[int, Field(ge=2)]
     keep_days: Count
-    text_characters: Count
     read_memory_mb: Count
-    read_threads: Count
-    poll_records: Count
-    poll_s: Annotated[float, Field(gt=0.0)]

@@ -28,6 +28,9 @@ from pipelines.runtime.storage.files import write_atomically
 
 log = logging.getLogger(__name__)
 
+_CLOSE_S = 10.0  # that closing waits for the last rows
+_TEXT_CHARACTERS = 4_096  # kept of a query's text
+
 
 class _Logged(NamedTuple):
     answer: Answer
@@ -77,16 +80,16 @@ class QueryLog:
                 self.dropped += 1
 
     def close(self) -> None:
-        """Write what waits, for at most `close_s`."""
+        """Write what waits, for at most ten seconds."""
         self._closed = True
         if self._thread is None:
             return
         try:
-            self._queue.put(None, timeout=self._settings.close_s)
+            self._queue.put(None, timeout=_CLOSE_S)
         except queue.Full:
             log.warning("query log: %d answers were still waiting", self._queue.qsize())
             return
-        self._thread.join(self._settings.close_s)
+        self._thread.join(_CLOSE_S)
 
     def __enter__(self) -> QueryLog:
         return self
@@ -125,7 +128,7 @@ class QueryLog:
 
     def _add(self, rows: list[_Row], item: _Logged) -> None:
         try:
-            row = row_of(item.answer, at=item.at, characters=self._settings.text_characters)
+            row = row_of(item.answer, at=item.at, characters=_TEXT_CHARACTERS)
             # One at a time: turning many rows into columns at once would hold the interpreter, and with it searches.
             rows.append(_Row(day_of(item.at), pa.RecordBatch.from_pylist([row], schema=QUERIES)))
         except (ValueError, TypeError, LookupError, AttributeError, pa.ArrowException) as error:
@@ -150,7 +153,7 @@ class QueryLog:
             self._tidied = day
             keep_days(self._folder, self._settings.keep_days, today=day)
         try:
-            merge_small(day_folder(self._folder, day), least=self._settings.merge_files)
+            merge_small(day_folder(self._folder, day))
         except (OSError, pa.ArrowException) as error:
             log.warning("query log: small files stay: %s", error)
 

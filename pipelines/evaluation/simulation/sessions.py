@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable
 
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Answer, Query
-from pipelines.evaluation.simulation.users import Kind, Reaction, SimulationSettings, answered
+from pipelines.evaluation.settings import SimulationSettings
+from pipelines.evaluation.simulation.users import Kind, Reaction, answered
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.learning.priors import Priors
 

@@ -7,38 +7,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Annotated, TypeVar
-
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from typing import TypeVar
 
 from pipelines.domain.ids import ContentHash
+from pipelines.evaluation.settings import SimulationSettings
 
-Probability = Annotated[float, Field(ge=0.0, le=1.0)]
-
-
-class SimulationSettings(BaseModel):
-    """How simulated users behave, and how many there are."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    persistence: Probability
-    verdict_rate: Probability
-    answers: Probability
-    noise: Probability
-    verdict_noise: Probability
-    random: Probability
-    adversarial: Probability
-    sessions: Annotated[int, Field(ge=1)]
-    sessions_a_day: Annotated[int, Field(ge=1)]
-    deals: Annotated[int, Field(ge=1)]
-    first_look: Annotated[int, Field(ge=1)]
-    look_growth: Annotated[float, Field(gt=1.0)]
-
-    @model_validator(mode="after")
-    def _shares_leave_room(self) -> SimulationSettings:
-        if self.random + self.adversarial > 1.0:
-            raise ValueError(f"random + adversarial: expected at most 1, found {self.random + self.adversarial}")
-        return self
+_ANSWERS = 0.5  # probability that a user who is asked about a result says what it is, wherever it stands
+_FIRST_REFRESH = 20  # sessions after which searches first see what was learned
+_REFRESH_GROWTH = 1.7  # and by this factor later every further time: what is learned early shapes what is shown next
 
 
 class Kind(StrEnum):
@@ -89,8 +65,8 @@ def react(
     when it is wrong.
 
     Examples:
-        >>> certain = SimulationSettings(persistence=1.0, verdict_rate=0.0, answers=0.0, noise=0.0, verdict_noise=0.0,
-        ...     random=0.0, adversarial=0.0, sessions=1, sessions_a_day=1, deals=1, first_look=1, look_growth=2.0)
+        >>> certain = SimulationSettings(persistence=1.0, verdict_rate=0.0, noise=0.0, verdict_noise=0.0,
+        ...     random=0.0, adversarial=0.0, sessions=1, sessions_a_day=1, deals=1)
         >>> [r.rank for r in react(["a", "b", "c"], {"b"}, certain, random.Random(0))]
         [2]
         >>> [r.rank for r in react(["a", "b", "c"], {"b"}, certain, random.Random(0), kind=Kind.ADVERSARIAL)]
@@ -121,12 +97,12 @@ def answered(
     """What a user says who is asked about one result, whether they came to it or not: a verdict, or nothing.
 
     Examples:
-        >>> willing = SimulationSettings(persistence=1.0, verdict_rate=0.0, answers=1.0, noise=0.0, verdict_noise=0.0,
-        ...     random=0.0, adversarial=0.0, sessions=1, sessions_a_day=1, deals=1, first_look=1, look_growth=2.0)
-        >>> answered("b", 7, {"b"}, willing, random.Random(0))
+        >>> willing = SimulationSettings(persistence=1.0, verdict_rate=0.0, noise=0.0, verdict_noise=0.0,
+        ...     random=0.0, adversarial=0.0, sessions=1, sessions_a_day=1, deals=1)
+        >>> answered("b", 7, {"b"}, willing, random.Random(1))
         [Reaction(content_hash='b', rank=7, satisfaction=1.0, asked=True)]
     """
-    if rng.random() >= settings.answers:
+    if rng.random() >= _ANSWERS:
         return []
     is_right = _SEEMS[kind](content in relevant, settings.verdict_noise, rng)
     return [Reaction(content, rank, 1.0 if is_right else -1.0, asked=True)]
@@ -163,17 +139,15 @@ def dealt(questions: Sequence[T], sessions: int, rng: random.Random) -> list[T]:
     return asked[:sessions]
 
 
-def looks(marks: Sequence[int], settings: SimulationSettings) -> list[int]:
+def refreshes(marks: Sequence[int]) -> list[int]:
     """After how many sessions searches see what was learned: soon at first, then ever later, and at every mark.
 
     Examples:
-        >>> tuned = SimulationSettings(persistence=1.0, verdict_rate=0.0, answers=0.0, noise=0.0, verdict_noise=0.0,
-        ...     random=0.0, adversarial=0.0, sessions=1, sessions_a_day=1, deals=1, first_look=20, look_growth=2.0)
-        >>> looks([100, 150], tuned)
-        [20, 40, 80, 100, 150]
+        >>> refreshes([100, 150])
+        [20, 34, 57, 98, 100, 150]
     """
-    found, at = set(marks), float(settings.first_look)
+    found, at = set(marks), float(_FIRST_REFRESH)
     while at < max(marks):
         found.add(int(at))
-        at *= settings.look_growth
+        at *= _REFRESH_GROWTH
     return sorted(found)

@@ -118,13 +118,13 @@ class _Runs:
         return as_ranked(results, self._settings.evaluation.depth, document_id=self._document_id)
 
 
-def as_json(dataset: Dataset, settings: Settings, found: Ablation) -> dict[str, Any]:
+def as_json(dataset: Dataset, found: Ablation) -> dict[str, Any]:
     """For machines."""
     return {
         "dataset": dataset.name,
         "split": dataset.split,
         "queries": found.queries,
-        "strength": strength_of(found.queries, settings.evaluation.strength).value,
+        "strength": strength_of(found.queries).value,
         HEADLINE: found.full.mean,
         "interval": [found.full.low, found.full.high],
         "features": [effect.as_json() for effect in found.effects],
@@ -135,7 +135,7 @@ def as_json(dataset: Dataset, settings: Settings, found: Ablation) -> dict[str, 
 
 def show(dataset: Dataset, settings: Settings, found: Ablation) -> None:
     """For people: one table, the most valuable feature first."""
-    strength = strength_of(found.queries, settings.evaluation.strength)
+    strength = strength_of(found.queries)
     title = (
         f"{dataset.name} {dataset.split}: nDCG@10 {found.full.mean:.4f} with everything on; "
         f"{found.queries} queries, {strength.value} evidence"

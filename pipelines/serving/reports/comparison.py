@@ -13,13 +13,15 @@ from pipelines.consolidation.gate import Ranking, Verdict, judge_rankings
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import ContentHash
 from pipelines.evaluation.measures.beir import Dataset
-from pipelines.evaluation.measures.compare import HEADLINE, Comparison, Difference, compare_runs
+from pipelines.evaluation.measures.compare import HEADLINE, UNJUDGED_DEPTH, Comparison, Difference, compare_runs
 from pipelines.evaluation.measures.measuring import Measurement
 from pipelines.evaluation.measures.runs import Run, order_of, read_run
 from pipelines.evaluation.measures.significance import Half
 from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.serving.terminal import plain, stdout, tell
 from pipelines.settings import Settings
+
+_MOVERS = 5  # queries that gained most, and that lost most, named one by one
 
 BASE = "base"
 """Names the configuration as it stands, without a change."""
@@ -108,7 +110,6 @@ def described(
     moved: Verdict,
     *,
     times: Measurement | None,
-    settings: EvaluationSettings,
 ) -> dict[str, Any]:
     """For machines: the treatment's measures under the names of the job's contract, and the comparison beside them.
 
@@ -132,8 +133,8 @@ def described(
         "strength": found.strength.value,
         "unjudged": {"control": found.unjudged[0], "treatment": found.unjudged[1]},
         "shadow": {"decision": moved.decision.value, "reason": moved.reason, **moved.figures},
-        "gained": _movers(found, settings.shown_movers, gained=True),
-        "lost": _movers(found, settings.shown_movers, gained=False),
+        "gained": _movers(found, _MOVERS, gained=True),
+        "lost": _movers(found, _MOVERS, gained=False),
     }
 
 
@@ -156,13 +157,11 @@ def show(
         purpose = "to tune on" if half is Half.TUNED else "to believe"
         out.print(f"  {half.value} half, {purpose}: {_change(difference)}, {_of(difference)}", highlight=False)
     before, after = found.unjudged
-    out.print(
-        f"  unjudged among the first {settings.unjudged_depth}: {before:.1%} of A, {after:.1%} of B", highlight=False
-    )
+    out.print(f"  unjudged among the first {UNJUDGED_DEPTH}: {before:.1%} of A, {after:.1%} of B", highlight=False)
     out.print(f"  rankings moved: {moved.decision.value} ({moved.reason})", highlight=False)
     texts = {query.query_id: query.text for query in dataset.queries}
     for title, gained in (("gained most", True), ("lost most", False)):
-        for mover in _movers(found, settings.shown_movers, gained=gained):
+        for mover in _movers(found, _MOVERS, gained=gained):
             name, text = mover["query_id"], texts.get(mover["query_id"], "")[:70]
             out.print(f"  {title}: {mover['change']:+.3f}  {plain(name)}  [dim]{plain(text)}[/]", highlight=False)
 

@@ -19,7 +19,7 @@ from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.ground_truth import collect as ground_truth
 from pipelines.evaluation.ground_truth import judging
 from pipelines.evaluation.ground_truth.collect import Grades
-from pipelines.evaluation.log.alarms import Alarm, Watched, alarms
+from pipelines.evaluation.log.alarms import LOGGED_QUERIES, Alarm, Watched, alarms
 from pipelines.evaluation.log.measures import (
     Place,
     asked_of,
@@ -32,7 +32,7 @@ from pipelines.evaluation.log.measures import (
     to_replay,
 )
 from pipelines.evaluation.log.off_policy import Value, of_rankings
-from pipelines.evaluation.measures.compare import Comparison, compare_runs
+from pipelines.evaluation.measures.compare import UNJUDGED_DEPTH, Comparison, compare_runs
 from pipelines.evaluation.measures.memory import MemoryMeasures, memory_measures
 from pipelines.evaluation.measures.metrics import Estimate, estimates, measure
 from pipelines.evaluation.measures.runs import Run
@@ -87,16 +87,16 @@ def read(settings: Settings, *, days: float, judgements: Path | None, ask: int) 
     Raises:
         SourceError: Nothing was logged.
     """
-    now, root, rules = system_clock(), Path(settings.storage.root), settings.evaluation
+    now, root = system_clock(), Path(settings.storage.root)
     since = now - days * SECONDS_PER_DAY
-    queries = read_queries(root, settings.query_log, limit=rules.alarms.queries, since=since)
+    queries = read_queries(root, settings.query_log, limit=LOGGED_QUERIES, since=since)
     if not queries:
         raise SourceError(f"{root}: expected logged queries of the last {days:g} days, found none: search first")
     if judgements is not None:
-        ground_truth.keep(root, judging.from_file(judgements, rules.ground_truth, now=now), now=now)
+        ground_truth.keep(root, judging.from_file(judgements, now=now), now=now)
     if ask:
         ground_truth.keep(root, _asked_of_model(queries, settings, ask, now), now=now)
-    known = [*ground_truth.from_feedback(queries, rules.ground_truth), *ground_truth.kept(root)]
+    known = [*ground_truth.from_feedback(queries), *ground_truth.kept(root)]
     return Logged(queries, ground_truth.grades_of(known, now=now), root)
 
 
@@ -111,7 +111,7 @@ def report(logged: Logged, settings: Settings) -> LogReport:
         queries=len(logged.queries),
         judged=len(qrels),
         measures=estimates(measure(run, qrels), rules) if qrels else {},
-        unjudged=unjudged(run, qrels, rules.unjudged_depth),
+        unjudged=unjudged(run, qrels, UNJUDGED_DEPTH),
         p50_ms=float(p50),
         p95_ms=float(p95),
         memory=memory_measures(asked_of(logged.queries, logged.grades), items, rules),
@@ -122,21 +122,21 @@ def report(logged: Logged, settings: Settings) -> LogReport:
 def ringing(settings: Settings) -> list[Alarm]:
     """The alarms that ring now, for whoever looks after the store every night."""
     root, rules = Path(settings.storage.root), settings.evaluation.alarms
-    queries = read_queries(root, settings.query_log, limit=rules.queries)
+    queries = read_queries(root, settings.query_log, limit=LOGGED_QUERIES)
     if not queries:
         return []
     items = _items(Logged(queries, {}, root))
     return [alarm for alarm in alarms(Watched(queries, items), rules) if alarm.ringing]
 
 
-def as_json(found: LogReport, settings: Settings) -> dict[str, Any]:
+def as_json(found: LogReport) -> dict[str, Any]:
     """For machines, under the names of the job's contract; measures that nothing could be measured on are null."""
     return {
         **{name: found.measures[name].mean if name in found.measures else None for name in LABELS},
         "intervals": {name: [value.low, value.high] for name, value in found.measures.items()},
         "queries": found.queries,
         "judged": found.judged,
-        "strength": strength_of(max(found.judged, 1), settings.evaluation.strength).value,
+        "strength": strength_of(max(found.judged, 1)).value,
         "unjudged": found.unjudged,
         "p50_ms": found.p50_ms,
         "p95_ms": found.p95_ms,
@@ -145,9 +145,9 @@ def as_json(found: LogReport, settings: Settings) -> dict[str, Any]:
     }
 
 
-def show(found: LogReport, settings: Settings) -> None:
+def show(found: LogReport) -> None:
     """For people."""
-    strength = strength_of(max(found.judged, 1), settings.evaluation.strength)
+    strength = strength_of(max(found.judged, 1))
     title = f"{found.queries} logged queries, {found.judged} with a judgement: {strength.value} evidence"
     table = Table("measure", "mean", "interval", box=None, title=title, title_justify="left")
     named = {LABELS[name]: value for name, value in found.measures.items()}
@@ -190,7 +190,7 @@ class LogComparison:
 def compared(logged: Logged, control: Settings, treatment: Settings) -> LogComparison:
     """Ask the logged queries again under both configurations (EVA-7)."""
     rules = control.evaluation
-    queries = to_replay(logged.queries, rules.alarms.queries)
+    queries = to_replay(logged.queries, LOGGED_QUERIES)
     asked = [*queries, *exploring(logged.queries)]
     with closing(StoreReplay(control, times=2)) as again:
         answers = [_by_id(some) for some in again.under_each(asked, [(control, None), (treatment, None)])]
@@ -203,7 +203,7 @@ def compared(logged: Logged, control: Settings, treatment: Settings) -> LogCompa
         queries=len(queries),
         moved=judge_rankings(_hashes(rankings[0]), _hashes(rankings[1]), control.consolidation.shadow),
         judged=compare_runs(runs[0], runs[1], qrels, rules) if qrels else None,
-        values=[of_rankings(some, strength=rules.reward_strength, settings=rules) for some in pairs if some],
+        values=[of_rankings(some, settings=rules) for some in pairs if some],
     )
 
 
@@ -275,7 +275,7 @@ def _newest(settings: Settings) -> list[Query]:
     root = Path(settings.storage.root)
     if Catalog(root).pointer().generation is None:
         return []
-    logged = read_queries(root, settings.query_log, limit=settings.evaluation.alarms.queries)
+    logged = read_queries(root, settings.query_log, limit=LOGGED_QUERIES)
     return to_replay(logged, settings.evaluation.shadow_queries)
 
 

@@ -18,7 +18,7 @@ from pipelines.evaluation.measures.beir import Dataset, JudgedQuery
 from pipelines.evaluation.measures.measuring import asked
 from pipelines.evaluation.replay.remembering import RememberingSource
 from pipelines.evaluation.simulation.sessions import PAGE, of_days, tell, with_asked
-from pipelines.evaluation.simulation.users import dealt, kind_of_user, looks, react
+from pipelines.evaluation.simulation.users import dealt, kind_of_user, react, refreshes
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
@@ -46,7 +46,7 @@ def taught(
     Args:
         deal: Which draw of users: who asks what, and does what about it.
     """
-    catalog, rules = Catalog(Path(settings.storage.root)), settings.simulation
+    catalog = Catalog(Path(settings.storage.root))
     document_id = document_id_of(lessons)
     rng = random.Random(settings.evaluation.seed + deal)  # noqa: S311  a simulation, repeatable by its seed
     questions = dealt(lessons.queries, marks[-1], rng)
@@ -62,7 +62,7 @@ def taught(
         ) as searcher,
         closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer,
     ):
-        for upto in track(looks(marks, rules), "teaching", console=stderr, transient=True):
+        for upto in track(refreshes(marks), "teaching", console=stderr, transient=True):
             batch = list(enumerate(questions[done:upto], start=done))
             for number, answer in _shown(searcher, batch, settings):
                 grades = lessons.qrels[questions[number].query_id]

@@ -21,7 +21,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Signal, WeightBelief
 
-SHADOW = ShadowSettings(depth=10, safe_tau=0.85, safe_jaccard=0.80, monitored_tau=0.60)
+SHADOW = ShadowSettings(safe_tau=0.85, safe_jaccard=0.80, monitored_tau=0.60)
 MOVEMENT = MovementSettings(safe=0.10, monitored=0.30)
 TEN = [ContentHash(name) for name in "abcdefghij"]
 

@@ -85,7 +85,7 @@ def test_the_smallest_detectable_effect_is_detected_as_often_as_stated() -> None
 )
 def test_a_sample_is_called_by_its_size(queries: int, strength: Strength) -> None:
     """EVA-10: 30 to 50 directional, 100 to 200 moderate, 300 and more strong."""
-    assert strength_of(queries, SETTINGS.strength) is strength
+    assert strength_of(queries) is strength
 
 
 def test_a_comparison_holds_everything_that_it_takes_to_judge_it() -> None:

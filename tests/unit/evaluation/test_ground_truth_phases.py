@@ -12,6 +12,7 @@ from pipelines.chunking.ground_truth import SyntheticQuestion
 from pipelines.domain.errors import SourceError, StoreError
 from pipelines.domain.ids import ChunkId, ContentHash
 from pipelines.evaluation.ground_truth.collect import (
+    DAYS,
     JUDGEMENTS,
     Source,
     from_feedback,
@@ -22,7 +23,7 @@ from pipelines.evaluation.ground_truth.collect import (
     keep,
     kept,
 )
-from pipelines.evaluation.ground_truth.judging import Judge, from_file
+from pipelines.evaluation.ground_truth.judging import FAILURES_ALLOWED, Judge, from_file
 from pipelines.settings import load_settings
 from tests.support.feedback_events import HASHES
 from tests.support.judging_model import a_model
@@ -39,21 +40,21 @@ def test_a_question_is_answered_by_the_chunk_that_it_was_taken_from() -> None:
     question = SyntheticQuestion(
         text="what is a lock", uri="a.py", chunk_id=ChunkId("c"), content_hash=A, kind="docstring", place=0
     )
-    (found,) = from_questions([question], RULES, now=NOW)
+    (found,) = from_questions([question], now=NOW)
     assert (found.source, found.by, found.grade) == (Source.SYNTHETIC, "docstring", 3)
-    assert found.expires_at == NOW + RULES.days["synthetic"] * DAY
+    assert found.expires_at == NOW + DAYS[Source.SYNTHETIC] * DAY
 
 
 def test_a_trigger_phrase_finds_the_document_that_declares_it() -> None:
     """EVA-4: any of its contents."""
-    found = from_triggers([("red fruit", [A, B])], RULES, now=NOW)
+    found = from_triggers([("red fruit", [A, B])], now=NOW)
     assert grades_of(found, now=NOW) == {"red fruit": {A: 3, B: 3}}
     assert {one.by for one in found} == {"trigger"}
 
 
 def feedback(*outcomes, shown=(A, B, C)):
     results = [a_result(content, rank=rank) for rank, content in enumerate(shown, start=1)]
-    found = from_feedback([a_logged(1, results, text="t", outcomes=outcomes)], RULES)
+    found = from_feedback([a_logged(1, results, text="t", outcomes=outcomes)])
     return {one.content_hash: (one.grade, one.by) for one in found}
 
 
@@ -78,7 +79,7 @@ def test_what_was_passed_over_again_is_dated_by_the_last_time() -> None:
     shown = [a_result(A), a_result(B, rank=2)]
     log = [a_logged(day, shown, text="t", outcomes=[an_outcome(B, at=NOW + day * DAY)]) for day in (0, 80)]
     for queries in (log, log[::-1]):
-        found = {one.content_hash: one.made_at for one in from_feedback(queries, RULES)}
+        found = {one.content_hash: one.made_at for one in from_feedback(queries)}
         assert found == {A: NOW + 80 * DAY, B: NOW + 80 * DAY}
 
 
@@ -91,7 +92,7 @@ def test_feedback_without_its_context_is_no_ground_truth() -> None:
 
 def test_a_later_phase_overrules_an_earlier_one_until_it_expires() -> None:
     """EVA-4: then the earlier holds again, as long as it lives; of one phase the newest holds."""
-    of = lambda grade, source, at: judged("t", A, grade, source=source, by="", rules=RULES, now=at)  # noqa: E731
+    of = lambda grade, source, at: judged("t", A, grade, source=source, by="", now=at)  # noqa: E731
     phases = [of(3, Source.SYNTHETIC, NOW), of(1, Source.IMPLICIT, NOW), of(2, Source.JUDGED, NOW - 300 * DAY)]
     assert grades_of(phases, now=NOW + DAY) == {"t": {A: 2}}
     assert grades_of(phases, now=NOW + 70 * DAY) == {"t": {A: 1}}
@@ -103,8 +104,8 @@ def test_a_later_phase_overrules_an_earlier_one_until_it_expires() -> None:
 
 def test_judgements_are_kept_in_the_store(tmp_path: Path) -> None:
     """EVA-4: with everything that is known of them."""
-    first = [judged("t", A, 2, source=Source.JUDGED, by="ada", rules=RULES, now=NOW)]
-    second = [judged("u", B, 0, source=Source.IMPLICIT, by="feedback", rules=RULES, now=NOW + DAY)]
+    first = [judged("t", A, 2, source=Source.JUDGED, by="ada", now=NOW)]
+    second = [judged("u", B, 0, source=Source.IMPLICIT, by="feedback", now=NOW + DAY)]
     for some in (first, second, []):
         keep(tmp_path, some, now=NOW)
     assert sorted(kept(tmp_path), key=lambda one: one.text) == [*first, *second]
@@ -118,13 +119,13 @@ def test_people_judge_by_file(tmp_path: Path) -> None:
     """EVA-4: one JSON object a line; a line that is none is refused with its place."""
     path = tmp_path / "judgements.jsonl"
     path.write_text(json.dumps({"text": "t", "content_hash": A, "grade": 2, "by": "ada"}) + "\n\n")
-    (found,) = from_file(path, RULES, now=NOW)
+    (found,) = from_file(path, now=NOW)
     assert (found.text, found.content_hash, found.grade, found.by, found.source) == ("t", A, 2, "ada", Source.JUDGED)
     path.write_text(json.dumps({"text": "t", "content_hash": A, "grade": 2, "by": None}))
-    assert [each.by for each in from_file(path, RULES, now=NOW)] == [""]
+    assert [each.by for each in from_file(path, now=NOW)] == [""]
     told = json.dumps({"text": "one\u2028two", "content_hash": A, "grade": 2}, ensure_ascii=False)
     path.write_bytes(f"{told}\r\n{told}".encode("utf-8-sig"))
-    assert [each.text for each in from_file(path, RULES, now=NOW)] == ["one\u2028two"] * 2
+    assert [each.text for each in from_file(path, now=NOW)] == ["one\u2028two"] * 2
     for line in (
         '{"text": "t"}',
         "[]",
@@ -137,14 +138,14 @@ def test_people_judge_by_file(tmp_path: Path) -> None:
     ):
         path.write_text(line)
         with pytest.raises(SourceError, match=r"judgements\.jsonl:1: expected"):
-            from_file(path, RULES, now=NOW)
+            from_file(path, now=NOW)
     with pytest.raises(SourceError):
-        from_file(tmp_path / "absent", RULES, now=NOW)
+        from_file(tmp_path / "absent", now=NOW)
 
 
 def test_a_store_with_something_else_in_it_is_refused(tmp_path: Path) -> None:
     """EVA-4."""
-    keep(tmp_path, [judged("t", A, 2, source=Source.JUDGED, by="ada", rules=RULES, now=NOW)], now=NOW)
+    keep(tmp_path, [judged("t", A, 2, source=Source.JUDGED, by="ada", now=NOW)], now=NOW)
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -168,9 +169,9 @@ def test_a_model_judges_by_endpoint() -> None:
 
 def test_a_model_that_does_not_answer_is_left_alone() -> None:
     """EVA-4: after a few failures in a row; and without an endpoint nobody is asked."""
-    gone = RULES.model_copy(update={"endpoint": "http://127.0.0.1:9/v1", "timeout_s": 1.0})
+    gone = RULES.model_copy(update={"endpoint": "http://127.0.0.1:9/v1"})
     judge = Judge(gone)
     assert judge.judge([("t", A)] * 50, lambda _: "text", now=NOW) == []
-    assert judge.failed == RULES.failures_allowed
+    assert judge.failed == FAILURES_ALLOWED
     assert Judge(RULES).judge([("t", A)], lambda _: "text", now=NOW) == []
     assert Judge(gone).judge([("t", A)], lambda _: None, now=NOW) == []

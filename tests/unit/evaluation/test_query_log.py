@@ -165,11 +165,11 @@ def test_what_a_crash_left_and_what_is_damaged_hides_nothing(tmp_path: Path, cap
 def test_hostile_texts_are_logged_as_far_as_they_can_be(tmp_path: Path) -> None:
     """EVA-3, RET-21: lone surrogates, and texts without end."""
     hostile = replace(ANSWER, query=replace(ANSWER.query, text="\ud800 'x\"; drop" + "a" * 9999, query_id="q\udfff"))
-    with a_log(tmp_path, text_characters=20) as log:
+    with a_log(tmp_path) as log:
         log.emit(hostile)
         log.emit(ANSWER)
     found = {query.query_id: query.text for query in read_queries(tmp_path, SETTINGS, limit=5)}
-    assert found == {"q?": "? 'x\"; dropaaaaaaaaa", "q-1": "red apple"}
+    assert found == {"q?": "? 'x\"; drop" + "a" * (4096 - 10), "q-1": "red apple"}
     assert read_queries(tmp_path, SETTINGS, limit=5, query_id="' or ''='") == []
 
 
@@ -275,10 +275,10 @@ def test_small_files_become_one_and_every_row_stays(tmp_path: Path) -> None:
 
 def test_the_log_merges_its_small_files_by_itself(tmp_path: Path) -> None:
     """EVA-3: a trickle of queries leaves no thousands of files."""
-    with a_log(tmp_path, flush_rows=1, merge_files=5) as log:
-        for number in range(23):
+    with a_log(tmp_path, flush_rows=1) as log:
+        for number in range(223):
             log.emit(asked(number))
-    assert len(files_of(tmp_path / QUERY_LOG)) == 4 + 3  # four merged ones, and three that are too few
+    assert len(files_of(tmp_path / QUERY_LOG)) == 2 + 23  # two merged ones of a hundred each, and 23 that are too few
     assert len(read_queries(tmp_path, SETTINGS, limit=99)) == 23
 
 

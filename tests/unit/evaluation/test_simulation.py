@@ -5,7 +5,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.evaluation.simulation.users import Kind, SimulationSettings, kind_of_user, react
+from pipelines.evaluation.settings import SimulationSettings
+from pipelines.evaluation.simulation.users import Kind, kind_of_user, react
 from pipelines.settings import load_settings
 
 STATED = load_settings(environment={}).simulation

@@ -14,7 +14,7 @@ from pipelines.chunking.ground_truth import SyntheticQuestion
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import ChunkId, content_hash
 from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.evaluation.simulation.users import looks
+from pipelines.evaluation.simulation.users import refreshes
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.parameters import SURPLUS
@@ -117,7 +117,7 @@ def test_all_that_users_say_moves_parameters(tmp_path: Path) -> None:
     with QueryLog(tmp_path, SETTINGS.query_log) as log:
         producer = FeedbackProducer(said, clock=lambda: NOON / 1000)
         teach(SETTINGS, a_searcher(FRUIT), producer, log, lessons, caught_up=lambda: heard_at.append(len(said.values)))
-    assert len(heard_at) == len(looks([len(lessons)], SETTINGS.simulation)) > 1
+    assert len(heard_at) == len(refreshes([len(lessons)])) > 1
     assert heard_at[-1] == len(said.values)
     counts = learned(tmp_path / "store", said.values).counts
     told = sum(mass for key, mass in counts.items() if key.parameter == "relevance")

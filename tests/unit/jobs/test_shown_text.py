@@ -104,7 +104,7 @@ def test_what_a_log_holds_is_shown_whole(tmp_path: Path, capsys: pytest.CaptureF
     """OPS-11: names of channels come from the log, in the table of channels and in what an alarm says."""
     result = a_result(ContentHash("a"), channels={HOSTILE: 1})
     queries = [a_logged(n, [result], failed=[HOSTILE]) for n in range(SETTINGS.evaluation.alarms.minimum)]
-    query_log.show(query_log.report(query_log.Logged(queries, {}, tmp_path), SETTINGS), SETTINGS)
+    query_log.show(query_log.report(query_log.Logged(queries, {}, tmp_path), SETTINGS))
     said = capsys.readouterr().out
     assert said.count(GIVEN) == 2
     assert f"left out: {GIVEN}" in said
