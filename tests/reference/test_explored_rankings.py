@@ -9,8 +9,8 @@ import pytest
 
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Answer, Query
-from pipelines.evaluation.log.measures import explored
-from pipelines.evaluation.log.off_policy import Value, of_rankings
+from pipelines.evaluation.log.questions import explored
+from pipelines.evaluation.measures.off_policy import Value, of_rankings
 from pipelines.settings import load_settings
 from tests.support.logged_queries import a_logged, a_result, an_outcome
 from tests.support.retrieval_fakes import MemoryGeneration, a_searcher

@@ -12,7 +12,15 @@ import numpy as np
 import pytest
 
 from pipelines.domain.ids import ContentHash
-from pipelines.evaluation.log.off_policy import Shown, Wanted, crossed_means, doubly_robust, ips, of_rankings, snips
+from pipelines.evaluation.measures.off_policy import (
+    Shown,
+    Wanted,
+    crossed_means,
+    doubly_robust,
+    ips,
+    of_rankings,
+    snips,
+)
 from pipelines.settings import load_settings
 
 SETTINGS = load_settings(environment={}).evaluation

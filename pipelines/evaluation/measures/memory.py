@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.evaluation.log.off_policy import snips
 from pipelines.evaluation.measures.metrics import Estimate, estimate, measure
+from pipelines.evaluation.measures.off_policy import snips
 from pipelines.evaluation.settings import EvaluationSettings
 
 _SECONDS_PER_HOUR = 3600.0

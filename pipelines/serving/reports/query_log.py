@@ -20,7 +20,7 @@ from pipelines.evaluation.ground_truth import collect as ground_truth
 from pipelines.evaluation.ground_truth import judging
 from pipelines.evaluation.ground_truth.collect import Grades
 from pipelines.evaluation.log.alarms import LOGGED_QUERIES, Alarm, Watched, alarms
-from pipelines.evaluation.log.measures import (
+from pipelines.evaluation.log.questions import (
     Place,
     asked_of,
     explored,
@@ -31,10 +31,10 @@ from pipelines.evaluation.log.measures import (
     run_of,
     to_replay,
 )
-from pipelines.evaluation.log.off_policy import Value, of_rankings
 from pipelines.evaluation.measures.compare import UNJUDGED_DEPTH, Comparison, compare_runs
 from pipelines.evaluation.measures.memory import MemoryMeasures, memory_measures
 from pipelines.evaluation.measures.metrics import Estimate, estimates, measure
+from pipelines.evaluation.measures.off_policy import Value, of_rankings
 from pipelines.evaluation.measures.runs import Run
 from pipelines.evaluation.measures.significance import strength_of, unjudged
 from pipelines.evaluation.queries.reader import LoggedQuery, read_queries

@@ -10,8 +10,8 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash, QueryId
 from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.ground_truth.collect import Grades
-from pipelines.evaluation.log.off_policy import Shown, Wanted
 from pipelines.evaluation.measures.memory import Asked, Item
+from pipelines.evaluation.measures.off_policy import Shown, Wanted
 from pipelines.evaluation.measures.runs import Run
 from pipelines.evaluation.queries.reader import LoggedQuery
 
