@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.padding import Padding
@@ -31,14 +31,16 @@ from rich.padding import Padding
 from jobs import _job
 from jobs.search import new_id, show
 from pipelines.domain.errors import WeftError
-from pipelines.domain.ranking import ANY, Answer, Query, RankedResult
+from pipelines.domain.ranking import ANONYMOUS, ANY, Answer, Query, RankedResult
 from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.feedback.events.producer import ANONYMOUS, FeedbackProducer
 from pipelines.retrieval.answer.trace import explained
 from pipelines.retrieval.searcher import Searcher
 from pipelines.serving.engines import opened
 from pipelines.serving.terminal import Conf, Store, broker, login, plain, stderr, stdout
 from pipelines.settings import Settings
+
+if TYPE_CHECKING:
+    from pipelines.feedback.events.producer import FeedbackProducer
 
 HELP = (
     "a question, or about the last answer: +2 good · -2 bad · !2 open · ?2 why this score · = ask again and compare · "
@@ -69,6 +71,9 @@ def ask(
         searcher = open_.enter_context(opened(settings))
         producer = None
         if bootstrap is not None:
+            # Only who has a broker needs Kafka.
+            from pipelines.feedback.events.producer import FeedbackProducer  # noqa: PLC0415
+
             producer = open_.enter_context(closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)))
         log = open_.enter_context(QueryLog(Path(settings.storage.root), settings.query_log))
         sitting = Sitting(searcher, producer, log, settings, who)

@@ -20,7 +20,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.padding import Padding
@@ -29,9 +29,8 @@ from jobs import _job
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import QueryId, SessionId
-from pipelines.domain.ranking import ANY, Answer, Channel, Query, RankedResult
+from pipelines.domain.ranking import ANONYMOUS, ANY, Answer, Channel, Query, RankedResult
 from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.feedback.events.producer import ANONYMOUS, FeedbackProducer
 from pipelines.retrieval.answer.snippet import snippet
 from pipelines.retrieval.answer.trace import answer_as_json, context_lines, explained, gap_line, understanding_line
 from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
@@ -39,6 +38,9 @@ from pipelines.runtime.storage.files import text_lines
 from pipelines.serving.engines import answering
 from pipelines.serving.terminal import Conf, Store, broker, login, plain, stderr, stdout
 from pipelines.settings import Settings
+
+if TYPE_CHECKING:
+    from pipelines.feedback.events.producer import FeedbackProducer
 
 
 def search(
@@ -192,6 +194,8 @@ def channel_names(text: str) -> list[str]:
 
 
 def _publish(settings: Settings, answers: Sequence[Answer]) -> None:
+    from pipelines.feedback.events.producer import FeedbackProducer  # noqa: PLC0415  only who has a broker needs Kafka
+
     with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
         _tell(answers, producer)
         producer.flush()

@@ -21,6 +21,9 @@ from pipelines.domain.understanding import Understanding
 ANY = "*"
 """The name of an unspecified model, agent or intent."""
 
+ANONYMOUS = "anonymous"
+"""The principal of who gives no name."""
+
 
 class Channel(StrEnum):
     """One way to produce ranked candidates."""

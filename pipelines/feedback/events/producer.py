@@ -31,7 +31,7 @@ from pipelines.domain.events import (
 )
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.questions import question_hash
-from pipelines.domain.ranking import ANY, Answer, Query, RankedResult
+from pipelines.domain.ranking import ANONYMOUS, ANY, Answer, Query, RankedResult
 from pipelines.feedback.events.buffered_publisher import WaitingPublisher
 from pipelines.feedback.events.codec import encode
 from pipelines.feedback.events.trigger_terms import trigger_terms
@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from pipelines.feedback.events.attributor import Attributor  # which brings the encoder; most producers have none
 
 _log = logging.getLogger(__name__)
-
-ANONYMOUS = "anonymous"
-"""The principal of a query that names none; all of them share one principal's caps."""
 
 
 class Publisher(Protocol):

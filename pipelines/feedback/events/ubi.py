@@ -38,8 +38,8 @@ from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import AnyEvent, Explicit, Impression, Selection, ShownResult
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.questions import question_hash
+from pipelines.domain.ranking import ANONYMOUS
 from pipelines.feedback.events.codec import encode
-from pipelines.feedback.events.producer import ANONYMOUS
 from pipelines.feedback.events.ubi_fields import first_id, id_of, milliseconds, question_of_user, rank_of
 from pipelines.feedback.settings import UbiSettings
 
