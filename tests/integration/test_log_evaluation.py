@@ -134,10 +134,9 @@ def test_what_was_judged_and_has_expired_is_judged_anew(store: Settings, tmp_pat
     """EVA-4: a judgement that holds no longer says nothing about what was shown."""
     root = tmp_path / "store"
     shutil.copytree(store.storage.root, root)
-    rules = store.evaluation.ground_truth
     asked = query_log.read(store, days=7, judgements=None, ask=0).queries
     pairs = {(query.text, result.content_hash) for query in asked for result in query.results}
-    keep(root, [judged(*pair, 1, source=Source.JUDGED, by="old", rules=rules, now=0.0) for pair in pairs], now=0.0)
+    keep(root, [judged(*pair, 1, source=Source.JUDGED, by="old", now=0.0) for pair in pairs], now=0.0)
     with a_model("2") as (url, seen):
         changes = [f"storage.root={root}", f"evaluation.ground_truth.endpoint={url}"]
         query_log.read(load_settings([], changes, environment={}), days=7, judgements=None, ask=1)
