@@ -77,16 +77,16 @@ class Sparing(logging.Filter):
     def __init__(self, clock: Clock = system_clock) -> None:
         super().__init__()
         self._clock = clock
-        self._again_at: dict[tuple[str, str], float] = {}
+        self._due_at: dict[tuple[str, str], float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether the record is one to print."""
         if not record.name.startswith(_KAFKA_CLIENTS):
             return True
         key, now = (record.name, _VARYING.sub("", record.getMessage())), self._clock()
-        if now < self._again_at.get(key, now):
+        if now < self._due_at.get(key, now):
             return False
-        self._again_at[key] = now + _SPARING_S
+        self._due_at[key] = now + _SPARING_S
         return True
 
 

@@ -46,7 +46,7 @@ HELP = (
     "a question, or about the last answer: +2 good · -2 bad · !2 open · ?2 why this score · = ask again and compare · "
     "Ctrl-D ends"
 )
-AGAIN = "="
+REPEAT = "="
 _ABOUT = re.compile(r"([+\-!?])\s*(\d{1,4})")
 _PROMPT = "› "
 _NAMED = 3  # changes told one by one: the first ones are what people look at
@@ -113,14 +113,14 @@ class Sitting:
         about = _ABOUT.fullmatch(line)
         if about is not None:
             self._about(about[1], int(about[2]))
-        elif line == AGAIN:
-            self._again()
+        elif line == REPEAT:
+            self._repeat()
         elif line:
-            self._asked(line)
+            self._answer(line)
         else:
             stdout.print(f"[dim]{plain(HELP)}[/]", highlight=False)
 
-    def _asked(self, text: str) -> Answer:
+    def _answer(self, text: str) -> Answer:
         query = Query(
             text=text,
             query_id=new_id(),
@@ -139,19 +139,19 @@ class Sitting:
                 stdout.print(f"[dim]is {result.rank} any good? +{result.rank} or -{result.rank}[/]", highlight=False)
         return answer
 
-    def _again(self) -> None:
+    def _repeat(self) -> None:
         if self.last is None:
             stdout.print("[dim]nothing was asked yet[/]")
             return
         before = self.last
-        stdout.print(f"[dim]{plain(moved(before, self._asked(before.query.text)))}[/]", highlight=False)
+        stdout.print(f"[dim]{plain(moved(before, self._answer(before.query.text)))}[/]", highlight=False)
 
     def _about(self, what: str, rank: int) -> None:
         result = None if self.last is None else next((each for each in self.last.results if each.rank == rank), None)
         if self.last is None or result is None:
             shown = 0 if self.last is None else len(self.last.results)
-            found = f"one of the {shown} results of the last answer" if shown else "a question first: nothing is shown"
-            stdout.print(f"[yellow]expected {found}, found {what}{rank}[/]")
+            wanted = f"one of the {shown} results of the last answer" if shown else "a question first: nothing is shown"
+            stdout.print(f"[yellow]expected {wanted}, found {what}{rank}[/]")
         elif what == "?":
             stdout.print(Padding(explained(result), (0, 0, 1, 5)), soft_wrap=False)
         elif what == "!":
@@ -172,14 +172,14 @@ class Sitting:
         else:
             self.producer.explicit(query, verdict, content_hash=result.content_hash, asked=bool(result.asked))
         self.producer.flush()
-        said = {1.0: "good", -1.0: "not good", None: "opened"}[verdict]
-        stdout.print(f"[dim]told: {result.rank} {said}[/]")
+        word = {1.0: "good", -1.0: "not good", None: "opened"}[verdict]
+        stdout.print(f"[dim]told: {result.rank} {word}[/]")
 
 
 def moved(before: Answer, now: Answer) -> str:
     """What stands elsewhere than when the same was asked before, or else whose score has changed; the best first."""
-    known = {result.content_hash: result for result in before.results}
-    were = {content: result.rank for content, result in known.items()}
+    earlier = {result.content_hash: result for result in before.results}
+    were = {content: result.rank for content, result in earlier.items()}
     ranks = [
         f"{result.uris[0]} {were.get(result.content_hash, 'new')} → {result.rank}"
         for result in now.results
@@ -188,9 +188,9 @@ def moved(before: Answer, now: Answer) -> str:
     if ranks:
         return f"moved: {_first(ranks)}"
     scores = [
-        f"{result.rank} {known[result.content_hash].score:.4f} → {result.score:.4f}"
+        f"{result.rank} {earlier[result.content_hash].score:.4f} → {result.score:.4f}"
         for result in now.results
-        if f"{known[result.content_hash].score:.4f}" != f"{result.score:.4f}"
+        if f"{earlier[result.content_hash].score:.4f}" != f"{result.score:.4f}"
     ]
     return f"the same order; scores: {_first(scores)}" if scores else "nothing has changed"
 

@@ -57,8 +57,8 @@ def consolidate(
     """Fold the day's evidence into a learned version, calibrate, judge, publish and report it."""
     settings = _job.settings_of(conf, assignments, store)
     root_of(store, settings)  # a night over a folder that is not there would find nothing new, every night
-    with closing(StoreReplay(settings, times=2)) as again:
-        shadow, look = query_log.shadow_of(settings, again), query_log.look_of(settings)
+    with closing(StoreReplay(settings, times=2)) as replay:
+        shadow, look = query_log.shadow_of(settings, replay), query_log.look_of(settings)
         adopted = None if adopt is None else _learned_by(adopt, settings)
         summary = run_visibly(settings, dry_run=dry_run, shadow=shadow, look=look, adopted=adopted)
     ringing = query_log.ringing(settings)
@@ -95,7 +95,7 @@ def run_visibly(
         look=look,
         adopted=adopted,
     )
-    stderr.print(_told(summary))
+    stderr.print(_outcome_line(summary))
     return summary
 
 
@@ -146,18 +146,18 @@ def _probe(settings: Settings) -> Probe | None:
     if not rules.probes or catalog.pointer().generation is None:
         return None
 
-    def asked() -> list[list[Match]]:
+    def ask_probes() -> list[list[Match]]:
         with opened(settings) as searcher, closing(catalog.open_live()) as generation:
             return probed(searcher.search_many, generation, rules, k=settings.retrieval.rerank.depth)
 
-    return asked
+    return ask_probes
 
 
 def _line(step: str) -> str:
     return f"step {STEPS.index(step) + 1} of {len(STEPS)} · {step}: {_DOING[step]}"
 
 
-def _told(summary: Mapping[str, Any]) -> str:
+def _outcome_line(summary: Mapping[str, Any]) -> str:
     if "reason" not in summary:
         return f"nothing new since learned version {summary['learned'] or 'none'}"
     version = summary["learned"] or "rehearsal, nothing published"

@@ -36,7 +36,7 @@ from pipelines.evaluation.measures.compare import compare
 from pipelines.evaluation.measures.metrics import PerQuery, measure
 from pipelines.evaluation.measures.runs import Run
 from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.evaluation.simulation.sessions import PAGE, tell, with_asked
+from pipelines.evaluation.simulation.sessions import PAGE, tell, with_replies
 from pipelines.evaluation.simulation.users import react, refreshes
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.feedback.run.updater import Progress
@@ -49,14 +49,14 @@ from pipelines.serving.demo.corpus import make_room, prepare, split
 from pipelines.serving.engines import opened
 from pipelines.serving.indexing import plan_of
 from pipelines.serving.learned import write_page
-from pipelines.serving.study.sessions import standing_for_days
+from pipelines.serving.study.sessions import scaled_to_days
 from pipelines.serving.terminal import Conf, Store, stderr
 from pipelines.serving.updaters import BackgroundUpdaters
 from pipelines.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class SystemRun:
     """What one system returned for the held-out questions, and how good that was."""
 
     run: Run
@@ -96,20 +96,20 @@ def demo(
     report.say(f"{indexed.documents} documents, {indexed.chunks:,} chunks, {indexed.entities:,} entities")
     with _broker(bootstrap) as address:
         streamed = settings.model_copy(update={"kafka": settings.kafka.model_copy(update={"bootstrap": address})})
-        asked, learned = _learn(standing_for_days(streamed, len(lessons)), lessons, held_out)
-    known = ground_truth.from_questions([*lessons, *held_out], now=system_clock())
-    ground_truth.keep(root, known, now=system_clock())
+        systems, learned = _learn(scaled_to_days(streamed, len(lessons)), lessons, held_out)
+    judgements = ground_truth.from_questions([*lessons, *held_out], now=system_clock())
+    ground_truth.keep(root, judgements, now=system_clock())
     report.step("Consolidating: calibrate, gate, publish, report in MLflow")
     night = consolidate.run_visibly(
-        settings, shadow=_replayed(asked), improve=_improved(asked, settings), evaluate=_evaluated(asked)
+        settings, shadow=_replayed(systems), improve=_improved(systems, settings), evaluate=_evaluated(systems)
     )
-    report.quality({name: held.measured for name, held in asked.items()}, settings.evaluation)
+    report.quality({name: held.measured for name, held in systems.items()}, settings.evaluation)
     seconds = time.perf_counter() - begun
     write_page(Catalog(root), settings.priors, page := root / "learned.html")
     report.farewell(root, page, night, seconds)
     summary = {"indexed": asdict(indexed), "feedback": learned, "night": dict(night), "seconds": seconds}
     _job.emit(
-        {**summary, "metrics": {name: held.means for name, held in asked.items()}, "held_out": len(held_out)},
+        {**summary, "metrics": {name: held.means for name, held in systems.items()}, "held_out": len(held_out)},
         as_json=as_json,
     )
 
@@ -125,25 +125,25 @@ def _broker(bootstrap: str | None) -> Iterator[str]:
 
 def _learn(
     settings: Settings, lessons: Sequence[SyntheticQuestion], held_out: Sequence[SyntheticQuestion]
-) -> tuple[dict[str, Held], Mapping[str, Any]]:
-    asked = {}
+) -> tuple[dict[str, SystemRun], Mapping[str, Any]]:
+    systems = {}
     report.step("Asking the held-out questions before anything is learned")
     for name, changes in report.BASELINES.items():
         with opened(_retrieving(settings, changes)) as searcher:
-            asked[name] = _ask(searcher, held_out, settings, name)
+            systems[name] = _ask(searcher, held_out, settings, name)
     with (
         BackgroundUpdaters(settings) as updaters,
         opened(settings) as searcher,
         closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer,
         QueryLog(Path(settings.storage.root), settings.query_log) as log,
     ):
-        asked[report.BEFORE] = _ask(searcher, held_out, settings, report.BEFORE)
+        systems[report.BEFORE] = _ask(searcher, held_out, settings, report.BEFORE)
         before = report.weights_of(searcher)
         report.step("Simulated users ask, read, open and judge; feedback travels through Kafka to the updaters")
         standings = teach(settings, searcher, producer, log, lessons, caught_up=updaters.caught_up)
         report.weights(before, report.weights_of(searcher))
-        asked[report.AFTER] = _ask(searcher, held_out, settings, report.AFTER)
-    return asked, report.fates(standings)
+        systems[report.AFTER] = _ask(searcher, held_out, settings, report.AFTER)
+    return systems, report.fates(standings)
 
 
 def _retrieving(settings: Settings, changes: Mapping[str, Any]) -> Settings:
@@ -170,8 +170,8 @@ def teach(
     standings: Sequence[Progress] = ()
     edges = [0, *refreshes([len(lessons)])]
     for first, last in track(list(pairwise(edges)), "  asking", console=stderr, transient=True):
-        asked = [_asked_by(number, lessons[number]) for number in range(first, last)]
-        for question, answer in zip(lessons[first:last], searcher.search_many(asked), strict=True):
+        queries = [_query_of_user(number, lessons[number]) for number in range(first, last)]
+        for question, answer in zip(lessons[first:last], searcher.search_many(queries), strict=True):
             session, user = str(answer.query.session_id), answer.query.principal
             producer.session(session, "start", principal=user)
             producer.impression(answer)
@@ -188,10 +188,10 @@ def _react(settings: Settings, producer: FeedbackProducer, answer: Answer, quest
     shown = [result.content_hash for result in answer.results]
     rng = random.Random(answer.query.query_id)  # noqa: S311  a simulation, repeatable by the query
     right, rules = {question.content_hash}, settings.simulation
-    tell(producer, answer.query, with_asked(answer, react(shown, right, rules, rng), right, rules))
+    tell(producer, answer.query, with_replies(answer, react(shown, right, rules, rng), right, rules))
 
 
-def _ask(searcher: Searcher, questions: Sequence[SyntheticQuestion], settings: Settings, name: str) -> Held:
+def _ask(searcher: Searcher, questions: Sequence[SyntheticQuestion], settings: Settings, name: str) -> SystemRun:
     run: dict[str, dict[str, float]] = {}
     qrels: dict[str, dict[str, int]] = {}
     for question in track(questions, f"  {name}", console=stderr, transient=True):
@@ -199,10 +199,10 @@ def _ask(searcher: Searcher, questions: Sequence[SyntheticQuestion], settings: S
         answer = searcher.search(query)
         run[query.query_id] = {str(result.content_hash): result.score for result in answer.results}
         qrels[query.query_id] = {question.content_hash: 1}
-    return Held(run, measure(run, qrels))
+    return SystemRun(run, measure(run, qrels))
 
 
-def _asked_by(number: int, question: SyntheticQuestion) -> Query:
+def _query_of_user(number: int, question: SyntheticQuestion) -> Query:
     """What one user asks."""
     return replace(_query(question, PAGE), session_id=SessionId(f"demo-{number}"), principal=f"user-{number}")
 
@@ -211,31 +211,31 @@ def _query(question: SyntheticQuestion, k: int) -> Query:
     return Query(text=question.text, query_id=QueryId(content_hash(question.text)[:32]), k=k, agent="demo")
 
 
-def _replayed(asked: Mapping[str, Held]) -> Shadow:
+def _replayed(systems: Mapping[str, SystemRun]) -> Shadow:
     """The rankings that the gate compares: asked already, under no evidence and under all of it."""
 
     def rankings(evidence: Evidence) -> list[list[ContentHash]]:
-        return [[ContentHash(name) for name in ranked] for ranked in _under(evidence, asked).run.values()]
+        return [[ContentHash(name) for name in ranked] for ranked in _under(evidence, systems).run.values()]
 
     return rankings
 
 
-def _evaluated(asked: Mapping[str, Held]) -> Evaluate:
-    return lambda evidence: _under(evidence, asked).means
+def _evaluated(systems: Mapping[str, SystemRun]) -> Evaluate:
+    return lambda evidence: _under(evidence, systems).means
 
 
-def _improved(asked: Mapping[str, Held], settings: Settings) -> Improve:
+def _improved(systems: Mapping[str, SystemRun], settings: Settings) -> Improve:
     def improvement(former: Evidence, candidate: Evidence) -> Improvement:
-        control, treatment = (_under(evidence, asked).measured["ndcg_at_10"] for evidence in (former, candidate))
-        found = compare(control, treatment, settings.evaluation)
-        change = found.change
-        return Improvement("nDCG@10", change.mean, change.low, change.high, len(control), found.significant)
+        control, treatment = (_under(evidence, systems).measured["ndcg_at_10"] for evidence in (former, candidate))
+        difference = compare(control, treatment, settings.evaluation)
+        change = difference.change
+        return Improvement("nDCG@10", change.mean, change.low, change.high, len(control), difference.significant)
 
     return improvement
 
 
-def _under(evidence: Evidence, asked: Mapping[str, Held]) -> Held:
-    return asked[report.BEFORE if evidence.is_empty else report.AFTER]
+def _under(evidence: Evidence, systems: Mapping[str, SystemRun]) -> SystemRun:
+    return systems[report.BEFORE if evidence.is_empty else report.AFTER]
 
 
 if __name__ == "__main__":

@@ -125,20 +125,20 @@ def _require_none(given: Mapping[str, object], where: str) -> None:
 
 
 def _log_reported(logged: query_log.Logged, settings: Settings) -> dict[str, Any]:
-    found = query_log.report(logged, settings)
-    query_log.show(found)
-    return query_log.as_json(found)
+    result = query_log.report(logged, settings)
+    query_log.show(result)
+    return query_log.as_json(result)
 
 
 def _log_compared(logged: query_log.Logged, names: tuple[str, str], configured: comparison.Configure) -> dict[str, Any]:
     control, treatment = (comparison.configuration(name, configured) for name in names)
-    found = query_log.compared(logged, control, treatment)
-    query_log.show_comparison(names, found)
-    return query_log.comparison_as_json(names, found)
+    result = query_log.compared(logged, control, treatment)
+    query_log.show_comparison(names, result)
+    return query_log.comparison_as_json(names, result)
 
 
 def _measured(dataset: Dataset, settings: Settings, run_file: Path | None) -> dict[str, Any]:
-    measurement = _asked_of(dataset, settings)
+    measurement = _measure(dataset, settings)
     if run_file is not None:
         write_run(run_file, measurement.run, tag="weft")
     summary = described(dataset, settings, measurement)
@@ -148,27 +148,27 @@ def _measured(dataset: Dataset, settings: Settings, run_file: Path | None) -> di
 
 def _compared(dataset: Dataset, names: tuple[str, str], configured: comparison.Configure) -> dict[str, Any]:
     settings = configured([], [])
-    with closing(StoreReplay(settings, times=len(names))) as again:
-        control, treatment = comparison.sides(names, configured, lambda each: runs_of(dataset, each, again))
-    found, moved = comparison.compared(dataset, control, treatment, settings)
-    comparison.show(dataset, control, treatment, found, moved, settings=settings.evaluation)
+    with closing(StoreReplay(settings, times=len(names))) as replay:
+        control, treatment = comparison.sides(names, configured, lambda each: runs_of(dataset, each, replay))
+    result, moved = comparison.compared(dataset, control, treatment, settings)
+    comparison.show(dataset, control, treatment, result, moved, settings=settings.evaluation)
     times = None if treatment.settings is None else _timed(dataset, treatment.settings)
-    return comparison.described(dataset, control, treatment, found, moved, times=times)
+    return comparison.described(dataset, control, treatment, result, moved, times=times)
 
 
 def _timed(dataset: Dataset, settings: Settings) -> Measurement:
     """The first queries asked one by one, as users ask them: whoever asks in batches knows no times."""
-    return _asked_of(replace(dataset, queries=dataset.queries[:_TIMED]), settings)
+    return _measure(replace(dataset, queries=dataset.queries[:_TIMED]), settings)
 
 
 def _ablated(dataset: Dataset, settings: Settings) -> dict[str, Any]:
     stored = _stored(dataset, settings)
-    found = ablation.ablated(dataset, stored, document_id(dataset))
-    ablation.show(dataset, stored, found)
-    return ablation.as_json(dataset, found)
+    result = ablation.ablated(dataset, stored, document_id(dataset))
+    ablation.show(dataset, stored, result)
+    return ablation.as_json(dataset, result)
 
 
-def _asked_of(dataset: Dataset, settings: Settings) -> Measurement:
+def _measure(dataset: Dataset, settings: Settings) -> Measurement:
     return run(dataset, _stored(dataset, settings), progress=_shown)
 
 
@@ -220,8 +220,8 @@ def table(summary: Mapping[str, Any], measurement: Measurement) -> Table:
 
 
 def _shown(queries: Iterable[JudgedQuery]) -> Iterable[JudgedQuery]:
-    asked = list(queries)
-    return track(asked, description="asking", console=stderr, transient=True)
+    queued = list(queries)
+    return track(queued, description="asking", console=stderr, transient=True)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -88,7 +88,7 @@ def search(
         stderr.print(f"[yellow]each channel finds {settings.retrieval.depth} at most; for more: {deeper}[/]")
     most = max(settings.retrieval.understanding.router.limits.values())
     wanted, refused = ([(new_id(), query)], list[str]()) if query is not None else _read_all(queries)
-    asked = [
+    requests = [
         Query(
             text=text,
             query_id=query_id,
@@ -104,8 +104,11 @@ def search(
         )
         for query_id, text in wanted
     ]
-    with answering(settings, len(asked)) as searcher, QueryLog(Path(settings.storage.root), settings.query_log) as log:
-        answers = searcher.search_many(asked)
+    with (
+        answering(settings, len(requests)) as searcher,
+        QueryLog(Path(settings.storage.root), settings.query_log) as log,
+    ):
+        answers = searcher.search_many(requests)
         for answer in answers:
             log.emit(answer)
     if unlogged := log.dropped + log.lost:
@@ -113,11 +116,11 @@ def search(
     if not as_json:
         for answer in answers:
             show(answer, settings.retrieval, explain=explain)
-    told = [answer_as_json(answer) for answer in answers]
+    rendered = [answer_as_json(answer) for answer in answers]
     if refused:
         of_all = f"{len(refused)} of {len(refused) + len(answers)} queries were not answered"
         stderr.print(f"[yellow]{of_all}: mend their lines and ask these again[/]")
-    _job.emit({"answers": told, "refused": refused} if queries is not None else told[0], as_json=as_json)
+    _job.emit({"answers": rendered, "refused": refused} if queries is not None else rendered[0], as_json=as_json)
     # Last of all: where there is no broker, what was found is seen all the same.
     if bootstrap is not None:
         _publish(settings, answers)

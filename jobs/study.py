@@ -84,11 +84,11 @@ def study(
         if not part.queries:
             raise SourceError(f"{part.name} {part.split}: expected queries to learn from and others to ask, found none")
     strangers = [read_dataset(folder, part) for folder, part in elsewhere]
-    found = run(lessons, held_out, settings, marks, strangers, bare=bare)
-    tell(table(f"{held_out.name} {split}, learned from {learn_from}", found))
-    if found.held:
-        tell(calibrated(found.held))
-    _job.emit(described(held_out, learn_from, found), as_json=as_json)
+    result = run(lessons, held_out, settings, marks, strangers, bare=bare)
+    tell(table(f"{held_out.name} {split}, learned from {learn_from}", result))
+    if result.held:
+        tell(calibrated(result.held))
+    _job.emit(described(held_out, learn_from, result), as_json=as_json)
 
 
 def _place_of(text: str) -> tuple[Path, str]:

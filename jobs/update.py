@@ -71,12 +71,12 @@ def update(
         every_s=settings.consolidation.follow_every_s,
         clock=system_clock,
     )
-    started, paces, standing = time.monotonic(), Paces(), Standing(settings)
+    started, paces, connection = time.monotonic(), Paces(), ConnectionLog(settings)
 
-    def show(found: Sequence[Progress]) -> None:
-        standing.tell(found)
-        live.update(_table(found), refresh=True)
-        write_metrics(root, found, now=system_clock(), paces=paces.of(found, at=time.monotonic()))
+    def show(progress: Sequence[Progress]) -> None:
+        connection.tell(progress)
+        live.update(_table(progress), refresh=True)
+        write_metrics(root, progress, now=system_clock(), paces=paces.of(progress, at=time.monotonic()))
 
     with Live(console=stderr, auto_refresh=False, transient=True) as live:
         standings = run(
@@ -99,20 +99,20 @@ def update(
     require_balance(standings)
 
 
-class Standing:
+class ConnectionLog:
     """Says in the log that the updaters have begun, that the broker has fallen silent, and that it answers again."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._silent: bool | None = None  # None before anything was told
 
-    def tell(self, found: Sequence[Progress]) -> None:
+    def tell(self, progress: Sequence[Progress]) -> None:
         """Say what has changed since the last time."""
-        waiting = [one.report.partition for one in found if one.answers is False]
+        waiting = [one.report.partition for one in progress if one.answers is False]
         topic, broker_at = self._settings.feedback.topic, self._settings.kafka.bootstrap
         if self._silent is None:
             log.info(
-                "%s learns from %s at %s: %d partitions", self._settings.storage.root, topic, broker_at, len(found)
+                "%s learns from %s at %s: %d partitions", self._settings.storage.root, topic, broker_at, len(progress)
             )
         if waiting and not self._silent:
             log.warning("no answer from the broker at %s: partitions %s wait, nothing is lost", broker_at, waiting)
@@ -140,24 +140,24 @@ class _Registry:
 
 def _table(standings: Sequence[Progress]) -> Table:
     table = Table("partition", *_SHOWN.values(), "lag", title="feedback", box=None)
-    for standing in standings:
-        counts = [f"{getattr(standing.report, name):,}" for name in _SHOWN]
-        table.add_row(str(standing.report.partition), *counts, "?" if standing.lag is None else f"{standing.lag:,}")
+    for partition in standings:
+        counts = [f"{getattr(partition.report, name):,}" for name in _SHOWN]
+        table.add_row(str(partition.report.partition), *counts, "?" if partition.lag is None else f"{partition.lag:,}")
     return table
 
 
 def _stopped_by_signals() -> Callable[[], bool]:
     """Finish the batch in hand on SIGTERM and SIGINT; a second signal ends the process at once."""
-    asked = threading.Event()
+    stopping = threading.Event()
 
     def ask(number: int, _frame: object) -> None:
-        asked.set()
+        stopping.set()
         signal.signal(number, signal.SIG_DFL)
 
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, ask)
-    return asked.is_set
+    return stopping.is_set
 
 
 if __name__ == "__main__":

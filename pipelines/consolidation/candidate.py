@@ -70,12 +70,12 @@ def require_new(catalog: Catalog, registry: Aliases, adopted: Adopted) -> None:
             f"expected a store of another topic, found that {adopted.store} was learned from {both[0]}, which is read "
             "here, too: what it still holds counts already"
         )
-    told = adopted.as_json()
+    provenance = adopted.as_json()
     for version in _ancestry(catalog, registry):
-        known = catalog.learned_manifest(version).provenance.get(ADOPTED)
-        if known is not None and any(known[name] == told[name] for name in told):
+        earlier = catalog.learned_manifest(version).provenance.get(ADOPTED)
+        if earlier is not None and any(earlier[name] == provenance[name] for name in provenance):
             raise StoreError(
-                f"expected a store whose evidence does not count yet, found that of {known['store']} in learned "
+                f"expected a store whose evidence does not count yet, found that of {earlier['store']} in learned "
                 f"version {version}: promote that version, or roll it back to take it over anew"
             )
 

@@ -36,7 +36,7 @@ class Aliases(Protocol):
         """The learned version an alias names, None where it names none of weft's."""
 
 
-class Pointer(Protocol):
+class LivePointer(Protocol):
     """What is live."""
 
     @property
@@ -47,7 +47,7 @@ class Pointer(Protocol):
 class LearnedCatalog(Protocol):
     """Makes learned versions live."""
 
-    def pointer(self) -> Pointer:
+    def pointer(self) -> LivePointer:
         """What is live now."""
 
     def read_learned(self, version: LearnedVersion) -> object:
@@ -141,8 +141,8 @@ def promote(
         registry.register_from(catalog.learned_folder(version), version, EXPERIMENT, note=note, tags=tags)
     former = registry.alias(CHAMPION)
     at = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
-    said = {"by": by, "instead_of": former, "why": why}
-    registry.tag(version, f"{PROMOTED_TAG}.{at}", json.dumps(said, ensure_ascii=False))
+    promotion = {"by": by, "instead_of": former, "why": why}
+    registry.tag(version, f"{PROMOTED_TAG}.{at}", json.dumps(promotion, ensure_ascii=False))
     registry.set_alias(CHAMPION, version)
     if registry.alias(CHALLENGER) == version:
         registry.drop_alias(CHALLENGER)

@@ -23,7 +23,7 @@ Weights = Mapping[Domain, Mapping[Signal, WeightBelief]]
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class WeightMove:
     """How one weight changed, as shares of the score in [0, 1]."""
 
     domain: Domain
@@ -42,10 +42,10 @@ def weights_of(beliefs: Beliefs) -> Weights:
     return {domain: beliefs.weights(Scope(domain), list(Signal)) for domain in Domain}
 
 
-def moves(before: Weights, after: Weights) -> list[Move]:
+def moves(before: Weights, after: Weights) -> list[WeightMove]:
     """Every weight's change, the largest first, ties in the order of domains and signals."""
     every = [
-        Move(domain, signal, before[domain][signal].mean, after[domain][signal].mean)
+        WeightMove(domain, signal, before[domain][signal].mean, after[domain][signal].mean)
         for domain in Domain
         for signal in Signal
     ]
@@ -80,7 +80,7 @@ class Decision(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GateVerdict:
     """A decision, why, and the figures it rests on."""
 
     decision: Decision
@@ -117,7 +117,7 @@ def judge(
     shadow: Shadow | None,
     improve: Improve | None,
     rules: ConsolidationSettings,
-) -> Verdict:
+) -> GateVerdict:
     """Compare the candidate with the live version: by replayed queries where there are any, else by weights.
 
     Where judged queries are at hand, they have the last word: see `weighed`.
@@ -129,7 +129,7 @@ def judge(
     return verdict if improve is None else weighed(verdict, improve(candidate.former, candidate.base))
 
 
-def weighed(verdict: Verdict, measured: Improvement) -> Verdict:
+def weighed(verdict: GateVerdict, measured: Improvement) -> GateVerdict:
     """A verdict in the light of a measurement.
 
     How far rankings moved says nothing about whether they moved for the better: a change that is shown to be better
@@ -142,10 +142,10 @@ def weighed(verdict: Verdict, measured: Improvement) -> Verdict:
         decision = Decision.MONITORED
     shown = f"{measured.measure} {measured.mean:+.3f} ({measured.low:+.3f} to {measured.high:+.3f})"
     reason = f"{verdict.reason}; on {measured.queries} judged queries {shown}"
-    return Verdict(decision, reason, {**verdict.figures, "improvement": measured.mean})
+    return GateVerdict(decision, reason, {**verdict.figures, "improvement": measured.mean})
 
 
-def judge_rankings(control: Sequence[Ranking], treatment: Sequence[Ranking], settings: ShadowSettings) -> Verdict:
+def judge_rankings(control: Sequence[Ranking], treatment: Sequence[Ranking], settings: ShadowSettings) -> GateVerdict:
     """Compare what the live version and the candidate answer to the same queries.
 
     Raises:
@@ -158,10 +158,10 @@ def judge_rankings(control: Sequence[Ranking], treatment: Sequence[Ranking], set
     overlap = math.fsum(jaccard(left, right) for left, right in pairs) / len(pairs)
     decision = _of_shadow(tau, overlap, settings)
     reason = f"{len(pairs)} replayed queries: Kendall tau {tau:.3f}, Jaccard@{DEPTH} {overlap:.3f}"
-    return Verdict(decision, reason, {"kendall_tau": tau, "jaccard": overlap, "queries": float(len(pairs))})
+    return GateVerdict(decision, reason, {"kendall_tau": tau, "jaccard": overlap, "queries": float(len(pairs))})
 
 
-def judge_movement(before: Weights, after: Weights, settings: MovementSettings) -> Verdict:
+def judge_movement(before: Weights, after: Weights, settings: MovementSettings) -> GateVerdict:
     """Judge a candidate by the domain whose weights moved furthest, where no queries can be replayed."""
     moved = {domain: movement(before[domain], after[domain]) for domain in after}
     furthest = max(sorted(moved), key=moved.__getitem__)
@@ -172,7 +172,7 @@ def judge_movement(before: Weights, after: Weights, settings: MovementSettings) 
     elif share <= settings.monitored:
         decision = Decision.MONITORED
     reason = f"no queries replayed; {share:.1%} of the score changed hands in {furthest.value}"
-    return Verdict(decision, reason, {"movement": share})
+    return GateVerdict(decision, reason, {"movement": share})
 
 
 def movement(before: Mapping[Signal, WeightBelief], after: Mapping[Signal, WeightBelief]) -> float:

@@ -26,7 +26,7 @@ from pipelines.learning.settings import LearningSettings
 from pipelines.runtime.mlflow.tracking import Tracking
 
 
-class Page(Protocol):
+class RunRecord(Protocol):
     """One run; a context that closes it, as failed where its block raises."""
 
     run_id: str
@@ -37,7 +37,7 @@ class Page(Protocol):
     def __exit__(self, *error: Any) -> None:
         """Close."""
 
-    def child(self, name: str, /) -> Page:
+    def child(self, name: str, /) -> RunRecord:
         """A run below this one."""
 
     def parameters(self, values: Mapping[str, object]) -> None:
@@ -72,7 +72,7 @@ class Rehearsal:
 
     def __exit__(self, *error: Any) -> None: ...
 
-    def child(self, _name: str, /) -> Page:
+    def child(self, _name: str, /) -> RunRecord:
         """Itself."""
         return self
 
@@ -139,14 +139,14 @@ class Night:
         """Verdicts by how well their results matched, of all domains."""
         return match_bins(evidence, self.priors, now=self.now)
 
-    def page(self, *, dry_run: bool) -> AbstractContextManager[Page]:
+    def page(self, *, dry_run: bool) -> AbstractContextManager[RunRecord]:
         """The run that the night is written to; none for a rehearsal."""
         if dry_run:
             return Rehearsal()
         self.tracking.close_abandoned(EXPERIMENT, TAGS)
         return self.tracking.run(EXPERIMENT, "consolidate", TAGS)
 
-    def step(self, page: Page, name: str) -> Page:
+    def step(self, page: RunRecord, name: str) -> RunRecord:
         """Announce one of `STEPS` and open the run that it is written to, below that of the night."""
         self.announce(name)
         return page.child(name)

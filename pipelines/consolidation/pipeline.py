@@ -7,8 +7,8 @@ from typing import Any
 
 from pipelines.consolidation.candidate import Adopted, Candidate, merge, require_new, resume
 from pipelines.consolidation.champion import follow_if_possible
-from pipelines.consolidation.gate import Verdict, judge
-from pipelines.consolidation.night import Night, Page
+from pipelines.consolidation.gate import GateVerdict, judge
+from pipelines.consolidation.night import Night, RunRecord
 from pipelines.consolidation.publish import publish, recorded_verdict, settle, unsettled
 from pipelines.consolidation.recalibrate import Recalibration, curves_of, recalibrate, with_matches
 from pipelines.consolidation.report.findings import Findings
@@ -63,13 +63,13 @@ def _recorded(night: Night, candidate: Candidate, *, dry_run: bool) -> Mapping[s
         return {**written.summary, "run": page.run_id or None}
 
 
-def _merged(night: Night, candidate: Candidate, page: Page) -> tuple[Beliefs, Beliefs]:
+def _merged(night: Night, candidate: Candidate, page: RunRecord) -> tuple[Beliefs, Beliefs]:
     with night.step(page, "merge") as note:
         note.metrics(candidate.observations, now=night.now)
         return night.beliefs(candidate.former), night.beliefs(candidate.base)
 
 
-def _recalibrated(night: Night, candidate: Candidate, page: Page) -> Recalibration:
+def _recalibrated(night: Night, candidate: Candidate, page: RunRecord) -> Recalibration:
     rules, former = night.rules.calibration, candidate.former_calibration
     with night.step(page, "recalibrate") as note:
         scores = recalibrate(night.outcomes(candidate.base), former, night.learning, rules)
@@ -79,7 +79,7 @@ def _recalibrated(night: Night, candidate: Candidate, page: Page) -> Recalibrati
         return calibration
 
 
-def _judged(night: Night, candidate: Candidate, page: Page, before: Beliefs, after: Beliefs) -> Verdict:
+def _judged(night: Night, candidate: Candidate, page: RunRecord, before: Beliefs, after: Beliefs) -> GateVerdict:
     with night.step(page, "gate") as note:
         recorded = recorded_verdict(night.tracking, candidate.published)
         verdict = recorded or judge(
@@ -89,7 +89,7 @@ def _judged(night: Night, candidate: Candidate, page: Page, before: Beliefs, aft
         return verdict
 
 
-def _published(night: Night, page: Page, findings: Findings) -> LearnedVersion:
+def _published(night: Night, page: RunRecord, findings: Findings) -> LearnedVersion:
     with night.step(page, "publish") as note:
         version = publish(night, page, findings.candidate, findings.recalibration, findings.verdict)
         note.parameters({"learned": version})

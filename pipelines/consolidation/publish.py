@@ -29,8 +29,8 @@ from pipelines.consolidation.champion import (
     SETTLED_TAG,
     follow_champion,
 )
-from pipelines.consolidation.gate import Decision, Verdict
-from pipelines.consolidation.night import Night, Page
+from pipelines.consolidation.gate import Decision, GateVerdict
+from pipelines.consolidation.night import Night, RunRecord
 from pipelines.consolidation.recalibrate import Recalibration
 from pipelines.domain.ids import LearnedVersion
 from pipelines.runtime.mlflow.tracking import Tracking
@@ -39,7 +39,7 @@ FOLDER = "learned"
 
 
 def publish(
-    night: Night, page: Page, candidate: Candidate, recalibration: Recalibration, verdict: Verdict
+    night: Night, page: RunRecord, candidate: Candidate, recalibration: Recalibration, verdict: GateVerdict
 ) -> LearnedVersion:
     """Publish the candidate and let the verdict decide whether it goes live or waits.
 
@@ -62,7 +62,7 @@ def publish(
     return version
 
 
-def _state(night: Night, page: Page, candidate: Candidate, recalibration: Recalibration) -> LearnedState:
+def _state(night: Night, page: RunRecord, candidate: Candidate, recalibration: Recalibration) -> LearnedState:
     return LearnedState(
         parent=candidate.parent,
         evidence=candidate.base,
@@ -96,13 +96,13 @@ def unsettled(catalog: Catalog, tracking: Tracking) -> LearnedVersion | None:
     return None if is_over else newest
 
 
-def recorded_verdict(tracking: Tracking, version: LearnedVersion | None) -> Verdict | None:
+def recorded_verdict(tracking: Tracking, version: LearnedVersion | None) -> GateVerdict | None:
     """The verdict that a version was registered with, None where it was not registered."""
     tags = None if version is None else tracking.tags_of(version)
-    return None if tags is None else Verdict(Decision(tags[DECISION_TAG]), tags[REASON_TAG])
+    return None if tags is None else GateVerdict(Decision(tags[DECISION_TAG]), tags[REASON_TAG])
 
 
-def _keep(page: Page, candidate: Candidate, recalibration: Recalibration) -> None:
+def _keep(page: RunRecord, candidate: Candidate, recalibration: Recalibration) -> None:
     calibration = recalibration.calibration
     with tempfile.TemporaryDirectory() as scratch:
         for name, evidence in (("evidence", candidate.base), ("cut", candidate.cut)):

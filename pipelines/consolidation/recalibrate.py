@@ -106,7 +106,7 @@ def curves_of(
 
 
 def with_matches(
-    found: Recalibration,
+    scored: Recalibration,
     curves: MatchCalibration | None,
     former: Calibration | None,
     probe: Probe | None,
@@ -117,26 +117,26 @@ def with_matches(
     Without curves the former ones stay; where scores have no calibration, they come with one that leaves scores as they
     are. Without probes there is no threshold, nor with too few, which the reason says.
     """
-    kept = None if former is None else former.match
-    if curves is None and kept is None:
-        return found
-    scores = found.calibration or Calibration(UNCHANGED)
+    former_match = None if former is None else former.match
+    if curves is None and former_match is None:
+        return scored
+    scores = scored.calibration or Calibration(UNCHANGED)
     if curves is None:
-        return replace(found, calibration=replace(scores, match=kept))
+        return replace(scored, calibration=replace(scores, match=former_match))
     kinds = [] if probe is None else probe()
     answering = answering_from(kinds, bound=settings.answering_bound, confidence=settings.answering_confidence)
     with_curves = replace(scores, match=replace(curves, answering=answering))
     lacks = kinds and answering is None
-    reason = f"{found.reason}; {_lacking_probes(kinds, settings)}" if lacks else found.reason
-    return replace(found, calibration=with_curves, reason=reason)
+    reason = f"{scored.reason}; {_lacking_probes(kinds, settings)}" if lacks else scored.reason
+    return replace(scored, calibration=with_curves, reason=reason)
 
 
 def _lacking_probes(kinds: Sequence[Sequence[Match]], settings: CalibrationSettings) -> str:
     least = math.ceil(math.log(1.0 - settings.answering_confidence) / math.log(1.0 - settings.answering_bound))
-    told = f"no threshold of answers: expected {least} queries without an answer of each kind at least"
+    problem = f"no threshold of answers: expected {least} queries without an answer of each kind at least"
     if min(len(kind) for kind in kinds) >= least:
-        return f"{told}, of which it is known how well they match, found some of which it is not"
-    return f"{told}, found {' and '.join(str(len(kind)) for kind in kinds)}"
+        return f"{problem}, of which it is known how well they match, found some of which it is not"
+    return f"{problem}, found {' and '.join(str(len(kind)) for kind in kinds)}"
 
 
 def unreliable(measured: Measured, settings: CalibrationSettings) -> list[Band]:

@@ -41,12 +41,12 @@ def attribute(
     with closing(catalog.open_live()) as generation:
         texts = texts_in(generation, [ContentHash(each) for each in contents])
     attributor = Attributor.load(rules, pinned(settings.embedding, catalog.precisions()))
-    found = attributor.attribution(texts, text)
+    attribution = attributor.attribution(texts, text)
     if attributor.unknown:
         sys.stderr.write(f"weft: {attributor.unknown} of {len(texts)} contents are not in the live generation\n")
-    if found is None:
+    if attribution is None:
         raise StoreError("expected a response and a content of the live generation, found nothing to compare")
-    sys.stdout.write(json.dumps(msgspec.to_builtins(found), sort_keys=True) + "\n")
+    sys.stdout.write(json.dumps(msgspec.to_builtins(attribution), sort_keys=True) + "\n")
 
 
 def _text_of(response: Path) -> str:

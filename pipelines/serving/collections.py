@@ -11,7 +11,7 @@ from pathlib import Path
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.ranking import Channel
 from pipelines.evaluation.measures.beir import Dataset, JudgedQuery
-from pipelines.evaluation.measures.measuring import Measurement, asked, measure_searcher
+from pipelines.evaluation.measures.measuring import Measurement, as_query, measure_searcher
 from pipelines.evaluation.measures.runs import Run, as_ranked
 from pipelines.ingestion.report import Progress
 from pipelines.ingestion.reuse.unchanged import cutting_code
@@ -97,9 +97,9 @@ def document_id(dataset: Dataset) -> Callable[[str], str]:
 def runs_of(dataset: Dataset, configured: Sequence[Settings], replay: StoreReplay) -> list[Run]:
     """What is returned for every query of the data set under each configuration, all of them asked together."""
     stored = [indexed(dataset, each, before=partial(connect, each.cluster)) for each in configured]
-    queries = [[asked(query, each.evaluation) for query in dataset.queries] for each in stored]
+    queries = [[as_query(query, each.evaluation) for query in dataset.queries] for each in stored]
     same = all(some == queries[0] for some in queries)
-    found = (
+    rankings_by_side = (
         replay.rankings(queries[0], [(each, None) for each in stored])
         if stored and same
         else [replay.rankings(some, [(each, None)])[0] for some, each in zip(queries, stored, strict=True)]
@@ -109,7 +109,7 @@ def runs_of(dataset: Dataset, configured: Sequence[Settings], replay: StoreRepla
             str(query.query_id): as_ranked(results, each.evaluation.depth, document_id=document_id(dataset))
             for query, results in zip(some, rankings, strict=True)
         }
-        for each, some, rankings in zip(stored, queries, found, strict=True)
+        for each, some, rankings in zip(stored, queries, rankings_by_side, strict=True)
     ]
 
 

@@ -18,7 +18,7 @@ from pipelines.settings import load_settings
 damaged = typer.Typer(no_args_is_help=True, help="Damaged states that updaters set aside; no run removes them.")
 
 
-class _Row(NamedTuple):
+class _DamagedState(NamedTuple):
     partition: int
     folder: str
     bytes: int
@@ -30,7 +30,7 @@ def list_damaged(store: Store = None, conf: Conf = [], as_json: AsJson = False) 
     """Every state that was set aside, by partition, oldest first."""
     root = root_of(store, load_settings(conf))
     rows = [
-        _Row(partition, str(folder), _bytes(folder), folder.stat().st_mtime)
+        _DamagedState(partition, str(folder), _bytes(folder), folder.stat().st_mtime)
         for partition in _partitions(root)
         for folder in damaged_in(partition_folder(root, partition))
     ]

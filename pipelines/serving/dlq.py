@@ -76,22 +76,22 @@ def replay(
     try:
         for state in states(settings, store, partition):
             for letter in _letters(state, reason):
-                again = replayed(letter, max_bytes=settings.feedback.limits.event_bytes)
-                if again is not None:
-                    publisher.send(*again)
-                (left if again is None else sent)[letter.reason] += 1
+                replayed_letter = replayed(letter, max_bytes=settings.feedback.limits.event_bytes)
+                if replayed_letter is not None:
+                    publisher.send(*replayed_letter)
+                (left if replayed_letter is None else sent)[letter.reason] += 1
         publisher.flush()
     finally:
         publisher.close()
-    told = {"sent": sum(sent.values()), "left": sum(left.values()), "sent_by_reason": sent, "left_by_reason": left}
-    sys.stdout.write(json.dumps(told, sort_keys=True) + "\n")
+    counts = {"sent": sum(sent.values()), "left": sum(left.values()), "sent_by_reason": sent, "left_by_reason": left}
+    sys.stdout.write(json.dumps(counts, sort_keys=True) + "\n")
 
 
 def _letters(state: PartitionState, reason: str | None) -> Iterator[KeptDeadLetter]:
     offset = 0
-    while found := state.dead_letters(from_offset=offset, at_most=_AT_ONCE):
-        yield from (letter for letter in found if reason in {None, letter.reason})
-        offset = found[-1].offset + 1
+    while letters := state.dead_letters(from_offset=offset, at_most=_AT_ONCE):
+        yield from (letter for letter in letters if reason in {None, letter.reason})
+        offset = letters[-1].offset + 1
 
 
 def _table(shown: list[tuple[PartitionReport, KeptDeadLetter]]) -> Table:

@@ -43,16 +43,16 @@ def status(
             if (source.kind, source.name) == ("principal", principal_fingerprint(principal))
         ]
     losses = losses_of(root, settings.feedback)
-    found = samples(root, standings, now=system_clock())
+    measured = samples(root, standings, now=system_clock())
     if metrics:
-        sys.stdout.write(prometheus(found))
+        sys.stdout.write(prometheus(measured))
     elif as_json:
-        values = [{"name": each.name, **dict(each.labels), "value": each.value} for each in found]
-        told = {"sources": [source.as_json() for source in sources], "metrics": values, "losses": losses}
-        sys.stdout.write(json.dumps(told, sort_keys=True) + "\n")
+        values = [{"name": each.name, **dict(each.labels), "value": each.value} for each in measured]
+        document = {"sources": [source.as_json() for source in sources], "metrics": values, "losses": losses}
+        sys.stdout.write(json.dumps(document, sort_keys=True) + "\n")
     else:
         tell(_table(sources))
-        for report in (standing.report for standing in standings):
+        for report in (progress.report for progress in standings):
             if waiting := report.dead_letters_waiting:
                 sys.stdout.write(f"partition {report.partition}: {waiting:,} dead letters wait for their topic\n")
         if losses:

@@ -85,14 +85,14 @@ def show(
 ) -> None:
     """Every belief, with its interval, the observations behind it, and the level it comes from."""
     catalog, settings = _opened(store, conf)
-    found = _selected(_readings(catalog, settings.priors, version), family, scope)
+    readings = _selected(_readings(catalog, settings.priors, version), family, scope)
     if as_json:
-        print_lines(asdict(reading) for reading in found)
+        print_lines(asdict(reading) for reading in readings)
         return
     table = _table("family", "scope", "parameter", "mean", "interval", "observations", "confidence", "level")
-    for reading in found:
-        known = f"{reading.observations:,.1f}", f"{reading.confidence:.2f}", reading.level
-        table.add_row(*cells(*reading.key, number(reading.mean), _interval(reading), *known))
+    for reading in readings:
+        figures = f"{reading.observations:,.1f}", f"{reading.confidence:.2f}", reading.level
+        table.add_row(*cells(*reading.key, number(reading.mean), _interval(reading), *figures))
     tell(table)
 
 
@@ -110,12 +110,12 @@ def diff(
     """What is believed differently, the most surprising first: the change in half-widths of the former interval."""
     catalog, settings = _opened(store, conf)
     old, new = (_selected(_readings(catalog, settings.priors, version), family, scope) for version in (before, after))
-    found = moves(old, new)
+    changed = moves(old, new)
     if as_json:
-        print_lines(_move_as_json(move) for move in found)
+        print_lines(_move_as_json(move) for move in changed)
         return
     table = _table("family", "scope", "parameter", before, after, "change", "surprise")
-    for move in found:
+    for move in changed:
         means = [number(None if each is None else each.mean) for each in (move.before, move.after)]
         table.add_row(*cells(*move.key, *means, number(move.change, sign=True), f"{move.surprise:.2f}"))
     tell(table)
@@ -168,8 +168,8 @@ def promote(
     tracking = Tracking.of(settings.tracking, catalog.root)
     who, now = by or login() or "somebody", system_clock()
     former = moved(catalog, tracking, LearnedVersion(version), by=who, why=why, now=now)
-    told = "as it was" if former == version else f"instead of {former or 'none'}"
-    sys.stdout.write(visible(f"{version} is live, {told}") + "\n")
+    outcome = "as it was" if former == version else f"instead of {former or 'none'}"
+    sys.stdout.write(visible(f"{version} is live, {outcome}") + "\n")
 
 
 @learned.command()
@@ -197,9 +197,9 @@ def history(
         return
     table = _table("family", "scope", "version", "mean", "interval", "observations", "confidence")
     for version, reading in sorted(rows, key=lambda row: row[1].key):
-        known = f"{reading.observations:,.1f}", f"{reading.confidence:.2f}"
+        figures = f"{reading.observations:,.1f}", f"{reading.confidence:.2f}"
         shown = (reading.family, reading.scope, version, number(reading.mean), _interval(reading))
-        table.add_row(*cells(*shown, *known))
+        table.add_row(*cells(*shown, *figures))
     tell(table)
 
 
@@ -231,9 +231,9 @@ def _names(generation: Generation | None, hashes: Sequence[ContentHash]) -> list
     """Where contents stand and how they begin; of those that the live generation does not hold, the hash."""
     rows = [None if generation is None else generation.chunks.row_of(content_hash) for content_hash in hashes]
     held = [row for row in rows if row is not None]
-    found = dict(zip(held, [] if generation is None else generation.chunks.contents(held), strict=True))
+    contents = dict(zip(held, [] if generation is None else generation.chunks.contents(held), strict=True))
     named = zip(rows, hashes, strict=True)
-    return [content_hash[:12] if row is None else _name(found[row]) for row, content_hash in named]
+    return [content_hash[:12] if row is None else _name(contents[row]) for row, content_hash in named]
 
 
 def _name(content: Content) -> str:

@@ -42,7 +42,7 @@ _ABOUT: Mapping[str, tuple[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BeliefRow:
     """One belief: numbers as they are shown, and their places on a bar, 0 to 100; None where there is none."""
 
     name: str
@@ -56,7 +56,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class BeliefGroup:
     """Beliefs of one kind about one thing.
 
     Attributes:
@@ -68,7 +68,7 @@ class Group:
     name: str
     what: str
     scale: str
-    rows: Sequence[Row]
+    rows: Sequence[BeliefRow]
     aside: bool
 
 
@@ -83,7 +83,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class LearnedPage:
     """All that the page shows.
 
     Attributes:
@@ -95,7 +95,7 @@ class Page:
     title: str
     level: str
     moves: Sequence[str]
-    groups: Sequence[Group]
+    groups: Sequence[BeliefGroup]
     lists: Sequence[Listed]
 
     def html(self) -> str:
@@ -113,7 +113,7 @@ def page_of(
     *,
     hashes: Sequence[ContentHash],
     names: NameOf,
-) -> Page:
+) -> LearnedPage:
     """The page of what changed between two states of evidence.
 
     Args:
@@ -121,7 +121,7 @@ def page_of(
         names: What is shown of contents.
     """
     old, new = (readings_of(beliefs, priors, after) for beliefs in (before, after))
-    return Page(
+    return LearnedPage(
         title=title,
         level=f"{priors.interval.level:.0%}",
         moves=in_short(old, new, most=_SENTENCES),
@@ -140,13 +140,13 @@ def in_short(before: Iterable[Reading], after: Iterable[Reading], *, most: int) 
     ][:most]
 
 
-def groups_of(before: Sequence[Reading], after: Sequence[Reading]) -> list[Group]:
+def groups_of(before: Sequence[Reading], after: Sequence[Reading]) -> list[BeliefGroup]:
     """Beliefs that feedback said anything about, beside what they were."""
     old = {reading.key: reading for reading in before}
-    told = [reading for reading in after if reading.observations > 0.0]
+    observed = [reading for reading in after if reading.observations > 0.0]
     return [
         _group(family, scope, list(readings), old)
-        for (family, scope), readings in groupby(told, key=lambda reading: (reading.family, reading.scope))
+        for (family, scope), readings in groupby(observed, key=lambda reading: (reading.family, reading.scope))
     ]
 
 
@@ -154,17 +154,17 @@ def contents_listed(
     beliefs: Beliefs, hashes: Sequence[ContentHash], names: NameOf, *, most: int
 ) -> tuple[Listed, Listed]:
     """The contents that were found good most, and those found bad most."""
-    known = beliefs.content_signals(hashes)
-    usage, good, bad = known.usage.tolist(), known.positive.tolist(), known.negative.tolist()
+    signals = beliefs.content_signals(hashes)
+    usage, good, bad = signals.usage.tolist(), signals.positive.tolist(), signals.negative.tolist()
     order = sorted(range(len(hashes)), key=lambda at: (-usage[at], hashes[at]))
     best = [at for at in order if good[at] > bad[at]][:most]
     worst = [at for at in reversed(order) if bad[at] > good[at]][:most]
 
     def listed(name: str, about: str, places: Sequence[int]) -> Listed:
-        told = names([hashes[at] for at in places])
+        names_shown = names([hashes[at] for at in places])
         rows = [
-            (number(good[at]), number(bad[at]), number(usage[at]), told_name)
-            for at, told_name in zip(places, told, strict=True)
+            (number(good[at]), number(bad[at]), number(usage[at]), content)
+            for at, content in zip(places, names_shown, strict=True)
         ]
         return Listed(name, about, ("good", "bad", "usage", "content"), rows)
 
@@ -176,11 +176,11 @@ def contents_listed(
 
 def triggers_listed(beliefs: Beliefs, names: NameOf, *, most: int) -> Listed:
     """Words that contents are found by because somebody once picked them from far down."""
-    found = sorted(beliefs.triggers.every(), key=lambda each: (-each.strength, each.term, each.content_hash))[:most]
-    told = names([each.content_hash for each in found])
+    triggers = sorted(beliefs.triggers.every(), key=lambda each: (-each.strength, each.term, each.content_hash))[:most]
+    names_shown = names([each.content_hash for each in triggers])
     rows = [
         (each.term, number(each.strength), "on trial" if each.on_trial else "in force", name)
-        for each, name in zip(found, told, strict=True)
+        for each, name in zip(triggers, names_shown, strict=True)
     ]
     about = "Words of queries that now find what was once picked from far down."
     return Listed("Words that lead somewhere", about, ("word", "people", "", "content"), rows)
@@ -211,12 +211,12 @@ def number(value: float | None, *, sign: bool = False) -> str:
 
 
 def _weights(beliefs: Beliefs, scope: Scope, now: Beliefs) -> list[Reading]:
-    heard = {signal: belief.n_effective for signal, belief in now.weights(scope, tuple(Signal)).items()}
-    told = [signal for signal, observations in heard.items() if observations > 0.0]
-    believed = beliefs.weights(scope, told) if told else {}
+    observed = {signal: belief.n_effective for signal, belief in now.weights(scope, tuple(Signal)).items()}
+    signals = [signal for signal, observations in observed.items() if observations > 0.0]
+    believed = beliefs.weights(scope, signals) if signals else {}
     return [
         Reading(
-            "weight", path_of(scope), _words(signal), each.mean, each.low, each.high, heard[signal], 0.0, each.level
+            "weight", path_of(scope), _words(signal), each.mean, each.low, each.high, observed[signal], 0.0, each.level
         )
         for signal, each in believed.items()
     ]
@@ -226,7 +226,9 @@ def _words(signal: Signal) -> str:
     return signal.value.replace("_", " ")
 
 
-def _group(family: str, scope: str, readings: Sequence[Reading], old: Mapping[tuple[str, str, str], Reading]) -> Group:
+def _group(
+    family: str, scope: str, readings: Sequence[Reading], old: Mapping[tuple[str, str, str], Reading]
+) -> BeliefGroup:
     _, what = _ABOUT.get(family, ("", "belief"))
     former = [old.get(reading.key) for reading in readings]
     ends = [_end(*pair) for pair in zip(readings, former, strict=True)]
@@ -238,10 +240,10 @@ def _group(family: str, scope: str, readings: Sequence[Reading], old: Mapping[tu
     if family == "weight":
         rows.sort(key=lambda row: -(row.at or 0.0))
     as_before = all(_stayed(row) for row in rows)
-    return Group(_title(family, scope), what, scale, rows, as_before or family in _FOR_FEW)
+    return BeliefGroup(_title(family, scope), what, scale, rows, as_before or family in _FOR_FEW)
 
 
-def _stayed(row: Row) -> bool:
+def _stayed(row: BeliefRow) -> bool:
     """Whether nobody would see it move."""
     if row.at is None or row.was_at is None:
         return row.was == row.now
@@ -255,12 +257,12 @@ def _end(reading: Reading, before: Reading | None) -> float:
     return max(ends, default=0.0) or 1.0
 
 
-def _row(reading: Reading, before: Reading | None, most: float) -> Row:
+def _row(reading: Reading, before: Reading | None, most: float) -> BeliefRow:
     def place(value: float | None) -> float | None:
         return None if value is None else round(min(max(value / most, 0.0), 1.0) * _FULL, 2)
 
     was = None if before is None else before.mean
-    return Row(
+    return BeliefRow(
         reading.parameter,
         number(was),
         number(reading.mean),

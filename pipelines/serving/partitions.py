@@ -20,11 +20,11 @@ def states(settings: Settings, store: Path | None, partition: int | None = None)
         CorruptionError: Its state is lost.
     """
     root = root_of(store, settings)
-    found = partitions_in(root)
-    if partition is not None and partition not in found:
-        raise StoreError(f"{root}: expected a store of partition {partition}, found {found}")
+    partitions = partitions_in(root)
+    if partition is not None and partition not in partitions:
+        raise StoreError(f"{root}: expected a store of partition {partition}, found {partitions}")
     claimed = 0
-    for state in states_in(root, settings.feedback, found if partition is None else [partition]):
+    for state in states_in(root, settings.feedback, partitions if partition is None else [partition]):
         claimed += 1
         yield state
     if partition is not None and not claimed:

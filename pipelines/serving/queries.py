@@ -47,17 +47,17 @@ def list_queries(
 ) -> None:
     """Logged queries, newest first."""
     root, settings = _opened(store, conf)
-    found = read_queries(root, settings.query_log, limit=limit, since=system_clock() - days * SECONDS_PER_DAY)
+    logged = read_queries(root, settings.query_log, limit=limit, since=system_clock() - days * SECONDS_PER_DAY)
     if as_json:
-        print_lines(brief(query) for query in found)
+        print_lines(brief(query) for query in logged)
         return
     table = Table("query id", "asked", "text", "results", "channels", "ms", "outcomes", box=None)
-    for query in found:
-        told = brief(query)
-        outcomes = ", ".join(f"{count} {kind}" for kind, count in told["outcomes"].items())
+    for query in logged:
+        summary = brief(query)
+        outcomes = ", ".join(f"{count} {kind}" for kind, count in summary["outcomes"].items())
         channels = ", ".join(query.heads)
-        asked = (query.query_id, stamp(query.at), query.text[:_TEXT])
-        table.add_row(*cells(*asked, str(len(query.results)), channels, f"{told['ms']:.0f}", outcomes))
+        facts = (query.query_id, stamp(query.at), query.text[:_TEXT])
+        table.add_row(*cells(*facts, str(len(query.results)), channels, f"{summary['ms']:.0f}", outcomes))
     tell(table)
 
 
@@ -70,10 +70,10 @@ def show(
 ) -> None:
     """One query: what each channel found, what every score was made of, and what became of the results."""
     root, settings = _opened(store, conf)
-    found = read_queries(root, settings.query_log, limit=1, query_id=query_id)
-    if not found:
+    logged = read_queries(root, settings.query_log, limit=1, query_id=query_id)
+    if not logged:
         raise StoreError(f"expected a logged query, found no {query_id!r}; list them with `weft queries list`")
-    query = found[0]
+    query = logged[0]
     if as_json:
         print_lines([whole(query)])
         return
@@ -104,8 +104,10 @@ def collect(
     """Read new feedback from the topic and keep it beside the queries it is about."""
     settings = load_settings(conf, broker(bootstrap))
     root = root_of(store, settings)
-    found = collected(root, settings)
-    sys.stdout.write(json.dumps({"records": found.records, "outcomes": found.outcomes}, sort_keys=True) + "\n")
+    collected_now = collected(root, settings)
+    sys.stdout.write(
+        json.dumps({"records": collected_now.records, "outcomes": collected_now.outcomes}, sort_keys=True) + "\n"
+    )
 
 
 def collected(root: Path, settings: Settings) -> Any:

@@ -44,22 +44,22 @@ def list_sessions(  # noqa: PLR0917  typer names options after parameters
     """Sessions that the updaters remember, by partition, the one heard of longest ago first."""
     settings = load_settings(conf)
     reach = None if version is None else _reach(_catalog(settings, store), LearnedVersion(version))
-    found = [
+    rows = [
         (state.partition, life)
         for state in states(settings, store)
         for life in state.sessions()
         if phase in {None, life.phase} and (reach is None or _reaches(reach, state.partition, life))
     ]
     if as_json:
-        print_lines({"partition": partition, **life._asdict()} for partition, life in found[:limit])
+        print_lines({"partition": partition, **life._asdict()} for partition, life in rows[:limit])
         return
     table = Table("session", "partition", "phase", "principal", "started", "heard", "pending", "settled", box=None)
-    for partition, life in found[:limit]:
+    for partition, life in rows[:limit]:
         times = (moment(life.started_ms), moment(life.heard_ms))
-        known = (life.session, str(partition), life.phase, life.principal)
-        table.add_row(*cells(*known, *times, f"{life.pending:,}", f"{life.settled:,}"))
+        facts = (life.session, str(partition), life.phase, life.principal)
+        table.add_row(*cells(*facts, *times, f"{life.pending:,}", f"{life.settled:,}"))
     tell(table)
-    sys.stdout.write(f"{len(found):,} sessions\n")
+    sys.stdout.write(f"{len(rows):,} sessions\n")
 
 
 @sessions.command()
@@ -67,7 +67,7 @@ def show(session: Session, store: Store = None, conf: Conf = []) -> None:  # noq
     """What a session has learned, what its merge met, and the learned versions that it is in."""
     settings = load_settings(conf)
     catalog = _catalog(settings, store)
-    for state, life in _found(settings, store, session):
+    for state, life in _states_of(settings, store, session):
         report = state.merge_report(session)
         facts = {
             "partition": state.partition,
@@ -98,7 +98,7 @@ def unlearn(
     """
     settings = load_settings(conf, broker(bootstrap))
     catalog = _catalog(settings, store)
-    for state, life in _found(settings, store, session):
+    for state, life in _states_of(settings, store, session):
         _require_in_force(catalog, state.partition, life)
         principal = life.principal
     with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
@@ -111,7 +111,7 @@ def _catalog(settings: Settings, store: Path | None) -> Catalog:
     return Catalog(root_of(store, settings))
 
 
-def _found(settings: Settings, store: Path | None, session: str) -> Iterator[tuple[PartitionState, Life]]:
+def _states_of(settings: Settings, store: Path | None, session: str) -> Iterator[tuple[PartitionState, Life]]:
     """The partitions that remember a session: one, where producers choose keys as they should."""
     count = 0
     for state in states(settings, store):
@@ -126,8 +126,8 @@ def _found(settings: Settings, store: Path | None, session: str) -> Iterator[tup
 
 
 def _reach(catalog: Catalog, version: LearnedVersion | None) -> Reach:
-    found: Mapping[str, Any] = {} if version is None else catalog.learned_manifest(version).provenance
-    reach: Reach = found.get("reach", {})
+    provenance: Mapping[str, Any] = {} if version is None else catalog.learned_manifest(version).provenance
+    reach: Reach = provenance.get("reach", {})
     return reach
 
 

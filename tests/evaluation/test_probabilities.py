@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from jobs import evaluate, study
-from pipelines.evaluation.measures.answerable import Held, Worth
+from pipelines.evaluation.measures.answerable import ProbabilityReport, Worth
 from pipelines.evaluation.measures.beir import read_dataset
 from pipelines.evaluation.simulation.study import dealt_apart
 from pipelines.serving.study.report import calibrated
@@ -47,9 +47,9 @@ class Studies:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._done: dict[str, Sequence[Held]] = {}
+        self._done: dict[str, Sequence[ProbabilityReport]] = {}
 
-    def __call__(self, name: str) -> Sequence[Held]:
+    def __call__(self, name: str) -> Sequence[ProbabilityReport]:
         if not (self._root / name).is_dir():
             pytest.skip(f"no collection {name} in {self._root}")
         if name not in self._done:
@@ -57,7 +57,7 @@ class Studies:
             Console(width=150).print(name, calibrated(self._done[name]))
         return self._done[name]
 
-    def _studied(self, name: str) -> Sequence[Held]:
+    def _studied(self, name: str) -> Sequence[ProbabilityReport]:
         settings = evaluate.measuring(load_settings([], [f"simulation.deals={1 if name in FEW else DEALS}"]))
         teach, measured, share = STUDIED[name]
         lessons, held_out = (read_dataset(self._root / name, split) for split in (teach, measured))

@@ -13,7 +13,7 @@ import pytest
 from jobs import consolidate, evaluate, reindex, search
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Channel, Query
-from pipelines.evaluation.ground_truth.collect import Source, judged, keep, kept
+from pipelines.evaluation.ground_truth.collect import JudgementSource, judged, keep, stored_judgements
 from pipelines.evaluation.measures.beir import read_dataset
 from pipelines.evaluation.queries.days import OUTCOME_LOG, day_folder
 from pipelines.evaluation.queries.schema import OUTCOMES
@@ -123,7 +123,7 @@ def test_a_model_judges_what_was_shown_and_not_judged_yet(
         told(capsys, store, "--judge", 2, *endpoint)
     assert opened
     assert closed == opened  # a night asks for alarms in a process that goes on
-    found = [one for one in kept(root) if one.by == "m"]
+    found = [one for one in stored_judgements(root) if one.by == "m"]
     assert sorted(one.grade for one in found) == [1, 1, 1, 2, 2]
     assert len({(one.text, one.content_hash) for one in found}) == len(seen) == 5
     assert evaluate.main(["--store", str(root), "--judge", "1"]) == 1
@@ -136,7 +136,7 @@ def test_what_was_judged_and_has_expired_is_judged_anew(store: Settings, tmp_pat
     shutil.copytree(store.storage.root, root)
     asked = query_log.read(store, days=7, judgements=None, ask=0).queries
     pairs = {(query.text, result.content_hash) for query in asked for result in query.results}
-    keep(root, [judged(*pair, 1, source=Source.JUDGED, by="old", now=0.0) for pair in pairs], now=0.0)
+    keep(root, [judged(*pair, 1, source=JudgementSource.JUDGED, by="old", now=0.0) for pair in pairs], now=0.0)
     with a_model("2") as (url, seen):
         changes = [f"storage.root={root}", f"evaluation.ground_truth.endpoint={url}"]
         query_log.read(load_settings([], changes, environment={}), days=7, judgements=None, ask=1)

@@ -13,8 +13,8 @@ import pytest
 
 from pipelines.domain.ids import ContentHash
 from pipelines.evaluation.measures.off_policy import (
-    Shown,
-    Wanted,
+    ShownPlace,
+    TargetPlace,
     crossed_means,
     doubly_robust,
     ips,
@@ -109,10 +109,10 @@ def test_a_ranking_is_valued_from_another_one_that_explored() -> None:
     for order in orders:
         clicks = rng.random(3) < looks * RATES[order]
         shown = [
-            Shown(names[item], shown_at[place, item], float(click), (place, int(item)))
+            ShownPlace(names[item], shown_at[place, item], float(click), (place, int(item)))
             for place, (item, click) in enumerate(zip(order, clicks, strict=True))
         ]
-        wanted = [Wanted(name, (place, names.index(name))) for place, name in enumerate(target)]
+        wanted = [TargetPlace(name, (place, names.index(name))) for place, name in enumerate(target)]
         answers.append((shown, wanted))
     found = of_rankings(answers, strength=1.0, settings=SETTINGS)
     for name in ("ips", "snips", "doubly_robust"):
@@ -181,8 +181,8 @@ def test_one_policy_of_the_open_bandit_data_is_valued_from_the_other_ones_log(
 
 def test_where_nothing_of_the_target_was_logged_nothing_is_claimed() -> None:
     """EVA-7: no estimate from weights that are all 0, and still valid JSON."""
-    shown = [Shown(ContentHash("a"), 0.5, 1.0, (0, 0))]
-    found = of_rankings([(shown, [Wanted(ContentHash("b"), (0, 0))])] * 3, strength=1.0, settings=SETTINGS)
+    shown = [ShownPlace(ContentHash("a"), 0.5, 1.0, (0, 0))]
+    found = of_rankings([(shown, [TargetPlace(ContentHash("b"), (0, 0))])] * 3, strength=1.0, settings=SETTINGS)
     told = {name: value.as_json() for name, value in found.items()}
     assert told["snips"]["estimate"] is None
     assert (told["coverage"]["estimate"], told["ips"]["effective"]) == (0.0, 0.0)

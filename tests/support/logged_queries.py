@@ -7,7 +7,7 @@ from typing import Any
 
 from pipelines.domain.ids import ContentHash, QueryId
 from pipelines.domain.ranking import ANY
-from pipelines.evaluation.queries.reader import LoggedHit, LoggedQuery, LoggedResult, Outcome
+from pipelines.evaluation.queries.reader import LoggedHit, LoggedOutcome, LoggedQuery, LoggedResult
 from tests.support.retrieval_fakes import NOW
 
 BOTH = {"dense": 1, "lexical": 1}
@@ -36,9 +36,11 @@ def a_result(
     )
 
 
-def an_outcome(content: str | None, kind: str = "selection", value: float = 1.0, **facts: Any) -> Outcome:
+def an_outcome(content: str | None, kind: str = "selection", value: float = 1.0, **facts: Any) -> LoggedOutcome:
     known = {"at": NOW, "principal": "ada", **facts}
-    return Outcome(kind=kind, content_hash=None if content is None else ContentHash(content), value=value, **known)
+    return LoggedOutcome(
+        kind=kind, content_hash=None if content is None else ContentHash(content), value=value, **known
+    )
 
 
 def a_logged(
@@ -50,7 +52,7 @@ def a_logged(
     intent: str = "*",
     explored: bool = False,
     heads: Mapping[str, Sequence[tuple[str, float]]] | None = None,
-    outcomes: Sequence[Outcome] = (),
+    outcomes: Sequence[LoggedOutcome] = (),
     failed: Sequence[str] = (),
     agent: str = ANY,
 ) -> LoggedQuery:

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
-from pipelines.consolidation.gate import Move, Weights
+from pipelines.consolidation.gate import WeightMove, Weights
 from pipelines.consolidation.recalibrate import Measured
 from pipelines.consolidation.report.findings import Curve
 from pipelines.domain.documents import Domain
@@ -69,11 +69,11 @@ def _weights_panel(
     means = [now[signal].mean for signal in signals]
     spans = [[now[s].mean - now[s].low for s in signals], [now[s].high - now[s].mean for s in signals]]
     axes.errorbar(means, rows, xerr=spans, fmt="o", ms=7, color=NOW, capsize=3, lw=1.6, label="now, 90 % interval")
-    known = [(row, past[signal].mean) for row, signal in enumerate(signals) if signal in past]
-    if known:
+    earlier = [(row, past[signal].mean) for row, signal in enumerate(signals) if signal in past]
+    if earlier:
         axes.scatter(
-            [mean for _, mean in known],
-            [row for row, _ in known],
+            [mean for _, mean in earlier],
+            [row for row, _ in earlier],
             s=70,
             facecolors="none",
             edgecolors=PAST,
@@ -89,7 +89,7 @@ def _weights_panel(
     axes.grid(visible=False, axis="y")
 
 
-def movers(moved: Sequence[Move]) -> Figure:
+def movers(moved: Sequence[WeightMove]) -> Figure:
     """The weights that moved most since the live version, in percentage points of the score."""
     with panels(1, height=max(2.6, 0.36 * len(moved) + 1.5), width=8.0) as (figure, (axes,)):
         names = [f"{move.domain.value} · {move.signal.value.replace('_', ' ')}" for move in reversed(moved)]

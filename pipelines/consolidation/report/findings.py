@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.consolidation.candidate import Candidate
-from pipelines.consolidation.gate import Move, Verdict, Weights, moves, weights_of
+from pipelines.consolidation.gate import GateVerdict, WeightMove, Weights, moves, weights_of
 from pipelines.consolidation.night import Metrics, Night
 from pipelines.consolidation.recalibrate import Measured, Recalibration
 from pipelines.domain.documents import Domain
@@ -50,7 +50,7 @@ class Findings:
     before: Beliefs
     after: Beliefs
     recalibration: Recalibration
-    verdict: Verdict
+    verdict: GateVerdict
     retrieval: tuple[Metrics, Metrics] | None
     counters: Mapping[str, Mapping[str, int]]
 
@@ -63,7 +63,7 @@ class Findings:
         before: Beliefs,
         after: Beliefs,
         recalibration: Recalibration,
-        verdict: Verdict,
+        verdict: GateVerdict,
     ) -> Findings:
         """What the steps gave, and retrieval measured where the night can."""
         measure = night.evaluate
@@ -88,7 +88,7 @@ class Findings:
         return weights_of(self.after)
 
     @property
-    def moves(self) -> list[Move]:
+    def moves(self) -> list[WeightMove]:
         """Every weight's change, the largest first."""
         return moves(self.weights_before, self.weights_after)
 
@@ -107,7 +107,7 @@ def _curve(beliefs: Beliefs, domain: Domain) -> Curve:
 def tables_of(findings: Findings) -> dict[str, pa.Table]:
     """Every table that the findings have rows for, by name."""
     measured = findings.recalibration
-    found: dict[str, Sequence[Mapping[str, object]]] = {
+    rows_by_table: dict[str, Sequence[Mapping[str, object]]] = {
         "weights": _weights(findings),
         "ageing": _ageing(findings),
         "calibration_bands": [*_bands("before", measured.before, True), *_bands("after", measured.after, True)],
@@ -115,7 +115,7 @@ def tables_of(findings: Findings) -> dict[str, pa.Table]:
         "retrieval": _retrieval(findings),
         "updaters": [{"partition": name, **counts} for name, counts in sorted(findings.counters.items())],
     }
-    return {name: pa.Table.from_pylist([dict(row) for row in rows]) for name, rows in found.items() if rows}
+    return {name: pa.Table.from_pylist([dict(row) for row in rows]) for name, rows in rows_by_table.items() if rows}
 
 
 def _weights(findings: Findings) -> list[Mapping[str, object]]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 from pipelines.consolidation.gate import Decision
-from pipelines.consolidation.night import Page
+from pipelines.consolidation.night import RunRecord
 from pipelines.consolidation.recalibrate import Recalibration, unreliable
 from pipelines.consolidation.report import figures
 from pipelines.consolidation.report.findings import Findings, tables_of
@@ -28,7 +28,7 @@ _FATES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class NightReport:
     """What is shown of a night, ready to be written."""
 
     note: str
@@ -37,7 +37,7 @@ class Report:
     pictures: Mapping[str, Figure]
     summary: Mapping[str, Any]
 
-    def write(self, page: Page, *, now: float) -> None:
+    def write(self, page: RunRecord, *, now: float) -> None:
         """Write everything; the page's top last, so that what it promises is there."""
         page.metrics(self.metrics, now=now)
         for name, table in self.tables.items():
@@ -48,9 +48,9 @@ class Report:
         page.note(self.note)
 
 
-def report(findings: Findings, version: LearnedVersion | None, settings: ConsolidationSettings) -> Report:
+def report(findings: Findings, version: LearnedVersion | None, settings: ConsolidationSettings) -> NightReport:
     """The report of a night that published `version`, or of a rehearsal that published nothing."""
-    return Report(
+    return NightReport(
         note=_note(findings, version, settings),
         metrics=_metrics(findings),
         tables=tables_of(findings),
@@ -78,25 +78,25 @@ def summary_of(findings: Findings, version: LearnedVersion | None) -> dict[str, 
 
 
 def _measures(recalibration: Recalibration) -> dict[str, float | None]:
-    found: dict[str, float | None] = {}
+    values: dict[str, float | None] = {}
     for name, label in {"ece": "ece_after", "brier": "brier", "log_loss": "log_loss"}.items():
         for key, measured in ((f"{name}_before", recalibration.before), (label, recalibration.after)):
-            found[key] = None if measured is None else getattr(measured.measures, name)
-    return found
+            values[key] = None if measured is None else getattr(measured.measures, name)
+    return values
 
 
 def _metrics(findings: Findings) -> dict[str, float]:
-    found = {name: value for name, value in _measures(findings.recalibration).items() if value is not None}
-    found |= {f"gate_{name}": value for name, value in findings.verdict.figures.items()}
-    found |= findings.candidate.observations
+    metrics_ = {name: value for name, value in _measures(findings.recalibration).items() if value is not None}
+    metrics_ |= {f"gate_{name}": value for name, value in findings.verdict.figures.items()}
+    metrics_ |= findings.candidate.observations
     for domain, weights in findings.weights_after.items():
-        found |= {f"weight_{domain.value}_{signal.value}": belief.mean for signal, belief in weights.items()}
+        metrics_ |= {f"weight_{domain.value}_{signal.value}": belief.mean for signal, belief in weights.items()}
     for when, metrics in zip(("before", "after"), findings.retrieval or (), strict=False):
-        found |= {f"{name.replace('@', '_at_')}_{when}": value for name, value in metrics.items()}
+        metrics_ |= {f"{name.replace('@', '_at_')}_{when}": value for name, value in metrics.items()}
     for name in ("consumed", "applied", "duplicate", "dead_lettered", "late"):
         if findings.counters:
-            found[f"events_{name}"] = sum(counts.get(name, 0) for counts in findings.counters.values())
-    return found
+            metrics_[f"events_{name}"] = sum(counts.get(name, 0) for counts in findings.counters.values())
+    return metrics_
 
 
 def _pictures(findings: Findings) -> dict[str, Figure]:

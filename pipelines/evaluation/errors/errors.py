@@ -22,7 +22,7 @@ class Diagnosis:
 
     Attributes:
         rank: Of the best relevant result, None where there is none.
-        found_by: The channels that found it.
+        channels: The channels that found it.
         reason: `RIGHT`, `MISSED`, or the part of the score by which the first result is furthest ahead of the best
             relevant one.
         deficit: By how much, for each part of the score, the most first; what the relevant one is ahead in is negative.
@@ -31,7 +31,7 @@ class Diagnosis:
     query_id: str
     text: str
     rank: int | None
-    found_by: tuple[str, ...]
+    channels: tuple[str, ...]
     reason: str
     deficit: Mapping[str, float]
 
@@ -59,14 +59,14 @@ class Moved:
 def diagnose(answer: Answer, grades: Mapping[str, int], document_id: Callable[[str], str]) -> Diagnosis:
     """Why the best relevant result stands where it does."""
     best = next((one for one in answer.results if _is_right(one, grades, document_id)), None)
-    known = {"query_id": answer.query.query_id, "text": answer.query.text}
+    query = {"query_id": answer.query.query_id, "text": answer.query.text}
     if best is None:
-        return Diagnosis(**known, rank=None, found_by=(), reason=MISSED, deficit={})
-    found_by = tuple(channel.value for channel in best.channels)
+        return Diagnosis(**query, rank=None, channels=(), reason=MISSED, deficit={})
+    channels = tuple(channel.value for channel in best.channels)
     if best.rank == 1:
-        return Diagnosis(**known, rank=1, found_by=found_by, reason=RIGHT, deficit={})
+        return Diagnosis(**query, rank=1, channels=channels, reason=RIGHT, deficit={})
     behind = deficit(answer.results[0], best)
-    return Diagnosis(**known, rank=best.rank, found_by=found_by, reason=next(iter(behind)), deficit=behind)
+    return Diagnosis(**query, rank=best.rank, channels=channels, reason=next(iter(behind)), deficit=behind)
 
 
 def deficit(first: RankedResult, other: RankedResult) -> dict[str, float]:
@@ -85,8 +85,8 @@ def moved(
     treatment: Mapping[str, Diagnosis],
 ) -> list[Moved]:
     """Queries whose measure changed, the largest gain first."""
-    found = [Moved(change, control[name], treatment[name]) for name, change in changes.items() if change != 0.0]
-    return sorted(found, key=lambda one: (-one.change, one.control.query_id))
+    changed = [Moved(change, control[name], treatment[name]) for name, change in changes.items() if change != 0.0]
+    return sorted(changed, key=lambda one: (-one.change, one.control.query_id))
 
 
 def diagnoses(answers: Iterable[Answer], qrels: Qrels, document_id: Callable[[str], str]) -> dict[str, Diagnosis]:
@@ -98,9 +98,9 @@ def diagnoses(answers: Iterable[Answer], qrels: Qrels, document_id: Callable[[st
     }
 
 
-def reasons(found: Iterable[Diagnosis]) -> dict[str, int]:
+def reasons(diagnoses: Iterable[Diagnosis]) -> dict[str, int]:
     """How many answers have each reason, the most frequent first."""
-    counts: Sequence[tuple[str, int]] = Counter(one.reason for one in found).most_common()
+    counts: Sequence[tuple[str, int]] = Counter(one.reason for one in diagnoses).most_common()
     return dict(counts)
 
 

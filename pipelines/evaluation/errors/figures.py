@@ -22,20 +22,23 @@ def changes(by_query: Mapping[str, float], measure: str) -> Figure:
     return figure
 
 
-def reasons(found: Mapping[str, Mapping[str, int]]) -> Figure:
+def reasons(counts_by_system: Mapping[str, Mapping[str, int]]) -> Figure:
     """How many answers of each system have each reason.
 
     Args:
         found: Count by reason, by name of the system.
     """
-    names = sorted({name for counts in found.values() for name in counts}, key=lambda name: -_most(found, name))
+    names = sorted(
+        {name for counts in counts_by_system.values() for name in counts},
+        key=lambda name: -_most(counts_by_system, name),
+    )
     figure = Figure(figsize=(8.0, 1.2 + 0.42 * len(names)), layout="constrained", dpi=130)
     axes = figure.subplots()
-    height = 0.8 / max(1, len(found))
-    for place, (system, colour) in enumerate(zip(found, _colours(len(found)), strict=True)):
+    height = 0.8 / max(1, len(counts_by_system))
+    for place, (system, colour) in enumerate(zip(counts_by_system, _colours(len(counts_by_system)), strict=True)):
         rows = [row + height * place for row in range(len(names))]
-        axes.barh(rows, [found[system].get(name, 0) for name in names], height, color=colour, label=system)
-    centre = height * (len(found) - 1) / 2.0
+        axes.barh(rows, [counts_by_system[system].get(name, 0) for name in names], height, color=colour, label=system)
+    centre = height * (len(counts_by_system) - 1) / 2.0
     axes.set_yticks([row + centre for row in range(len(names))], [name.replace("_", " ") for name in names])
     axes.invert_yaxis()
     axes.set(xlabel="queries")
@@ -44,8 +47,8 @@ def reasons(found: Mapping[str, Mapping[str, int]]) -> Figure:
     return figure
 
 
-def _most(found: Mapping[str, Mapping[str, int]], name: str) -> int:
-    return max(counts.get(name, 0) for counts in found.values())
+def _most(counts_by_system: Mapping[str, Mapping[str, int]], name: str) -> int:
+    return max(counts.get(name, 0) for counts in counts_by_system.values())
 
 
 def _colours(count: int) -> Sequence[str]:

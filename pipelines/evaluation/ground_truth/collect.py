@@ -22,7 +22,7 @@ from pipelines.chunking.ground_truth import SyntheticQuestion
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import ContentHash
 from pipelines.evaluation.queries.days import day_folder, files_of
-from pipelines.evaluation.queries.reader import LoggedQuery, Outcome
+from pipelines.evaluation.queries.reader import LoggedOutcome, LoggedQuery
 from pipelines.evaluation.queries.schema import table_schema
 from pipelines.evaluation.queries.writer import write_rows
 from pipelines.runtime.clock import SECONDS_PER_DAY, day_of
@@ -48,7 +48,7 @@ SCHEMA = table_schema(
 )
 
 
-class Source(StrEnum):
+class JudgementSource(StrEnum):
     """Where a judgement comes from; what stands later overrules what stands earlier."""
 
     SYNTHETIC = "synthetic"
@@ -56,7 +56,7 @@ class Source(StrEnum):
     JUDGED = "judged"
 
 
-DAYS = {Source.SYNTHETIC: 365, Source.IMPLICIT: 90, Source.JUDGED: 365}
+DAYS = {JudgementSource.SYNTHETIC: 365, JudgementSource.IMPLICIT: 90, JudgementSource.JUDGED: 365}
 """For which a judgement holds: use changes sooner than texts."""
 
 _GRADES = {"inclusion": 1.0, "selection": 1.0, "reference": 2.0, "explicit": 3.0}  # that full feedback stands for
@@ -76,7 +76,7 @@ class Judgement:
     text: str
     content_hash: ContentHash
     grade: int
-    source: Source
+    source: JudgementSource
     by: str
     made_at: float
     expires_at: float
@@ -97,7 +97,7 @@ Grades = Mapping[str, Mapping[ContentHash, int]]
 def from_questions(questions: Iterable[SyntheticQuestion], *, now: float) -> list[Judgement]:
     """The first phase: each question's own chunk is right."""
     return [
-        judged(question.text, question.content_hash, BEST, source=Source.SYNTHETIC, by=question.kind, now=now)
+        judged(question.text, question.content_hash, BEST, source=JudgementSource.SYNTHETIC, by=question.kind, now=now)
         for question in questions
     ]
 
@@ -105,7 +105,7 @@ def from_questions(questions: Iterable[SyntheticQuestion], *, now: float) -> lis
 def from_triggers(phrases: Iterable[tuple[str, Sequence[ContentHash]]], *, now: float) -> list[Judgement]:
     """The first phase, too: what a document declares to be asked by finds it, whichever of its contents that is."""
     return [
-        judged(phrase, content, BEST, source=Source.SYNTHETIC, by="trigger", now=now)
+        judged(phrase, content, BEST, source=JudgementSource.SYNTHETIC, by="trigger", now=now)
         for phrase, contents in phrases
         for content in contents
     ]
@@ -118,13 +118,13 @@ def from_feedback(queries: Iterable[LoggedQuery]) -> list[Judgement]:
     where something spoke against it. Principals are averaged, and the mean is rounded to a grade. What was passed over
     above a selection is judged 0, where nothing else was said of it. Judgements are dated by the last outcome.
     """
-    said: defaultdict[tuple[str, ContentHash], list[Outcome]] = defaultdict(list)
+    outcomes_by_pair: defaultdict[tuple[str, ContentHash], list[LoggedOutcome]] = defaultdict(list)
     passed: dict[tuple[str, ContentHash], float] = {}
     for query in queries:
         shown = [result.content_hash for result in query.results]
         for seen in query.outcomes:
             if seen.content_hash in shown and seen.kind in _GRADES:
-                said[query.text, seen.content_hash].append(seen)
+                outcomes_by_pair[query.text, seen.content_hash].append(seen)
                 if seen.kind == "selection":
                     for content in shown[: shown.index(seen.content_hash)]:
                         passed[query.text, content] = max(seen.at, passed.get((query.text, content), seen.at))
@@ -134,21 +134,21 @@ def from_feedback(queries: Iterable[LoggedQuery]) -> list[Judgement]:
                 text,
                 content,
                 _grade(outcomes),
-                source=Source.IMPLICIT,
+                source=JudgementSource.IMPLICIT,
                 by="feedback",
                 now=max(seen.at for seen in outcomes),
             )
-            for (text, content), outcomes in said.items()
+            for (text, content), outcomes in outcomes_by_pair.items()
         ),
         *(
-            judged(text, content, 0, source=Source.IMPLICIT, by="passed over", now=at)
+            judged(text, content, 0, source=JudgementSource.IMPLICIT, by="passed over", now=at)
             for (text, content), at in passed.items()
-            if (text, content) not in said
+            if (text, content) not in outcomes_by_pair
         ),
     ]
 
 
-def judged(text: str, content: ContentHash, grade: int, *, source: Source, by: str, now: float) -> Judgement:
+def judged(text: str, content: ContentHash, grade: int, *, source: JudgementSource, by: str, now: float) -> Judgement:
     """A judgement that holds for as long as those of its source do."""
     until = now + DAYS[source] * SECONDS_PER_DAY
     return Judgement(text=text, content_hash=content, grade=grade, source=source, by=by, made_at=now, expires_at=until)
@@ -156,7 +156,7 @@ def judged(text: str, content: ContentHash, grade: int, *, source: Source, by: s
 
 def grades_of(judgements: Iterable[Judgement], *, now: float) -> Grades:
     """What holds now: of each text and content the judgement of the latest phase, and of one phase the newest."""
-    order = list(Source)
+    order = list(JudgementSource)
     holding: dict[tuple[str, ContentHash], Judgement] = {}
     for one in judgements:
         if one.holds(now):
@@ -176,7 +176,7 @@ def keep(root: Path, judgements: Sequence[Judgement], *, now: float) -> None:
         write_rows(_folder(root, now), [_row(one) for one in judgements], SCHEMA)
 
 
-def kept(root: Path) -> list[Judgement]:
+def stored_judgements(root: Path) -> list[Judgement]:
     """Every judgement of a store, expired ones too.
 
     Raises:
@@ -185,7 +185,9 @@ def kept(root: Path) -> list[Judgement]:
     rows = [row for file in files_of(root / JUDGEMENTS) for row in pq.read_table(file).to_pylist()]
     try:
         return [
-            Judgement(**{**row, "content_hash": ContentHash(row["content_hash"]), "source": Source(row["source"])})
+            Judgement(
+                **{**row, "content_hash": ContentHash(row["content_hash"]), "source": JudgementSource(row["source"])}
+            )
             for row in rows
         ]
     except (TypeError, KeyError, ValueError) as error:
@@ -200,11 +202,11 @@ def _row(one: Judgement) -> dict[str, Any]:
     return {name: getattr(one, name) for name in SCHEMA.names} | {"source": one.source.value}
 
 
-def _precedence(one: Judgement, order: Sequence[Source]) -> tuple[int, float, int]:
+def _precedence(one: Judgement, order: Sequence[JudgementSource]) -> tuple[int, float, int]:
     return order.index(one.source), one.made_at, one.grade
 
 
-def _grade(outcomes: Sequence[Outcome]) -> int:
+def _grade(outcomes: Sequence[LoggedOutcome]) -> int:
     says: defaultdict[str, list[float]] = defaultdict(list)
     for seen in outcomes:
         says[seen.principal].append(max(0.0, seen.value) * _GRADES[seen.kind])

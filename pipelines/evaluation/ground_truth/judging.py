@@ -13,7 +13,7 @@ from typing import Any
 
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import ContentHash
-from pipelines.evaluation.ground_truth.collect import BEST, Judgement, Source, judged
+from pipelines.evaluation.ground_truth.collect import BEST, Judgement, JudgementSource, judged
 from pipelines.evaluation.settings import GroundTruthSettings
 from pipelines.runtime.storage.advice import advice_on
 
@@ -65,7 +65,7 @@ class Judge:
 
     def judge(self, pairs: Iterable[tuple[str, ContentHash]], passages: Passages, *, now: float) -> list[Judgement]:
         """Judgements of those pairs of a query's text and a content that the model grades; none without an endpoint."""
-        found = []
+        judgements = []
         for text, content in pairs:
             if not self._rules.endpoint or self._failed_in_row >= FAILURES_ALLOWED:
                 break
@@ -73,22 +73,22 @@ class Judge:
             grade = None if passage is None else self._grade(text, passage)
             if grade is not None:
                 by = self._rules.model or self._rules.endpoint
-                found.append(judged(text, content, grade, source=Source.JUDGED, by=by, now=now))
-        return found
+                judgements.append(judged(text, content, grade, source=JudgementSource.JUDGED, by=by, now=now))
+        return judgements
 
     def _grade(self, text: str, passage: str) -> int | None:
         try:
-            said = _asked(self._rules, f"Query: {text}\n\nPassage: {passage[:_CHARACTERS]}")
+            grade = _completion(self._rules, f"Query: {text}\n\nPassage: {passage[:_CHARACTERS]}")
         except (OSError, ValueError, RecursionError, urllib.error.URLError) as error:
             log.warning("%s: expected a grade, found: %s", self._rules.endpoint, error)
             self._failed_in_row += 1
             self.failed += 1
             return None
         self._failed_in_row = 0
-        return said
+        return grade
 
 
-def _asked(rules: GroundTruthSettings, text: str) -> int:
+def _completion(rules: GroundTruthSettings, text: str) -> int:
     body = {
         "model": rules.model,
         "messages": [{"role": "system", "content": _INSTRUCTION}, {"role": "user", "content": text}],
@@ -105,13 +105,13 @@ def _asked(rules: GroundTruthSettings, text: str) -> int:
 
 def _read_grade(answer: Any) -> int:
     try:
-        said = answer["choices"][0]["message"]["content"]
-        found = _GRADE.search(said)
+        reply = answer["choices"][0]["message"]["content"]
+        digit = _GRADE.search(reply)
     except (KeyError, IndexError, TypeError) as error:
         raise ValueError("no chat completion") from error
-    if found is None:
-        raise ValueError(f"no grade from 0 to {BEST} in {said[:40]!r}")
-    return int(found[0])
+    if digit is None:
+        raise ValueError(f"no grade from 0 to {BEST} in {reply[:40]!r}")
+    return int(digit[0])
 
 
 def _of_line(line: str, place: str, now: float) -> Judgement:
@@ -126,7 +126,7 @@ def _of_line(line: str, place: str, now: float) -> Judgement:
             text,
             ContentHash(content),
             grade,
-            source=Source.JUDGED,
+            source=JudgementSource.JUDGED,
             by=by,
             now=now,
         )

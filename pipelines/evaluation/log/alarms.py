@@ -16,7 +16,7 @@ from typing import Any
 from scipy import stats
 
 from pipelines.domain.ranking import Channel, Signal
-from pipelines.evaluation.measures.memory import NEW_HOURS, Item
+from pipelines.evaluation.measures.memory import NEW_HOURS, ItemFacts
 from pipelines.evaluation.queries.reader import LoggedQuery, LoggedResult
 from pipelines.evaluation.settings import AlarmSettings
 
@@ -79,13 +79,13 @@ class Watched:
     """
 
     queries: Sequence[LoggedQuery]
-    items: Mapping[str, Item]
+    items: Mapping[str, ItemFacts]
 
 
 def alarms(watched: Watched, rules: AlarmSettings) -> list[Alarm]:
     """Every alarm, those that ring first."""
-    found = [watch(watched, rules) for watch in ALARMS.values()]
-    return sorted(found, key=lambda alarm: (not alarm.ringing, alarm.name))
+    watched_alarms = [watch(watched, rules) for watch in ALARMS.values()]
+    return sorted(watched_alarms, key=lambda alarm: (not alarm.ringing, alarm.name))
 
 
 def keyword_blindness(watched: Watched, rules: AlarmSettings) -> Alarm:
@@ -123,7 +123,7 @@ def cold_start(watched: Watched, rules: AlarmSettings) -> Alarm:
         shown = _shown(query, _DEPTH)
         high = {hit.content_hash for head in query.heads.values() for hit in head if hit.rank <= _DEPTH}
         for content in high:
-            modified = watched.items.get(content, Item()).modified_at
+            modified = watched.items.get(content, ItemFacts()).modified_at
             if modified is not None and modified <= query.at:  # what was touched since had another time then
                 is_new = query.at - modified < NEW_HOURS * _SECONDS_PER_HOUR
                 (new if is_new else old).setdefault(content, []).append(content in shown)
@@ -131,8 +131,8 @@ def cold_start(watched: Watched, rules: AlarmSettings) -> Alarm:
     says = f"channels find what is new, and it is not shown; of what is old, {_mean(others):.0%} is"
     few = min(len(new), len(old))
     if few < rules.minimum:
-        told = f"too few contents to tell: {len(new)} new and {len(old)} old"
-        return replace(_unknown("cold start", rules.cold_ratio * _mean(others), len(seen)), says=told)
+        reason = f"too few contents to tell: {len(new)} new and {len(old)} old"
+        return replace(_unknown("cold start", rules.cold_ratio * _mean(others), len(seen)), says=reason)
     return _seldomer("cold start", seen, others, rules.cold_ratio, rules, says=says)
 
 
@@ -152,18 +152,18 @@ def context_drift(watched: Watched, rules: AlarmSettings) -> Alarm:
         [Counter((query.intent, _domain(query)) for query in half) for half in (before, now)],
         [Counter(sum(_best_relevance(query) > edge for edge in edges) for query in half) for half in (before, now)],
     ]
-    found = [(_stability(former, latter), _distinct(former, latter)) for former, latter in kinds]
-    index = max(value for value, _ in found)
-    ringing = any(value > bound and p < _DRIFT_P for value, p in found)
+    drifts = [(_stability(former, latter), _distinct(former, latter)) for former, latter in kinds]
+    index = max(value for value, _ in drifts)
+    ringing = any(value > bound and p < _DRIFT_P for value, p in drifts)
     says = "what is asked changed: what was learned before may not hold; look at intents and domains over time"
     return Alarm(name, index, index, index, bound, n, ringing, says if ringing else "what is asked stays what it was")
 
 
 def channel_collapse(watched: Watched, rules: AlarmSettings) -> Alarm:
     """Queries with results to which fewer than two channels contribute."""
-    told = [query for query in watched.queries if query.results]
-    few = [len({channel for result in query.results for channel in result.channels}) < 2 for query in told]
-    failed = Counter(failed["channel"] for query in told for failed in query.facts.get("failed_channels", ()))
+    answered = [query for query in watched.queries if query.results]
+    few = [len({channel for result in query.results for channel in result.channels}) < 2 for query in answered]
+    failed = Counter(failed["channel"] for query in answered for failed in query.facts.get("failed_channels", ()))
     named = (
         f"; left out: {', '.join(f'{name} {count} times' for name, count in failed.most_common())}" if failed else ""
     )
@@ -248,8 +248,8 @@ def wilson(count: int, n: int, level: float) -> tuple[float, float]:
         >>> [round(bound, 3) for bound in wilson(5, 10, 0.95)]
         [0.237, 0.763]
     """
-    found = stats.binomtest(count, n).proportion_ci(level, method="wilson")
-    return float(found.low), float(found.high)
+    bounds = stats.binomtest(count, n).proportion_ci(level, method="wilson")
+    return float(bounds.low), float(bounds.high)
 
 
 def _shown(query: LoggedQuery, depth: int) -> set[str]:

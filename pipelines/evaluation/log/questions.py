@@ -10,15 +10,15 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash, QueryId
 from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.ground_truth.collect import Grades
-from pipelines.evaluation.measures.memory import Asked, Item
-from pipelines.evaluation.measures.off_policy import Shown, Wanted
+from pipelines.evaluation.measures.memory import AnsweredQuery, ItemFacts
+from pipelines.evaluation.measures.off_policy import ShownPlace, TargetPlace
 from pipelines.evaluation.measures.runs import Run
 from pipelines.evaluation.queries.reader import LoggedQuery
 
 _BANDS = (1, 2, 5, 10, 20)  # last ranks in a channel, within which contents are taken to be liked alike
 
 
-class Place(Protocol):
+class PlaceFacts(Protocol):
     """One place that a content stands at."""
 
     @property
@@ -44,15 +44,15 @@ def judged(queries: Iterable[LoggedQuery], grades: Grades) -> dict[str, dict[str
     }
 
 
-def asked_of(queries: Iterable[LoggedQuery], grades: Grades) -> list[Asked]:
+def answered_queries(queries: Iterable[LoggedQuery], grades: Grades) -> list[AnsweredQuery]:
     """Logged queries as a memory's; those without a judgement have no grades."""
     return [
-        Asked(
+        AnsweredQuery(
             query_id=query.query_id,
             at=query.at,
             intent=query.intent,
             ranked=[result.content_hash for result in query.results],
-            found_by={result.content_hash: list(result.channels) for result in query.results},
+            channels_by_name={result.content_hash: list(result.channels) for result in query.results},
             grades={str(content): grade for content, grade in grades.get(query.text, {}).items()},
         )
         for query in queries
@@ -68,9 +68,9 @@ def mentioned(queries: Iterable[LoggedQuery], grades: Grades) -> set[ContentHash
 
 def items_of(
     contents: Collection[ContentHash],
-    places: Callable[[Collection[ContentHash]], Iterable[tuple[ContentHash, Sequence[Place]]]],
+    places: Callable[[Collection[ContentHash]], Iterable[tuple[ContentHash, Sequence[PlaceFacts]]]],
     tiers: Mapping[str, str],
-) -> dict[str, Item]:
+) -> dict[str, ItemFacts]:
     """What is known of contents.
 
     Args:
@@ -78,11 +78,11 @@ def items_of(
         tiers: Declared tier by document.
     """
     return {
-        content: Item(
-            tier=next((tiers[place.uri] for place in standing if place.uri in tiers), None),
-            modified_at=standing[0].modified_at,
+        content: ItemFacts(
+            tier=next((tiers[place.uri] for place in occurrences if place.uri in tiers), None),
+            modified_at=occurrences[0].modified_at,
         )
-        for content, standing in places(contents)
+        for content, occurrences in places(contents)
     }
 
 
@@ -94,14 +94,14 @@ def to_replay(queries: Sequence[LoggedQuery], limit: int) -> list[Query]:
     """
     newest: dict[tuple[str, tuple[tuple[str, str], ...]], Query] = {}
     for logged in queries:
-        query = _as_asked(logged)
+        query = _query_of(logged)
         newest.setdefault((query.text, tuple(sorted(query.filters.items()))), query)
     return list(newest.values())[:limit]
 
 
 def explored(
     queries: Sequence[LoggedQuery], answers: Mapping[QueryId, Answer]
-) -> list[tuple[list[Shown], list[Wanted]]]:
+) -> list[tuple[list[ShownPlace], list[TargetPlace]]]:
     """Explored answers with what they earned, beside what another policy would show; for off-policy estimates.
 
     A place earned 1 where something good became of it, else 0: silence, too, where its source reports what becomes of
@@ -109,12 +109,12 @@ def explored(
     whatever is shown would seem to earn nearly as much as anything else.
     """
     pairs = []
-    for query in _told_of(queries):
+    for query in _explored(queries):
         answer = answers.get(query.query_id)
         if answer is not None:
             liked = {seen.content_hash for seen in query.outcomes if seen.is_praise}
             shown = [
-                Shown(
+                ShownPlace(
                     result.content_hash,
                     result.propensity,
                     float(result.content_hash in liked),
@@ -123,7 +123,8 @@ def explored(
                 for result in query.results
             ]
             wanted = [
-                Wanted(result.content_hash, _band(result.rank, result.content_hash, query)) for result in answer.results
+                TargetPlace(result.content_hash, _band(result.rank, result.content_hash, query))
+                for result in answer.results
             ]
             pairs.append((shown, wanted))
     return pairs
@@ -131,10 +132,10 @@ def explored(
 
 def exploring(queries: Sequence[LoggedQuery]) -> list[Query]:
     """The explored queries whose source reports, as they were asked, to be answered by another policy."""
-    return [_as_asked(query) for query in _told_of(queries)]
+    return [_query_of(query) for query in _explored(queries)]
 
 
-def _told_of(queries: Sequence[LoggedQuery]) -> list[LoggedQuery]:
+def _explored(queries: Sequence[LoggedQuery]) -> list[LoggedQuery]:
     """Explored queries of models and agents that ever said what became of a result; others may not be able to."""
     reporting = {_source(query) for query in queries if any(seen.content_hash for seen in query.outcomes)}
     return [query for query in queries if query.explored and _source(query) in reporting]
@@ -144,7 +145,7 @@ def _source(query: LoggedQuery) -> tuple[str, str]:
     return query.facts["model"], query.facts["agent"]
 
 
-def _as_asked(logged: LoggedQuery) -> Query:
+def _query_of(logged: LoggedQuery) -> Query:
     facts = logged.facts
     return Query(
         text=logged.text,

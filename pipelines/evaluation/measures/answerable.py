@@ -35,7 +35,7 @@ class Worth:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ProbabilityReport:
     """What a calibration is worth on held-out queries.
 
     Attributes:
@@ -57,7 +57,7 @@ class Held:
     threshold: float | None
 
 
-def held(
+def probability_report(
     calibration: MatchCalibration,
     from_verdicts: MatchCalibration,
     answers: Mapping[str, Sequence[Answer]],
@@ -66,7 +66,7 @@ def held(
     *,
     bins: int,
     names: Mapping[str, Sequence[str]],
-) -> Held:
+) -> ProbabilityReport:
     """Measure a calibration on answers to queries it has not seen.
 
     Args:
@@ -77,12 +77,12 @@ def held(
     """
     shown = {name: _shown(some, qrels, names) for name, some in answers.items()}
     first, answering = next(iter(answers)), calibration.answering
-    return Held(
+    return ProbabilityReport(
         {name: _worth(calibration, some, bins) for name, some in shown.items()},
         {name: _worth(from_verdicts, some, bins) for name, some in shown.items()},
         {name: _moved(from_verdicts, shown[first], some) for name, some in shown.items()},
         _answered(answering, answers[first]),
-        {name: _answered(answering, found) for name, found in without.items()},
+        {name: _answered(answering, some) for name, some in without.items()},
         None if answering is None else answering.meaning if answering.near is None else answering.near,
     )
 
@@ -90,8 +90,8 @@ def held(
 def judged_bins(answers: Sequence[Answer], qrels: Qrels, names: Mapping[str, Sequence[str]]) -> MatchBins:
     """What judgements say about everything that was shown: no reader stopped before the end of a page."""
     shown = [each for each in _shown(answers, qrels, names) if each.match is not None]
-    told = [[getattr(each.match, name) for name in MEASURED] for each in shown]
-    matches = [[float("nan") if value is None else value for value in values] for values in told]
+    values_of = [[getattr(each.match, name) for name in MEASURED] for each in shown]
+    matches = [[float("nan") if value is None else value for value in values] for values in values_of]
     good = np.array([each.good for each in shown], dtype=np.float64)
     return MatchBins.of_all(np.array(matches, dtype=np.float64).reshape(-1, MEASURES), good, 1.0 - good)
 
@@ -118,8 +118,8 @@ def _shown(answers: Sequence[Answer], qrels: Qrels, names: Mapping[str, Sequence
 
 
 def _moved(calibration: MatchCalibration, first: Sequence[_Shown], other: Sequence[_Shown]) -> float:
-    known = {(each.query, each.content): calibration.probability(each.match) for each in first}
-    both = [(known.get((each.query, each.content)), calibration.probability(each.match)) for each in other]
+    earlier = {(each.query, each.content): calibration.probability(each.match) for each in first}
+    both = [(earlier.get((each.query, each.content)), calibration.probability(each.match)) for each in other]
     return max((abs(was - now) for was, now in both if was is not None and now is not None), default=0.0)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from pipelines.evaluation.measures.beir import Qrels
 from pipelines.evaluation.measures.metrics import Estimate, PerQuery, estimate, measure
 from pipelines.evaluation.measures.runs import Run
-from pipelines.evaluation.measures.significance import Half, Strength, chance, of_half, strength_of, unjudged
+from pipelines.evaluation.measures.significance import EvidenceStrength, Half, chance, of_half, strength_of, unjudged
 from pipelines.evaluation.settings import EvaluationSettings
 
 UNJUDGED_DEPTH = 10
@@ -52,7 +52,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RunComparison:
     """Everything that two runs over one data set say about one another.
 
     Attributes:
@@ -67,7 +67,7 @@ class Comparison:
     treatment: PerQuery
     differences: Mapping[str, Difference]
     halves: Mapping[Half, Difference]
-    strength: Strength
+    strength: EvidenceStrength
     unjudged: tuple[float, float]
 
     @property
@@ -102,14 +102,14 @@ def compare(control: Mapping[str, float], treatment: Mapping[str, float], settin
     )
 
 
-def compare_runs(control: Run, treatment: Run, qrels: Qrels, settings: EvaluationSettings) -> Comparison:
+def compare_runs(control: Run, treatment: Run, qrels: Qrels, settings: EvaluationSettings) -> RunComparison:
     """Compare two runs on every judged query; one that a run lacks counts 0 there.
 
     Raises:
         ValueError: There are no judged queries.
     """
     before, after = measure(control, qrels), measure(treatment, qrels)
-    return Comparison(
+    return RunComparison(
         control=before,
         treatment=after,
         differences={name: compare(before[name], after[name], settings) for name in before},

@@ -12,7 +12,7 @@ import numpy as np
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.measures.beir import Dataset, JudgedQuery, Qrels
-from pipelines.evaluation.measures.memory import Asked, Contribution, channel_contributions
+from pipelines.evaluation.measures.memory import AnsweredQuery, ChannelShare, channel_contributions
 from pipelines.evaluation.measures.metrics import Estimate, PerQuery, estimates, measure
 from pipelines.evaluation.measures.runs import Ranked, Run, as_ranked
 from pipelines.evaluation.settings import EvaluationSettings
@@ -47,7 +47,7 @@ class Measurement:
     p50_ms: float
     p95_ms: float
     failed_channels: Mapping[str, int]
-    channels: Mapping[str, Contribution]
+    channels: Mapping[str, ChannelShare]
 
     def summary(self) -> dict[str, Any]:
         """Means by the names of the job's contract, with intervals beside them."""
@@ -78,33 +78,40 @@ def measure_searcher(
     run: dict[str, Ranked] = {}
     elapsed_ms: list[float] = []
     failed: dict[str, int] = {}
-    found: list[Asked] = []
+    answered: list[AnsweredQuery] = []
     for query in progress(dataset.queries):
         started = time.perf_counter()
-        answer = searcher.search(asked(query, settings))
+        answer = searcher.search(as_query(query, settings))
         elapsed_ms.append((time.perf_counter() - started) * 1000.0)
         run[query.query_id] = as_ranked(answer.results, settings.depth, document_id=document_id)
-        found.append(_found(answer, run[query.query_id], dataset.qrels[query.query_id], document_id))
+        answered.append(_answered_query(answer, run[query.query_id], dataset.qrels[query.query_id], document_id))
         for channel in answer.failed_channels:
             failed[channel] = failed.get(channel, 0) + 1
-    channels = channel_contributions(found)
+    channels = channel_contributions(answered)
     return _measurement(run, _judged(dataset.qrels, run), elapsed_ms, failed, channels, settings=settings)
 
 
-def _found(answer: Answer, ranked: Ranked, grades: Mapping[str, int], document_id: Callable[[str], str]) -> Asked:
+def _answered_query(
+    answer: Answer, ranked: Ranked, grades: Mapping[str, int], document_id: Callable[[str], str]
+) -> AnsweredQuery:
     """Which channels found what was returned."""
-    found_by = {
+    channels_by_name = {
         document_id(uri): [channel.value for channel in result.channels]
         for result in reversed(answer.results)
         for uri in result.uris
     }
     query = answer.query
-    return Asked(
-        query_id=query.query_id, at=0.0, intent=query.intent, ranked=list(ranked), found_by=found_by, grades=grades
+    return AnsweredQuery(
+        query_id=query.query_id,
+        at=0.0,
+        intent=query.intent,
+        ranked=list(ranked),
+        channels_by_name=channels_by_name,
+        grades=grades,
     )
 
 
-def asked(query: JudgedQuery, settings: EvaluationSettings) -> Query:
+def as_query(query: JudgedQuery, settings: EvaluationSettings) -> Query:
     """A judged query as it is put to a searcher: within its group where it has one."""
     group = query.metadata.get(settings.group_key)
     filters = {} if group is None else {settings.group_key: str(group)}
@@ -120,7 +127,7 @@ def _measurement(
     qrels: Qrels,
     elapsed_ms: Sequence[float],
     failed: Mapping[str, int],
-    channels: Mapping[str, Contribution],
+    channels: Mapping[str, ChannelShare],
     *,
     settings: EvaluationSettings,
 ) -> Measurement:

@@ -23,7 +23,7 @@ _USUAL_IMPORTANCE = 0.5  # of items that declare no tier, or another: as a norma
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ItemFacts:
     """What is known of something that can be found.
 
     Attributes:
@@ -36,13 +36,13 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AnsweredQuery:
     """One query, its answer, and what would have been right.
 
     Attributes:
         at: When it was asked, seconds since the epoch.
         ranked: What was returned, best first.
-        found_by: The channels that found each of these.
+        channels_by_name: The channels that found each of these.
         grades: Judgements; 0 is judged and irrelevant.
     """
 
@@ -50,7 +50,7 @@ class Asked:
     at: float
     intent: str
     ranked: Sequence[str]
-    found_by: Mapping[str, Collection[str]]
+    channels_by_name: Mapping[str, Collection[str]]
     grades: Mapping[str, int]
 
     @property
@@ -60,7 +60,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Contribution:
+class ChannelShare:
     """What one channel is worth, as shares of the first results.
 
     Attributes:
@@ -96,7 +96,7 @@ class MemoryMeasures:
     cold_start_share: Estimate | None
     intent_weighted_ndcg: Estimate | None
     queries: Mapping[str, int]
-    channels: Mapping[str, Contribution]
+    channels: Mapping[str, ChannelShare]
 
     def as_json(self) -> dict[str, Any]:
         """For machines."""
@@ -112,18 +112,20 @@ class MemoryMeasures:
         return {"measures": measures, "queries": dict(self.queries), "channels": channels}
 
 
-def memory_measures(asked: Sequence[Asked], items: Mapping[str, Item], settings: EvaluationSettings) -> MemoryMeasures:
+def memory_measures(
+    queries: Sequence[AnsweredQuery], items: Mapping[str, ItemFacts], settings: EvaluationSettings
+) -> MemoryMeasures:
     """Measure answers as those of a memory.
 
     Args:
         items: Facts about what was returned or judged; what is missing is of no tier and no known age.
     """
     facts = _Facts(items, settings)
-    surfacing = [float(facts.surfaces(one)) for one in asked if facts.constitutional(one)]
-    recall = [share for one in asked if (share := facts.recall(one)) is not None]
-    cold = [share for one in asked if (share := facts.cold_recall(one)) is not None]
-    fresh = [facts.fresh_share(one) for one in asked if one.ranked]
-    judged = [one for one in asked if one.relevant]
+    surfacing = [float(facts.surfaces(one)) for one in queries if facts.constitutional(one)]
+    recall = [share for one in queries if (share := facts.recall(one)) is not None]
+    cold = [share for one in queries if (share := facts.cold_recall(one)) is not None]
+    fresh = [facts.fresh_share(one) for one in queries if one.ranked]
+    judged = [one for one in queries if one.relevant]
     return MemoryMeasures(
         constitutional_surfacing=_estimate(surfacing, settings),
         importance_weighted_recall=_estimate(recall, settings),
@@ -137,18 +139,18 @@ def memory_measures(asked: Sequence[Asked], items: Mapping[str, Item], settings:
             "cold_start_share": len(fresh),
             "intent_weighted_ndcg": len(judged),
         },
-        channels=channel_contributions(asked),
+        channels=channel_contributions(queries),
     )
 
 
-def channel_contributions(asked: Sequence[Asked], depth: int = DEPTH) -> dict[str, Contribution]:
+def channel_contributions(queries: Sequence[AnsweredQuery], depth: int = DEPTH) -> dict[str, ChannelShare]:
     """What each channel contributed to the first `depth` results, over all queries together."""
-    places = list(_places(asked, depth))
-    right = [found for found, relevant in places if relevant]
-    names = sorted({channel for found, _ in places for channel in found})
-    everything = [found for found, _ in places]
+    places = list(_places(queries, depth))
+    right = [channels for channels, relevant in places if relevant]
+    names = sorted({channel for channels, _ in places for channel in channels})
+    everything = [channels for channels, _ in places]
     return {
-        name: Contribution(
+        name: ChannelShare(
             shown=_share(everything, name),
             exclusive=_share(everything, name, alone=True),
             relevant=_share(right, name) if right else None,
@@ -161,26 +163,26 @@ def channel_contributions(asked: Sequence[Asked], depth: int = DEPTH) -> dict[st
 class _Facts:
     """Which results count, and for how much."""
 
-    def __init__(self, items: Mapping[str, Item], settings: EvaluationSettings) -> None:
+    def __init__(self, items: Mapping[str, ItemFacts], settings: EvaluationSettings) -> None:
         self._items = items
         self._rules = settings.memory
 
-    def constitutional(self, one: Asked) -> set[str]:
+    def constitutional(self, one: AnsweredQuery) -> set[str]:
         return {name for name in one.relevant if self._item(name).tier in self._rules.constitutional_tiers}
 
-    def surfaces(self, one: Asked) -> bool:
+    def surfaces(self, one: AnsweredQuery) -> bool:
         return bool(self.constitutional(one) & {*one.ranked[:_CONSTITUTIONAL_DEPTH]})
 
-    def recall(self, one: Asked) -> float | None:
+    def recall(self, one: AnsweredQuery) -> float | None:
         total = sum(self._importance(name) for name in one.relevant)
-        found = {*one.ranked[:DEPTH]}
-        return sum(self._importance(name) for name in one.relevant if name in found) / total if total > 0.0 else None
+        shown = {*one.ranked[:DEPTH]}
+        return sum(self._importance(name) for name in one.relevant if name in shown) / total if total > 0.0 else None
 
-    def cold_recall(self, one: Asked) -> float | None:
+    def cold_recall(self, one: AnsweredQuery) -> float | None:
         new = {name for name in one.relevant if self.is_new(name, one.at)}
         return len(new & {*one.ranked[:DEPTH]}) / len(new) if new else None
 
-    def fresh_share(self, one: Asked) -> float:
+    def fresh_share(self, one: AnsweredQuery) -> float:
         shown = one.ranked[:DEPTH]
         return sum(self.is_new(name, one.at) for name in shown) / len(shown)
 
@@ -192,25 +194,27 @@ class _Facts:
         tier = self._item(name).tier
         return self._rules.importance.get(tier or "", _USUAL_IMPORTANCE)
 
-    def _item(self, name: str) -> Item:
+    def _item(self, name: str) -> ItemFacts:
         return self._items.get(name, _UNKNOWN)
 
 
-_UNKNOWN = Item()
+_UNKNOWN = ItemFacts()
 
 
-def _places(asked: Sequence[Asked], depth: int) -> Iterator[tuple[Collection[str], bool]]:
+def _places(queries: Sequence[AnsweredQuery], depth: int) -> Iterator[tuple[Collection[str], bool]]:
     """The channels behind every result, and whether it was judged relevant."""
-    for one in asked:
+    for one in queries:
         for name in one.ranked[:depth]:
-            yield one.found_by.get(name, ()), one.grades.get(name, 0) > 0
+            yield one.channels_by_name.get(name, ()), one.grades.get(name, 0) > 0
 
 
-def _share(found: Sequence[Collection[str]], name: str, *, alone: bool = False) -> float:
-    return sum(name in channels and not (alone and len(channels) > 1) for channels in found) / len(found)
+def _share(channels_of_each: Sequence[Collection[str]], name: str, *, alone: bool = False) -> float:
+    return sum(
+        name in channels_of_each and not (alone and len(channels_of_each) > 1) for channels_of_each in channels_of_each
+    ) / len(channels_of_each)
 
 
-def _intent_weighted(judged: Sequence[Asked], settings: EvaluationSettings) -> Estimate | None:
+def _intent_weighted(judged: Sequence[AnsweredQuery], settings: EvaluationSettings) -> Estimate | None:
     if not judged:
         return None
     run = {one.query_id: {name: -float(rank) for rank, name in enumerate(one.ranked)} for one in judged}
@@ -219,8 +223,8 @@ def _intent_weighted(judged: Sequence[Asked], settings: EvaluationSettings) -> E
     weights = [rules.intent_weights.get(one.intent, 1.0) for one in judged]
     if not sum(weights):
         return None
-    found = snips([gains[one.query_id] for one in judged], weights, settings)
-    return Estimate(found.estimate, found.low, found.high)
+    value = snips([gains[one.query_id] for one in judged], weights, settings)
+    return Estimate(value.estimate, value.low, value.high)
 
 
 def _estimate(values: Sequence[float], settings: EvaluationSettings) -> Estimate | None:

@@ -100,7 +100,7 @@ def crossed_means(
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownPlace:
     """One place of an explored answer: what stood there, and what it earned.
 
     Attributes:
@@ -115,7 +115,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TargetPlace:
     """What the target policy would show at a place."""
 
     content_hash: ContentHash
@@ -123,7 +123,10 @@ class Wanted:
 
 
 def of_rankings(
-    answers: Sequence[tuple[Sequence[Shown], Sequence[Wanted]]], *, settings: EvaluationSettings, strength: float = 10.0
+    answers: Sequence[tuple[Sequence[ShownPlace], Sequence[TargetPlace]]],
+    *,
+    settings: EvaluationSettings,
+    strength: float = 10.0,
 ) -> dict[str, Value]:
     """What a target ranking earns per answer, place by place (item-position model, Li et al., KDD 2018).
 

@@ -19,7 +19,7 @@ _EXACT = 12  # pairs up to which all 2^n signs are tried: fewer than the draws t
 _CHUNK = 1_000_000  # signs held at once
 
 
-class Strength(StrEnum):
+class EvidenceStrength(StrEnum):
     """How much a sample of queries can carry."""
 
     ANECDOTAL = "anecdotal"
@@ -28,7 +28,11 @@ class Strength(StrEnum):
     STRONG = "strong"
 
 
-_STRENGTHS = ((300, Strength.STRONG), (100, Strength.MODERATE), (30, Strength.DIRECTIONAL))  # queries (EVA-10)
+_STRENGTHS = (
+    (300, EvidenceStrength.STRONG),
+    (100, EvidenceStrength.MODERATE),
+    (30, EvidenceStrength.DIRECTIONAL),
+)  # queries (EVA-10)
 
 
 class Half(StrEnum):
@@ -38,14 +42,14 @@ class Half(StrEnum):
     HELD_OUT = "held-out"
 
 
-def strength_of(queries: int) -> Strength:
+def strength_of(queries: int) -> EvidenceStrength:
     """What a comparison over so many queries may be called.
 
     Examples:
         >>> [strength_of(queries).value for queries in (29, 50, 100, 300)]
         ['anecdotal', 'directional', 'moderate', 'strong']
     """
-    return next((name for bound, name in _STRENGTHS if queries >= bound), Strength.ANECDOTAL)
+    return next((name for bound, name in _STRENGTHS if queries >= bound), EvidenceStrength.ANECDOTAL)
 
 
 def randomisation_p(changes: Sequence[float], *, draws: int, seed: int) -> float:

@@ -60,8 +60,8 @@ class Outcomes:
             BrokerUnavailableError: Nobody answers; what was read is kept, and the next run goes on from there.
         """
         facts = source.facts()
-        known = self._positions(facts.topic_id)
-        positions = {partition: known.get(partition, 0) for partition in range(facts.partitions)}
+        stored = self._positions(facts.topic_id)
+        positions = {partition: stored.get(partition, 0) for partition in range(facts.partitions)}
         source.assign(list(positions))
         for partition, position in list(positions.items()):
             positions[partition] = max(position, source.log_start(partition))
@@ -81,17 +81,17 @@ class Outcomes:
     def _positions(self, topic_id: str) -> dict[int, int]:
         """Where the next record of each partition is; none for a topic that was made anew."""
         try:
-            kept = json.loads((self._folder / _POSITIONS).read_text(encoding="utf-8"))
+            stored = json.loads((self._folder / _POSITIONS).read_text(encoding="utf-8"))
         except FileNotFoundError:
             return {}
-        if kept["topic_id"] != topic_id:
+        if stored["topic_id"] != topic_id:
             log.warning("the topic was made anew: outcomes are collected from its start")
             return {}
-        return {int(partition): int(offset) for partition, offset in kept["positions"].items()}
+        return {int(partition): int(offset) for partition, offset in stored["positions"].items()}
 
     def _remember(self, topic_id: str, positions: Mapping[int, int]) -> None:
-        kept = {"topic_id": topic_id, "positions": {str(name): offset for name, offset in positions.items()}}
-        write_atomically(self._folder / _POSITIONS, json.dumps(kept, sort_keys=True).encode())
+        content = {"topic_id": topic_id, "positions": {str(name): offset for name, offset in positions.items()}}
+        write_atomically(self._folder / _POSITIONS, json.dumps(content, sort_keys=True).encode())
 
     def _write(self, rows: Sequence[Mapping[str, Any]]) -> None:
         by_day: defaultdict[int, list[Mapping[str, Any]]] = defaultdict(list)

@@ -51,7 +51,7 @@ _OUTCOMES = """
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class LoggedOutcome:
     """What somebody did about an answer, or about one of its results.
 
     Attributes:
@@ -125,7 +125,7 @@ class LoggedQuery:
     explored: bool
     heads: Mapping[str, Sequence[LoggedHit]]
     results: Sequence[LoggedResult]
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[LoggedOutcome]
     facts: Mapping[str, Any]
 
 
@@ -176,8 +176,8 @@ def _opened(root: Path, settings: QueryLogSettings, *, since: float, until: floa
         files = files_of(root / QUERY_LOG, since_day=day_of(since), until_day=day_of(until))
         tables.define("queries", [*files, _shape(Path(spill), "queries", QUERIES)], QUERIES)
         # Feedback comes later than what it is about.
-        said = files_of(root / OUTCOME_LOG, since_day=day_of(since))
-        tables.define("outcomes", [*said, _shape(Path(spill), "outcomes", OUTCOMES)], OUTCOMES)
+        outcome_files = files_of(root / OUTCOME_LOG, since_day=day_of(since))
+        tables.define("outcomes", [*outcome_files, _shape(Path(spill), "outcomes", OUTCOMES)], OUTCOMES)
         yield tables
 
 
@@ -194,16 +194,16 @@ def _read(
     return [row for table in tables.rows(query, schema, at_once=_AT_ONCE, values=values) for row in table.to_pylist()]
 
 
-def _outcomes(tables: TableQueries) -> dict[str, list[Outcome]]:
-    found: defaultdict[str, list[Outcome]] = defaultdict(list)
+def _outcomes(tables: TableQueries) -> dict[str, list[LoggedOutcome]]:
+    by_query: defaultdict[str, list[LoggedOutcome]] = defaultdict(list)
     for row in _read(tables, _OUTCOMES, OUTCOMES):
         about = None if row["content_hash"] is None else ContentHash(row["content_hash"])
-        seen = Outcome(_seconds(row["said_at"]), row["kind"], about, row["value"], row["principal"])
-        found[row["query_id"]].append(seen)
-    return found
+        seen = LoggedOutcome(_seconds(row["said_at"]), row["kind"], about, row["value"], row["principal"])
+        by_query[row["query_id"]].append(seen)
+    return by_query
 
 
-def _query(row: dict[str, Any], outcomes: Sequence[Outcome]) -> LoggedQuery:
+def _query(row: dict[str, Any], outcomes: Sequence[LoggedOutcome]) -> LoggedQuery:
     heads: defaultdict[str, list[LoggedHit]] = defaultdict(list)
     for hit in row.pop("heads"):
         heads[hit["channel"]].append(LoggedHit(hit["rank"], ContentHash(hit["content_hash"]), hit["score"]))

@@ -25,7 +25,7 @@ _WEIGHT = pa.struct(
     [("domain", pa.string()), ("signal", pa.string()), ("weight", pa.float64()), ("mean", pa.float64())]
 )
 _NAMED = pa.struct([("name", pa.string()), ("value", pa.float64())])
-_SAID = pa.struct([("name", pa.string()), ("value", pa.string())])
+_TEXT_PAIR = pa.struct([("name", pa.string()), ("value", pa.string())])
 _FAILED = pa.struct([("channel", pa.string()), ("reason", pa.string())])
 _RESULT = pa.struct(
     [
@@ -59,7 +59,7 @@ QUERIES = table_schema(
         ("type", pa.string()),
         ("intent_confidence", pa.float64()),
         ("complexity", pa.string()),
-        ("filters", pa.list_(_SAID)),
+        ("filters", pa.list_(_TEXT_PAIR)),
         ("adaptive", pa.bool_()),
         ("across_domains", pa.bool_()),
         ("k", pa.int32()),
@@ -166,14 +166,14 @@ def _result(result: RankedResult) -> dict[str, Any]:
 
 def _weights(answer: Answer) -> list[dict[str, Any]]:
     """The learned weights that ranked the answer, once per domain of its results."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    weights: dict[tuple[str, str], dict[str, Any]] = {}
     for result in answer.results:
         for part in result.contributions:
             if part.belief is not None:
-                known = {"weight": part.weight, "mean": part.belief.mean}
+                values = {"weight": part.weight, "mean": part.belief.mean}
                 key = (result.domain.value, part.name)
-                found.setdefault(key, {"domain": key[0], "signal": key[1], **known})
-    return list(found.values())
+                weights.setdefault(key, {"domain": key[0], "signal": key[1], **values})
+    return list(weights.values())
 
 
 def _named(values: Mapping[str, float]) -> list[dict[str, Any]]:

@@ -37,7 +37,7 @@ class _Logged(NamedTuple):
     at: float
 
 
-class _Row(NamedTuple):
+class _PendingRow(NamedTuple):
     day: int
     batch: pa.RecordBatch
 
@@ -107,7 +107,7 @@ class QueryLog:
                 self._thread.start()
 
     def _write_on(self) -> None:
-        rows: list[_Row] = []
+        rows: list[_PendingRow] = []
         due = float("inf")
         while True:
             try:
@@ -126,16 +126,16 @@ class QueryLog:
             if ended:
                 return
 
-    def _add(self, rows: list[_Row], item: _Logged) -> None:
+    def _add(self, rows: list[_PendingRow], item: _Logged) -> None:
         try:
             row = row_of(item.answer, at=item.at, characters=_TEXT_CHARACTERS)
             # One at a time: turning many rows into columns at once would hold the interpreter, and with it searches.
-            rows.append(_Row(day_of(item.at), pa.RecordBatch.from_pylist([row], schema=QUERIES)))
+            rows.append(_PendingRow(day_of(item.at), pa.RecordBatch.from_pylist([row], schema=QUERIES)))
         except (ValueError, TypeError, LookupError, AttributeError, pa.ArrowException) as error:
             self.lost += 1
             log.warning("query %s not logged: %s", item.answer.query.query_id, error)
 
-    def _flush(self, rows: Sequence[_Row]) -> None:
+    def _flush(self, rows: Sequence[_PendingRow]) -> None:
         by_day: defaultdict[int, list[pa.RecordBatch]] = defaultdict(list)
         for row in rows:
             by_day[row.day].append(row.batch)

@@ -128,17 +128,17 @@ def effects(full: Run, without: Mapping[str, Run], qrels: Qrels, settings: Evalu
     runs = {name: measure(run, qrels)[HEADLINE] for name, run in without.items()}
     differences = {name: compare(on, off, settings) for name, off in runs.items()}
     adjusted = holm({name: difference.p for name, difference in differences.items()})
-    found = [
+    measured = [
         Effect(name, differences[name], compare_halves(on, off, settings), adjusted[name]) for name, off in runs.items()
     ]
-    return sorted(found, key=lambda effect: (effect.difference.change.mean, effect.feature))
+    return sorted(measured, key=lambda effect: (effect.difference.change.mean, effect.feature))
 
 
-def harmful(found: Sequence[Effect]) -> list[str]:
+def harmful(measured: Sequence[Effect]) -> list[str]:
     """Features that look harmful on the half to tune on; whether that holds, the other half tells."""
     return [
         effect.feature
-        for effect in found
+        for effect in measured
         if (tuned := effect.halves.get(Half.TUNED)) is not None and tuned.significant and tuned.change.mean > 0.0
     ]
 

@@ -43,7 +43,7 @@ class Remembered(Generic[Key, Value]):
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._kept: dict[Key, Value] = {}  # those asked for last stand last
+        self._values: dict[Key, Value] = {}  # those asked for last stand last
         self._lock = threading.Lock()
 
     def of(self, keys: Sequence[Key], ask: Callable[[Sequence[Key]], Iterable[Value]]) -> list[Value]:
@@ -53,19 +53,19 @@ class Remembered(Generic[Key, Value]):
             ask: Finds values of keys that are not known, each given once.
         """
         with self._lock:
-            known = {key: self._kept[key] for key in keys if key in self._kept}
-        if new := [key for key in dict.fromkeys(keys) if key not in known]:
-            known |= zip(new, ask(new), strict=True)
+            values = {key: self._values[key] for key in keys if key in self._values}
+        if new := [key for key in dict.fromkeys(keys) if key not in values]:
+            values |= zip(new, ask(new), strict=True)
         with self._lock:
-            for key, value in known.items():
-                self._kept.pop(key, None)
-                self._kept[key] = value
-            for oldest in list(self._kept)[: max(0, len(self._kept) - self._most)]:
-                del self._kept[oldest]
-        return [known[key] for key in keys]
+            for key, value in values.items():
+                self._values.pop(key, None)
+                self._values[key] = value
+            for oldest in list(self._values)[: max(0, len(self._values) - self._most)]:
+                del self._values[oldest]
+        return [values[key] for key in keys]
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._values)
 
 
 class RememberingEncoder:
@@ -77,7 +77,7 @@ class RememberingEncoder:
 
     def __init__(self, encoder: QueryEncoder, most: int) -> None:
         self._encoder = encoder
-        self._known = Remembered[str, np.ndarray](most)
+        self._vectors = Remembered[str, np.ndarray](most)
         self._tokens = Remembered[str, tuple[np.ndarray, np.ndarray]](most)
 
     @property
@@ -87,14 +87,16 @@ class RememberingEncoder:
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Vectors of texts: float32 (n_texts, dimension), unit rows."""
-        return np.stack(self._known.of(texts, self._encoder.encode))
+        return np.stack(self._vectors.of(texts, self._encoder.encode))
 
     def encode_tokens(
         self, texts: Sequence[str], keep: Callable[[np.ndarray], np.ndarray]
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """The same vectors, and what `keep` makes of each text's token states, float32 (n_tokens, dimension)."""
-        known = self._tokens.of(texts, lambda new: zip(*self._encoder.encode_tokens(new, np.copy), strict=True))
-        return np.stack([vector for vector, _ in known]), [keep(states) for _, states in known]
+        states_by_text = self._tokens.of(
+            texts, lambda new: zip(*self._encoder.encode_tokens(new, np.copy), strict=True)
+        )
+        return np.stack([vector for vector, _ in states_by_text]), [keep(states) for _, states in states_by_text]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._encoder, name)
@@ -108,7 +110,7 @@ class RememberingVectors:
 
     def __init__(self, index: VectorIndex, most: int) -> None:
         self._index = index
-        self._known = Remembered[tuple[bytes, int, RowSet | None], _Row](most)
+        self._hits = Remembered[tuple[bytes, int, RowSet | None], _Row](most)
 
     @property
     def isolation(self) -> np.ndarray | None:
@@ -120,11 +122,11 @@ class RememberingVectors:
         place = {vector.tobytes(): at for at, vector in enumerate(vectors)}
 
         def ask(new: Sequence[tuple[bytes, int, RowSet | None]]) -> Iterable[_Row]:
-            found = self._index.search(vectors[[place[vector] for vector, _, _ in new]], k, among)
-            return [(_kept(rows), _kept(cosines)) for rows, cosines in zip(*found, strict=True)]
+            hits = self._index.search(vectors[[place[vector] for vector, _, _ in new]], k, among)
+            return [(_frozen_copy(rows), _frozen_copy(cosines)) for rows, cosines in zip(*hits, strict=True)]
 
-        found = self._known.of([(vector.tobytes(), k, among) for vector in vectors], ask)
-        return np.stack([rows for rows, _ in found]), np.stack([cosines for _, cosines in found])
+        hits = self._hits.of([(vector.tobytes(), k, among) for vector in vectors], ask)
+        return np.stack([rows for rows, _ in hits]), np.stack([cosines for _, cosines in hits])
 
     def vectors(self, rows: np.ndarray) -> np.ndarray:
         """Stored vectors, float32 (n_rows, dimension), unit rows."""
@@ -139,7 +141,7 @@ class RememberingTexts:
 
     def __init__(self, index: TextIndex, most: int) -> None:
         self._index = index
-        self._known = Remembered[tuple[str, int, RowSet | None], _Row](most)
+        self._hits = Remembered[tuple[str, int, RowSet | None], _Row](most)
 
     def search_many(
         self, texts: Sequence[str], k: int, threads: int, among: Sequence[RowSet | None]
@@ -147,12 +149,13 @@ class RememberingTexts:
         """Rows and scores per text, as the index gives them."""
 
         def ask(new: Sequence[tuple[str, int, RowSet | None]]) -> Iterable[_Row]:
-            asked, rows_of = [text for text, _, _ in new], [rows for _, _, rows in new]
+            queries, rows_of = [text for text, _, _ in new], [rows for _, _, rows in new]
             return [
-                (_kept(rows), _kept(scores)) for rows, scores in self._index.search_many(asked, k, threads, rows_of)
+                (_frozen_copy(rows), _frozen_copy(scores))
+                for rows, scores in self._index.search_many(queries, k, threads, rows_of)
             ]
 
-        return self._known.of(list(zip(texts, repeat(k), among, strict=False)), ask)
+        return self._hits.of(list(zip(texts, repeat(k), among, strict=False)), ask)
 
 
 class RememberingGeneration:
@@ -217,8 +220,8 @@ class RememberingSource:
         return remembered(snapshot, self._most)
 
 
-def _kept(found: np.ndarray) -> np.ndarray:
+def _frozen_copy(array: np.ndarray) -> np.ndarray:
     """A copy of its own, which holds no more than it shows, for many to read and none to write."""
-    own = found.copy()
+    own = array.copy()
     own.flags.writeable = False
     return own

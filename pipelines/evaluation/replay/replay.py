@@ -76,7 +76,7 @@ class Replay:
             snapshot: Instead of the usual one.
             watch: Told how many queries were answered, now and then.
         """
-        return self._asked(Searcher.search_many, queries, settings, snapshot, watch)
+        return self._answers(Searcher.search_many, queries, settings, snapshot, watch)
 
     def rankings(
         self,
@@ -87,9 +87,9 @@ class Replay:
         watch: Callable[[int], None] = lambda _: None,
     ) -> Iterator[Placings]:
         """The results of these answers, without what is told of them."""
-        return self._asked(Searcher.rank_many, queries, settings, snapshot, watch)
+        return self._answers(Searcher.rank_many, queries, settings, snapshot, watch)
 
-    def _asked(
+    def _answers(
         self,
         ask: Callable[[Searcher, Sequence[Query]], list[T]],
         queries: Sequence[Query],
@@ -104,8 +104,8 @@ class Replay:
         ):
             for start in range(0, len(queries), self._batch):
                 with uncollected():  # or else Python looks through the whole generation for garbage, again and again
-                    told = ask(searcher, queries[start : start + self._batch])
-                yield from told
+                    answers = ask(searcher, queries[start : start + self._batch])
+                yield from answers
                 watch(min(start + self._batch, len(queries)))
 
     def otherwise(self, settings: RetrievalSettings, snapshot: Snapshot) -> Replay:
@@ -126,8 +126,8 @@ def shown_matches(replay: Replay, settings: RetrievalSettings, queries: Sequence
     Of the latter, what both do not find among the first `depth` is left out.
     """
     unknowing = (*settings.without_signals, Signal.PRECEDENT)
-    told = replay(queries, settings=settings.model_copy(update={"without_signals": unknowing}))
-    pages = [(result.rank, result.match) for answer in told for result in answer.results if result.match is not None]
+    answers = replay(queries, settings=settings.model_copy(update={"without_signals": unknowing}))
+    pages = [(result.rank, result.match) for answer in answers for result in answer.results if result.match is not None]
     return Shown(pages, _alone(replay, settings, queries, depth))
 
 
@@ -135,21 +135,21 @@ def _alone(
     replay: Replay, settings: RetrievalSettings, queries: Sequence[Query], depth: int
 ) -> dict[Channel, list[Match]]:
     wide = [replace(query, k=depth) for query in queries]
-    known = {
+    both_channels = {
         (answer.query.query_id, result.content_hash): result.match
         for answer in replay(wide)
         for result in answer.results
     }
-    found: dict[Channel, list[Match]] = {}
+    matches: dict[Channel, list[Match]] = {}
     for channel in (Channel.DENSE, Channel.LEXICAL):
         narrow = settings.model_copy(update={"channels": (channel,)})
-        told = [
-            (known.get((answer.query.query_id, result.content_hash)), result.match)
+        pairs = [
+            (both_channels.get((answer.query.query_id, result.content_hash)), result.match)
             for answer in replay(queries, settings=narrow)
             for result in answer.results
         ]
-        found[channel] = [over_both(both, one) for both, one in told if both is not None and one is not None]
-    return {name: [each for each in some if None not in (each.meaning, each.words)] for name, some in found.items()}
+        matches[channel] = [over_both(both, one) for both, one in pairs if both is not None and one is not None]
+    return {name: [each for each in some if None not in (each.meaning, each.words)] for name, some in matches.items()}
 
 
 def over_both(both: Match, one: Match) -> Match:

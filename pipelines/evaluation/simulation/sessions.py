@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.settings import SimulationSettings
-from pipelines.evaluation.simulation.users import Kind, Reaction, answered
+from pipelines.evaluation.simulation.users import Reaction, UserKind, answered
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.learning.priors import Priors
 
@@ -28,20 +28,22 @@ def tell(producer: FeedbackProducer, query: Query, reactions: Iterable[Reaction]
         if reaction.satisfaction is None:
             producer.selection(query, reaction.content_hash, reaction.rank)
         else:
-            producer.explicit(query, reaction.satisfaction, content_hash=reaction.content_hash, asked=reaction.asked)
+            producer.explicit(
+                query, reaction.satisfaction, content_hash=reaction.content_hash, asked=reaction.requested
+            )
 
 
-def with_asked(
+def with_replies(
     answer: Answer,
     reactions: Iterable[Reaction],
     right: Collection[ContentHash],
     settings: SimulationSettings,
     *,
-    kind: Kind = Kind.HONEST,
+    kind: UserKind = UserKind.HONEST,
 ) -> list[Reaction]:
     """What a user does, and says about the result that the answer asks about, which is said once."""
     rng = random.Random(f"asked-{answer.query.query_id}")  # noqa: S311  a simulation, repeatable by the query
     about = [(result.content_hash, result.rank) for result in answer.results if result.asked]
-    said = [each for content, rank in about for each in answered(content, rank, right, settings, rng, kind=kind)]
-    known = {each.content_hash for each in said}
-    return [each for each in reactions if each.satisfaction is None or each.content_hash not in known] + said
+    replies = [each for content, rank in about for each in answered(content, rank, right, settings, rng, kind=kind)]
+    replied = {each.content_hash for each in replies}
+    return [each for each in reactions if each.satisfaction is None or each.content_hash not in replied] + replies

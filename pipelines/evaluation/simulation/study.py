@@ -41,13 +41,13 @@ def dealt_apart(lessons: Dataset, held_out: Dataset, share: float, rng: random.R
     return left, both
 
 
-def _only(dataset: Dataset, kept: Collection[str]) -> Dataset:
-    queries = tuple(each for each in dataset.queries if each.query_id in kept)
+def _only(dataset: Dataset, names: Collection[str]) -> Dataset:
+    queries = tuple(each for each in dataset.queries if each.query_id in names)
     return replace(dataset, queries=queries, qrels={each.query_id: dataset.qrels[each.query_id] for each in queries})
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StudyRow:
     """One way to rank, on the held-out queries.
 
     Attributes:
@@ -73,7 +73,7 @@ def row(
     against: Values | None = None,
     weights: Mapping[str, float] | None = None,
     deals: Sequence[Values] = (),
-) -> Row:
+) -> StudyRow:
     """The row of one way to rank.
 
     Args:
@@ -82,7 +82,7 @@ def row(
     """
     change = None if against is None else compare(against, values, settings)
     of_deals = tuple(_mean(list(each.values())) for each in deals) if len(deals) > 1 else ()
-    return Row(name, estimate([values[query] for query in sorted(values)], settings), change, weights, of_deals)
+    return StudyRow(name, estimate([values[query] for query in sorted(values)], settings), change, weights, of_deals)
 
 
 def averaged(deals: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -17,7 +17,7 @@ _FIRST_REFRESH = 20  # sessions after which searches first see what was learned
 _REFRESH_GROWTH = 1.7  # and by this factor later every further time: what is learned early shapes what is shown next
 
 
-class Kind(StrEnum):
+class UserKind(StrEnum):
     """What a user wants: an answer, nothing in particular, or to mislead."""
 
     HONEST = "honest"
@@ -31,21 +31,21 @@ class Reaction:
 
     Attributes:
         satisfaction: A verdict in [−1, 1], or None for merely opening the result.
-        asked: Whether the verdict was asked for.
+        requested: Whether the verdict was asked for.
     """
 
     content_hash: ContentHash
     rank: int
     satisfaction: float | None = None
-    asked: bool = False
+    requested: bool = False
 
 
-def kind_of_user(settings: SimulationSettings, rng: random.Random) -> Kind:
+def kind_of_user(settings: SimulationSettings, rng: random.Random) -> UserKind:
     """What the next user wants."""
     drawn = rng.random()
     if drawn < settings.random:
-        return Kind.RANDOM
-    return Kind.ADVERSARIAL if drawn < settings.random + settings.adversarial else Kind.HONEST
+        return UserKind.RANDOM
+    return UserKind.ADVERSARIAL if drawn < settings.random + settings.adversarial else UserKind.HONEST
 
 
 def react(
@@ -54,7 +54,7 @@ def react(
     settings: SimulationSettings,
     rng: random.Random,
     *,
-    kind: Kind = Kind.HONEST,
+    kind: UserKind = UserKind.HONEST,
 ) -> list[Reaction]:
     """Read a list from the top, open what looks right, and now and then say what one thinks of it.
 
@@ -69,18 +69,18 @@ def react(
         ...     random=0.0, adversarial=0.0, sessions=1, sessions_a_day=1, deals=1)
         >>> [r.rank for r in react(["a", "b", "c"], {"b"}, certain, random.Random(0))]
         [2]
-        >>> [r.rank for r in react(["a", "b", "c"], {"b"}, certain, random.Random(0), kind=Kind.ADVERSARIAL)]
+        >>> [r.rank for r in react(["a", "b", "c"], {"b"}, certain, random.Random(0), kind=UserKind.ADVERSARIAL)]
         [1]
     """
     reactions = []
     for rank, content in enumerate(shown, start=1):
-        looks_right = _SEEMS[kind](content in relevant, settings.noise, rng)
-        if looks_right:
+        is_opened = _SEEMS[kind](content in relevant, settings.noise, rng)
+        if is_opened:
             reactions.append(Reaction(content, rank))
         if rng.random() < settings.verdict_rate:
             is_right = _SEEMS[kind](content in relevant, settings.verdict_noise, rng)
             reactions.append(Reaction(content, rank, 1.0 if is_right else -1.0))
-        if looks_right or rng.random() >= settings.persistence:
+        if is_opened or rng.random() >= settings.persistence:
             break
     return reactions
 
@@ -92,7 +92,7 @@ def answered(
     settings: SimulationSettings,
     rng: random.Random,
     *,
-    kind: Kind = Kind.HONEST,
+    kind: UserKind = UserKind.HONEST,
 ) -> list[Reaction]:
     """What a user says who is asked about one result, whether they came to it or not: a verdict, or nothing.
 
@@ -100,19 +100,19 @@ def answered(
         >>> willing = SimulationSettings(persistence=1.0, verdict_rate=0.0, noise=0.0, verdict_noise=0.0,
         ...     random=0.0, adversarial=0.0, sessions=1, sessions_a_day=1, deals=1)
         >>> answered("b", 7, {"b"}, willing, random.Random(1))
-        [Reaction(content_hash='b', rank=7, satisfaction=1.0, asked=True)]
+        [Reaction(content_hash='b', rank=7, satisfaction=1.0, requested=True)]
     """
     if rng.random() >= _ANSWERS:
         return []
     is_right = _SEEMS[kind](content in relevant, settings.verdict_noise, rng)
-    return [Reaction(content, rank, 1.0 if is_right else -1.0, asked=True)]
+    return [Reaction(content, rank, 1.0 if is_right else -1.0, requested=True)]
 
 
-_SEEMS: Mapping[Kind, Callable[[bool, float, random.Random], bool]] = MappingProxyType(
+_SEEMS: Mapping[UserKind, Callable[[bool, float, random.Random], bool]] = MappingProxyType(
     {
-        Kind.HONEST: lambda is_right, noise, rng: is_right != (rng.random() < noise),
-        Kind.RANDOM: lambda _is_right, _noise, rng: rng.random() < 0.5,
-        Kind.ADVERSARIAL: lambda is_right, _noise, _rng: not is_right,
+        UserKind.HONEST: lambda is_right, noise, rng: is_right != (rng.random() < noise),
+        UserKind.RANDOM: lambda _is_right, _noise, rng: rng.random() < 0.5,
+        UserKind.ADVERSARIAL: lambda is_right, _noise, _rng: not is_right,
     }
 )
 """Whether a result seems right to a user."""
@@ -133,10 +133,10 @@ def dealt(questions: Sequence[T], sessions: int, rng: random.Random) -> list[T]:
     """
     if not questions:
         raise ValueError("expected at least one question to ask, got none")
-    asked: list[T] = []
-    while len(asked) < sessions:
-        asked.extend(rng.sample(questions, len(questions)))
-    return asked[:sessions]
+    questions_in_order: list[T] = []
+    while len(questions_in_order) < sessions:
+        questions_in_order.extend(rng.sample(questions, len(questions)))
+    return questions_in_order[:sessions]
 
 
 def refreshes(marks: Sequence[int]) -> list[int]:
@@ -146,8 +146,8 @@ def refreshes(marks: Sequence[int]) -> list[int]:
         >>> refreshes([100, 150])
         [20, 34, 57, 98, 100, 150]
     """
-    found, at = set(marks), float(_FIRST_REFRESH)
+    sessions, at = set(marks), float(_FIRST_REFRESH)
     while at < max(marks):
-        found.add(int(at))
+        sessions.add(int(at))
         at *= _REFRESH_GROWTH
-    return sorted(found)
+    return sorted(sessions)

@@ -66,8 +66,8 @@ def _advice(error: Exception, text: str) -> str:
         return "name the store by a link whose path is UTF-8"
     if (cause := _database_error(error)) is not None:
         return advice_on(cause, damaged=MOVE_AWAY)
-    said = f"{getattr(error, 'error_code', '')} {text}"
-    fitting = (advice for words, advice in _ON_SERVER if any(word in said for word in words))
+    text = f"{getattr(error, 'error_code', '')} {text}"
+    fitting = (advice for words, advice in _ON_SERVER if any(word in text for word in words))
     return next(fitting, None) or advice_on(error, otherwise=f"look at what answers there, or {_CORRECT}")
 
 

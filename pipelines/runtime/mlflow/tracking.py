@@ -46,7 +46,7 @@ _CHATTY = {
     "mlflow.store.db.utils": logging.CRITICAL,  # it logs the traceback of what it raises
     "urllib3.connectionpool": logging.ERROR,
 }
-_SAID = (MlflowException, SQLAlchemyError, CommandError, OSError, ImportError, UnicodeEncodeError)
+_ERRORS = (MlflowException, SQLAlchemyError, CommandError, OSError, ImportError, UnicodeEncodeError)
 _PARAMS_PER_BATCH = 100  # MLflow's own limit for one request
 _PARAM_LENGTH = 6_000  # MLflow's own limit for one value
 
@@ -84,10 +84,10 @@ class Tracking:
         return cls(settings.uri or uri_of(store), None if served else folder / "artifacts")
 
     @contextlib.contextmanager
-    def run(self, experiment: str, name: str, tags: Mapping[str, str]) -> Iterator[Run]:
+    def run(self, experiment: str, name: str, tags: Mapping[str, str]) -> Iterator[TrackedRun]:
         """A run that is finished on leaving, as failed where the block raises."""
         with _mapped(self.uri):
-            run = Run(self._client, self._experiment(experiment), name, tags)
+            run = TrackedRun(self._client, self._experiment(experiment), name, tags)
         with run:
             yield run
 
@@ -103,12 +103,12 @@ class Tracking:
         """
         wanted = [f"tags.`{key}` = '{value}'" for key, value in sorted(tags.items())]
         with _mapped(self.uri):
-            found = self._client.search_runs(
+            runs = self._client.search_runs(
                 [self._experiment(experiment)], " and ".join(["attributes.status = 'RUNNING'", *wanted])
             )
-            for run in found:
+            for run in runs:
                 self._client.set_terminated(run.info.run_id, "KILLED")
-        return len(found)
+        return len(runs)
 
     def register(
         self, learned: LearnedVersion, run_id: str, folder: str, *, note: str, tags: Mapping[str, str]
@@ -201,10 +201,10 @@ class Tracking:
         return (database := self._database()) is not None and not database.exists()
 
     def _experiment(self, name: str) -> str:
-        if (found := self._client.get_experiment_by_name(name)) is not None:
-            if found.lifecycle_stage == LifecycleStage.DELETED:
-                self._restore(name, str(found.experiment_id))
-            return str(found.experiment_id)
+        if (experiment := self._client.get_experiment_by_name(name)) is not None:
+            if experiment.lifecycle_stage == LifecycleStage.DELETED:
+                self._restore(name, str(experiment.experiment_id))
+            return str(experiment.experiment_id)
         location = None if self._artifacts is None else (self._artifacts / name).as_uri()
         return str(self._client.create_experiment(name, artifact_location=location))
 
@@ -227,8 +227,8 @@ class Tracking:
                 raise
 
     def _version_of(self, learned: LearnedVersion) -> Any | None:
-        found = self._client.search_model_versions(f"name='{REGISTERED_MODEL}' and tag.`{LEARNED_TAG}`='{learned}'")
-        return min(found, key=lambda version: int(version.version), default=None)
+        versions = self._client.search_model_versions(f"name='{REGISTERED_MODEL}' and tag.`{LEARNED_TAG}`='{learned}'")
+        return min(versions, key=lambda version: int(version.version), default=None)
 
     def _number_of(self, learned: LearnedVersion) -> str:
         if (version := self._version_of(learned)) is None:
@@ -239,7 +239,7 @@ class Tracking:
         return str(version.version)
 
 
-class Run:
+class TrackedRun:
     """One MLflow run being written; children nest under it."""
 
     def __init__(
@@ -251,17 +251,17 @@ class Run:
         self._uri = str(client.tracking_uri)
         self.run_id: str = info.run_id
 
-    def __enter__(self) -> Run:
+    def __enter__(self) -> TrackedRun:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         with _mapped(self._uri):
             self._client.set_terminated(self.run_id, "FINISHED" if kind is None else "FAILED")
 
-    def child(self, name: str) -> Run:
+    def child(self, name: str) -> TrackedRun:
         """A nested run; use it as a context."""
         with _mapped(self._uri):
-            return Run(self._client, self._experiment, name, self._tags, self.run_id)
+            return TrackedRun(self._client, self._experiment, name, self._tags, self.run_id)
 
     def parameters(self, values: Mapping[str, object]) -> None:
         """Record what went in; names may nest with dots, values are cut to MLflow's limit."""
@@ -328,8 +328,8 @@ def _database_of(uri: str) -> Path | None:
 def _mapped(uri: str) -> Iterator[None]:
     try:
         yield
-    except _SAID as error:
+    except _ERRORS as error:
         database = _database_of(uri)
         refusal = None if database is None else refusal_behind(database, error)
-        said = refusal or f"expected it to answer, found: {meaning_of(error, uri)}"
-        raise TrackingUnavailableError(f"MLflow ({without_password(uri)}): {said}") from error
+        problem = refusal or f"expected it to answer, found: {meaning_of(error, uri)}"
+        raise TrackingUnavailableError(f"MLflow ({without_password(uri)}): {problem}") from error

@@ -23,9 +23,9 @@ OWN = ("pipelines", "jobs", "conf", "docs", "infra", "README.md", "CHANGELOG.md"
 _TEXTS = frozenset({".py", ".md", ".yaml", ".toml", ".sql", ".json", ""})
 _OWN_BYTES = 100_000  # above it are vocabularies and the like, not texts that somebody wrote
 _MODULE_BYTES = range(2_000, 20_000)  # large enough to say something, small enough that a hundred are quickly read
-_KEPT = "cache"
+_CACHE = "cache"
 _SIGN = "demo"  # the texts of the corpus: whatever store has them is a demonstration's
-_PARTS = (_KEPT, _SIGN, "evaluation", "generations", "learned", "logs", "mlflow", "sessions", "updaters")
+_PARTS = (_CACHE, _SIGN, "evaluation", "generations", "learned", "logs", "mlflow", "sessions", "updaters")
 _FILES = (".catalog.lock", "current.json", "learned.html", "store.json")
 
 
@@ -46,9 +46,12 @@ def prepare(folder: Path, settings: Settings, *, modules: int) -> DemoCorpus:
     """
     shutil.rmtree(folder, ignore_errors=True)
     count_tokens = load_token_counter(settings.embedding)
-    found = [*_documents("weft", _own(), settings), *_documents("python", _standard_library(modules), settings)]
+    documents_read = [
+        *_documents("weft", _own(), settings),
+        *_documents("python", _standard_library(modules), settings),
+    ]
     sizes = prior_sizes(settings.chunking, settings.priors)
-    documents, questions = masked_corpus(found, sizes.sizes_of, count_tokens)
+    documents, questions = masked_corpus(documents_read, sizes.sizes_of, count_tokens)
     for document in documents:
         _write(folder / document.uri, document)
     return DemoCorpus((folder / "weft", folder / "python"), len(documents), tuple(questions))
@@ -69,13 +72,13 @@ def make_room(root: Path) -> None:
         StoreError: It is no demonstration's, or holds something that none wrote; nothing was removed.
     """
     held = {path.name for path in root.iterdir()} if root.is_dir() else set()
-    strange = {name for name in held if not _is_ours(name)} if _SIGN in held else held - {_KEPT}
+    strange = {name for name in held if not _is_ours(name)} if _SIGN in held else held - {_CACHE}
     if strange:
         raise StoreError(
             f"{root}: expected an empty folder or a demonstration's store, which is emptied, found {sorted(strange)}; "
             "give another folder as --store"
         )
-    for name in sorted(held - {_KEPT}, key=lambda name: (name == _SIGN, name)):  # a killed run is known by its sign
+    for name in sorted(held - {_CACHE}, key=lambda name: (name == _SIGN, name)):  # a killed run is known by its sign
         path = root / name
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 

@@ -56,7 +56,7 @@ def weights(before: Weights, after: Weights) -> None:
     """Show what learning moved: the signals that something was said about."""
     table = Table("signal", *(f"{domain}: prior → learned (90 % interval)" for domain in before), box=None)
     for signal in Signal:
-        if not any(found[signal].n_effective > 0.0 for found in after.values()):
+        if not any(believed[signal].n_effective > 0.0 for believed in after.values()):
             continue
         cells = (f"{before[domain][signal].mean:.2f} → {_belief(after[domain][signal])}" for domain in before)
         table.add_row(signal.value, *cells)
@@ -78,10 +78,10 @@ def fates(standings: Sequence[Progress]) -> dict[str, Any]:
 
 def quality(measured: Mapping[str, PerQuery], settings: EvaluationSettings) -> None:
     """The table of held-out quality, and how sure the gain is."""
-    asked = len(next(iter(measured[AFTER].values())))
-    table = Table("", *_SHOWN.values(), title=f"{asked} held-out questions", title_justify="left", box=None)
-    for name, found in measured.items():
-        means = estimates(found, settings)
+    questions = len(next(iter(measured[AFTER].values())))
+    table = Table("", *_SHOWN.values(), title=f"{questions} held-out questions", title_justify="left", box=None)
+    for name, values in measured.items():
+        means = estimates(values, settings)
         style = "bold" if name == AFTER else ""
         table.add_row(name, *(f"{means[metric].mean:.3f}" for metric in _SHOWN), style=style)
     tell(table)

@@ -14,7 +14,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.ranking import Channel, Placed, Query, RankedResult, Signal
 from pipelines.evaluation.measures.beir import Dataset
 from pipelines.evaluation.measures.compare import HEADLINE, Difference, compare_halves
-from pipelines.evaluation.measures.measuring import asked
+from pipelines.evaluation.measures.measuring import as_query
 from pipelines.evaluation.measures.metrics import Estimate, estimate, measure
 from pipelines.evaluation.measures.runs import Ranked, Run, as_ranked
 from pipelines.evaluation.measures.significance import Half, strength_of
@@ -53,18 +53,18 @@ def ablated(dataset: Dataset, settings: Settings, document_id: Callable[[str], s
     """Ask every query with everything on, and with each feature off."""
     rules, replay = settings.evaluation, live_replay(settings)
     with Progress(console=stderr, transient=True) as progress:
-        runs = _Runs(replay, [asked(query, rules) for query in dataset.queries], settings, document_id, progress)
+        runs = _Runs(replay, [as_query(query, rules) for query in dataset.queries], settings, document_id, progress)
         full = runs.explained("everything on")
         features = features_of(settings.retrieval, channels=runs.channels, signals=runs.signals)
         without = {feature.name: runs.run(feature.name, feature.off) for feature in features}
         if not Catalog(Path(settings.storage.root)).live_evidence().is_empty:
             without[LEARNED] = runs.run(LEARNED, {}, _unlearned(replay.snapshot, settings))
-        found = effects(full, without, dataset.qrels, rules)
-        chosen = [name for name in harmful(found) if name != LEARNED]
+        measured = effects(full, without, dataset.qrels, rules)
+        chosen = [name for name in harmful(measured) if name != LEARNED]
         combined = runs.run("all that look harmful", _together(features, chosen)) if chosen else full
     on, off = (measure(run, dataset.qrels)[HEADLINE] for run in (full, combined))
     held_out = compare_halves(on, off, rules).get(Half.HELD_OUT) if chosen else None
-    return Ablation(estimate(list(on.values()), rules), len(dataset.queries), found, chosen, held_out)
+    return Ablation(estimate(list(on.values()), rules), len(dataset.queries), measured, chosen, held_out)
 
 
 class _Runs:
@@ -118,27 +118,27 @@ class _Runs:
         return as_ranked(results, self._settings.evaluation.depth, document_id=self._document_id)
 
 
-def as_json(dataset: Dataset, found: Ablation) -> dict[str, Any]:
+def as_json(dataset: Dataset, ablation: Ablation) -> dict[str, Any]:
     """For machines."""
     return {
         "dataset": dataset.name,
         "split": dataset.split,
-        "queries": found.queries,
-        "strength": strength_of(found.queries).value,
-        HEADLINE: found.full.mean,
-        "interval": [found.full.low, found.full.high],
-        "features": [effect.as_json() for effect in found.effects],
-        "harmful_on_tuned_half": list(found.chosen),
-        "held_out_without_them": None if found.held_out is None else found.held_out.as_json(),
+        "queries": ablation.queries,
+        "strength": strength_of(ablation.queries).value,
+        HEADLINE: ablation.full.mean,
+        "interval": [ablation.full.low, ablation.full.high],
+        "features": [effect.as_json() for effect in ablation.effects],
+        "harmful_on_tuned_half": list(ablation.chosen),
+        "held_out_without_them": None if ablation.held_out is None else ablation.held_out.as_json(),
     }
 
 
-def show(dataset: Dataset, settings: Settings, found: Ablation) -> None:
+def show(dataset: Dataset, settings: Settings, ablation: Ablation) -> None:
     """For people: one table, the most valuable feature first."""
-    strength = strength_of(found.queries)
+    strength = strength_of(ablation.queries)
     title = (
-        f"{dataset.name} {dataset.split}: nDCG@10 {found.full.mean:.4f} with everything on; "
-        f"{found.queries} queries, {strength.value} evidence"
+        f"{dataset.name} {dataset.split}: nDCG@10 {ablation.full.mean:.4f} with everything on; "
+        f"{ablation.queries} queries, {strength.value} evidence"
     )
     table = Table("without", box=None, title=plain(title), title_justify="left")
     for heading in ("effect", f"{settings.evaluation.interval:.0%} interval", "p (Holm)", "better", "worse"):
@@ -146,15 +146,15 @@ def show(dataset: Dataset, settings: Settings, found: Ablation) -> None:
     for heading in ("tuned half", "held-out half"):
         table.add_column(heading, justify="right")
     table.add_column("the feature")
-    for effect in found.effects:
+    for effect in ablation.effects:
         table.add_row(*_row(effect))
     tell(table)
-    if found.held_out is None:
+    if ablation.held_out is None:
         stdout.print("no feature looks harmful on the half to tune on")
     else:
-        change = found.held_out.change
+        change = ablation.held_out.change
         stdout.print(
-            f"without all that look harmful on the half to tune on ({', '.join(found.chosen)}), the held-out half "
+            f"without all that look harmful on the half to tune on ({', '.join(ablation.chosen)}), the held-out half "
             f"changes by {change.mean:+.4f} ({change.low:+.4f} … {change.high:+.4f})",
             highlight=False,
         )

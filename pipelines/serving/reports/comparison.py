@@ -9,11 +9,11 @@ from typing import Any
 
 from rich.table import Table
 
-from pipelines.consolidation.gate import Ranking, Verdict, judge_rankings
+from pipelines.consolidation.gate import GateVerdict, Ranking, judge_rankings
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import ContentHash
 from pipelines.evaluation.measures.beir import Dataset
-from pipelines.evaluation.measures.compare import HEADLINE, UNJUDGED_DEPTH, Comparison, Difference, compare_runs
+from pipelines.evaluation.measures.compare import HEADLINE, UNJUDGED_DEPTH, Difference, RunComparison, compare_runs
 from pipelines.evaluation.measures.measuring import Measurement
 from pipelines.evaluation.measures.runs import Run, order_of, read_run
 from pipelines.evaluation.measures.significance import Half
@@ -95,19 +95,19 @@ def _changes(name: str) -> tuple[list[Path], list[str]] | None:
     return ([], []) if name == BASE else None
 
 
-def compared(dataset: Dataset, control: Side, treatment: Side, settings: Settings) -> tuple[Comparison, Verdict]:
+def compared(dataset: Dataset, control: Side, treatment: Side, settings: Settings) -> tuple[RunComparison, GateVerdict]:
     """The comparison, and what the gate would say of how far the rankings moved (EVA-7)."""
-    found = compare_runs(control.run, treatment.run, dataset.qrels, settings.evaluation)
+    comparison = compare_runs(control.run, treatment.run, dataset.qrels, settings.evaluation)
     before, after = (_rankings(one.run, dataset) for one in (control, treatment))
-    return found, judge_rankings(before, after, settings.consolidation.shadow)
+    return comparison, judge_rankings(before, after, settings.consolidation.shadow)
 
 
 def described(
     dataset: Dataset,
     control: Side,
     treatment: Side,
-    found: Comparison,
-    moved: Verdict,
+    comparison: RunComparison,
+    moved: GateVerdict,
     *,
     times: Measurement | None,
 ) -> dict[str, Any]:
@@ -119,22 +119,22 @@ def described(
     return {
         "dataset": dataset.name,
         "split": dataset.split,
-        **{name: sum(values.values()) / len(values) for name, values in found.treatment.items()},
+        **{name: sum(values.values()) / len(values) for name, values in comparison.treatment.items()},
         "queries": len(dataset.qrels),
         "p50_ms": None if times is None else times.p50_ms,
         "p95_ms": None if times is None else times.p95_ms,
         "control": {
             "name": control.name,
-            **{name: sum(values.values()) / len(values) for name, values in found.control.items()},
+            **{name: sum(values.values()) / len(values) for name, values in comparison.control.items()},
         },
         "treatment": {"name": treatment.name},
-        "differences": {name: difference.as_json() for name, difference in found.differences.items()},
-        "halves": {half.value: difference.as_json() for half, difference in found.halves.items()},
-        "strength": found.strength.value,
-        "unjudged": {"control": found.unjudged[0], "treatment": found.unjudged[1]},
+        "differences": {name: difference.as_json() for name, difference in comparison.differences.items()},
+        "halves": {half.value: difference.as_json() for half, difference in comparison.halves.items()},
+        "strength": comparison.strength.value,
+        "unjudged": {"control": comparison.unjudged[0], "treatment": comparison.unjudged[1]},
         "shadow": {"decision": moved.decision.value, "reason": moved.reason, **moved.figures},
-        "gained": _movers(found, _MOVERS, gained=True),
-        "lost": _movers(found, _MOVERS, gained=False),
+        "gained": _movers(comparison, _MOVERS, gained=True),
+        "lost": _movers(comparison, _MOVERS, gained=False),
     }
 
 
@@ -142,38 +142,42 @@ def show(
     dataset: Dataset,
     control: Side,
     treatment: Side,
-    found: Comparison,
-    moved: Verdict,
+    comparison: RunComparison,
+    moved: GateVerdict,
     *,
     settings: EvaluationSettings,
 ) -> None:
     """For people: the table, how strong the evidence is, and who gained and lost."""
     out = stdout
-    tell(table(dataset, control, treatment, found, settings.interval))
-    change = found.differences[HEADLINE]
+    tell(table(dataset, control, treatment, comparison, settings.interval))
+    change = comparison.differences[HEADLINE]
     judgement = _judgement(change)
-    out.print(f"\n[bold]{judgement}[/]: {len(dataset.qrels)} queries, {found.strength.value} evidence", highlight=False)
-    for half, difference in found.halves.items():
+    out.print(
+        f"\n[bold]{judgement}[/]: {len(dataset.qrels)} queries, {comparison.strength.value} evidence", highlight=False
+    )
+    for half, difference in comparison.halves.items():
         purpose = "to tune on" if half is Half.TUNED else "to believe"
         out.print(f"  {half.value} half, {purpose}: {_change(difference)}, {_of(difference)}", highlight=False)
-    before, after = found.unjudged
+    before, after = comparison.unjudged
     out.print(f"  unjudged among the first {UNJUDGED_DEPTH}: {before:.1%} of A, {after:.1%} of B", highlight=False)
     out.print(f"  rankings moved: {moved.decision.value} ({moved.reason})", highlight=False)
     texts = {query.query_id: query.text for query in dataset.queries}
     for title, gained in (("gained most", True), ("lost most", False)):
-        for mover in _movers(found, _MOVERS, gained=gained):
+        for mover in _movers(comparison, _MOVERS, gained=gained):
             name, text = mover["query_id"], texts.get(mover["query_id"], "")[:70]
             out.print(f"  {title}: {mover['change']:+.3f}  {plain(name)}  [dim]{plain(text)}[/]", highlight=False)
 
 
-def table(dataset: Dataset, control: Side, treatment: Side, found: Comparison, level: float) -> Table:
+def table(dataset: Dataset, control: Side, treatment: Side, comparison: RunComparison, level: float) -> Table:
     """Every measure of both, and the difference."""
     title = f"{dataset.name} {dataset.split}: A = {control.name}, B = {treatment.name}"
     shown = Table("measure", box=None, title=plain(title), title_justify="left")
     for heading in ("A", "B", "B − A", f"{level:.0%} interval", "p", "detectable", "better", "worse"):
         shown.add_column(heading, justify="right")
-    for name, difference in found.differences.items():
-        means = [sum(values[name].values()) / len(values[name]) for values in (found.control, found.treatment)]
+    for name, difference in comparison.differences.items():
+        means = [
+            sum(values[name].values()) / len(values[name]) for values in (comparison.control, comparison.treatment)
+        ]
         change = difference.change
         shown.add_row(
             LABELS[name],
@@ -207,8 +211,8 @@ def _of(difference: Difference) -> str:
     return f"{difference.better} better, {difference.worse} worse"
 
 
-def _movers(found: Comparison, count: int, *, gained: bool) -> list[dict[str, Any]]:
-    changes = list(found.changes.items())
+def _movers(comparison: RunComparison, count: int, *, gained: bool) -> list[dict[str, Any]]:
+    changes = list(comparison.changes.items())
     ordered = reversed(changes) if gained else iter(changes)
     moved = [(query_id, change) for query_id, change in ordered if (change > 0.0 if gained else change < 0.0)]
     return [{"query_id": query_id, "change": change} for query_id, change in moved[:count]]

@@ -12,7 +12,7 @@ import numpy as np
 from rich.table import Table
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.gate import Ranking, Shadow, Verdict, judge_rankings
+from pipelines.consolidation.gate import GateVerdict, Ranking, Shadow, judge_rankings
 from pipelines.domain.errors import NothingPublishedError, SourceError
 from pipelines.domain.ids import ContentHash, QueryId
 from pipelines.domain.ranking import Answer, Query
@@ -21,8 +21,8 @@ from pipelines.evaluation.ground_truth import judging
 from pipelines.evaluation.ground_truth.collect import Grades
 from pipelines.evaluation.log.alarms import LOGGED_QUERIES, Alarm, Watched, alarms
 from pipelines.evaluation.log.questions import (
-    Place,
-    asked_of,
+    PlaceFacts,
+    answered_queries,
     explored,
     exploring,
     items_of,
@@ -31,7 +31,7 @@ from pipelines.evaluation.log.questions import (
     run_of,
     to_replay,
 )
-from pipelines.evaluation.measures.compare import UNJUDGED_DEPTH, Comparison, compare_runs
+from pipelines.evaluation.measures.compare import UNJUDGED_DEPTH, RunComparison, compare_runs
 from pipelines.evaluation.measures.memory import MemoryMeasures, memory_measures
 from pipelines.evaluation.measures.metrics import Estimate, estimates, measure
 from pipelines.evaluation.measures.off_policy import Value, of_rankings
@@ -95,9 +95,9 @@ def read(settings: Settings, *, days: float, judgements: Path | None, ask: int) 
     if judgements is not None:
         ground_truth.keep(root, judging.from_file(judgements, now=now), now=now)
     if ask:
-        ground_truth.keep(root, _asked_of_model(queries, settings, ask, now), now=now)
-    known = [*ground_truth.from_feedback(queries), *ground_truth.kept(root)]
-    return Logged(queries, ground_truth.grades_of(known, now=now), root)
+        ground_truth.keep(root, _model_judgements(queries, settings, ask, now), now=now)
+    all_judgements = [*ground_truth.from_feedback(queries), *ground_truth.stored_judgements(root)]
+    return Logged(queries, ground_truth.grades_of(all_judgements, now=now), root)
 
 
 def report(logged: Logged, settings: Settings) -> LogReport:
@@ -114,7 +114,7 @@ def report(logged: Logged, settings: Settings) -> LogReport:
         unjudged=unjudged(run, qrels, UNJUDGED_DEPTH),
         p50_ms=float(p50),
         p95_ms=float(p95),
-        memory=memory_measures(asked_of(logged.queries, logged.grades), items, rules),
+        memory=memory_measures(answered_queries(logged.queries, logged.grades), items, rules),
         alarms=alarms(Watched(logged.queries, items), rules.alarms),
     )
 
@@ -129,43 +129,43 @@ def ringing(settings: Settings) -> list[Alarm]:
     return [alarm for alarm in alarms(Watched(queries, items), rules) if alarm.ringing]
 
 
-def as_json(found: LogReport) -> dict[str, Any]:
+def as_json(report: LogReport) -> dict[str, Any]:
     """For machines, under the names of the job's contract; measures that nothing could be measured on are null."""
     return {
-        **{name: found.measures[name].mean if name in found.measures else None for name in LABELS},
-        "intervals": {name: [value.low, value.high] for name, value in found.measures.items()},
-        "queries": found.queries,
-        "judged": found.judged,
-        "strength": strength_of(max(found.judged, 1)).value,
-        "unjudged": found.unjudged,
-        "p50_ms": found.p50_ms,
-        "p95_ms": found.p95_ms,
-        "memory": found.memory.as_json(),
-        "alarms": [alarm.as_json() for alarm in found.alarms],
+        **{name: report.measures[name].mean if name in report.measures else None for name in LABELS},
+        "intervals": {name: [value.low, value.high] for name, value in report.measures.items()},
+        "queries": report.queries,
+        "judged": report.judged,
+        "strength": strength_of(max(report.judged, 1)).value,
+        "unjudged": report.unjudged,
+        "p50_ms": report.p50_ms,
+        "p95_ms": report.p95_ms,
+        "memory": report.memory.as_json(),
+        "alarms": [alarm.as_json() for alarm in report.alarms],
     }
 
 
-def show(found: LogReport) -> None:
+def show(report: LogReport) -> None:
     """For people."""
-    strength = strength_of(max(found.judged, 1))
-    title = f"{found.queries} logged queries, {found.judged} with a judgement: {strength.value} evidence"
+    strength = strength_of(max(report.judged, 1))
+    title = f"{report.queries} logged queries, {report.judged} with a judgement: {strength.value} evidence"
     table = Table("measure", "mean", "interval", box=None, title=title, title_justify="left")
-    named = {LABELS[name]: value for name, value in found.measures.items()}
+    named = {LABELS[name]: value for name, value in report.measures.items()}
     named |= {
         name.replace("_", " "): value
-        for name in found.memory.queries
-        if (value := getattr(found.memory, name)) is not None
+        for name in report.memory.queries
+        if (value := getattr(report.memory, name)) is not None
     }
     for name, value in named.items():
         table.add_row(name, f"{value.mean:.4f}", f"{value.low:.4f} – {value.high:.4f}")
-    table.add_row("ms per query", f"{found.p50_ms:.1f}", f"95 % below {found.p95_ms:.1f}")
+    table.add_row("ms per query", f"{report.p50_ms:.1f}", f"95 % below {report.p95_ms:.1f}")
     tell(table)
     channels = Table("channel", "of results", "alone", "of relevant ones", "alone", box=None)
-    for name, worth in found.memory.channels.items():
+    for name, worth in report.memory.channels.items():
         shares = (worth.shown, worth.exclusive, worth.relevant, worth.exclusive_relevant)
         channels.add_row(*cells(name, *("" if share is None else f"{share:.1%}" for share in shares)))
     tell(channels)
-    for alarm in found.alarms:
+    for alarm in report.alarms:
         mark = "[red]⚠[/]" if alarm.ringing else "[green]·[/]"
         figures = f"{alarm.value:.3f} (bound {alarm.bound:.3f}, n = {alarm.n})"
         stdout.print(f"{mark} {alarm.name}: {figures}: {plain(alarm.says)}", highlight=False)
@@ -182,8 +182,8 @@ class LogComparison:
     """
 
     queries: int
-    moved: Verdict
-    judged: Comparison | None
+    moved: GateVerdict
+    judged: RunComparison | None
     values: Sequence[Mapping[str, Value]]
 
 
@@ -191,9 +191,9 @@ def compared(logged: Logged, control: Settings, treatment: Settings) -> LogCompa
     """Ask the logged queries again under both configurations (EVA-7)."""
     rules = control.evaluation
     queries = to_replay(logged.queries, LOGGED_QUERIES)
-    asked = [*queries, *exploring(logged.queries)]
-    with closing(StoreReplay(control, times=2)) as again:
-        answers = [_by_id(some) for some in again.under_each(asked, [(control, None), (treatment, None)])]
+    replay_queries = [*queries, *exploring(logged.queries)]
+    with closing(StoreReplay(control, times=2)) as replay:
+        answers = [_by_id(some) for some in replay.under_each(replay_queries, [(control, None), (treatment, None)])]
     runs: list[Run] = [_as_run(some, queries) for some in answers]
     rankings = [[list(run[query.query_id]) for query in queries] for run in runs]
     replayed = {query.query_id for query in queries}
@@ -207,46 +207,52 @@ def compared(logged: Logged, control: Settings, treatment: Settings) -> LogCompa
     )
 
 
-def comparison_as_json(names: tuple[str, str], found: LogComparison) -> dict[str, Any]:
+def comparison_as_json(names: tuple[str, str], comparison: LogComparison) -> dict[str, Any]:
     """For machines."""
-    judged_pairs = found.judged
+    judged_pairs = comparison.judged
     return {
         "control": {"name": names[0]},
         "treatment": {"name": names[1]},
-        "queries": found.queries,
-        "shadow": {"decision": found.moved.decision.value, "reason": found.moved.reason, **found.moved.figures},
+        "queries": comparison.queries,
+        "shadow": {
+            "decision": comparison.moved.decision.value,
+            "reason": comparison.moved.reason,
+            **comparison.moved.figures,
+        },
         "differences": None
         if judged_pairs is None
         else {name: difference.as_json() for name, difference in judged_pairs.differences.items()},
         "strength": None if judged_pairs is None else judged_pairs.strength.value,
-        "off_policy": [{name: value.as_json() for name, value in values.items()} for values in found.values],
+        "off_policy": [{name: value.as_json() for name, value in values.items()} for values in comparison.values],
     }
 
 
-def show_comparison(names: tuple[str, str], found: LogComparison) -> None:
+def show_comparison(names: tuple[str, str], comparison: LogComparison) -> None:
     """For people."""
     out = stdout
-    told = f"A = {names[0]}, B = {names[1]}: {found.queries} logged queries asked again"
-    out.print(plain(told), highlight=False)
-    out.print(f"  rankings moved: [bold]{found.moved.decision.value}[/] ({found.moved.reason})", highlight=False)
-    if found.judged is None:
+    line = f"A = {names[0]}, B = {names[1]}: {comparison.queries} logged queries asked again"
+    out.print(plain(line), highlight=False)
+    out.print(
+        f"  rankings moved: [bold]{comparison.moved.decision.value}[/] ({comparison.moved.reason})", highlight=False
+    )
+    if comparison.judged is None:
         out.print("  no query has a judgement: nothing can be said about better or worse")
     else:
-        change = found.judged.differences["ndcg_at_10"]
+        change = comparison.judged.differences["ndcg_at_10"]
         out.print(
             f"  nDCG@10 {change.change.mean:+.4f} ({change.change.low:+.4f} … {change.change.high:+.4f}), "
-            f"{found.judged.strength.value} evidence",
+            f"{comparison.judged.strength.value} evidence",
             highlight=False,
         )
-    for side, values in zip(("A", "B"), found.values, strict=False):
-        told = ", ".join(f"{name} {one.estimate:.3f} ({one.low:.3f} … {one.high:.3f})" for name, one in values.items())
+    for side, values in zip(("A", "B"), comparison.values, strict=False):
+        line = ", ".join(f"{name} {one.estimate:.3f} ({one.low:.3f} … {one.high:.3f})" for name, one in values.items())
         effective = min(one.effective for one in values.values())
         out.print(
-            f"  {side} would have earned per answer: {told}; effective sample {effective:.0f} places", highlight=False
+            f"  {side} would have earned per answer: {line}; effective sample {effective:.0f} places", highlight=False
         )
 
 
-def shadow_of(settings: Settings, again: StoreReplay) -> Shadow | None:
+def shadow_of(settings: Settings, replay: StoreReplay) -> Shadow | None:
     """What the night replays to judge a candidate: the newest logged queries; None where nothing was logged.
 
     Args:
@@ -256,8 +262,8 @@ def shadow_of(settings: Settings, again: StoreReplay) -> Shadow | None:
         return None
 
     def rankings(evidence: Evidence) -> list[Ranking]:
-        (found,) = again.rankings(queries, [(settings, evidence)])
-        return [[placed.content_hash for placed in results] for results in found]
+        (ranked,) = replay.rankings(queries, [(settings, evidence)])
+        return [[placed.content_hash for placed in results] for results in ranked]
 
     return rankings
 
@@ -294,20 +300,20 @@ def _hashes(rankings: Iterable[Iterable[str]]) -> list[Ranking]:
     return [[ContentHash(name) for name in ranking] for ranking in rankings]
 
 
-def _asked_of_model(queries: Sequence[LoggedQuery], settings: Settings, most: int, now: float) -> list[Any]:
+def _model_judgements(queries: Sequence[LoggedQuery], settings: Settings, most: int, now: float) -> list[Any]:
     rules = settings.evaluation.ground_truth
     if not rules.endpoint:
         raise SourceError("expected evaluation.ground_truth.endpoint, the model that judges, found none: set it")
-    kept = ground_truth.kept(Path(settings.storage.root))
-    known = {(one.text, one.content_hash) for one in kept if one.holds(now)}
+    stored = ground_truth.stored_judgements(Path(settings.storage.root))
+    pairs_judged = {(one.text, one.content_hash) for one in stored if one.holds(now)}
     pairs = dict.fromkeys((query.text, result.content_hash) for query in queries for result in query.results)
-    wanted = [pair for pair in pairs if pair not in known][:most]
+    wanted = [pair for pair in pairs if pair not in pairs_judged][:most]
     judge = judging.Judge(rules)
     with closing(Catalog(Path(settings.storage.root)).open_live()) as generation:
-        found = judge.judge(wanted, lambda content: _text(generation, content), now=now)
+        judged_pairs = judge.judge(wanted, lambda content: _text(generation, content), now=now)
     if judge.failed:
         stderr.print(f"[yellow]{judge.failed} requests brought no grade[/]")
-    return found
+    return judged_pairs
 
 
 def _text(generation: Generation, content: ContentHash) -> str | None:
@@ -322,7 +328,7 @@ def _items(logged: Logged) -> dict[str, Any]:
         documents = chunks.table("documents").select(["uri", "tier"]).to_pylist()
         tiers = {row["uri"]: row["tier"] for row in documents if row["tier"] is not None}
 
-        def places(contents: Collection[ContentHash]) -> Iterable[tuple[ContentHash, Sequence[Place]]]:
+        def places(contents: Collection[ContentHash]) -> Iterable[tuple[ContentHash, Sequence[PlaceFacts]]]:
             rows = [row for content in contents if (row := chunks.row_of(content)) is not None]
             return ((content.content_hash, content.occurrences) for content in chunks.contents(rows))
 

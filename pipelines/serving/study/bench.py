@@ -13,9 +13,9 @@ from pipelines.consolidation.probes import probed
 from pipelines.consolidation.recalibrate import curves_of
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Channel, Query, Scope, Signal
-from pipelines.evaluation.measures.answerable import Held, held, judged_bins
+from pipelines.evaluation.measures.answerable import ProbabilityReport, judged_bins, probability_report
 from pipelines.evaluation.measures.beir import Dataset, JudgedQuery, Qrels
-from pipelines.evaluation.measures.measuring import asked
+from pipelines.evaluation.measures.measuring import as_query
 from pipelines.evaluation.measures.runs import Run, as_ranked
 from pipelines.evaluation.replay.replay import Replay, shown_matches
 from pipelines.evaluation.simulation.sessions import PAGE
@@ -127,9 +127,11 @@ class Bench:
     def weights(self, evidence: Evidence) -> Mapping[str, float]:
         """What the evidence says each signal of similarity should weigh, in the domain of the corpus."""
         first = self.answers(self.dataset.queries[:1])[0].results
-        told = {signal for result in first for signal in result.signals} - set(HIDDEN)
+        answers_ = {signal for result in first for signal in result.signals} - set(HIDDEN)
         scope = Scope(first[0].domain, agent=AGENT)
-        return {signal.value: belief.mean for signal, belief in self._beliefs(evidence).weights(scope, told).items()}
+        return {
+            signal.value: belief.mean for signal, belief in self._beliefs(evidence).weights(scope, answers_).items()
+        }
 
     def _asking(self, evidence: Evidence, hidden: Sequence[Signal]) -> tuple[list[Query], RetrievalSettings, Snapshot]:
         """The held-out queries, and what they are asked under for the sake of what the evidence says."""
@@ -142,23 +144,25 @@ class Bench:
         )
 
     def _pages_of(self, queries: Sequence[JudgedQuery], k: int) -> list[Query]:
-        return [replace(asked(query, self.settings.evaluation), k=k, agent=AGENT) for query in queries]
+        return [replace(as_query(query, self.settings.evaluation), k=k, agent=AGENT) for query in queries]
 
     def _beliefs(self, evidence: Evidence) -> Beliefs:
         return read_beliefs(self.settings.priors, evidence, now=self._now)
 
 
-def measure_probabilities(bench: Bench, lessons: Dataset, evidence: Evidence, strangers: Sequence[Dataset]) -> Held:
+def measure_probabilities(
+    bench: Bench, lessons: Dataset, evidence: Evidence, strangers: Sequence[Dataset]
+) -> ProbabilityReport:
     """What the judgements of the queries learned from make of held-out queries, and of those of other data sets."""
     rules, bins = bench.settings.consolidation.calibration, bench.settings.learning.relevance_bins
     verdicts = match_bins(evidence, bench.settings.priors, now=system_clock())
-    known = _some(lessons, bench.settings)
-    taught, looked = bench.answers(known), bench.shown(known, evidence)
+    sample = _some(lessons, bench.settings)
+    taught, looked = bench.answers(sample), bench.shown(sample, evidence)
     judged = judged_bins(taught, lessons.qrels, bench.names(taught))
     fit = calibrate_matches(judged, None, folds=rules.folds, seed=rules.seed, least_gain=rules.least_gain).calibration
     fit = carried_over(fit, looked.alone, least=rules.minimum_observations)
-    told = curves_of(verdicts, bench.settings.priors.verdicts, rules, lambda: looked)
-    from_verdicts = told or MatchCalibration(None, None, None)
+    answers_ = curves_of(verdicts, bench.settings.priors.verdicts, rules, lambda: looked)
+    from_verdicts = answers_ or MatchCalibration(None, None, None)
     bound, confidence = rules.answering_bound, rules.answering_confidence
     answering = answering_from(bench.probed(), bound=bound, confidence=confidence)
     without = {each.name: bench.answers(_strange(each)) for each in strangers}
@@ -166,7 +170,7 @@ def measure_probabilities(bench: Bench, lessons: Dataset, evidence: Evidence, st
     answers["as learned"] = bench.learned(evidence, hidden=HIDDEN)
     names = bench.names([answer for some in answers.values() for answer in some])
     calibration = replace(fit, answering=answering)
-    return held(calibration, from_verdicts, answers, bench.dataset.qrels, without, bins=bins, names=names)
+    return probability_report(calibration, from_verdicts, answers, bench.dataset.qrels, without, bins=bins, names=names)
 
 
 def _some(lessons: Dataset, settings: Settings) -> list[JudgedQuery]:
@@ -183,15 +187,15 @@ def _strange(stranger: Dataset) -> list[JudgedQuery]:
 def baselines(bench: Bench, lessons: Dataset) -> tuple[dict[str, Values], float | None]:
     """Each channel alone, their fusion by rank, and the best fixed combination; and its weight."""
     queries = bench.dataset.queries
-    found = {
+    values = {
         name: headline(bench.run_of(bench.answers(queries, **changes)), bench.dataset.qrels)
         for name, changes in _BASELINES.items()
     }
     depth = bench.settings.evaluation.depth
-    told = bench.answers(_some(lessons, bench.settings), k=depth), bench.answers(queries, k=depth)
-    tuned = {float(weight): _combined(bench, told[0], lessons.qrels, float(weight)) for weight in _CONVEX}
+    answers_ = bench.answers(_some(lessons, bench.settings), k=depth), bench.answers(queries, k=depth)
+    tuned = {float(weight): _combined(bench, answers_[0], lessons.qrels, float(weight)) for weight in _CONVEX}
     best = best_weight(tuned)
-    return {**found, CONVEX: _combined(bench, told[1], bench.dataset.qrels, best)}, best
+    return {**values, CONVEX: _combined(bench, answers_[1], bench.dataset.qrels, best)}, best
 
 
 def _combined(bench: Bench, answers: Sequence[Answer], qrels: Qrels, weight: float) -> Values:

@@ -9,9 +9,9 @@ from typing import Any
 
 from rich.table import Table
 
-from pipelines.evaluation.measures.answerable import Held, Worth
+from pipelines.evaluation.measures.answerable import ProbabilityReport, Worth
 from pipelines.evaluation.measures.beir import Dataset
-from pipelines.evaluation.simulation.study import Row, Values
+from pipelines.evaluation.simulation.study import StudyRow, Values
 from pipelines.learning.evidence import Evidence
 from pipelines.serving.terminal import plain
 
@@ -30,22 +30,22 @@ class Studied:
         held: What the probabilities are worth that the last of it gives, by deal of users; empty where not looked at.
     """
 
-    rows: Sequence[Row]
+    rows: Sequence[StudyRow]
     values: Mapping[str, Values]
     convex_weight: float | None
     evidence: Mapping[int, Evidence]
-    held: Sequence[Held]
+    held: Sequence[ProbabilityReport]
 
 
-def table(title: str, found: Studied) -> Table:
+def table(title: str, study: Studied) -> Table:
     """The study, for people."""
-    dealt = any(each.deals for each in found.rows)
+    dealt = any(each.deals for each in study.rows)
     columns = ["", "nDCG@10", "interval", *(["deals"] if dealt else []), "against the priors", "weights"]
     shown = Table(*columns, box=None, title=plain(title), title_justify="left")
-    for each in found.rows:
+    for each in study.rows:
         change = each.change.change if each.change else None
         shown.add_row(
-            each.name if each.name != CONVEX else f"{CONVEX}, {found.convex_weight:.2f} lexical",
+            each.name if each.name != CONVEX else f"{CONVEX}, {study.convex_weight:.2f} lexical",
             f"{each.mean.mean:.4f}",
             f"{each.mean.low:.3f} – {each.mean.high:.3f}",
             *([_deals(each.deals)] if dealt else []),
@@ -59,48 +59,52 @@ def _deals(means: Sequence[float]) -> str:
     return f"{min(means):.4f} – {max(means):.4f} of {len(means)}" if means else ""
 
 
-def calibrated(deals: Sequence[Held]) -> Table:
+def calibrated(deals: Sequence[ProbabilityReport]) -> Table:
     """What the probabilities are worth, for people; means over deals, and all else as after the first of them."""
     shown = Table("calibration error", "from judgements", "from verdicts", "were they right", "moved", box=None)
-    found = deals[0]
-    for name, worth in found.from_verdicts.items():
+    study = deals[0]
+    for name, worth in study.from_verdicts.items():
         chance = "" if worth is None else f"{worth.chance:.3f}"
         both = (_ece([getattr(each, kind)[name] for each in deals]) for kind in ("from_judgements", "from_verdicts"))
-        shown.add_row(name, *both, chance, f"{found.moved[name]:.3f}")
-    shown.add_row("an answer begins above", "unknown" if found.threshold is None else f"{found.threshold:.3f}")
-    shown.add_row("held-out queries answered", f"{found.answered:.1%}")
-    for name, share in found.answered_without.items():
+        shown.add_row(name, *both, chance, f"{study.moved[name]:.3f}")
+    shown.add_row("an answer begins above", "unknown" if study.threshold is None else f"{study.threshold:.3f}")
+    shown.add_row("held-out queries answered", f"{study.answered:.1%}")
+    for name, share in study.answered_without.items():
         shown.add_row(plain(f"queries of {name} answered"), f"{share:.1%}")
     return shown
 
 
 def _ece(deals: Sequence[Worth | None]) -> str:
-    mean, told = mean_error(deals), [each.ece for each in deals if each is not None]
+    mean, errors = mean_error(deals), [each.ece for each in deals if each is not None]
     if mean is None:
         return "do not separate"
-    return f"{mean:.3f}" if min(told) == max(told) else f"{mean:.3f} ({min(told):.3f} – {max(told):.3f} of {len(told)})"
+    return (
+        f"{mean:.3f}"
+        if min(errors) == max(errors)
+        else f"{mean:.3f} ({min(errors):.3f} – {max(errors):.3f} of {len(errors)})"
+    )
 
 
 def mean_error(deals: Sequence[Worth | None]) -> float | None:
     """The mean calibration error over deals of users, of those that gave probabilities; None where none did."""
-    told = [each.ece for each in deals if each is not None]
-    return fmean(told) if told else None
+    errors = [each.ece for each in deals if each is not None]
+    return fmean(errors) if errors else None
 
 
 def _weights(weights: Mapping[str, float]) -> str:
-    kept = sorted(weights.items(), key=lambda item: -item[1])
-    return "  ".join(f"{name.replace('_', ' ')} {share:.2f}" for name, share in kept if share >= 0.005)
+    shares = sorted(weights.items(), key=lambda item: -item[1])
+    return "  ".join(f"{name.replace('_', ' ')} {share:.2f}" for name, share in shares if share >= 0.005)
 
 
-def described(dataset: Dataset, learn_from: str, found: Studied) -> dict[str, Any]:
+def described(dataset: Dataset, learn_from: str, study: Studied) -> dict[str, Any]:
     """The study, for machines."""
     return {
         "dataset": dataset.name,
         "split": dataset.split,
         "learned_from": learn_from,
         "queries": len(dataset.queries),
-        "convex_lexical_weight": found.convex_weight,
-        **(_probabilities(found.held) if found.held else {}),
+        "convex_lexical_weight": study.convex_weight,
+        **(_probabilities(study.held) if study.held else {}),
         "rows": {
             each.name: {
                 "ndcg_at_10": each.mean.mean,
@@ -109,12 +113,12 @@ def described(dataset: Dataset, learn_from: str, found: Studied) -> dict[str, An
                 "weights": None if each.weights is None else dict(each.weights),
                 **({"deals": list(each.deals)} if each.deals else {}),
             }
-            for each in found.rows
+            for each in study.rows
         },
     }
 
 
-def _probabilities(deals: Sequence[Held]) -> dict[str, Any]:
+def _probabilities(deals: Sequence[ProbabilityReport]) -> dict[str, Any]:
     held = deals[0]
     from_judgements, from_verdicts = (
         {name: mean_error([getattr(each, kind)[name] for each in deals]) for name in held.from_verdicts}

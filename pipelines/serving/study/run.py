@@ -13,7 +13,7 @@ from pipelines.runtime.ray.cluster import connect
 from pipelines.serving.collections import indexed
 from pipelines.serving.study.bench import HIDDEN, Bench, baselines, measure_probabilities
 from pipelines.serving.study.report import Studied
-from pipelines.serving.study.sessions import standing_for_days, taught
+from pipelines.serving.study.sessions import scaled_to_days, taught
 from pipelines.serving.updaters import apart
 from pipelines.settings import Settings
 
@@ -61,13 +61,13 @@ def run(
     rows = [
         row(
             name,
-            found,
+            values_of_row,
             settings.evaluation,
             against=values[PRIOR] if name in after else None,
             weights=weights.get(name),
             deals=dealt.get(name, ()),
         )
-        for name, found in values.items()
+        for name, values_of_row in values.items()
     ]
     return Studied(rows, values, weight, taught_by[0], worth)
 
@@ -77,7 +77,7 @@ def _streamed(stored: Settings, marks: Sequence[int]) -> Iterator[Settings]:
     """A store and a broker of its own for one deal of users, which are gone afterwards."""
     with apart(stored) as own, EmbeddedBroker() as broker:
         kafka = own.kafka.model_copy(update={"bootstrap": broker.bootstrap})
-        yield standing_for_days(own.model_copy(update={"kafka": kafka}), marks[-1])
+        yield scaled_to_days(own.model_copy(update={"kafka": kafka}), marks[-1])
 
 
 def _taught_anew(

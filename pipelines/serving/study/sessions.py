@@ -15,9 +15,9 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.ids import QueryId, SessionId
 from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.measures.beir import Dataset, JudgedQuery
-from pipelines.evaluation.measures.measuring import asked
+from pipelines.evaluation.measures.measuring import as_query
 from pipelines.evaluation.replay.remembering import RememberingSource
-from pipelines.evaluation.simulation.sessions import PAGE, of_days, tell, with_asked
+from pipelines.evaluation.simulation.sessions import PAGE, of_days, tell, with_replies
 from pipelines.evaluation.simulation.users import dealt, kind_of_user, react, refreshes
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.learning.evidence import Evidence
@@ -71,7 +71,7 @@ def taught(
                     for result in answer.results
                     if any(grades.get(document_id(uri), 0) > 0 for uri in result.uris)
                 ]
-                _told(producer, answer, right, settings, rng)
+                _react(producer, answer, right, settings, rng)
             producer.flush()
             updaters.caught_up()
             searcher.refresh()
@@ -81,7 +81,7 @@ def taught(
     return evidence
 
 
-def standing_for_days(settings: Settings, sessions: int) -> Settings:
+def scaled_to_days(settings: Settings, sessions: int) -> Settings:
     """The settings for sessions that take minutes and stand for days, of `simulation.sessions_a_day` each.
 
     As much counts as of so many days. Beliefs change when searches are told to look, and not in between: repeatable.
@@ -104,7 +104,7 @@ def _shown(
 
 def _question(number: int, query: JudgedQuery, settings: Settings) -> Query:
     return replace(
-        asked(query, settings.evaluation),
+        as_query(query, settings.evaluation),
         query_id=QueryId(f"{number}-{query.query_id}"),
         k=PAGE,
         agent=AGENT,
@@ -113,7 +113,7 @@ def _question(number: int, query: JudgedQuery, settings: Settings) -> Query:
     )
 
 
-def _told(
+def _react(
     producer: FeedbackProducer, answer: Answer, right: Sequence[Any], settings: Settings, rng: random.Random
 ) -> None:
     """One user's session: what was shown, and what was done about it."""
@@ -122,4 +122,4 @@ def _told(
     shown = [result.content_hash for result in answer.results]
     kind = kind_of_user(rules, rng)
     reactions = react(shown, right, rules, rng, kind=kind)
-    tell(producer, query, with_asked(answer, reactions, right, rules, kind=kind))
+    tell(producer, query, with_replies(answer, reactions, right, rules, kind=kind))

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from pipelines.consolidation.gate import (
     Decision,
+    GateVerdict,
     Improvement,
-    Verdict,
     jaccard,
     judge_movement,
     judge_rankings,
@@ -117,7 +117,7 @@ def test_a_measured_difference_has_the_last_word(
 ) -> None:
     """EVA-7: how far rankings moved does not say in which direction."""
     measured = Improvement("nDCG@10", (low + high) / 2, low, high, queries=300, significant=low * high > 0.0)
-    assert weighed(Verdict(decision, "moved"), measured).decision is expected
+    assert weighed(GateVerdict(decision, "moved"), measured).decision is expected
 
 
 @pytest.mark.parametrize("decision", Decision)
@@ -125,4 +125,4 @@ def test_what_a_query_or_two_seem_to_show_changes_no_decision(decision: Decision
     """EVA-7, EVA-10: their interval leaves 0 out, whatever they are."""
     for gain in (0.2, -0.2):
         few = Improvement("nDCG@10", gain, gain - 0.1, gain + 0.1, queries=2, significant=False)
-        assert weighed(Verdict(decision, "moved"), few).decision is decision
+        assert weighed(GateVerdict(decision, "moved"), few).decision is decision

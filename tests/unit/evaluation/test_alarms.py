@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pipelines.evaluation.log.alarms import ALARMS, Alarm, Watched, alarms, wilson
-from pipelines.evaluation.measures.memory import Item
+from pipelines.evaluation.measures.memory import ItemFacts
 from pipelines.evaluation.queries.reader import LoggedQuery
 from pipelines.settings import load_settings
 from tests.support.logged_queries import a_logged, a_result, an_outcome
@@ -17,7 +17,7 @@ from tests.support.retrieval_fakes import NOW
 RULES = load_settings(environment={}).evaluation.alarms
 HOUR = 3600.0
 N = 100
-FRESH, OLD = Item(modified_at=NOW - HOUR), Item(modified_at=NOW - 1000 * HOUR)
+FRESH, OLD = ItemFacts(modified_at=NOW - HOUR), ItemFacts(modified_at=NOW - 1000 * HOUR)
 
 
 def healthy(number: int) -> LoggedQuery:

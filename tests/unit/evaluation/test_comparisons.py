@@ -16,8 +16,8 @@ from pipelines.domain.errors import SourceError
 from pipelines.evaluation.measures.compare import compare, compare_runs
 from pipelines.evaluation.measures.runs import order_of, read_run, write_run
 from pipelines.evaluation.measures.significance import (
+    EvidenceStrength,
     Half,
-    Strength,
     half_of,
     randomisation_p,
     smallest_effect,
@@ -75,15 +75,15 @@ def test_the_smallest_detectable_effect_is_detected_as_often_as_stated() -> None
 @pytest.mark.parametrize(
     ("queries", "strength"),
     [
-        (29, Strength.ANECDOTAL),
-        (30, Strength.DIRECTIONAL),
-        (50, Strength.DIRECTIONAL),
-        (100, Strength.MODERATE),
-        (200, Strength.MODERATE),
-        (300, Strength.STRONG),
+        (29, EvidenceStrength.ANECDOTAL),
+        (30, EvidenceStrength.DIRECTIONAL),
+        (50, EvidenceStrength.DIRECTIONAL),
+        (100, EvidenceStrength.MODERATE),
+        (200, EvidenceStrength.MODERATE),
+        (300, EvidenceStrength.STRONG),
     ],
 )
-def test_a_sample_is_called_by_its_size(queries: int, strength: Strength) -> None:
+def test_a_sample_is_called_by_its_size(queries: int, strength: EvidenceStrength) -> None:
     """EVA-10: 30 to 50 directional, 100 to 200 moderate, 300 and more strong."""
     assert strength_of(queries) is strength
 
@@ -96,7 +96,7 @@ def test_a_comparison_holds_everything_that_it_takes_to_judge_it() -> None:
     assert change.change.mean == pytest.approx(0.3, abs=0.1)
     assert change.p < 0.001
     assert change.detectable < 0.15
-    assert found.strength is Strength.STRONG
+    assert found.strength is EvidenceStrength.STRONG
     assert found.unjudged == (0.5, 0.5)
     assert {half: each.significant for half, each in found.halves.items()} == dict.fromkeys(Half, True)
     assert sum(each.better + each.worse for each in found.halves.values()) == change.better + change.worse

@@ -40,7 +40,7 @@ def test_an_answer_is_right_outranked_or_missed() -> None:
     assert (right.reason, right.rank, right.deficit) == (RIGHT, 1, {})
     behind = diagnose(answer("q"), {second.uris[0]: 2, first.uris[0]: 0}, same)
     assert (behind.rank, behind.reason) == (2, next(iter(deficit(first, second))))
-    assert behind.found_by == tuple(channel.value for channel in second.channels)
+    assert behind.channels == tuple(channel.value for channel in second.channels)
     assert diagnose(answer("q"), {"elsewhere": 1}, same).reason == MISSED
 
 

@@ -14,14 +14,14 @@ from pipelines.domain.ids import ChunkId, ContentHash
 from pipelines.evaluation.ground_truth.collect import (
     DAYS,
     JUDGEMENTS,
-    Source,
+    JudgementSource,
     from_feedback,
     from_questions,
     from_triggers,
     grades_of,
     judged,
     keep,
-    kept,
+    stored_judgements,
 )
 from pipelines.evaluation.ground_truth.judging import FAILURES_ALLOWED, Judge, from_file
 from pipelines.settings import load_settings
@@ -41,8 +41,8 @@ def test_a_question_is_answered_by_the_chunk_that_it_was_taken_from() -> None:
         text="what is a lock", uri="a.py", chunk_id=ChunkId("c"), content_hash=A, kind="docstring", place=0
     )
     (found,) = from_questions([question], now=NOW)
-    assert (found.source, found.by, found.grade) == (Source.SYNTHETIC, "docstring", 3)
-    assert found.expires_at == NOW + DAYS[Source.SYNTHETIC] * DAY
+    assert (found.source, found.by, found.grade) == (JudgementSource.SYNTHETIC, "docstring", 3)
+    assert found.expires_at == NOW + DAYS[JudgementSource.SYNTHETIC] * DAY
 
 
 def test_a_trigger_phrase_finds_the_document_that_declares_it() -> None:
@@ -93,26 +93,30 @@ def test_feedback_without_its_context_is_no_ground_truth() -> None:
 def test_a_later_phase_overrules_an_earlier_one_until_it_expires() -> None:
     """EVA-4: then the earlier holds again, as long as it lives; of one phase the newest holds."""
     of = lambda grade, source, at: judged("t", A, grade, source=source, by="", now=at)  # noqa: E731
-    phases = [of(3, Source.SYNTHETIC, NOW), of(1, Source.IMPLICIT, NOW), of(2, Source.JUDGED, NOW - 300 * DAY)]
+    phases = [
+        of(3, JudgementSource.SYNTHETIC, NOW),
+        of(1, JudgementSource.IMPLICIT, NOW),
+        of(2, JudgementSource.JUDGED, NOW - 300 * DAY),
+    ]
     assert grades_of(phases, now=NOW + DAY) == {"t": {A: 2}}
     assert grades_of(phases, now=NOW + 70 * DAY) == {"t": {A: 1}}
     assert grades_of(phases, now=NOW + 100 * DAY) == {"t": {A: 3}}
     assert grades_of(phases, now=NOW + 400 * DAY) == {}
-    assert grades_of([*phases, of(0, Source.JUDGED, NOW)], now=NOW + DAY) == {"t": {A: 0}}
+    assert grades_of([*phases, of(0, JudgementSource.JUDGED, NOW)], now=NOW + DAY) == {"t": {A: 0}}
     assert grades_of(phases, now=NOW - DAY) == {"t": {A: 2}}
 
 
 def test_judgements_are_kept_in_the_store(tmp_path: Path) -> None:
     """EVA-4: with everything that is known of them."""
-    first = [judged("t", A, 2, source=Source.JUDGED, by="ada", now=NOW)]
-    second = [judged("u", B, 0, source=Source.IMPLICIT, by="feedback", now=NOW + DAY)]
+    first = [judged("t", A, 2, source=JudgementSource.JUDGED, by="ada", now=NOW)]
+    second = [judged("u", B, 0, source=JudgementSource.IMPLICIT, by="feedback", now=NOW + DAY)]
     for some in (first, second, []):
         keep(tmp_path, some, now=NOW)
-    assert sorted(kept(tmp_path), key=lambda one: one.text) == [*first, *second]
+    assert sorted(stored_judgements(tmp_path), key=lambda one: one.text) == [*first, *second]
     (tmp_path / JUDGEMENTS / "date=2024-10-05").mkdir(exist_ok=True)
     file = next((tmp_path / JUDGEMENTS).glob("*/*.parquet"))
     (file.parent / "x.parquet").write_bytes(file.read_bytes()[:-9])
-    assert len(kept(tmp_path)) == 2
+    assert len(stored_judgements(tmp_path)) == 2
 
 
 def test_people_judge_by_file(tmp_path: Path) -> None:
@@ -120,7 +124,13 @@ def test_people_judge_by_file(tmp_path: Path) -> None:
     path = tmp_path / "judgements.jsonl"
     path.write_text(json.dumps({"text": "t", "content_hash": A, "grade": 2, "by": "ada"}) + "\n\n")
     (found,) = from_file(path, now=NOW)
-    assert (found.text, found.content_hash, found.grade, found.by, found.source) == ("t", A, 2, "ada", Source.JUDGED)
+    assert (found.text, found.content_hash, found.grade, found.by, found.source) == (
+        "t",
+        A,
+        2,
+        "ada",
+        JudgementSource.JUDGED,
+    )
     path.write_text(json.dumps({"text": "t", "content_hash": A, "grade": 2, "by": None}))
     assert [each.by for each in from_file(path, now=NOW)] == [""]
     told = json.dumps({"text": "one\u2028two", "content_hash": A, "grade": 2}, ensure_ascii=False)
@@ -145,14 +155,14 @@ def test_people_judge_by_file(tmp_path: Path) -> None:
 
 def test_a_store_with_something_else_in_it_is_refused(tmp_path: Path) -> None:
     """EVA-4."""
-    keep(tmp_path, [judged("t", A, 2, source=Source.JUDGED, by="ada", now=NOW)], now=NOW)
+    keep(tmp_path, [judged("t", A, 2, source=JudgementSource.JUDGED, by="ada", now=NOW)], now=NOW)
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     (file,) = (tmp_path / JUDGEMENTS).glob("*/*.parquet")
     pq.write_table(pa.table({"other": [1]}), file)
     with pytest.raises(StoreError, match="expected judgements"):
-        kept(tmp_path)
+        stored_judgements(tmp_path)
 
 
 def test_a_model_judges_by_endpoint() -> None:

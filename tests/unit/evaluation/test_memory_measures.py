@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from pipelines.evaluation.measures.memory import Asked, Item, channel_contributions, memory_measures
+from pipelines.evaluation.measures.memory import AnsweredQuery, ItemFacts, channel_contributions, memory_measures
 from pipelines.settings import load_settings
 
 BASE = load_settings(environment={}).evaluation
@@ -15,15 +15,15 @@ SETTINGS = BASE.model_copy(
 )
 NOW, HOUR = 1_000_000.0, 3600.0
 ITEMS = {
-    "law": Item(tier="constitutional", modified_at=NOW - 1000 * HOUR),
-    "fresh": Item(tier="high", modified_at=NOW - 47 * HOUR),
-    "stale": Item(modified_at=NOW - 49 * HOUR),
+    "law": ItemFacts(tier="constitutional", modified_at=NOW - 1000 * HOUR),
+    "fresh": ItemFacts(tier="high", modified_at=NOW - 47 * HOUR),
+    "stale": ItemFacts(modified_at=NOW - 49 * HOUR),
 }
 
 
-def asked(number: int, ranked: list[str], grades: dict[str, int], **facts: object) -> Asked:
-    known = {"at": NOW, "intent": "*", "found_by": {}, **facts}
-    return Asked(query_id=f"q{number}", ranked=ranked, grades=grades, **known)
+def asked(number: int, ranked: list[str], grades: dict[str, int], **facts: object) -> AnsweredQuery:
+    known = {"at": NOW, "intent": "*", "channels_by_name": {}, **facts}
+    return AnsweredQuery(query_id=f"q{number}", ranked=ranked, grades=grades, **known)
 
 
 def test_what_is_constitutional_has_to_stand_among_the_first_three() -> None:
@@ -73,8 +73,8 @@ def test_queries_count_by_the_weight_of_their_intent() -> None:
 
 def test_channels_are_worth_what_they_find_and_what_only_they_find() -> None:
     """EVA-2: of four results two are lexical, one of them by words alone; one result is relevant."""
-    found_by = {"a": ["dense"], "b": ["dense", "lexical"], "c": ["lexical"], "d": ["dense"]}
-    queries = [asked(1, ["a", "b", "c", "d"], {"c": 1}, found_by=found_by)]
+    channels_by_name = {"a": ["dense"], "b": ["dense", "lexical"], "c": ["lexical"], "d": ["dense"]}
+    queries = [asked(1, ["a", "b", "c", "d"], {"c": 1}, channels_by_name=channels_by_name)]
     worth = channel_contributions(queries, depth=10)
     assert (worth["lexical"].shown, worth["lexical"].exclusive) == (0.5, 0.25)
     assert (worth["lexical"].relevant, worth["lexical"].exclusive_relevant) == (1.0, 1.0)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.evaluation.settings import SimulationSettings
-from pipelines.evaluation.simulation.users import Kind, kind_of_user, react
+from pipelines.evaluation.simulation.users import UserKind, kind_of_user, react
 from pipelines.settings import load_settings
 
 STATED = load_settings(environment={}).simulation
@@ -40,10 +40,12 @@ def test_adversaries_praise_what_is_wrong_and_random_users_what_they_like() -> N
     """EVA-6: both in the shares stated; an adversary's verdicts are the opposite of the truth."""
     mixed, rng = behaving(random=0.2, adversarial=0.1), random.Random(3)
     drawn = [kind_of_user(mixed, rng) for _ in range(2000)]
-    assert abs(drawn.count(Kind.RANDOM) / 2000 - 0.2) < 0.03
-    assert abs(drawn.count(Kind.ADVERSARIAL) / 2000 - 0.1) < 0.03
+    assert abs(drawn.count(UserKind.RANDOM) / 2000 - 0.2) < 0.03
+    assert abs(drawn.count(UserKind.ADVERSARIAL) / 2000 - 0.1) < 0.03
     thorough = behaving(persistence=1.0, verdict_rate=1.0, noise=0.0, verdict_noise=0.0)
-    found = react(SHOWN, {SHOWN[0], SHOWN[1]}, thorough, rng, kind=Kind.ADVERSARIAL)
+    found = react(SHOWN, {SHOWN[0], SHOWN[1]}, thorough, rng, kind=UserKind.ADVERSARIAL)
     assert [(one.rank, one.satisfaction) for one in found] == [(1, -1.0), (2, -1.0), (3, None), (3, 1.0)]
-    first = [bool(react(SHOWN[:1], set(), thorough, rng, kind=Kind.RANDOM)[0].satisfaction is None) for _ in range(400)]
+    first = [
+        bool(react(SHOWN[:1], set(), thorough, rng, kind=UserKind.RANDOM)[0].satisfaction is None) for _ in range(400)
+    ]
     assert 0.4 < sum(first) / 400 < 0.6

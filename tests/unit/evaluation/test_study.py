@@ -11,7 +11,7 @@ from msgspec import structs
 from jobs.study import marks_of
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Signal
-from pipelines.evaluation.measures.answerable import Worth, held
+from pipelines.evaluation.measures.answerable import Worth, probability_report
 from pipelines.evaluation.simulation.sessions import of_days
 from pipelines.evaluation.simulation.study import averaged, best_weight, convex, row
 from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
@@ -94,7 +94,7 @@ def test_a_calibration_is_measured_over_any_channels_and_against_queries_without
     names = {result.content_hash: [result.uris[0]] for result in own.results}
     ways = {"both": [own], "dense": [seen_by(own, "meaning")], "lexical": [seen_by(own, "words")]}
     qrels = {own.query.query_id: {"a": 1}}
-    found = held(calibration, calibration, ways, qrels, {"music": [strange]}, bins=20, names=names)
+    found = probability_report(calibration, calibration, ways, qrels, {"music": [strange]}, bins=20, names=names)
     assert (found.answered, found.answered_without, found.threshold) == (1.0, {"music": 0.0}, 0.5)
     assert found.from_judgements["dense"] is None
     told = [calibration.probability(Match(words=result.match and result.match.words)) for result in own.results]

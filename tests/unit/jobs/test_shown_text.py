@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from jobs import evaluate
-from pipelines.consolidation.gate import Decision, Verdict
+from pipelines.consolidation.gate import Decision, GateVerdict
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Signal, WeightBelief
-from pipelines.evaluation.measures.answerable import Held
+from pipelines.evaluation.measures.answerable import ProbabilityReport
 from pipelines.evaluation.measures.beir import Dataset, JudgedQuery
 from pipelines.evaluation.measures.compare import HEADLINE
 from pipelines.evaluation.measures.measuring import Measurement
@@ -39,7 +39,7 @@ def a_comparison() -> None:
 
 
 def a_comparison_on_the_log() -> None:
-    found = query_log.LogComparison(queries=3, moved=Verdict(Decision.REVIEW, "so"), judged=None, values=[])
+    found = query_log.LogComparison(queries=3, moved=GateVerdict(Decision.REVIEW, "so"), judged=None, values=[])
     query_log.show_comparison((HOSTILE, HOSTILE), found)
 
 
@@ -59,7 +59,7 @@ def a_study() -> None:
 
 
 def a_calibration() -> None:
-    tell(study_report.calibrated([Held({}, {}, {}, 1.0, {HOSTILE: 0.5}, None)]))
+    tell(study_report.calibrated([ProbabilityReport({}, {}, {}, 1.0, {HOSTILE: 0.5}, None)]))
 
 
 def a_farewell() -> None:

@@ -17,7 +17,7 @@ from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey, day_of
 from pipelines.learning.observe.uses import UsageKey
 from pipelines.serving.cli import main
-from pipelines.serving.learned_page import Page, page_of
+from pipelines.serving.learned_page import LearnedPage, page_of
 from pipelines.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
@@ -48,7 +48,7 @@ def named(hashes: Sequence[ContentHash]) -> list[str]:
     return [{GOOD: "app.py:3  def save", BAD: HOSTILE}[each] for each in hashes]
 
 
-def shown(evidence: Evidence) -> Page:
+def shown(evidence: Evidence) -> LearnedPage:
     before, after = (read_beliefs(PRIORS, each, now=NOW) for each in (Evidence(), evidence))
     hashes = [GOOD, BAD] if evidence.usage else []
     return page_of("live", before, after, PRIORS, hashes=hashes, names=named)
