@@ -6,13 +6,15 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import StoreError, WeftError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.runtime.clock import Clock
+
+if TYPE_CHECKING:
+    from pipelines.runtime.mlflow.tracking import Tracking  # seconds to import: updaters begin without it
 
 log = logging.getLogger(__name__)
 
@@ -36,31 +38,7 @@ class Aliases(Protocol):
         """The learned version an alias names, None where it names none of weft's."""
 
 
-class LivePointer(Protocol):
-    """What is live."""
-
-    @property
-    def learned(self) -> LearnedVersion | None:
-        """The live learned version, None before the first."""
-
-
-class LearnedCatalog(Protocol):
-    """Makes learned versions live."""
-
-    def pointer(self) -> LivePointer:
-        """What is live now."""
-
-    def read_learned(self, version: LearnedVersion) -> object:
-        """A learned version, verified."""
-
-    def learned_folder(self, version: LearnedVersion) -> Path:
-        """Where the files of a learned version lie."""
-
-    def make_live(self, version: LearnedVersion) -> object:
-        """Make a published version live in one step, after verifying it."""
-
-
-def follow_champion(catalog: LearnedCatalog, registry: Aliases) -> LearnedVersion | None:
+def follow_champion(catalog: Catalog, registry: Aliases) -> LearnedVersion | None:
     """Make the learned version that the champion alias names live, where it is not already.
 
     Promoting a challenger and rolling back are the same: someone moves the alias, and this follows.
@@ -80,7 +58,7 @@ def follow_champion(catalog: LearnedCatalog, registry: Aliases) -> LearnedVersio
     return champion
 
 
-def follow_if_possible(catalog: LearnedCatalog, registry: Aliases) -> None:
+def follow_if_possible(catalog: Catalog, registry: Aliases) -> None:
     """`follow_champion`, where an alias on a version that the store lacks is only worth a warning.
 
     Raises:
@@ -92,29 +70,8 @@ def follow_if_possible(catalog: LearnedCatalog, registry: Aliases) -> None:
         log.warning("the champion alias was not followed: %s", error)
 
 
-class Registry(Aliases, Protocol):
-    """Aliases and tags of learned versions, to be read and moved."""
-
-    def register_from(
-        self, folder: Path, learned: LearnedVersion, experiment: str, *, note: str, tags: Mapping[str, str]
-    ) -> None:
-        """Register a learned version from a folder of its files."""
-
-    def tags_of(self, learned: LearnedVersion) -> Mapping[str, str] | None:
-        """The tags a learned version is registered with, None where it is not registered."""
-
-    def tag(self, learned: LearnedVersion, key: str, value: str) -> None:
-        """Set one tag of a registered learned version."""
-
-    def set_alias(self, alias: str, learned: LearnedVersion) -> None:
-        """Point an alias at a registered learned version."""
-
-    def drop_alias(self, alias: str) -> None:
-        """Remove an alias, if it is there."""
-
-
 def promote(
-    catalog: LearnedCatalog, registry: Registry, version: LearnedVersion, *, by: str, why: str, now: float
+    catalog: Catalog, registry: Tracking, version: LearnedVersion, *, by: str, why: str, now: float
 ) -> LearnedVersion | None:
     """Move the champion alias to a version and follow it, as a person does who reviewed it; back just as well.
 
@@ -160,7 +117,7 @@ class ChampionFollower:
         failed: Looks that could not be finished and changed nothing.
     """
 
-    def __init__(self, catalog: LearnedCatalog, registry: Aliases, *, every_s: float, clock: Clock) -> None:
+    def __init__(self, catalog: Catalog, registry: Aliases, *, every_s: float, clock: Clock) -> None:
         self.moved = 0
         self.failed = 0
         self._catalog, self._registry = catalog, registry

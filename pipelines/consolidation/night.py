@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, Protocol, Self
-
-import pyarrow as pa
-from matplotlib.figure import Figure
+from typing import Any, Self, TypeAlias
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.champion import EXPERIMENT
@@ -23,43 +19,7 @@ from pipelines.learning.calibration.scores import ScoreBins, score_bins
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
-from pipelines.runtime.mlflow.tracking import Tracking
-
-
-class RunRecord(Protocol):
-    """One run; a context that closes it, as failed where its block raises."""
-
-    run_id: str
-
-    def __enter__(self) -> Self:
-        """Begin."""
-
-    def __exit__(self, *error: Any) -> None:
-        """Close."""
-
-    def child(self, name: str, /) -> RunRecord:
-        """A run below this one."""
-
-    def parameters(self, values: Mapping[str, object]) -> None:
-        """Keep what went in."""
-
-    def metrics(self, values: Mapping[str, float], *, now: float) -> None:
-        """Keep measures."""
-
-    def figure(self, name: str, figure: Figure) -> None:
-        """Keep a picture."""
-
-    def table(self, name: str, table: pa.Table) -> None:
-        """Keep a table."""
-
-    def document(self, name: str, content: Mapping[str, Any]) -> None:
-        """Keep a JSON document."""
-
-    def file(self, path: Path, folder: str | None = None) -> None:
-        """Keep a copy of a file."""
-
-    def note(self, markdown: str) -> None:
-        """Say what the page shows at its top."""
+from pipelines.runtime.mlflow.tracking import TrackedRun, Tracking
 
 
 class Rehearsal:
@@ -72,7 +32,7 @@ class Rehearsal:
 
     def __exit__(self, *error: Any) -> None: ...
 
-    def child(self, _name: str, /) -> RunRecord:
+    def child(self, _name: str) -> Rehearsal:
         """Itself."""
         return self
 
@@ -80,6 +40,9 @@ class Rehearsal:
 
     parameters = metrics = figure = table = document = file = note = _ignore
 
+
+RunRecord: TypeAlias = "TrackedRun | Rehearsal"
+"""Where a night is written down."""
 
 TAGS = {"weft.job": "consolidate", "mlflow.source.name": "jobs.consolidate", "mlflow.source.type": "JOB"}
 
