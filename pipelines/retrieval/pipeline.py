@@ -6,6 +6,7 @@ Every stage is a plain function over candidates; each adds to their scores and s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -19,11 +20,10 @@ from pipelines.retrieval.answer.assembly import Verdict, results, score_and_cut
 from pipelines.retrieval.answer.confidence import WeightDraws, certainties, propensities, scored
 from pipelines.retrieval.answer.explain import spelled_out
 from pipelines.retrieval.answer.matching import asking, chance, doubtful, gap_in, match_of, uncalibrated
-from pipelines.retrieval.awake import Awake, one_ahead
+from pipelines.retrieval.batches import one_ahead
 from pipelines.retrieval.channels.graph import GraphChannel
 from pipelines.retrieval.channels.learned_triggers import with_learned_triggers
 from pipelines.retrieval.channels.rankings import Hits, Ints, ScoreRows
-from pipelines.retrieval.channels.rounds import Steps
 from pipelines.retrieval.channels.run import (
     Asked,
     Channels,
@@ -53,7 +53,6 @@ from pipelines.retrieval.snapshot.facts import GenerationFacts
 from pipelines.retrieval.snapshot.ports import PairScorer, ReadableBeliefs
 from pipelines.retrieval.snapshot.snapshot import Reading, Snapshot
 from pipelines.retrieval.stopwatch import Stopwatch
-from pipelines.runtime.warm import WarmThreads
 
 T = TypeVar("T")
 
@@ -127,40 +126,30 @@ class Pipeline:
     channels: Channels
     facts: GenerationFacts
     settings: RetrievalSettings
-    threads: WarmThreads
+    threads: Executor
     pairs: PairScorer | None = None
 
     def answer(self, queries: Sequence[Query], *, now: float) -> list[Answer]:
         """Answer queries together: channels see batches of them, and search for the next while one is ranked."""
-        return self._told(queries, now, self._answers)
+        return self._each(queries, now, self._answers)
 
     def rank(self, queries: Sequence[Query], *, now: float) -> list[Placings]:
         """The results of the same answers, and nothing that is told of them: for who compares rankings."""
-        return self._told(queries, now, self._placings)
+        return self._each(queries, now, self._placings)
 
-    def _told(self, queries: Sequence[Query], now: float, tell: Callable[[_Chosen], list[T]]) -> list[T]:
+    def _each(self, queries: Sequence[Query], now: float, tell: Callable[[_Chosen], list[T]]) -> list[T]:
         size = self.settings.encode_batch
-        batches = [self._steps(queries[start : start + size], now, tell) for start in range(0, len(queries), size)]
-        if len(batches) == 1:
-            return Awake(batches[0], self.threads).result(self._late_s * len(queries))
-        return [each for of_batch in one_ahead(batches, self.threads) for each in of_batch]
+        batches = [queries[start : start + size] for start in range(0, len(queries), size)]
+        return one_ahead(batches, self._search, lambda searched: tell(self._chosen(*searched, now)))
 
-    def _steps(
-        self, queries: Sequence[Query], now: float, tell: Callable[[_Chosen], list[T]]
-    ) -> Steps[list[Ranked], list[T]]:
-        """Plan, search, look again where that is needed, rank, and tell of it."""
+    def _search(self, queries: Sequence[Query]) -> tuple[list[Plan], Found]:
+        """Plan, search, and search again for queries that need it."""
         plans = [make_plan(query, self.facts, self.snapshot.filters, self.settings) for query in queries]
-        found = yield from self._run([Asked(plan.words, plan.channels, plan.depth, plan.among) for plan in plans])
-        read, found = yield from search_again(plans, found, self._run, self._hints, self.settings)
-        return tell(self._chosen(read, found, now))
+        first = self._run([Asked(plan.words, plan.channels, plan.depth, plan.among) for plan in plans])
+        return search_again(plans, first, self._run, self._hints, self.settings)
 
-    def _run(self, asked: Sequence[Asked]) -> Steps[list[Ranked], Found]:
-        return run_channels(self.channels, asked, budget_ms=self.settings.budget_ms)
-
-    @property
-    def _late_s(self) -> float:
-        # What waits behind a channel that hangs has half of its own time left, whatever the settings say.
-        return min(self.settings.patience_ms, min(self.settings.budget_ms.values()) / 2) / 1000
+    def _run(self, asked: Sequence[Asked]) -> Found:
+        return run_channels(self.channels, asked, budget_ms=self.settings.budget_ms, threads=self.threads)
 
     @property
     def _hints(self) -> Hints:

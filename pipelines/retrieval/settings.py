@@ -175,7 +175,6 @@ class RetrievalSettings(BaseModel):
     graph: GraphSettings
     degree: DegreeSettings
     budget_ms: Mapping[Channel, Positive]
-    patience_ms: Positive
     channel_weights: Mapping[Channel, Weight]
     rrf_k: Positive
     dbsf_sigmas: Positive

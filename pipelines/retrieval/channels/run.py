@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -13,7 +15,8 @@ import numpy as np
 from pipelines.domain.ranking import Channel
 from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.channels.rankings import Floats, Hits, Ints, ScoreRows
-from pipelines.retrieval.channels.rounds import Round, Steps
+
+log = logging.getLogger(__name__)
 
 Among = Sequence[RowSet | None]
 """For each text of a batch the only contents that it may find; None for all."""
@@ -111,11 +114,12 @@ class Asked:
 
 
 def run_channels(
-    channels: Channels, asked: Sequence[Asked], *, budget_ms: Mapping[Channel, float]
-) -> Steps[list[Ranked], Found]:
-    """The steps of a search through all channels at once, then through all that follow them at once.
+    channels: Channels, asked: Sequence[Asked], *, budget_ms: Mapping[Channel, float], threads: Executor
+) -> Found:
+    """Search with all channels at once, then with all that follow them at once.
 
     Args:
+        threads: That search; who asks only waits, so that nothing that hangs holds it up.
         budget_ms: Time per query and channel; a batch of n has n times as long. Followers' time begins with theirs.
     """
     started = time.perf_counter()
@@ -127,13 +131,13 @@ def run_channels(
         for channel, each in channels.searching.items()
         if wanting[channel]
     }
-    rankings, failed = yield from _at_once(searches, wanting, budget_s)
+    rankings, failed = _at_once(searches, wanting, budget_s, threads)
     follows = {
         channel: partial(_followed, each, of_channel[channel], _first(rankings, wanting[channel]))
         for channel, each in channels.following.items()
         if wanting[channel]
     }
-    following, failed_too = yield from _at_once(follows, wanting, budget_s)
+    following, failed_too = _at_once(follows, wanting, budget_s, threads)
     reasons = {**failed, **failed_too}
     without = [
         {**channels.missing, **{channel.value: reasons[channel] for channel in reasons if channel in each.channels}}
@@ -147,10 +151,31 @@ def _at_once(
     tasks: Mapping[Channel, Callable[[], list[Ranked]]],
     wanting: Mapping[Channel, Sequence[int]],
     budget_s: Mapping[Channel, float],
-) -> Steps[list[Ranked], tuple[dict[Channel, Mapping[int, Ranked]], dict[Channel, str]]]:
+    threads: Executor,
+) -> tuple[dict[Channel, Mapping[int, Ranked]], dict[Channel, str]]:
     """What each task gives within its budget, by place in the batch, and why others give nothing."""
-    found, failed = yield Round(tasks, budget_s)
-    return {channel: dict(zip(wanting[channel], ranked, strict=True)) for channel, ranked in found.items()}, failed
+    started = time.perf_counter()
+    futures = {channel: threads.submit(task) for channel, task in tasks.items()}
+    rankings: dict[Channel, Mapping[int, Ranked]] = {}
+    failed: dict[Channel, str] = {}
+    for channel, future in futures.items():
+        reason = _failure(future, started, budget_s[channel])
+        if reason is None:
+            rankings[channel] = dict(zip(wanting[channel], future.result(), strict=True))
+        else:
+            log.warning("channel %s left out: %s", channel.value, reason)
+            failed[channel] = reason
+    return rankings, failed
+
+
+def _failure(future: Future[list[Ranked]], started: float, budget_s: float) -> str | None:
+    """Why a channel gave nothing in its time; None where it gave something. What has not begun by then never will."""
+    try:
+        error = future.exception(max(0.0, started + budget_s - time.perf_counter()))
+    except TimeoutError:
+        future.cancel()
+        return f"no answer within {budget_s:g} s"
+    return None if error is None else f"{type(error).__name__}: {error}"
 
 
 def _first(rankings: Mapping[Channel, Mapping[int, Ranked]], places: Sequence[int]) -> list[dict[Channel, Ranked]]:

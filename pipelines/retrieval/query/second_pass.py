@@ -17,7 +17,6 @@ from pipelines.domain.ranking import Channel
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.understanding import Complexity, Variant
 from pipelines.retrieval.channels.rankings import Hits, ScoreRows
-from pipelines.retrieval.channels.rounds import Steps
 from pipelines.retrieval.channels.run import Asked, Found, Ranked
 from pipelines.retrieval.query.plan import Plan
 from pipelines.retrieval.query.understanding.expansion import combined_scores, feedback_variant, neighbour_variant
@@ -162,8 +161,8 @@ def _scores(ranked: Ranked) -> ScoreRows:
     return lambda rows: np.array([known.get(row, 0.0) for row in rows.tolist()], dtype=np.float64)
 
 
-Run = Callable[[Sequence[Asked]], Steps[list[Ranked], Found]]
-"""The steps of a search through the channels for a batch."""
+Run = Callable[[Sequence[Asked]], Found]
+"""A search through the channels for a batch."""
 
 
 def search_again(
@@ -172,7 +171,7 @@ def search_again(
     run: Run,
     hints: Hints,
     settings: RetrievalSettings,
-) -> Steps[list[Ranked], tuple[list[Plan], Found]]:
+) -> tuple[list[Plan], Found]:
     """The plans after a first look, and what the channels found for those that needed another pass, with all else."""
     later = [reconsidered(plan, found.of(at), hints, settings) for at, plan in enumerate(plans)]
     again = [at for at, plan in enumerate(later) if needs_another_pass(plans[at], plan)]
@@ -184,7 +183,7 @@ def search_again(
         if _other(plans[at], plan)
     }
     asked = [asking for at in again for asking in (*own.get(at, ()), *_variants_asked(later[at]))]
-    second = yield from run(asked)
+    second = run(asked)
     rankings, failed = {channel: dict(of_channel) for channel, of_channel in found.rankings.items()}, [*found.failed]
     places = iter(range(len(asked)))
     for at in again:
