@@ -17,7 +17,7 @@ from pipelines.domain.questions import question_of
 from pipelines.domain.ranking import Answer, Channel, Placed, Placings, Query, RankedResult, Signal
 from pipelines.domain.sessions import SessionMemory
 from pipelines.retrieval.answer.assembly import Verdict, results, score_and_cut
-from pipelines.retrieval.answer.confidence import WeightDraws, certainties, propensities, scored
+from pipelines.retrieval.answer.confidence import certainties, propensities, scored
 from pipelines.retrieval.answer.explain import spelled_out
 from pipelines.retrieval.answer.matching import asking, chance, doubtful, gap_in, match_of, uncalibrated
 from pipelines.retrieval.batches import one_ahead
@@ -31,19 +31,19 @@ from pipelines.retrieval.channels.run import (
     Ranked,
     run_channels,
 )
+from pipelines.retrieval.channels.second_pass import Hints, nearness_to_session, query_vector, search_again
 from pipelines.retrieval.context.assemble import with_contexts
 from pipelines.retrieval.context.read import neighbours_in
 from pipelines.retrieval.query.plan import Plan, make_plan
-from pipelines.retrieval.query.second_pass import Hints, nearness_to_session, own_scores, query_vector, search_again
 from pipelines.retrieval.query.understanding.shift import remembered, usage_kept
 from pipelines.retrieval.ranking.aggregation import UNITS
 from pipelines.retrieval.ranking.fusion import FUSIONS
 from pipelines.retrieval.ranking.merging import Head, head, merge
 from pipelines.retrieval.ranking.pseudo_relevance import told_by_first, with_pseudo_relevance
 from pipelines.retrieval.ranking.quality import Moment, telling, with_propagated
-from pipelines.retrieval.ranking.signals import active_signals, answering, with_similarity
+from pipelines.retrieval.ranking.signals import active_signals, answering, own_scores, with_similarity
 from pipelines.retrieval.ranking.table import Candidates
-from pipelines.retrieval.ranking.weights import Shared, SignalWeights, Weighing, believed_in_common
+from pipelines.retrieval.ranking.weights import Shared, SignalWeights, Weighing, WeightDraws, believed_in_common
 from pipelines.retrieval.rerank.best import Rerankers, reranked, rerankers
 from pipelines.retrieval.rerank.diversity import Passes, diverse, vectors_of
 from pipelines.retrieval.rerank.explored import Choice, contending

@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
 from pipelines.retrieval.ranking.table import SIGNALS, Candidates, Ints
+from pipelines.retrieval.ranking.weights import WeightDraws
 from pipelines.retrieval.snapshot.documents import DOMAINS
 
 Floats = NDArray[np.float64]
-
-WeightDraws = Callable[[Domain], Floats]
-"""Draws of all signals' weights for results of this domain, float64 (signals, draws); 0 of those that do not count."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

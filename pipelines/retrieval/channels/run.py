@@ -16,6 +16,9 @@ from pipelines.domain.ranking import Channel
 from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.channels.rankings import Floats, Hits, Ints, ScoreRows
 
+DENSE = frozenset({Channel.DENSE, Channel.DENSE_2, Channel.DENSE_3})
+"""Channels that find by meaning, one per encoder."""
+
 log = logging.getLogger(__name__)
 
 Among = Sequence[RowSet | None]
@@ -46,6 +49,14 @@ class Ranked:
     cosines: Callable[[np.ndarray, Ints], Floats] | None = None
     vectors: VectorsOf | None = None
     alone: Ranked | None = None
+
+
+def scores_of(ranked: Ranked) -> ScoreRows:
+    """A channel's score of any contents, by row; 0 where it can only score what it found."""
+    if ranked.score_rows is not None:
+        return ranked.score_rows
+    scores = dict(ranked.ranking)
+    return lambda rows: np.array([scores.get(row, 0.0) for row in rows.tolist()], dtype=np.float64)
 
 
 class SearchChannel(Protocol):

@@ -13,8 +13,8 @@ from pipelines.domain.ids import ChunkId
 from pipelines.domain.ranking import RankedResult
 from pipelines.domain.understanding import QueryType
 from pipelines.retrieval.context.reach import reach_of
-from pipelines.retrieval.context.settings import ContextSettings
 from pipelines.retrieval.context.surroundings import Surrounding, surroundings
+from pipelines.retrieval.context_settings import ContextSettings
 
 _ORDER = {role: place for place, role in enumerate(Role)}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipelines.domain.context import Reach
 from pipelines.domain.understanding import QueryType
-from pipelines.retrieval.context.settings import ContextSettings
+from pipelines.retrieval.context_settings import ContextSettings
 
 
 def reach_of(kind: QueryType, confidence: float, *, moved: float, settings: ContextSettings) -> Reach:

@@ -13,7 +13,7 @@ import numpy as np
 
 from pipelines.domain.ranking import Channel
 from pipelines.quality.groups import Groups
-from pipelines.retrieval.ranking.signals import DENSE
+from pipelines.retrieval.channels.run import DENSE
 from pipelines.retrieval.ranking.table import CHANNELS, SIGNALS, Candidates, Floats, Ints, Part, best_first
 from pipelines.retrieval.ranking.weights import ChannelWeights, SignalWeights, Weighing, weighed
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings

@@ -12,8 +12,7 @@ import numpy as np
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Channel, Query, Scope, Signal, WeightBelief
-from pipelines.retrieval.answer.confidence import WeightDraws
-from pipelines.retrieval.ranking.table import SIGNAL_AT, SIGNALS, Candidates, Part
+from pipelines.retrieval.ranking.table import SIGNAL_AT, SIGNALS, Candidates, Floats, Part
 from pipelines.retrieval.snapshot.ports import ReadableBeliefs
 
 ChannelWeights = Mapping[Channel, float]
@@ -35,6 +34,10 @@ class SignalWeight:
 
 SignalWeights = Callable[[Domain], Mapping[Signal, SignalWeight]]
 """Weights of the active signals for a candidate of this domain; they sum to 1."""
+
+
+WeightDraws = Callable[[Domain], Floats]
+"""Draws of all signals' weights for results of this domain, float64 (signals, draws); 0 of those that do not count."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,12 @@ import numpy as np
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Signal
 from pipelines.indexes.graph.schemas import EdgeKind
-from pipelines.retrieval.query.understanding.prefilter import FOLDER
 from pipelines.retrieval.snapshot.documents import NO_DOCUMENTS, Documents
 from pipelines.retrieval.snapshot.filters import TIMES, is_time
 from pipelines.retrieval.snapshot.ports import DeclaredFacts, OpenGeneration
+
+FOLDER = "folder"
+"""Name under which a document's folder is a fact."""
 
 _CITES = list(EdgeKind).index(EdgeKind.CITES)
 

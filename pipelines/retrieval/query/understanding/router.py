@@ -6,7 +6,7 @@ import re
 
 from pipelines.domain.understanding import Complexity
 from pipelines.retrieval.query.understanding.kinds import exact_names
-from pipelines.retrieval.query.understanding.settings import RouterSettings
+from pipelines.retrieval.query_settings import RouterSettings
 
 _QUESTION = re.compile(r"\?(?=\s|$)")
 

@@ -10,7 +10,7 @@ from pipelines.domain.understanding import Understanding
 from pipelines.retrieval.query.understanding.kinds import query_type
 from pipelines.retrieval.query.understanding.prefilter import applied, inferred_filters, unknown_filters
 from pipelines.retrieval.query.understanding.router import complexity
-from pipelines.retrieval.query.understanding.settings import UnderstandingSettings
+from pipelines.retrieval.query_settings import UnderstandingSettings
 
 DOMAIN = "domain"
 """The filter by which a search stays in one domain."""
