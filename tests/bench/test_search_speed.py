@@ -28,13 +28,14 @@ from pipelines.domain.understanding import Complexity
 from pipelines.embedding.encoders.encoder import Encoder, load_encoder
 from pipelines.embedding.models import locate
 from pipelines.learning.evidence import Evidence
+from pipelines.retrieval.answers import RankedBatch
 from pipelines.retrieval.channels.run import Found
-from pipelines.retrieval.pipeline import Pipeline, _Chosen
+from pipelines.retrieval.pipeline import Pipeline
 from pipelines.retrieval.query.plan import Plan
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import day_of
 from pipelines.serving.engines import load_engines, source_of
-from pipelines.serving.spread import SearcherPool
+from pipelines.serving.searcher_pool import SearcherPool
 from pipelines.serving.views import OpenViews, View, in_turns
 from pipelines.settings import Settings
 from tests.support.nights import a_day
@@ -130,7 +131,7 @@ def test_what_would_be_left_if_ranking_cost_nothing(corpus: Corpus, line: Line) 
 class Remembering(Pipeline):
     """Ranks each single query once, and remembers what came of it, however old."""
 
-    chosen: dict[str, _Chosen] = field(default_factory=dict)
+    chosen: dict[str, RankedBatch] = field(default_factory=dict)
     told: dict[str, list[Answer]] = field(default_factory=dict)
     answers: bool = False
 
@@ -138,19 +139,19 @@ class Remembering(Pipeline):
     def of(cls, pipeline: Pipeline, *, answers: bool) -> Remembering:
         return cls(**{each.name: getattr(pipeline, each.name) for each in fields(Pipeline)}, answers=answers)
 
-    def _chosen(self, plans: Sequence[Plan], found: Found, now: float) -> _Chosen:
+    def _ranked(self, plans: Sequence[Plan], found: Found, now: float) -> RankedBatch:
         (plan,) = plans
         if plan.query.text not in self.chosen:
-            self.chosen[plan.query.text] = super()._chosen(plans, found, now)
+            self.chosen[plan.query.text] = super()._ranked(plans, found, now)
         return self.chosen[plan.query.text]
 
-    def _answers(self, chosen: _Chosen) -> list[Answer]:
-        (ground,) = chosen.grounds
+    def _answers(self, chosen: RankedBatch) -> list[Answer]:
+        (context,) = chosen.contexts
         if not self.answers:
             return super()._answers(chosen)
-        if ground.plan.query.text not in self.told:
-            self.told[ground.plan.query.text] = super()._answers(chosen)
-        return self.told[ground.plan.query.text]
+        if context.plan.query.text not in self.told:
+            self.told[context.plan.query.text] = super()._answers(chosen)
+        return self.told[context.plan.query.text]
 
 
 def as_published(settings: Settings) -> Settings:

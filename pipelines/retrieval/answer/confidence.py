@@ -58,7 +58,7 @@ def scored(candidates: Candidates) -> Scored:
     return Scored(values, fixed, learned, [DOMAINS[domain] for domain in candidates.domain.tolist()])
 
 
-def certainties(results: Scored, draws: WeightDraws) -> list[float | None]:
+def rank_confidence(results: Scored, draws: WeightDraws) -> list[float | None]:
     """For each result, in their order, the probability that it belongs above the next.
 
     P(score_i > score_{i+1}), ties counted half, over draws from the posterior. Where the beliefs are right, of all

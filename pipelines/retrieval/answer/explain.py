@@ -62,7 +62,7 @@ class Candidate(msgspec.Struct, frozen=True):
         return math.fsum(contribution.amount for contribution in self.contributions)
 
 
-def spelled_out(candidates: Candidates, weights: Sequence[SignalWeights]) -> list[Candidate]:
+def explain_candidates(candidates: Candidates, weights: Sequence[SignalWeights]) -> list[Candidate]:
     """Each candidate with all that is known of it, in their order.
 
     Args:

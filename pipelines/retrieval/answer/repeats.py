@@ -30,7 +30,7 @@ def without_repeats(candidates: Candidates, queries: Sequence[Query], *, penalty
             (left if repeats is Repeats.SUPPRESS else lowered)[lines] = repeated
     if lowered.any():
         values = np.where(lowered, candidates.total, np.nan)
-        candidates = candidates.plus_one(REPEATED, values, -penalty)
+        candidates = candidates.add_term(REPEATED, values, -penalty)
     return best_first(candidates.take(~left))
 
 

@@ -31,7 +31,7 @@ def with_domains_weighed(candidates: Candidates, queries: Sequence[Query], *, we
     for query, lines in candidates.queries:
         if queries[query].across_domains:
             values[lines] = (agreement[lines] + 1.0 / _ranks(candidates.domain[lines])) / 2.0
-    return best_first(candidates.plus_one(ACROSS, values, weight))
+    return best_first(candidates.add_term(ACROSS, values, weight))
 
 
 def _ranks(domains: np.ndarray) -> np.ndarray:

@@ -48,7 +48,7 @@ def telling(
     """The signals that not every generation and query can tell, and these can."""
     silent = {Signal.CONGRUENCE} if query.intent == ANY else set()
     asked = {Signal.SESSION: nearness is not None, Signal.PRECEDENT: asked_before}
-    return (facts.tells - silent) | {signal for signal, tells in asked.items() if tells}
+    return (facts.available_signals - silent) | {signal for signal, tells in asked.items() if tells}
 
 
 def with_quality(
@@ -73,7 +73,7 @@ def with_quality(
         of_query = _of_question(hashes[own], candidates.rows[own], beliefs[query], moments[query])
         for signal, values in of_query.items():
             told.setdefault(signal, np.full(len(candidates), np.nan))[own] = values
-    return candidates.told(told)
+    return candidates.with_signals(told)
 
 
 def _alike(beliefs: Sequence[ReadableBeliefs], moments: Sequence[Moment]) -> Ints:
@@ -102,12 +102,12 @@ def _quality(candidates: Candidates, beliefs: ReadableBeliefs, moment: Moment, s
     """Signals of candidates that hold whatever was asked, each (n,)."""
     documents, facts = candidates.document, candidates.standings.documents
     told = _declared(documents, facts, moment, settings) | _believed(documents, facts, beliefs, moment)
-    if Signal.AUTHORITY in moment.facts.tells:
+    if Signal.AUTHORITY in moment.facts.available_signals:
         cited = moment.facts.authority(candidates.rows, facts.citations[documents])
         told[Signal.AUTHORITY] = signals.authority(cited)
-    if Signal.ISOLATION in moment.facts.tells:
+    if Signal.ISOLATION in moment.facts.available_signals:
         told[Signal.ISOLATION] = signals.isolation(moment.facts.isolation[candidates.rows])
-    if Signal.STRUCTURE in moment.facts.tells:
+    if Signal.STRUCTURE in moment.facts.available_signals:
         told[Signal.STRUCTURE] = signals.structure(moment.facts.structure[candidates.place])
     return told
 
@@ -118,7 +118,7 @@ def with_propagated(candidates: Candidates, facts: GenerationFacts, settings: Qu
     Args:
         candidates: Scored so far; their scores are taken as they are, at most 1.
     """
-    if Signal.PROPAGATED not in facts.tells:
+    if Signal.PROPAGATED not in facts.available_signals:
         return candidates
     standings, parents = candidates.standings, facts.parents
     score = np.full(len(candidates.merged.query), -np.inf)
@@ -138,7 +138,7 @@ def with_propagated(candidates: Candidates, facts: GenerationFacts, settings: Qu
         level += 1
     told = np.zeros(len(score))
     np.maximum.at(told, standings.owner[order], best)
-    return candidates.told({Signal.PROPAGATED: signals.propagated(told[candidates.number])})
+    return candidates.with_signals({Signal.PROPAGATED: signals.propagated(told[candidates.number])})
 
 
 def _believed(documents: Ints, facts: Documents, beliefs: ReadableBeliefs, moment: Moment) -> Columns:

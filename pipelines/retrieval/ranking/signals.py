@@ -97,7 +97,7 @@ def with_similarity(candidates: Candidates, answered: Sequence[Collection[Channe
             told[SIMILARITY[channel]] = (
                 values if all(says) else np.where(np.array(says)[candidates.query], values, np.nan)
             )
-    return candidates.told(told)
+    return candidates.with_signals(told)
 
 
 def _ways(candidates: Candidates) -> Ints:

@@ -130,7 +130,7 @@ def weighed(candidates: Candidates, weights: Sequence[SignalWeights], *, of: Col
         shares[line] = [each[SIGNALS[at]].value if SIGNALS[at] in each else np.nan for at in counted]
     values = candidates.signals[candidates.number[:, None], np.array(counted, dtype=np.int64)]
     parts = [_PARTS[at] for at in counted]
-    return candidates.plus(parts, values, shares[candidates.merged.scope[candidates.number]])
+    return candidates.add_terms(parts, values, shares[candidates.merged.scope[candidates.number]])
 
 
 _PARTS = tuple(Part(signal.value, signal) for signal in SIGNALS)

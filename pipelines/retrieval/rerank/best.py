@@ -106,7 +106,7 @@ def reranked(
         values = np.full(len(candidates), np.nan)
         for query, own in best.queries:
             values[lines[own]] = _looked_at(best.rows[own], signal, looks[query], failed[query])
-        candidates = candidates.told({signal: values})
+        candidates = candidates.with_signals({signal: values})
         # The other modes rank by fusion alone: there the signal is told for the sake of explanation and feedback.
         if settings.fusion is FusionMode.LEARNED:
             candidates = weighed(candidates, weights, of=[signal])

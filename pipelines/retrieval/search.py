@@ -1,0 +1,37 @@
+"""Stage 1: from queries to what channels find for them, with a second pass where that is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from pipelines.domain.ranking import Channel, Query
+from pipelines.retrieval.channels.graph import GraphChannel
+from pipelines.retrieval.channels.run import (
+    Asked,
+    Found,
+    run_channels,
+)
+from pipelines.retrieval.channels.second_pass import Hints, search_again
+from pipelines.retrieval.query.plan import Plan, make_plan
+from pipelines.retrieval.resources import Resources
+
+
+def search(resources: Resources, queries: Sequence[Query]) -> tuple[list[Plan], Found]:
+    """Plan, search, and search again for queries that need it."""
+    plans = [make_plan(query, resources.facts, resources.snapshot.filters, resources.settings) for query in queries]
+    first = _run(resources, [Asked(plan.words, plan.channels, plan.depth, plan.among) for plan in plans])
+    return search_again(plans, first, partial(_run, resources), _hints(resources), resources.settings)
+
+
+def _run(resources: Resources, asked: Sequence[Asked]) -> Found:
+    tuned = resources.settings
+    return run_channels(resources.channels, asked, budget_ms=tuned.budget_ms, threads=resources.threads)
+
+
+def _hints(resources: Resources) -> Hints:
+    graph = resources.channels.following.get(Channel.GRAPH)
+    return Hints(
+        texts_of=resources.texts_of,
+        names_near=graph.names_near if isinstance(graph, GraphChannel) else lambda _text, _count: [],
+    )
