@@ -15,7 +15,6 @@ import numpy as np
 from pipelines.domain.ranking import Answer, Placings, Query
 from pipelines.retrieval.answer.assembly import score_and_cut
 from pipelines.retrieval.answers import RankedBatch, answers, placings
-from pipelines.retrieval.batches import one_ahead
 from pipelines.retrieval.channels.run import (
     Found,
 )
@@ -33,7 +32,7 @@ from pipelines.retrieval.rerank.best import reranked
 from pipelines.retrieval.rerank.diversity import diverse, vectors_of
 from pipelines.retrieval.rerank.explored import Choice, contending
 from pipelines.retrieval.resources import Resources
-from pipelines.retrieval.search import search
+from pipelines.retrieval.search import one_ahead, search
 from pipelines.retrieval.stopwatch import Stopwatch
 
 T = TypeVar("T")

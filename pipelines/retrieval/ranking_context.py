@@ -24,9 +24,8 @@ from pipelines.retrieval.ranking.quality import Moment, telling
 from pipelines.retrieval.ranking.signals import active_signals, answering, own_scores
 from pipelines.retrieval.ranking.table import Candidates
 from pipelines.retrieval.ranking.weights import Shared, SignalWeights, WeightDraws, believed_in_common
-from pipelines.retrieval.rerank.best import Rerankers, rerankers
+from pipelines.retrieval.rerank.best import Rerankers, matcher, rerankers
 from pipelines.retrieval.rerank.diversity import vectors_of
-from pipelines.retrieval.rerank.late_interaction import matcher
 from pipelines.retrieval.resources import Resources
 from pipelines.retrieval.snapshot.ports import ReadableBeliefs
 from pipelines.retrieval.snapshot.snapshot import Reading

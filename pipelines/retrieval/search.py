@@ -1,9 +1,11 @@
-"""Stage 1: from queries to what channels find for them, with a second pass where that is needed."""
+"""Stage 1: from queries to what channels find for them; the next batch is searched for while one is ranked."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import TypeVar
 
 from pipelines.domain.ranking import Channel, Query
 from pipelines.retrieval.channels.graph import GraphChannel
@@ -35,3 +37,24 @@ def _hints(resources: Resources) -> Hints:
         texts_of=resources.texts_of,
         names_near=graph.names_near if isinstance(graph, GraphChannel) else lambda _text, _count: [],
     )
+
+
+Batch = TypeVar("Batch")
+Searched = TypeVar("Searched")
+Result = TypeVar("Result")
+
+
+def one_ahead(
+    batches: Sequence[Batch], search: Callable[[Batch], Searched], rank: Callable[[Searched], list[Result]]
+) -> list[Result]:
+    """`rank(search(batch))` of all batches, in their order; no more than one batch is searched for ahead."""
+    if len(batches) == 1:
+        return rank(search(batches[0]))
+    results: list[Result] = []
+    with ThreadPoolExecutor(1, thread_name_prefix="ahead") as ahead:
+        upcoming = [ahead.submit(search, batch) for batch in batches[:1]]
+        for at in range(len(batches)):
+            searched = upcoming.pop().result()
+            upcoming += [ahead.submit(search, batch) for batch in batches[at + 1 : at + 2]]
+            results += rank(searched)
+    return results

@@ -9,8 +9,7 @@ from pipelines.domain.matching import Match
 from pipelines.domain.ranking import RankedResult
 from pipelines.domain.sizing import made_by
 from pipelines.retrieval.answer.explain import Candidate
-from pipelines.retrieval.answer.repeats import without_repeats
-from pipelines.retrieval.ranking.across_domains import with_domains_weighed
+from pipelines.retrieval.ranking.adjustments import with_domains_weighed, without_repeats
 from pipelines.retrieval.ranking.quality import Moment, with_quality
 from pipelines.retrieval.ranking.table import SIGNALS, Candidates, Ints, best_first
 from pipelines.retrieval.ranking.weights import SignalWeights, weighed

@@ -12,7 +12,7 @@ import numpy as np
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Channel, ChannelHit, Contribution, Signal, WeightBelief
-from pipelines.retrieval.ranking.sums import exact_sums
+from pipelines.quality.groups import exact_sums
 from pipelines.retrieval.ranking.table import CHANNELS, SIGNALS, Candidates, Flags, Floats, Ints, Part
 from pipelines.retrieval.ranking.weights import SignalWeight, SignalWeights
 from pipelines.retrieval.snapshot.ports import Standing, StoredContent

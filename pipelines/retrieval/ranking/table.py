@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Channel, Signal
-from pipelines.quality.groups import Groups
-from pipelines.retrieval.ranking.sums import exact_sums
+from pipelines.quality.groups import Groups, exact_sums
 from pipelines.retrieval.snapshot.documents import Documents
 from pipelines.retrieval.snapshot.ports import ContentStore, StoredContent
 from pipelines.runtime.kept import kept

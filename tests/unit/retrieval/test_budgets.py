@@ -13,10 +13,10 @@ import pytest
 
 from pipelines.domain.ranking import Answer, Channel
 from pipelines.indexes.graph.schemas import EdgeKind
-from pipelines.retrieval.batches import one_ahead
 from pipelines.retrieval.channels.rankings import Hits
 from pipelines.retrieval.channels.run import Among, Asked, Channels, Found, Ranked, run_channels
 from pipelines.retrieval.pipeline import Pipeline
+from pipelines.retrieval.search import one_ahead
 from pipelines.retrieval.searcher import Searcher
 from tests.support.retrieval_fakes import MemoryGeneration, MemoryGraph, a_query, a_searcher, settings
 
