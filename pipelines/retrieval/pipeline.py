@@ -16,7 +16,7 @@ from pipelines.domain.ranking import Answer, Placings, Query
 from pipelines.retrieval.answer.assembly import score_and_cut
 from pipelines.retrieval.answers import RankedBatch, answers, placings
 from pipelines.retrieval.channels.run import (
-    Found,
+    ChannelRankings,
 )
 from pipelines.retrieval.query.plan import Plan
 from pipelines.retrieval.ranking.aggregation import UNITS
@@ -58,7 +58,7 @@ class Pipeline(Resources):
     def _answers(self, ranking: RankedBatch) -> list[Answer]:
         return answers(self, ranking)
 
-    def _ranked(self, plans: Sequence[Plan], found: Found, now: float) -> RankedBatch:
+    def _ranked(self, plans: Sequence[Plan], found: ChannelRankings, now: float) -> RankedBatch:
         """Rank what was found for a batch of queries: all of them in one table, in which none minds the others."""
         watch, tuned = Stopwatch(found.elapsed_ms, len(plans)), self.settings
         contexts = ranking_contexts(self, plans, found, now)

@@ -13,7 +13,7 @@ from pipelines.retrieval.channels.graph import GraphChannel
 from pipelines.retrieval.channels.learned_triggers import with_learned_triggers
 from pipelines.retrieval.channels.rankings import Hits, ScoreRows
 from pipelines.retrieval.channels.run import (
-    Found,
+    ChannelRankings,
     Ranked,
 )
 from pipelines.retrieval.channels.second_pass import nearness_to_session
@@ -28,7 +28,7 @@ from pipelines.retrieval.rerank.best import Rerankers, matcher, rerankers
 from pipelines.retrieval.rerank.diversity import vectors_of
 from pipelines.retrieval.resources import Resources
 from pipelines.retrieval.snapshot.ports import ReadableBeliefs
-from pipelines.retrieval.snapshot.snapshot import Reading
+from pipelines.retrieval.snapshot.snapshot import BeliefReading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class RankingContext:
     ranked: Mapping[Channel, Ranked]
     answered: frozenset[Channel]
     reranking: Rerankers
-    reading: Reading
+    reading: BeliefReading
     weights: SignalWeights
     draws: WeightDraws
     moment: Moment
@@ -84,7 +84,9 @@ class RankingContext:
         }
 
 
-def ranking_contexts(resources: Resources, plans: Sequence[Plan], found: Found, now: float) -> list[RankingContext]:
+def ranking_contexts(
+    resources: Resources, plans: Sequence[Plan], found: ChannelRankings, now: float
+) -> list[RankingContext]:
     """The context of each query of a batch; queries that no belief tells apart share weights and draws."""
     believed: Shared = {}
     return [_context(resources, plan, found.of(at), now, believed) for at, plan in enumerate(plans)]

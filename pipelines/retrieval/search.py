@@ -10,8 +10,8 @@ from typing import TypeVar
 from pipelines.domain.ranking import Channel, Query
 from pipelines.retrieval.channels.graph import GraphChannel
 from pipelines.retrieval.channels.run import (
-    Asked,
-    Found,
+    ChannelRankings,
+    ChannelRequest,
     run_channels,
 )
 from pipelines.retrieval.channels.second_pass import Hints, search_again
@@ -19,14 +19,14 @@ from pipelines.retrieval.query.plan import Plan, make_plan
 from pipelines.retrieval.resources import Resources
 
 
-def search(resources: Resources, queries: Sequence[Query]) -> tuple[list[Plan], Found]:
+def search(resources: Resources, queries: Sequence[Query]) -> tuple[list[Plan], ChannelRankings]:
     """Plan, search, and search again for queries that need it."""
     plans = [make_plan(query, resources.facts, resources.snapshot.filters, resources.settings) for query in queries]
-    first = _run(resources, [Asked(plan.words, plan.channels, plan.depth, plan.among) for plan in plans])
+    first = _run(resources, [ChannelRequest(plan.words, plan.channels, plan.depth, plan.among) for plan in plans])
     return search_again(plans, first, partial(_run, resources), _hints(resources), resources.settings)
 
 
-def _run(resources: Resources, asked: Sequence[Asked]) -> Found:
+def _run(resources: Resources, asked: Sequence[ChannelRequest]) -> ChannelRankings:
     tuned = resources.settings
     return run_channels(resources.channels, asked, budget_ms=tuned.budget_ms, threads=resources.threads)
 

@@ -29,7 +29,7 @@ from pipelines.embedding.encoders.encoder import Encoder, load_encoder
 from pipelines.embedding.models import locate
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.answers import RankedBatch
-from pipelines.retrieval.channels.run import Found
+from pipelines.retrieval.channels.run import ChannelRankings
 from pipelines.retrieval.pipeline import Pipeline
 from pipelines.retrieval.query.plan import Plan
 from pipelines.retrieval.searcher import Searcher
@@ -139,7 +139,7 @@ class Remembering(Pipeline):
     def of(cls, pipeline: Pipeline, *, answers: bool) -> Remembering:
         return cls(**{each.name: getattr(pipeline, each.name) for each in fields(Pipeline)}, answers=answers)
 
-    def _ranked(self, plans: Sequence[Plan], found: Found, now: float) -> RankedBatch:
+    def _ranked(self, plans: Sequence[Plan], found: ChannelRankings, now: float) -> RankedBatch:
         (plan,) = plans
         if plan.query.text not in self.chosen:
             self.chosen[plan.query.text] = super()._ranked(plans, found, now)

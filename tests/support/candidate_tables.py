@@ -58,8 +58,8 @@ def a_table(*hits: AHit) -> Candidates:
             scores[row, CHANNELS.index(channel)] = score
     query, documents = np.zeros(len(rows), dtype=np.int64), Documents.of(chunks.documents())
     hashes, places = [one.content_hash for one in numbered], chunks.standings(rows)
-    standings = standings_of(hashes, chunks, documents, places, query=query, filters=[{}])
-    table = table_of(standings, query, rows, ranks, scores)
+    occurrences = standings_of(hashes, chunks, documents, places, query=query, filters=[{}])
+    table = table_of(occurrences, query, rows, ranks, scores)
     known = np.array([np.nan if hit.score is None else hit.score for hit in ordered])
     return table if np.isnan(known).all() else best_first(table.add_term("dense", known, 1.0))
 

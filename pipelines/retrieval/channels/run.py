@@ -89,7 +89,7 @@ class Channels:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ChannelRankings:
     """What the channels gave for a batch of queries.
 
     Attributes:
@@ -109,7 +109,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ChannelRequest:
     """What one query of a batch asks of the channels.
 
     Attributes:
@@ -125,8 +125,8 @@ class Asked:
 
 
 def run_channels(
-    channels: Channels, asked: Sequence[Asked], *, budget_ms: Mapping[Channel, float], threads: Executor
-) -> Found:
+    channels: Channels, asked: Sequence[ChannelRequest], *, budget_ms: Mapping[Channel, float], threads: Executor
+) -> ChannelRankings:
     """Search with all channels at once, then with all that follow them at once.
 
     Args:
@@ -155,7 +155,7 @@ def run_channels(
         for each in asked
     ]
     elapsed_ms = (time.perf_counter() - started) * 1000.0 / max(1, len(asked))
-    return Found({**rankings, **following}, without, elapsed_ms)
+    return ChannelRankings({**rankings, **following}, without, elapsed_ms)
 
 
 def _at_once(
@@ -193,19 +193,19 @@ def _first(rankings: Mapping[Channel, Mapping[int, Ranked]], places: Sequence[in
     return [{channel: found[at] for channel, found in rankings.items() if at in found} for at in places]
 
 
-def _searched(channel: SearchChannel, asked: Sequence[Asked]) -> list[Ranked]:
+def _searched(channel: SearchChannel, asked: Sequence[ChannelRequest]) -> list[Ranked]:
     return _to_depths(lambda some, depth: channel.search(*_texts(asked, some), depth), asked)
 
 
 def _followed(
-    channel: FollowingChannel, asked: Sequence[Asked], first: Sequence[Mapping[Channel, Ranked]]
+    channel: FollowingChannel, asked: Sequence[ChannelRequest], first: Sequence[Mapping[Channel, Ranked]]
 ) -> list[Ranked]:
     return _to_depths(
         lambda some, depth: channel.follow(*_texts(asked, some), [first[at] for at in some], depth), asked
     )
 
 
-def _to_depths(find: Callable[[Sequence[int], int], list[Ranked]], asked: Sequence[Asked]) -> list[Ranked]:
+def _to_depths(find: Callable[[Sequence[int], int], list[Ranked]], asked: Sequence[ChannelRequest]) -> list[Ranked]:
     """What a channel finds for each, to its own depth: who is searched deeper in company would get another answer."""
     found: dict[int, Ranked] = {}
     for depth in dict.fromkeys(each.depth for each in asked):
@@ -214,5 +214,5 @@ def _to_depths(find: Callable[[Sequence[int], int], list[Ranked]], asked: Sequen
     return [found[at] for at in range(len(asked))]
 
 
-def _texts(asked: Sequence[Asked], some: Sequence[int]) -> tuple[list[str], list[RowSet | None]]:
+def _texts(asked: Sequence[ChannelRequest], some: Sequence[int]) -> tuple[list[str], list[RowSet | None]]:
     return [asked[at].text for at in some], [asked[at].among for at in some]

@@ -17,7 +17,7 @@ from pipelines.domain.ranking import Channel
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.understanding import Complexity, Variant
 from pipelines.retrieval.channels.rankings import Floats, Hits, Ints, ScoreRows
-from pipelines.retrieval.channels.run import DENSE, Asked, Found, Ranked, scores_of
+from pipelines.retrieval.channels.run import DENSE, ChannelRankings, ChannelRequest, Ranked, scores_of
 from pipelines.retrieval.query.plan import Plan
 from pipelines.retrieval.query.understanding.expansion import combined_scores, feedback_variant, neighbour_variant
 from pipelines.retrieval.query.understanding.shift import centroid, shift_of
@@ -138,24 +138,24 @@ def _combined(original: Ranked, variants: Sequence[Ranked], settings: ExpansionS
     return replace(original, ranking=Hits(rows[order], scores[order]), score_rows=scorer, alone=original)
 
 
-Run = Callable[[Sequence[Asked]], Found]
+Run = Callable[[Sequence[ChannelRequest]], ChannelRankings]
 """A search through the channels for a batch."""
 
 
 def search_again(
     plans: Sequence[Plan],
-    found: Found,
+    found: ChannelRankings,
     run: Run,
     hints: Hints,
     settings: RetrievalSettings,
-) -> tuple[list[Plan], Found]:
+) -> tuple[list[Plan], ChannelRankings]:
     """The plans after a first look, and what the channels found for those that needed another pass, with all else."""
     revised = [revise_plan(plan, found.of(at), hints, settings) for at, plan in enumerate(plans)]
     repeated = [at for at, plan in enumerate(revised) if needs_another_pass(plans[at], plan)]
     if not repeated:
         return revised, found
     own = {
-        at: [Asked(plan.text, plan.channels, plan.depth, plan.among)]
+        at: [ChannelRequest(plan.text, plan.channels, plan.depth, plan.among)]
         for at, plan in enumerate(revised)
         if _other(plans[at], plan)
     }
@@ -173,9 +173,9 @@ def search_again(
         for channel, ranked in joined.items():
             rankings.setdefault(channel, {})[at] = ranked
     elapsed_ms = found.elapsed_ms + second.elapsed_ms * len(asked) / len(plans)
-    return revised, Found(rankings, failed, elapsed_ms)
+    return revised, ChannelRankings(rankings, failed, elapsed_ms)
 
 
-def _variants_asked(plan: Plan) -> list[Asked]:
+def _variants_asked(plan: Plan) -> list[ChannelRequest]:
     both = [channel for channel in plan.channels if channel in _WORDS_AND_MEANING]
-    return [Asked(variant.text, both, plan.depth, plan.among) for variant in plan.understanding.variants]
+    return [ChannelRequest(variant.text, both, plan.depth, plan.among) for variant in plan.understanding.variants]

@@ -40,7 +40,7 @@ def collapse_documents(candidates: Candidates, *, factor: float) -> Candidates:
     starts = new.nonzero()[0]
     support = _support(candidates.totals[numbers], np.append(starts, len(order)))
     best = _Best(numbers[starts], document[starts], place[starts], support)
-    one, document_ids = _one_of_each(best, candidates.standings.documents)
+    one, document_ids = _one_of_each(best, candidates.occurrences.documents)
     placed = _placed(candidates, one, document_ids)
     return best_first(placed.add_term(BONUS, one.support, factor))
 
@@ -73,11 +73,11 @@ class _Best(NamedTuple):
 
 def _in_documents(candidates: Candidates) -> tuple[Ints, Ints, Ints]:
     """Each candidate in each of its documents: its number, the document's, and its first place there."""
-    standings = candidates.standings
+    occurrences = candidates.occurrences
     kept = np.zeros(len(candidates.merged.query), dtype=bool)
     kept[candidates.number] = True
-    first = standings.first[kept[standings.owner[standings.first]]]
-    return standings.owner[first], standings.document[first], standings.place[first]
+    first = occurrences.first[kept[occurrences.owner[occurrences.first]]]
+    return occurrences.owner[first], occurrences.document[first], occurrences.place[first]
 
 
 def _support(totals: Floats, bounds: Ints) -> Floats:

@@ -100,7 +100,7 @@ def _of_question(
 
 def _quality(candidates: Candidates, beliefs: ReadableBeliefs, moment: Moment, settings: QualitySettings) -> Columns:
     """Signals of candidates that hold whatever was asked, each (n,)."""
-    documents, facts = candidates.document, candidates.standings.documents
+    documents, facts = candidates.document, candidates.occurrences.documents
     told = _declared(documents, facts, moment, settings) | _believed(documents, facts, beliefs, moment)
     if Signal.AUTHORITY in moment.facts.available_signals:
         cited = moment.facts.authority(candidates.rows, facts.citations[documents])
@@ -120,15 +120,15 @@ def with_propagated(candidates: Candidates, facts: GenerationFacts, settings: Qu
     """
     if Signal.PROPAGATED not in facts.available_signals:
         return candidates
-    standings, parents = candidates.standings, facts.parents
+    occurrences, parents = candidates.occurrences, facts.parents
     score = np.full(len(candidates.merged.query), -np.inf)
     score[candidates.number] = candidates.total
-    scores = score[standings.owner]
-    query = candidates.merged.query[standings.owner] * len(parents)  # places of each query are numbered apart
-    order = np.argsort(query + standings.place)
-    own = (query + standings.place)[order]
+    scores = score[occurrences.owner]
+    query = candidates.merged.query[occurrences.owner] * len(parents)  # places of each query are numbered apart
+    order = np.argsort(query + occurrences.place)
+    own = (query + occurrences.place)[order]
     best = np.full(len(own), -np.inf)  # by place, in the order of places
-    above, level = np.where(np.isfinite(scores), parents[standings.place], -1), 1
+    above, level = np.where(np.isfinite(scores), parents[occurrences.place], -1), 1
     while len(some := np.flatnonzero(above >= 0)):
         wanted = query[some] + above[some]
         at = np.minimum(np.searchsorted(own, wanted), len(own) - 1)
@@ -137,7 +137,7 @@ def with_propagated(candidates: Candidates, facts: GenerationFacts, settings: Qu
         above[some] = parents[above[some]]
         level += 1
     told = np.zeros(len(score))
-    np.maximum.at(told, standings.owner[order], best)
+    np.maximum.at(told, occurrences.owner[order], best)
     return candidates.with_signals({Signal.PROPAGATED: signals.propagated(told[candidates.number])})
 
 

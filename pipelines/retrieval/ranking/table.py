@@ -32,7 +32,7 @@ CHANNEL_AT = {channel: at for at, channel in enumerate(CHANNELS)}
 SIGNAL_AT = {signal: at for at, signal in enumerate(SIGNALS)}
 
 
-class Part(NamedTuple):
+class ScoreTerm(NamedTuple):
     """One addend of scores.
 
     Attributes:
@@ -45,7 +45,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Standings:
+class OccurrenceTable:
     """Where the contents found for some queries stand, as far as each query may see it.
 
     Attributes:
@@ -108,13 +108,13 @@ class Candidates:
         alike: Documents of near-duplicates by number of the candidate that stands for them.
     """
 
-    standings: Standings
+    occurrences: OccurrenceTable
     merged: Merged
     number: Ints
     documents: Ints
     places: Ints
     signals: Floats
-    parts: tuple[Part, ...]
+    parts: tuple[ScoreTerm, ...]
     values: Floats
     weights: Floats
     totals: Floats
@@ -162,13 +162,13 @@ class Candidates:
     @property
     def hashes(self) -> list[ContentHash]:
         """Content hash of each line."""
-        contents = self.standings.contents
+        contents = self.occurrences.contents
         return [contents[row] for row in self.rows.tolist()]
 
     @property
     def contents(self) -> Sequence[StoredContent]:
         """The content of each line, read now."""
-        return self.standings.store.contents(self.rows)
+        return self.occurrences.store.contents(self.rows)
 
     def found(self, channel: Channel) -> Flags:
         """Which candidates a channel found, (n,)."""
@@ -189,7 +189,7 @@ class Candidates:
     def uris(self, number: int) -> tuple[str, ...]:
         """Documents that the candidate of a number speaks for, the best one first."""
         documents = self.document_ids.get(number) or (int(self.documents[number]),)
-        return tuple(map(self.standings.documents.uri, documents))
+        return tuple(map(self.occurrences.documents.uri, documents))
 
     def take(self, lines: Ints | Flags | slice) -> Candidates:
         """Some lines, in the order asked for; those of each query stay together."""
@@ -216,7 +216,7 @@ class Candidates:
             known[self.number, SIGNAL_AT[signal]] = values
         return self.replace(signals=known)
 
-    def add_terms(self, parts: Sequence[Part], values: Floats, weights: Floats) -> Candidates:
+    def add_terms(self, parts: Sequence[ScoreTerm], values: Floats, weights: Floats) -> Candidates:
         """The same candidates with further addends to their scores.
 
         Args:
@@ -244,7 +244,7 @@ class Candidates:
 
     def add_term(self, name: str, values: Floats, weight: float) -> Candidates:
         """The same with one more addend, values · weight; NaN where it adds nothing."""
-        return self.add_terms([Part(name)], values[:, None], np.full((len(self), 1), weight))
+        return self.add_terms([ScoreTerm(name)], values[:, None], np.full((len(self), 1), weight))
 
 
 _FROM: Mapping[str, Sequence[str]] = MappingProxyType(

@@ -12,7 +12,7 @@ import numpy as np
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Channel, Query, Scope, Signal, WeightBelief
-from pipelines.retrieval.ranking.table import SIGNAL_AT, SIGNALS, Candidates, Floats, Part
+from pipelines.retrieval.ranking.table import SIGNAL_AT, SIGNALS, Candidates, Floats, ScoreTerm
 from pipelines.retrieval.snapshot.ports import ReadableBeliefs
 
 ChannelWeights = Mapping[Channel, float]
@@ -133,7 +133,7 @@ def weighed(candidates: Candidates, weights: Sequence[SignalWeights], *, of: Col
     return candidates.add_terms(parts, values, shares[candidates.merged.scope[candidates.number]])
 
 
-_PARTS = tuple(Part(signal.value, signal) for signal in SIGNALS)
+_PARTS = tuple(ScoreTerm(signal.value, signal) for signal in SIGNALS)
 
 
 def _generator(query_id: QueryId, domain: Domain) -> np.random.Generator:

@@ -14,7 +14,7 @@ import pytest
 from pipelines.domain.ranking import Answer, Channel
 from pipelines.indexes.graph.schemas import EdgeKind
 from pipelines.retrieval.channels.rankings import Hits
-from pipelines.retrieval.channels.run import Among, Asked, Channels, Found, Ranked, run_channels
+from pipelines.retrieval.channels.run import Among, ChannelRankings, ChannelRequest, Channels, Ranked, run_channels
 from pipelines.retrieval.pipeline import Pipeline
 from pipelines.retrieval.search import one_ahead
 from pipelines.retrieval.searcher import Searcher
@@ -185,9 +185,9 @@ def at_once(count: int, work: Callable[[], object]) -> None:
         thread.join()
 
 
-def asked_of(channels: Channels, threads: Executor, budget_ms: float = 20_000) -> Found:
+def asked_of(channels: Channels, threads: Executor, budget_ms: float = 20_000) -> ChannelRankings:
     """Search for one query through all of these."""
-    asked = [Asked("word", list(Channel), depth=3)]
+    asked = [ChannelRequest("word", list(Channel), depth=3)]
     return run_channels(channels, asked, budget_ms=dict.fromkeys(Channel, budget_ms), threads=threads)
 
 
@@ -224,7 +224,7 @@ def test_a_time_out_within_a_channel_is_its_failure() -> None:
 
 def test_what_hangs_holds_one_thread_and_no_other_waits_for_it() -> None:
     """RET-7: others search meanwhile, also before its time is over."""
-    begun, answers = threading.Event(), list[Found]()
+    begun, answers = threading.Event(), list[ChannelRankings]()
     with ThreadPoolExecutor(2) as threads:
         with hanging() as hang:
             held_up = Channels({LEXICAL: Doing(lambda: (begun.set(), hang()))})
