@@ -33,6 +33,7 @@ from pipelines.ingestion.plan import (
 from pipelines.ingestion.report import Outcome, Progress, outcome_of
 from pipelines.ingestion.reuse.compare import compare, comparisons, is_little
 from pipelines.ingestion.reuse.unchanged import KnownDocuments
+from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sizing import live_sizes
 from pipelines.ingestion.sources.items import SourceItem
 from pipelines.ingestion.sources.sources import SourceListing
@@ -86,7 +87,7 @@ def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, cl
         every = units_of(plan, listed if plan.sources else _stored(plan, catalog, parent, scratch))
         units, alone, progress = steps.compare(every, reading, begun)
         stages = stages_of(plan, models, reading, parts, cpus=executor.cpus()) if units else []
-        progress = steps.compute(units, stages, progress, document_bytes=plan.ingest.document_bytes, alone=alone)
+        progress = steps.compute(units, stages, progress, plan.ingest, alone=alone)
         if not progress.counts.get("documents", 0) + progress.counts.get("unchanged", 0):
             sources = [str(source) for source in plan.sources]
             raise SourceError(f"nothing to index in {sources}: {progress.rejected or 'no files'}")
@@ -152,18 +153,17 @@ class _Steps:
         return changed, is_little(new, reading.ingest), progress
 
     def compute(
-        self, units: Sequence[Unit], stages: Sequence[Stage], progress: Progress, *, document_bytes: int, alone: bool
+        self, units: Sequence[Unit], stages: Sequence[Stage], progress: Progress, rules: IngestSettings, *, alone: bool
     ) -> Progress:
         """Everything that models and parsers make of units, written to the folder of parts.
 
         Args:
-            document_bytes: What a document costs besides its text, for the time left.
             alone: All units go through all stages in one worker.
         """
-        work = {unit.number: unit.work(document_bytes) for unit in units}
+        work = {unit.number: unit.work(rules.document_bytes) for unit in units}
         progress = progress.entering("reading and embedding", self.clock(), work=sum(work.values()))
         self.watch(progress)
-        rows = [pack(unit) for unit in shuffled(units)]
+        rows = [pack(unit) for unit in shuffled(units, rules.unit_bytes)]
         if rows and alone:
             found: Iterable[pa.Table] = chain.from_iterable(self.executor.tasks(run_through, [(rows, stages)]))
         else:

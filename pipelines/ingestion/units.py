@@ -63,14 +63,16 @@ def grouped(items: Iterable[SourceItem], size: int, most_bytes: int) -> Iterator
         yield Unit(number, tuple(group))
 
 
-def shuffled(units: Iterable[Unit]) -> list[Unit]:
+def shuffled(units: Iterable[Unit], most_bytes: int) -> list[Unit]:
     """Units in an order that is always the same, and in which those that are done say what the others will take.
 
-    Neighbours are of one kind: a folder of tests costs another time for a byte than one of generated code.
+    Neighbours are of one kind: a folder of tests costs another time for a byte than one of generated code. A unit of
+    twice `most_bytes` or more, which holds a long file, comes first, the longest before all: nobody waits for it at the
+    end, and it is not half done while others are counted.
     """
     mixed = list(units)
     random.Random(0).shuffle(mixed)  # noqa: S311  nothing is kept secret by it
-    return mixed
+    return sorted(mixed, key=lambda unit: -max(unit.work(0), 2 * most_bytes))
 
 
 def pack(unit: Unit) -> pa.Table:

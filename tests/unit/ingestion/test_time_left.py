@@ -20,7 +20,7 @@ PER_BYTE_S = 1e-4
 
 def units_of(sizes: Sequence[int]) -> list[Unit]:
     items = [FileItem("/r", (f"{n}",), f"r/{n}", size=size) for n, size in enumerate(sizes)]
-    return shuffled(grouped(items, INGEST.unit_documents, INGEST.unit_bytes))
+    return shuffled(grouped(items, INGEST.unit_documents, INGEST.unit_bytes), INGEST.unit_bytes)
 
 
 def evenly(unit: Unit, place: float) -> float:
