@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 from rich.console import Console
 
 from pipelines.domain.errors import WeftError
-from pipelines.serving.logs import log_to_stderr
+from pipelines.serving.logs import log_progress
 from pipelines.serving.terminal import machines, refusal
 from pipelines.settings import Settings, load_settings
 
@@ -48,7 +47,7 @@ def run(command: Callable[..., Any], argv: Sequence[str] | None = None) -> int:
     Returns:
         0 when it worked, 1 with a one-line reason on stderr when it did not, 2 for wrong usage, 130 when interrupted.
     """
-    log_to_stderr(logging.INFO)
+    log_progress()
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command()(command)
     try:

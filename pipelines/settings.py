@@ -32,7 +32,10 @@ from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.runtime.settings import ClusterSettings, KafkaSettings, TrackingSettings
 from pipelines.runtime.storage.advice import advice_on
 
-CONF = Path(__file__).resolve().parent.parent / "conf"
+_ROOT = Path(__file__).resolve().parent.parent
+CONF = _ROOT / "weft/conf" if (_ROOT / "weft/conf").is_dir() else _ROOT / "conf"
+"""The configuration: beside the package `weft` where it was installed, at the top of a checkout."""
+
 ENVIRONMENT_PREFIX = "WEFT__"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a path made of a URL has one slash left
 

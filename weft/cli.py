@@ -7,7 +7,6 @@ A command's module is imported when the command is called: `weft --help` imports
 
 from __future__ import annotations
 
-import logging
 import pkgutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,9 +47,7 @@ COMMANDS: Mapping[str, Entry] = {
     "queries": Entry("pipelines.serving.queries:queries", "What was asked and answered, from the query log."),
     "dlq": Entry("pipelines.serving.dlq:dlq", "Records that could not become events."),
     "ubi": Entry("pipelines.serving.ubi:send_ubi", "Send feedback collected by OpenSearch User Behavior Insights."),
-    "attribute": Entry(
-        "pipelines.serving.attribution:attribute", "Print the `attribution` of an event."
-    ),
+    "attribute": Entry("pipelines.serving.attribution:attribute", "Print the `attribution` of an event."),
 }
 
 
@@ -108,26 +105,20 @@ def all_commands() -> Commands:
 
 
 def load_command(name: str) -> Any:
-    """The command of a name, imported, with logging set up as it writes it.
+    """The command of a name, imported, and logging set up for it.
 
     Raises:
         KeyError: There is none.
     """
-    target = COMMANDS[name].target
-    loaded = pkgutil.resolve_name(target)
+    from pipelines.serving.logs import log_progress, log_warnings  # noqa: PLC0415  the help needs no settings
+
+    log_progress() if name == "index" else log_warnings()
+    loaded = pkgutil.resolve_name(COMMANDS[name].target)
     if isinstance(loaded, typer.Typer):
-        _log_to_stderr(logging.WARNING)
         return typer.main.get_command(loaded)
-    _log_to_stderr(logging.INFO if target.startswith("jobs.") else logging.WARNING)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(name)(loaded)
     return typer.main.get_command(app)
-
-
-def _log_to_stderr(level: int) -> None:
-    from pipelines.serving.logs import log_to_stderr  # noqa: PLC0415  the help needs no settings
-
-    log_to_stderr(level)
 
 
 def _refusal(error: WeftError | OSError) -> str:

@@ -16,9 +16,16 @@ _VARYING = re.compile(r"[0-9.]+")  # ports, attempts and times of a message that
 _SPARING_S = 60.0
 
 
-def log_to_stderr(level: int) -> None:
-    """Log from a level on, once per process; libraries that narrate what they do are kept to errors."""
-    logging.basicConfig(level=level, handlers=[_handler(Console(stderr=True, emoji=False))])
+def log_warnings() -> None:
+    """Have a command that answers at once print its warnings, as they are."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LogLines())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+
+
+def log_progress() -> None:
+    """Have a job that runs for a while print what it does; libraries that narrate what they do are kept to errors."""
+    logging.basicConfig(level=logging.INFO, handlers=[_handler(Console(stderr=True, emoji=False))])
     logging.getLogger("kafka").setLevel(logging.ERROR)  # it narrates every connection, and every wait for the next one
     logging.getLogger("alembic").setLevel(logging.WARNING)  # it names its plugins while it is imported
 

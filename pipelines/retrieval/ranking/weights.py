@@ -10,7 +10,6 @@ from typing import TypeVar
 import numpy as np
 
 from pipelines.domain.documents import Domain
-from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Channel, Query, Scope, Signal, WeightBelief
 from pipelines.retrieval.ranking.table import SIGNAL_AT, SIGNALS, Candidates, Floats, ScoreTerm
 from pipelines.retrieval.snapshot.ports import ReadableBeliefs
@@ -136,6 +135,6 @@ def weighed(candidates: Candidates, weights: Sequence[SignalWeights], *, of: Col
 _PARTS = tuple(ScoreTerm(signal.value, signal) for signal in SIGNALS)
 
 
-def _generator(query_id: QueryId, domain: Domain) -> np.random.Generator:
+def _generator(query_id: str, domain: Domain) -> np.random.Generator:
     digest = hashlib.sha256(f"{domain.value}:{query_id}".encode("utf-8", "surrogatepass")).digest()
     return np.random.default_rng(int.from_bytes(digest, "big"))

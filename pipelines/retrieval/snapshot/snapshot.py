@@ -49,9 +49,13 @@ class Snapshot:
     calibration: Calibration | None = None
     sessions: SessionReadings | None = None
 
-    def reading(self, session_id: SessionId | None) -> BeliefReading:
+    def reading(self, session_id: str | None) -> BeliefReading:
         """What a request of this session believes: base at its fork and its overlay, or what all believe (LRN-14)."""
-        if session_id is not None and self.sessions is not None and (own := self.sessions.of(session_id)) is not None:
+        if (
+            session_id is not None
+            and self.sessions is not None
+            and (own := self.sessions.of(SessionId(session_id))) is not None
+        ):
             return own
         return BeliefReading(self.learned, self.beliefs, self.calibration)
 
