@@ -41,8 +41,8 @@ from pipelines.evaluation.measures.runs import Run, as_ranked, write_run
 from pipelines.evaluation.measures.significance import Half, half_of
 from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.ingestion.report import Progress
-from pipelines.ingestion.reuse.unchanged import cutting_code
 from pipelines.ingestion.sources.corpus import corpus_name
+from pipelines.ingestion.stages.unchanged import cutting_code
 from pipelines.retrieval.settings import FusionMode
 from pipelines.runtime.ray.cluster import connect
 from pipelines.runtime.ray.stages import ON_CLUSTER, Executor

@@ -15,10 +15,9 @@ from typing import Any, TypeVar
 
 from pipelines.domain.ids import GenerationId
 from pipelines.indexes.dense.gather import DenseTask, build_vectors
-from pipelines.indexes.dense.vectors import DenseFacts
-from pipelines.indexes.generation import LUCENE_FOLDER, VECTORS_FOLDER, encoder_folder
 from pipelines.indexes.graph.build import GraphTask, build_graph_of
-from pipelines.indexes.manifest import Manifest, content_hash_of, read_generation_manifest, seal
+from pipelines.indexes.layout import LUCENE_FOLDER, VECTORS_FOLDER, encoder_folder
+from pipelines.indexes.manifest import DenseFacts, Manifest, content_hash_of, read_generation_manifest, seal
 from pipelines.indexes.merge import CHUNKS_FOLDER, Merge, Merged, merge_tables
 from pipelines.indexes.settings import IndexSettings
 from pipelines.indexes.text.build import MergeShards, ShardTask, build_merged, build_shard, shard_tasks

@@ -31,16 +31,16 @@ from pipelines.ingestion.plan import (
     units_of,
 )
 from pipelines.ingestion.report import Outcome, Progress, outcome_of
-from pipelines.ingestion.reuse.compare import compare, comparisons, is_little
-from pipelines.ingestion.reuse.unchanged import KnownDocuments
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sizing import live_sizes
 from pipelines.ingestion.sources.items import SourceItem
 from pipelines.ingestion.sources.sources import SourceListing
 from pipelines.ingestion.sources.stored import list_stored, stored_tables
-from pipelines.ingestion.sources.visibility import SUSPECT, require_gone, require_sources
+from pipelines.ingestion.stages.compare import compare, comparisons, is_little
 from pipelines.ingestion.stages.parts import part_of
 from pipelines.ingestion.stages.read_and_chunk import Reading, Work
+from pipelines.ingestion.stages.unchanged import KnownDocuments
+from pipelines.ingestion.stages.visibility import SUSPECT, require_gone, require_sources
 from pipelines.ingestion.units import Unit, pack, shuffled, unpack
 from pipelines.runtime.clock import Clock
 from pipelines.runtime.ray.stages import Executor, Stage, run_through

@@ -23,7 +23,6 @@ from pipelines.indexes import schemas
 from pipelines.indexes.manifest import INSTRUCTIONS, PRECISIONS
 from pipelines.indexes.settings import IndexSettings
 from pipelines.ingestion.report import LEFT_OUT
-from pipelines.ingestion.reuse.unchanged import FoundAgain, KnownDocuments, cutting_code
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sizing import SIZING, snapshots
 from pipelines.ingestion.sources.items import escaped
@@ -36,6 +35,7 @@ from pipelines.ingestion.stages.mention_cache import MentionCache
 from pipelines.ingestion.stages.parts import Written
 from pipelines.ingestion.stages.pools import sized
 from pipelines.ingestion.stages.read_and_chunk import ReadAndChunk, Reading
+from pipelines.ingestion.stages.unchanged import FoundAgain, KnownDocuments, cutting_code
 from pipelines.ingestion.stages.worker import Chained, Step
 from pipelines.ingestion.units import Unit, grouped
 from pipelines.learning.priors import Priors

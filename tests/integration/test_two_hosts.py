@@ -15,7 +15,7 @@ import pytest
 from pipelines.catalog.catalog import Catalog
 from pipelines.ingestion.pipeline import ingest
 from pipelines.ingestion.sources.sources import list_items, paths_of
-from pipelines.ingestion.sources.visibility import sampled
+from pipelines.ingestion.stages.visibility import sampled
 from pipelines.runtime.ray.stages import HERE
 from pipelines.runtime.storage.files import files_below
 from tests.support.hosts import Host, Hosts, hosts_of, wait_until

@@ -20,7 +20,7 @@ from pipelines.ingestion.pipeline import Watch, ingest
 from pipelines.ingestion.plan import Plan
 from pipelines.ingestion.report import Outcome
 from pipelines.ingestion.sources.contained import VANISHED
-from pipelines.ingestion.sources.visibility import require_same_view
+from pipelines.ingestion.stages.visibility import require_same_view
 from pipelines.runtime.ray.stages import HERE, ON_CLUSTER, Executor, Stage
 from tests.support.ingestion import a_plan, a_tree, write
 

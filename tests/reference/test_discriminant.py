@@ -11,11 +11,11 @@ from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, SECONDS_PER_DAY, Evidence
 from pipelines.learning.observe.observations import POSITIVE, Tally, observe_outcome
-from pipelines.learning.observe.uses import UsageKey
 from pipelines.learning.pooling.covariance import read_spread
 from pipelines.learning.pooling.design_effect import read_repetition
 from pipelines.learning.priors import Priors, Weighing
 from pipelines.learning.recency import Discount
+from pipelines.learning.uses import UsageKey
 from pipelines.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors

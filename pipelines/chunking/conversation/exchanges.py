@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 
 from pipelines.chunking.conversation.dialogue import Place, said
-from pipelines.chunking.conversation.topics import TopicRules
+from pipelines.chunking.units.sizes import TopicRules
 
 _ASKING_ROLES = frozenset({"user", "human", "customer", "interviewer", "question", "q"})
 _QUESTION_MARKS = ("?", "？", "؟")

@@ -11,9 +11,9 @@ from itertools import pairwise
 
 from pipelines.chunking.conversation.dialogue import Place, places
 from pipelines.chunking.conversation.exchanges import Exchange, exchanges, question_of, spoken
-from pipelines.chunking.conversation.topics import Similarity, TopicRules, distances
+from pipelines.chunking.conversation.topics import Similarity, distances
 from pipelines.chunking.units.hierarchy import Facts, Unit, assemble, fitted
-from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
+from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter, TopicRules
 from pipelines.chunking.units.splitting import Cuts, Meter, decoded, encoded, sentences
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pipelines.chunking.paper.citations import Reference, links_to
-from pipelines.chunking.paper.equations import with_explanations
 from pipelines.chunking.paper.latex_text import balanced, masked, plain
+from pipelines.chunking.prose.equations import with_explanations
 from pipelines.chunking.prose.outline import HEADING, LIST, WHOLE, Block, Heading, Outline
 from pipelines.chunking.units.hierarchy import Positions
 from pipelines.chunking.units.splitting import decoded

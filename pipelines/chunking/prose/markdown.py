@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from pipelines.chunking.paper.equations import fenced_equations, with_explanations
+from pipelines.chunking.prose.equations import fenced_equations, with_explanations
 from pipelines.chunking.prose.front_matter import FRONT_MATTER
 from pipelines.chunking.prose.outline import ANCHOR, HEADING, LIST, PARAGRAPH, WHOLE, Block, Heading, Outline
 from pipelines.chunking.prose.sections import chunk_outline

@@ -11,21 +11,17 @@ what it says is kept beside the parameter, visible, and not counted.
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import cast, get_args
+from typing import get_args
 
 from msgspec import structs
 
 from pipelines.domain.events import Impression, LessonOutcome, Report, Trust
 from pipelines.domain.ranking import ANY
-from pipelines.feedback.events.codec import Decoded
 from pipelines.feedback.settings import LimitSettings
-from pipelines.feedback.store import integrity
-from pipelines.feedback.store.lookup import matching
 
 OVERFLOW = "overflow"
 """Stands for every name beyond its kind's limit."""
@@ -35,7 +31,8 @@ _BYTES = 8  # of a principal's fingerprint
 
 Naming = Impression | Report
 """Events whose names evidence is kept under."""
-_NAMING = frozenset(get_args(Naming))
+NAMING = frozenset(get_args(Naming))
+"""Their types."""
 
 
 class Kind(StrEnum):
@@ -95,9 +92,7 @@ class Names:
         Feedback needs none of this: its evidence goes to the names of the impression that it answers.
         """
         changes = {
-            kind.value: OVERFLOW
-            for kind, name in _names_of(event)
-            if name != ANY and self._kept(kind, name) is OVERFLOW
+            kind.value: OVERFLOW for kind, name in names_of(event) if name != ANY and self._kept(kind, name) is OVERFLOW
         }
         if not changes:
             return event
@@ -156,46 +151,8 @@ class Names:
         return name
 
 
-def read_names(
-    connection: sqlite3.Connection, limits: LimitSettings, events: Iterable[Decoded], principals: Iterable[str]
-) -> Names:
-    """What a store knows of the names in some events, and of some more principals."""
-    names = Names(limits)
-    fingerprints = {OVERFLOW, *map(principal_fingerprint, principals)}
-    wanted: dict[Kind, set[str]] = {kind: set() for kind in Kind}
-    for event in cast("Iterable[Naming]", [event for event in events if type(event) in _NAMING]):
-        for kind, name in _names_of(event):
-            wanted[kind].add(name)
-    wanted[Kind.PRINCIPAL] |= fingerprints
-    for kind, some in wanted.items():
-        count = connection.execute("select max(number) from names where kind = ?", (kind,)).fetchone()[0]
-        names.counts[kind] = count or 0
-        known = matching(connection, "select name from names where kind = ? and name in", some, kind)
-        names.known.update((kind, name) for (name,) in known)
-    for (day,) in connection.execute("select distinct day from allowances").fetchall():
-        drawn = "select principal, micro from allowances where day = ? and principal in"
-        for fingerprint, micro in matching(connection, drawn, fingerprints, day):
-            names.allowances[day, fingerprint] = Allowance(micro)
-    return names
-
-
-def write_names(connection: sqlite3.Connection, names: Names) -> None:
-    """What a batch changed."""
-    connection.executemany("insert into names (kind, number, name) values (?, ?, ?)", names.new)
-    drawn = [(*key, allowance.drawn) for key, allowance in names.allowances.items() if allowance.drawn]
-    integrity.add(connection, "allowances", drawn)
-    connection.executemany(
-        "insert into overflow values (?, ?) on conflict do update set events = events + excluded.events",
-        list(names.overflowed.items()),
-    )
-
-
-def overflow_in(connection: sqlite3.Connection) -> Mapping[str, int]:
-    """How often a name was one too many, by kind."""
-    return dict(connection.execute("select kind, events from overflow order by kind").fetchall())
-
-
-def _names_of(event: Naming) -> Iterable[tuple[Kind, str]]:
+def names_of(event: Naming) -> Iterable[tuple[Kind, str]]:
+    """The names that an event carries, with their kinds."""
     yield Kind.MODEL, event.model
     yield Kind.AGENT, event.agent
     intent = getattr(event, "intent", ANY)

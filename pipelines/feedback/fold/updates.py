@@ -44,10 +44,10 @@ from pipelines.feedback.fold.names import Names
 from pipelines.feedback.fold.quota import Draw
 from pipelines.feedback.fold.reports import report_evidence
 from pipelines.feedback.fold.sessions import Sessions
+from pipelines.feedback.fold.sources import Heard, what_it_is
 from pipelines.feedback.fold.timing import Times, effective_ms, times_of
 from pipelines.feedback.fold.verdicts import Votes
 from pipelines.feedback.settings import DAY_MS, FeedbackSettings
-from pipelines.feedback.store.sources import Heard, what_it_is
 from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.observe.outcomes import Under

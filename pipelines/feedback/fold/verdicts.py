@@ -20,9 +20,9 @@ from pipelines.feedback.fold.batch_state import Known, Moment, Shown
 from pipelines.feedback.fold.credit import page_of
 from pipelines.feedback.fold.names import OVERFLOW, Allowance
 from pipelines.feedback.fold.sessions import Sessions
+from pipelines.feedback.fold.sources import BLAME, PRAISE, Heard, heard_of
 from pipelines.feedback.fold.timing import Times
 from pipelines.feedback.settings import DAY_MS, FeedbackSettings
-from pipelines.feedback.store.sources import BLAME, PRAISE, Heard, heard_of
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.observe.outcomes import VOLUNTEERED, Under
 

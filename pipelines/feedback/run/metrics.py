@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pipelines.feedback.fold.sources import Heard, Source, compared
 from pipelines.feedback.publish.snapshot import NAME, rows_of
 from pipelines.feedback.run.partitions import states_in
 from pipelines.feedback.run.updater import Progress, partition_folder
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.checkpoints import checkpoints_in
-from pipelines.feedback.store.sources import Heard, Source, compared
 from pipelines.feedback.store.state import STATE_FILE
 from pipelines.runtime.storage.files import write_atomically
 

@@ -18,7 +18,7 @@ from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store import integrity
 from pipelines.feedback.store import quota_store as marks
 from pipelines.learning.evidence import Evidence, EvidenceKey
-from pipelines.learning.observe.uses import UsageKey
+from pipelines.learning.uses import UsageKey
 
 PENDING, SETTLED = 0, 1
 """Whose rows of an overlay are: the session's alone, or a part of the shared evidence."""

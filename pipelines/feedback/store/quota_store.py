@@ -20,7 +20,7 @@ from pipelines.feedback.fold.sessions import Work
 from pipelines.feedback.store import integrity
 from pipelines.feedback.store.lookup import matching
 from pipelines.learning.evidence import Evidence, EvidenceKey
-from pipelines.learning.observe.uses import UsageKey
+from pipelines.learning.uses import UsageKey
 
 _TABLES = (("part_evidence", EvidenceKey._fields), ("part_usage", UsageKey._fields))
 _OUTSIDE = -1

@@ -26,6 +26,7 @@ from pipelines.domain.errors import CorruptionError, FencedError, WrongLogError
 from pipelines.feedback.fold.arrivals import Arrivals
 from pipelines.feedback.fold.batch_state import Known
 from pipelines.feedback.fold.sessions import Life
+from pipelines.feedback.fold.sources import Heard
 from pipelines.feedback.fold.updates import Change
 from pipelines.feedback.settings import MS, FeedbackSettings
 from pipelines.feedback.store import integrity
@@ -46,7 +47,7 @@ from pipelines.feedback.store.overlays import (
 )
 from pipelines.feedback.store.report import PartitionReport, read_report, require_same_log, require_still_there
 from pipelines.feedback.store.session_variance import Alike
-from pipelines.feedback.store.sources import Heard, heard_in
+from pipelines.feedback.store.sources import heard_in
 from pipelines.feedback.store.tables import KeptDeadLetter
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.pooling.shrinkage import Moments

@@ -15,17 +15,18 @@ from pipelines.domain.events import Feedback, Impression
 from pipelines.feedback.fold.arrivals import Arrivals
 from pipelines.feedback.fold.batch_state import Known, Moment, Shown, Waiting
 from pipelines.feedback.fold.clock import Clock
-from pipelines.feedback.fold.names import Names, read_names, write_names
+from pipelines.feedback.fold.names import Names
 from pipelines.feedback.fold.updates import Change, DeadLetter, Fate
 from pipelines.feedback.settings import MS, FeedbackSettings
 from pipelines.feedback.store import integrity
 from pipelines.feedback.store.deduplication import SeenIndex, read_seen, write_seen
 from pipelines.feedback.store.lookup import matching
+from pipelines.feedback.store.names import read_names, write_names
 from pipelines.feedback.store.overlays import forget_sessions, life_of, select_lives, write_sessions
 from pipelines.feedback.store.quota_store import forget_days, parts_of
 from pipelines.feedback.store.sources import write_heard
 from pipelines.learning.evidence import Evidence, EvidenceKey, day_of, table_of
-from pipelines.learning.observe.uses import UsageKey
+from pipelines.learning.uses import UsageKey
 
 _AT_ONCE = 10_000  # keys in one statement; SQLite takes 32,766
 

@@ -14,12 +14,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.indexes.dense.vectors import DenseFacts, DenseIndex, open_dense
-from pipelines.indexes.generation import CHUNKS_FOLDER, VECTORS_FOLDER, encoder_folder
+from pipelines.indexes.dense.vectors import DenseIndex, open_dense
 from pipelines.indexes.graph.entities import find_entities, similar_contents
 from pipelines.indexes.graph.links import resolve_links
 from pipelines.indexes.graph.schemas import EDGES, GRAPH_FOLDER, NODES, EdgeKind
 from pipelines.indexes.graph.tables import create, database, insert
+from pipelines.indexes.layout import CHUNKS_FOLDER, VECTORS_FOLDER, encoder_folder
+from pipelines.indexes.manifest import DenseFacts
 from pipelines.indexes.settings import GraphSettings
 from pipelines.runtime.storage.tables import Database
 

@@ -15,11 +15,11 @@ from pipelines.indexes import schemas
 from pipelines.indexes.merge import repeated_uri
 from pipelines.ingestion.parser.parser import Parser
 from pipelines.ingestion.report import NO_SUMMARY, REJECTED
-from pipelines.ingestion.reuse.unchanged import KnownDocuments, document_key
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sources.items import SourceItem, StoredItem
 from pipelines.ingestion.sources.sources import read_item
 from pipelines.ingestion.stages.summarise import Summariser
+from pipelines.ingestion.stages.unchanged import KnownDocuments, document_key
 from pipelines.ingestion.stages.worker import UnitWorker
 from pipelines.ingestion.units import Unit
 

@@ -34,16 +34,9 @@ from scipy.special import expit, xlog1py, xlogy
 
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Channel
-from pipelines.learning.calibration.matching import (
-    CURVES,
-    MEASURED,
-    MEASURES,
-    MatchBins,
-    MatchCalibration,
-    MatchCurve,
-    values_of,
-)
+from pipelines.learning.calibration.matching import CURVES, MatchBins, MatchCalibration, MatchCurve
 from pipelines.learning.calibration.reliability import Predictions, dealt, log_loss
+from pipelines.learning.observe.matches import MEASURED, MEASURES, values_of
 from pipelines.learning.priors import VerdictPrior
 
 Floats = NDArray[np.float64]

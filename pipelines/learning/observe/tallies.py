@@ -11,8 +11,8 @@ from pipelines.domain.events import ShownResult
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
 from pipelines.learning.observe.impressions import Looks, Page
 from pipelines.learning.observe.outcomes import UNJUDGED, Observed, OutcomeColumns, Row, Under
-from pipelines.learning.observe.uses import UsageKey
 from pipelines.learning.parameters import SURPLUS
+from pipelines.learning.uses import UsageKey
 
 
 class Tallies:

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from pipelines.domain.ids import ContentHash
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.observations import INCLUSION, NEGATIVE, POSITIVE, REFERENCE, RETRIEVAL
-from pipelines.learning.observe.uses import Uses, numbered
-from pipelines.learning.pooling.robustness import capped_share
 from pipelines.learning.priors import UsagePrior
-from pipelines.learning.recency import Discount, recency
+from pipelines.learning.recency import Discount, capped_share, recency
+from pipelines.learning.uses import Uses, numbered
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -16,11 +16,10 @@ from pipelines.learning.pooling.covariance import Spread, read_spread
 from pipelines.learning.pooling.gathering import SIGNALS, gathered, places_of
 from pipelines.learning.pooling.hierarchy import Pooled
 from pipelines.learning.pooling.intents import IntentFactor, Intents, read_intents
-from pipelines.learning.pooling.robustness import capped_share
 from pipelines.learning.pooling.sessions import SessionEvidence
 from pipelines.learning.pooling.tree import DOMAINS, Node, Nodes, Step, Tree, wide
 from pipelines.learning.priors import AgreementPrior, Priors, Weighing
-from pipelines.learning.recency import Discount
+from pipelines.learning.recency import Discount, capped_share
 
 Floats = NDArray[np.float64]
 

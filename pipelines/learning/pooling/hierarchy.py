@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from pipelines.learning.pooling.robustness import capped_share
 from pipelines.learning.pooling.shrinkage import (
     Correlation,
     Strength,
@@ -23,6 +22,7 @@ from pipelines.learning.pooling.shrinkage import (
     membership,
 )
 from pipelines.learning.priors import PoolingPrior
+from pipelines.learning.recency import capped_share
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

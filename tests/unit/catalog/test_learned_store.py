@@ -12,7 +12,7 @@ from pipelines.domain.errors import CorruptionError, StaleVersionError, StoreErr
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.calibration.scores import Calibration, Isotonic
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.observe.uses import UsageKey
+from pipelines.learning.uses import UsageKey
 from pipelines.runtime.storage.files import write_atomically
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.chunking.units.summary import summary_of
+from pipelines.chunking.prose.summary import summary_of
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.errors import SourceError
 from pipelines.indexes.merge import REPEATED, Merge, merge_tables

@@ -21,11 +21,11 @@ from pipelines.learning.calibration.matching import (
     MatchCurve,
     answering_from,
     match_bins,
-    match_key,
 )
 from pipelines.learning.calibration.reliability import Predictions, reliability
 from pipelines.learning.calibration.scores import Calibration, Isotonic
 from pipelines.learning.evidence import MICRO, Evidence
+from pipelines.learning.observe.matches import match_key
 from pipelines.settings import load_settings
 
 SETTINGS = load_settings(environment={})

@@ -15,7 +15,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey, day_of
-from pipelines.learning.observe.uses import UsageKey
+from pipelines.learning.uses import UsageKey
 from pipelines.serving.learned_page import Page, page_of
 from pipelines.settings import load_settings
 from weft.cli import main
