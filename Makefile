@@ -53,8 +53,8 @@ test_rest:
 	$(BIN)/python -m pytest -m "not slow" $(addprefix --ignore=,$(PROCESSES))
 
 .PHONY: check
-check: setup ## format, lint, types, import contract and unit tests, in under a minute
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check_static check_unit
+check: setup ## format, lint, types, import contracts, unit tests and fewer examples of each law, within a minute
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check_unit check_laws check_static
 
 .PHONY: check_static
 check_static:
@@ -65,7 +65,11 @@ check_static:
 
 .PHONY: check_unit
 check_unit:
-	$(BIN)/python -m pytest -m "not slow" tests/unit tests/laws pipelines jobs
+	$(BIN)/python -m pytest -m "not slow and not integration" tests/unit
+
+.PHONY: check_laws
+check_laws:
+	$(BIN)/python -m pytest -m "not slow and not integration" --hypothesis-profile check tests/laws pipelines jobs weft
 
 .PHONY: format
 format: setup ## format and mend what can be mended

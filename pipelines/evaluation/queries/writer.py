@@ -158,7 +158,7 @@ def sampled(query_id: str, share: float) -> bool:
     """Whether a query is in the sample: decided by its id alone, so that whoever sees it decides alike.
 
     Examples:
-        >>> [sampled(QueryId("a"), share) for share in (0.0, 1.0)]
+        >>> [sampled("a", share) for share in (0.0, 1.0)]
         [False, True]
     """
     digest = hashlib.sha256(query_id.encode("utf-8", "surrogatepass")).digest()

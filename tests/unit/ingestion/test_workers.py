@@ -22,6 +22,8 @@ from pipelines.ingestion.stages.read_and_chunk import ReadAndChunk, Reading
 from pipelines.ingestion.units import Unit, pack, unpack
 from tests.support.ingestion import CAPITALS, FORBIDDEN, WORDS, a_plan, a_tree
 
+pytestmark = pytest.mark.integration
+
 
 def _read(plan: Plan) -> list[Unit]:
     worker = _reader(plan)

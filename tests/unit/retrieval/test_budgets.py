@@ -20,6 +20,8 @@ from pipelines.retrieval.search import one_ahead
 from pipelines.retrieval.searcher import Searcher
 from tests.support.retrieval_fakes import MemoryGeneration, MemoryGraph, a_query, a_searcher, settings
 
+pytestmark = pytest.mark.integration
+
 DOCUMENTS = {"a": ["how checkpoints are written"], "b": ["flush pages in order"], "c": ["yellow bananas"]}
 DENSE, LEXICAL, GRAPH, DEGREE, TRIGGERS = (
     Channel.DENSE,

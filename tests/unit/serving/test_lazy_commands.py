@@ -11,6 +11,8 @@ import pytest
 
 from weft.cli import COMMANDS, all_commands, load_command
 
+pytestmark = pytest.mark.integration
+
 ROOT = Path(__file__).resolve().parents[3]
 HEAVY = {"torch", "scipy", "mlflow", "ray", "gliner", "pyarrow", "pydantic", "numpy", "pandas", "yaml"}
 
