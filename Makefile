@@ -117,6 +117,10 @@ schema: setup ## write the JSON Schema of feedback events anew
 	$(BIN)/python -c "import json; from pipelines.feedback.events.codec import json_schema; print(json.dumps(json_schema(), indent=2))" \
 	  > infra/kafka/feedback.schema.json
 
+.PHONY: reference
+reference: setup ## write anew the page of what applications import
+	$(BIN)/python -m tests.support.reference
+
 .PHONY: requirements
 requirements: setup ## write anew which tests show each requirement
 	$(BIN)/python -m tests.support.requirements

@@ -52,7 +52,7 @@ class StorageSettings(BaseModel):
     def _is_folder(cls, root: str) -> str:
         if not root.strip() or _URL.match(root):
             raise ValueError("expected a folder on a disk of this machine")
-        return root
+        return str(Path(root).expanduser())
 
 
 class Settings(BaseModel):
