@@ -14,7 +14,7 @@ from jobs import update
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.staging import StagingArea
 from pipelines.domain.errors import BrokerUnavailableError
-from pipelines.feedback.run.updater import Progress
+from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.settings import Settings
 
 
@@ -33,7 +33,7 @@ class BackgroundUpdaters:
         self._stop = threading.Event()
         self._told = threading.Condition()
         self._round = 0
-        self._standings: Sequence[Progress] = ()
+        self._standings: Sequence[PartitionProgress] = ()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="updaters", daemon=True)
 
@@ -48,7 +48,7 @@ class BackgroundUpdaters:
         self._stop.set()
         self._thread.join()
 
-    def caught_up(self, timeout_s: float = 120.0) -> Sequence[Progress]:
+    def caught_up(self, timeout_s: float = 120.0) -> Sequence[PartitionProgress]:
         """Wait until everything that was acknowledged before this call is consumed and published.
 
         Raises:
@@ -83,7 +83,7 @@ class BackgroundUpdaters:
             with self._told:
                 self._told.notify_all()
 
-    def _hear(self, standings: Sequence[Progress]) -> None:
+    def _hear(self, standings: Sequence[PartitionProgress]) -> None:
         with self._told:
             self._standings = standings
             self._round += 1

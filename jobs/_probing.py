@@ -14,7 +14,7 @@ from pipelines.domain.ids import QueryId
 from pipelines.domain.matching import Match, best_match
 from pipelines.domain.ranking import Answer, Channel, Query, Signal
 from pipelines.evaluation.replay.replay import Replay
-from pipelines.learning.calibration.fit import Shown
+from pipelines.learning.calibration.fit import ShownResults
 from pipelines.retrieval.snapshot.ports import OpenGeneration
 from pipelines.settings import Settings
 
@@ -36,7 +36,7 @@ def probed(ask: Ask, generation: OpenGeneration, rules: CalibrationSettings, *, 
     return [_best(ask, kind, k) for kind in kinds if kind]
 
 
-def shown(replay: Replay, settings: Settings, queries: Sequence[Query]) -> Shown:
+def shown(replay: Replay, settings: Settings, queries: Sequence[Query]) -> ShownResults:
     """What all channels together show, whatever is known of a question, and what each channel shows alone.
 
     Of the latter, what both do not find among the first `evaluation.depth` is left out.
@@ -44,7 +44,7 @@ def shown(replay: Replay, settings: Settings, queries: Sequence[Query]) -> Shown
     unknowing = (*settings.retrieval.without_signals, Signal.PRECEDENT)
     told = replay(queries, settings=settings.retrieval.model_copy(update={"without_signals": unknowing}))
     pages = [(result.rank, result.match) for answer in told for result in answer.results if result.match is not None]
-    return Shown(pages, _alone(replay, settings, queries))
+    return ShownResults(pages, _alone(replay, settings, queries))
 
 
 def _alone(replay: Replay, settings: Settings, queries: Sequence[Query]) -> dict[Channel, list[Match]]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from pipelines.catalog.overlays import Listing
+from pipelines.catalog.overlays import SessionListing
 from pipelines.domain.ranking import Answer, Placings, Query
 from pipelines.evaluation.replay.remembering import RememberingEncoder, remembered
 from pipelines.evaluation.replay.replay import Replay
@@ -104,7 +104,7 @@ class Again:
         if root not in self._pins:
             self._pins[root] = source_of(settings).pin()
         pin = self._pins[root]
-        return pin if evidence is None else replace(pin, evidence=evidence, listing=Listing())
+        return pin if evidence is None else replace(pin, evidence=evidence, listing=SessionListing())
 
     def _here(
         self, queries: Sequence[Query], views: Sequence[View], ask: Callable[[Searcher, Sequence[Query]], list[T]]

@@ -43,7 +43,7 @@ from pipelines.evaluation.measures.runs import Run
 from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.evaluation.simulation.users import looks, react
 from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.feedback.run.updater import Progress
+from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import system_clock
@@ -155,8 +155,8 @@ def teach(
     log: QueryLog,
     lessons: Sequence[SyntheticQuestion],
     *,
-    caught_up: Callable[[], Sequence[Progress]],
-) -> Sequence[Progress]:
+    caught_up: Callable[[], Sequence[PartitionProgress]],
+) -> Sequence[PartitionProgress]:
     """Let every question be asked by a user of its own, in a session of its own; where the updaters are in the end.
 
     One user who asks them all within minutes says in a day what weft believes of nobody: beyond the allowance of a
@@ -165,7 +165,7 @@ def teach(
     Args:
         caught_up: Waits until the updaters have learned from all that was said: searches then see it, soon at first.
     """
-    standings: Sequence[Progress] = ()
+    standings: Sequence[PartitionProgress] = ()
     edges = [0, *looks([len(lessons)], settings.simulation)]
     for first, last in track(list(pairwise(edges)), "  asking", console=_job.stderr, transient=True):
         asked = [_asked_by(number, lessons[number]) for number in range(first, last)]

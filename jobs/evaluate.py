@@ -40,7 +40,7 @@ from pipelines.evaluation.measures.measuring import Measurement, asked, measure_
 from pipelines.evaluation.measures.runs import Run, as_ranked, write_run
 from pipelines.evaluation.measures.significance import Half, half_of
 from pipelines.evaluation.settings import EvaluationSettings
-from pipelines.ingestion.report import Progress
+from pipelines.ingestion.report import IndexProgress
 from pipelines.ingestion.sources.corpus import corpus_name
 from pipelines.ingestion.stages.unchanged import cutting_code
 from pipelines.retrieval.settings import FusionMode
@@ -318,7 +318,7 @@ def _key(corpus: Path, settings: Settings) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def _tell(progress: Progress) -> None:
+def _tell(progress: IndexProgress) -> None:
     _job.stderr.print(reindex.line(progress), highlight=False, soft_wrap=True)
 
 

@@ -32,8 +32,8 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import ConfigurationError, TrackingUnavailableError
 from pipelines.ingestion.pipeline import Watch, ingest
-from pipelines.ingestion.plan import Plan
-from pipelines.ingestion.report import Outcome, Progress
+from pipelines.ingestion.plan import IndexPlan
+from pipelines.ingestion.report import IndexOutcome, IndexProgress
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.ray.cluster import connect
 from pipelines.runtime.ray.stages import ON_CLUSTER, Executor
@@ -73,7 +73,9 @@ def reindex(
     _job.emit(asdict(outcome), as_json=as_json)
 
 
-def plan_of(settings: Settings, sources: Sequence[Path], *, domain: Domain | None = None, full: bool = False) -> Plan:
+def plan_of(
+    settings: Settings, sources: Sequence[Path], *, domain: Domain | None = None, full: bool = False
+) -> IndexPlan:
     """What the settings and a job's arguments ask for.
 
     Raises:
@@ -82,7 +84,7 @@ def plan_of(settings: Settings, sources: Sequence[Path], *, domain: Domain | Non
     root = Path(settings.storage.root).absolute()
     if not sources and Catalog(root).pointer().generation is None:
         raise ConfigurationError("expected at least one --source: a folder, a file, a corpus or a table")
-    return Plan(
+    return IndexPlan(
         sources=[path.absolute() for path in sources],
         store=root,
         domain=domain,
@@ -97,12 +99,12 @@ def plan_of(settings: Settings, sources: Sequence[Path], *, domain: Domain | Non
     )
 
 
-def run(plan: Plan, *, watch: Watch = lambda _: None, executor: Executor = ON_CLUSTER) -> Outcome:
+def run(plan: IndexPlan, *, watch: Watch = lambda _: None, executor: Executor = ON_CLUSTER) -> IndexOutcome:
     """Run a plan on the cluster that this process has joined; see `ingest`."""
     return ingest(plan, Catalog(plan.store), executor, watch, clock=time.monotonic)
 
 
-def run_visibly(settings: Settings, plan: Plan) -> Outcome:
+def run_visibly(settings: Settings, plan: IndexPlan) -> IndexOutcome:
     """Join or start the cluster, run a plan on it, and show on stderr how far it is.
 
     Raises:
@@ -115,7 +117,7 @@ def run_visibly(settings: Settings, plan: Plan) -> Outcome:
             return run(plan, watch=_shown(live) if _job.stderr.is_terminal else _logged())
 
 
-def keep_record(settings: Settings, plan: Plan, outcome: Outcome) -> None:
+def keep_record(settings: Settings, plan: IndexPlan, outcome: IndexOutcome) -> None:
     """Record the run in MLflow's experiment `indexing`; where that fails the generation is live all the same."""
     # MLflow takes seconds to import: only once the generation is live.
     from pipelines.ingestion.record import record  # noqa: PLC0415
@@ -131,13 +133,13 @@ def keep_record(settings: Settings, plan: Plan, outcome: Outcome) -> None:
         log.warning("this run is not recorded in MLflow: %s", error)
 
 
-def headline(outcome: Outcome) -> str:
+def headline(outcome: IndexOutcome) -> str:
     """What became of the run, in a line."""
     state = "is live" if outcome.published else "was live already and stays: the content is the same"
     return f"generation {outcome.generation} {state}"
 
 
-def report(outcome: Outcome) -> Table:
+def report(outcome: IndexOutcome) -> Table:
     """The final summary, for people."""
     table = Table("what", "count", box=None, show_header=False)
     for name in ("documents", "unchanged", "chunks", "entities", "embedded", "embedding_cache_hits", "skipped"):
@@ -155,11 +157,11 @@ def report(outcome: Outcome) -> Table:
     return table
 
 
-def line(progress: Progress) -> str:
+def line(progress: IndexProgress) -> str:
     """One line about a run under way.
 
     Examples:
-        >>> begun = Progress("embedding", total=4, begun=0.0, now=0.0)
+        >>> begun = IndexProgress("embedding", total=4, begun=0.0, now=0.0)
         >>> line(begun.after({"documents": 30, "chunks": 300, "rejected:binary": 2}, now=10.0))
         'embedding 1/4 · 30 documents 3.0/s · 300 chunks 30.0/s · 0 entities · 0 embeddings · 2 rejected · 0:30 left'
     """
@@ -174,15 +176,15 @@ def line(progress: Progress) -> str:
     return " · ".join(parts)
 
 
-def _shown(live: Live) -> Callable[[Progress], None]:
+def _shown(live: Live) -> Callable[[IndexProgress], None]:
     return lambda progress: live.update(line(progress), refresh=True)
 
 
-def _logged() -> Callable[[Progress], None]:
+def _logged() -> Callable[[IndexProgress], None]:
     """Where there is no terminal, a line at every new phase and every few seconds."""
     last: dict[str, float] = {}
 
-    def watch(progress: Progress) -> None:
+    def watch(progress: IndexProgress) -> None:
         if progress.now - last.get(progress.phase, float("-inf")) >= _LINE_EVERY_S:
             last[progress.phase] = progress.now
             _job.stderr.print(line(progress), highlight=False, soft_wrap=True)

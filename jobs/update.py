@@ -32,7 +32,7 @@ from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.feedback.run.actors import Task, run_updaters
 from pipelines.feedback.run.metrics import Paces, losses_of, standings_of, write_metrics
-from pipelines.feedback.run.updater import Progress
+from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.feedback.settings import MS
 from pipelines.feedback.store.losses import Acceptance
 from pipelines.feedback.store.report import COUNTS
@@ -76,7 +76,7 @@ def update(
     )
     started, paces, standing = time.monotonic(), Paces(), Standing(settings)
 
-    def show(found: Sequence[Progress]) -> None:
+    def show(found: Sequence[PartitionProgress]) -> None:
         standing.tell(found)
         live.update(_table(found), refresh=True)
         write_metrics(root, found, now=system_clock(), paces=paces.of(found, at=time.monotonic()))
@@ -109,7 +109,7 @@ class Standing:
         self._settings = settings
         self._silent: bool | None = None  # None before anything was told
 
-    def tell(self, found: Sequence[Progress]) -> None:
+    def tell(self, found: Sequence[PartitionProgress]) -> None:
         """Say what has changed since the last time."""
         waiting = [one.report.partition for one in found if one.answers is False]
         topic, broker_at = self._settings.feedback.topic, self._settings.kafka.bootstrap
@@ -130,11 +130,11 @@ def run(
     local: bool,
     until_caught_up: bool,
     stop: Callable[[], bool] = lambda: False,
-    on_progress: Callable[[Sequence[Progress]], None] = lambda _: None,
+    on_progress: Callable[[Sequence[PartitionProgress]], None] = lambda _: None,
     on_tick: Callable[[], None] = lambda: None,
     impatient: bool = False,
     acceptance: Acceptance | None = None,
-) -> list[Progress]:
+) -> list[PartitionProgress]:
     """Run the updaters that the settings describe; see `run_updaters`.
 
     Args:
@@ -160,14 +160,14 @@ def run(
     )
 
 
-def summary(standings: Sequence[Progress]) -> dict[str, Any]:
+def summary(standings: Sequence[PartitionProgress]) -> dict[str, Any]:
     """Counts per partition and in total, for machines."""
     partitions = [_row(standing) for standing in standings]
     totals = {name: sum(row[name] for row in partitions) for name in COUNTS}
     return {**totals, "balanced": all(one.report.balanced for one in standings), "partitions": partitions}
 
 
-def require_balance(standings: Sequence[Progress]) -> None:
+def require_balance(standings: Sequence[PartitionProgress]) -> None:
     """Check that every consumed record has exactly one fate (FBK-5).
 
     Raises:
@@ -198,7 +198,7 @@ class _Registry:
         return Tracking.of(self._settings.tracking, Path(self._settings.storage.root)).alias(alias)
 
 
-def _row(standing: Progress) -> dict[str, Any]:
+def _row(standing: PartitionProgress) -> dict[str, Any]:
     report = standing.report
     return {
         "partition": report.partition,
@@ -211,7 +211,7 @@ def _row(standing: Progress) -> dict[str, Any]:
     }
 
 
-def _table(standings: Sequence[Progress]) -> Table:
+def _table(standings: Sequence[PartitionProgress]) -> Table:
     table = Table("partition", *_SHOWN.values(), "lag", title="feedback", box=None)
     for standing in standings:
         counts = [f"{getattr(standing.report, name):,}" for name in _SHOWN]

@@ -12,7 +12,7 @@ from jobs import reindex
 from pipelines.domain.ranking import Answer, RankedResult
 from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.ingestion.report import Outcome
+from pipelines.ingestion.report import IndexOutcome
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.ray.stages import HERE
 from pipelines.serving.engines import load_engines, searching, source_of
@@ -23,7 +23,7 @@ INSTRUCTION = "Answer the question from the passages below. Name the passages th
 
 def index(
     sources: Sequence[str | PathLike[str]], store: str | PathLike[str], *, assignments: Sequence[str] = ()
-) -> Outcome:
+) -> IndexOutcome:
     """Index folders and files in this process, and make the result live; large corpora take `weft index` on Ray.
 
     Args:

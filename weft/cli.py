@@ -21,7 +21,7 @@ INTERRUPTED = 130
 """The exit code of what SIGINT ended, as shells have it."""
 
 
-class Entry(NamedTuple):
+class Command(NamedTuple):
     """A command that is not imported yet.
 
     Attributes:
@@ -33,21 +33,23 @@ class Entry(NamedTuple):
     summary: str
 
 
-COMMANDS: Mapping[str, Entry] = {
-    "index": Entry("jobs.reindex:reindex", "Index sources and make the result live."),
-    "search": Entry("jobs.search:search", "Search what is live in the store."),
-    "ask": Entry("jobs.ask:ask", "Ask one question after the other, and say what the results are worth."),
-    "status": Entry("pipelines.serving.status:status", "What is live in a store, and what became of feedback."),
-    "generations": Entry(
+COMMANDS: Mapping[str, Command] = {
+    "index": Command("jobs.reindex:reindex", "Index sources and make the result live."),
+    "search": Command("jobs.search:search", "Search what is live in the store."),
+    "ask": Command("jobs.ask:ask", "Ask one question after the other, and say what the results are worth."),
+    "status": Command("pipelines.serving.status:status", "What is live in a store, and what became of feedback."),
+    "generations": Command(
         "pipelines.serving.generations:generations", "Immutable, complete sets of indexes; exactly one is live."
     ),
-    "learned": Entry("pipelines.serving.learned:learned", "What was learned: versions, beliefs, and how they changed."),
-    "feedback": Entry("pipelines.serving.feedback_status:feedback", "What became of feedback."),
-    "sessions": Entry("pipelines.serving.sessions:sessions", "Sessions that learn alone until they complete."),
-    "queries": Entry("pipelines.serving.queries:queries", "What was asked and answered, from the query log."),
-    "dlq": Entry("pipelines.serving.dlq:dlq", "Records that could not become events."),
-    "ubi": Entry("pipelines.serving.ubi:send_ubi", "Send feedback collected by OpenSearch User Behavior Insights."),
-    "attribute": Entry("pipelines.serving.attribution:attribute", "Print the `attribution` of an event."),
+    "learned": Command(
+        "pipelines.serving.learned:learned", "What was learned: versions, beliefs, and how they changed."
+    ),
+    "feedback": Command("pipelines.serving.feedback_status:feedback", "What became of feedback."),
+    "sessions": Command("pipelines.serving.sessions:sessions", "Sessions that learn alone until they complete."),
+    "queries": Command("pipelines.serving.queries:queries", "What was asked and answered, from the query log."),
+    "dlq": Command("pipelines.serving.dlq:dlq", "Records that could not become events."),
+    "ubi": Command("pipelines.serving.ubi:send_ubi", "Send feedback collected by OpenSearch User Behavior Insights."),
+    "attribute": Command("pipelines.serving.attribution:attribute", "Print the `attribution` of an event."),
 }
 
 

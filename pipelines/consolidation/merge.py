@@ -11,7 +11,7 @@ from pipelines.catalog.live import Reach
 from pipelines.consolidation.adopt import ADOPTED, Adopted
 from pipelines.consolidation.champion import CHALLENGER, Aliases
 from pipelines.domain.ids import LearnedVersion
-from pipelines.learning.calibration.scores import Calibration
+from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.evidence import Evidence
 
 REACH = "reach"
@@ -38,7 +38,7 @@ class Candidate:
     parent: LearnedVersion | None
     newest: LearnedVersion | None
     former: Evidence
-    former_calibration: Calibration | None
+    former_calibration: ScoreCalibration | None
     base: Evidence
     cut: Evidence
     fresh: Evidence

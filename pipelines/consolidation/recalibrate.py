@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 from pipelines.consolidation.settings import CalibrationSettings
 from pipelines.domain.matching import Match
-from pipelines.learning.calibration.fit import Look, Shown, calibrate_matches, carried_over
+from pipelines.learning.calibration.fit import Look, ShownResults, calibrate_matches, carried_over
 from pipelines.learning.calibration.matching import MatchBins, MatchCalibration, Probe, answering_from
 from pipelines.learning.calibration.reliability import Band, Predictions, Reliability, bands, reliability
-from pipelines.learning.calibration.scores import UNCHANGED, Calibration, ScoreBins, calibrate
+from pipelines.learning.calibration.scores import UNCHANGED, ScoreBins, ScoreCalibration, calibrate
 from pipelines.learning.priors import VerdictPrior
 from pipelines.learning.settings import LearningSettings
 
@@ -42,7 +42,7 @@ class Recalibration:
         after: `calibration`, each observation predicted by a fit that had not seen it; the raw score where it is none.
     """
 
-    calibration: Calibration | None
+    calibration: ScoreCalibration | None
     refitted: bool
     reason: str
     before: Measured | None = None
@@ -50,7 +50,7 @@ class Recalibration:
 
 
 def recalibrate(
-    outcomes: ScoreBins, former: Calibration | None, learning: LearningSettings, settings: CalibrationSettings
+    outcomes: ScoreBins, former: ScoreCalibration | None, learning: LearningSettings, settings: CalibrationSettings
 ) -> Recalibration:
     """Fit a calibration to the outcomes and take it if it predicts held-out ones better than the raw score does.
 
@@ -89,7 +89,7 @@ def curves_of(
     good, bad = float(verdicts.good.sum()), float(verdicts.bad.sum())
     if good + bad < settings.minimum_observations or min(good, bad) < settings.minimum_per_outcome:
         return None
-    shown = Shown() if look is None else look()
+    shown = ShownResults() if look is None else look()
     fit = calibrate_matches(
         verdicts,
         prior,
@@ -104,7 +104,7 @@ def curves_of(
 def with_matches(
     found: Recalibration,
     curves: MatchCalibration | None,
-    former: Calibration | None,
+    former: ScoreCalibration | None,
     probe: Probe | None,
     settings: CalibrationSettings,
 ) -> Recalibration:
@@ -116,7 +116,7 @@ def with_matches(
     kept = None if former is None else former.match
     if curves is None and kept is None:
         return found
-    scores = found.calibration or Calibration(UNCHANGED)
+    scores = found.calibration or ScoreCalibration(UNCHANGED)
     if curves is None:
         return replace(found, calibration=replace(scores, match=kept))
     kinds = [] if probe is None else probe()
@@ -150,7 +150,7 @@ def _lacking(outcomes: ScoreBins, settings: CalibrationSettings) -> str:
     )
 
 
-def _predictions(calibration: Calibration | None, outcomes: ScoreBins) -> Predictions:
+def _predictions(calibration: ScoreCalibration | None, outcomes: ScoreBins) -> Predictions:
     probability = outcomes.score if calibration is None else calibration.probabilities(outcomes.score)
     return Predictions(probability, outcomes.good, outcomes.bad)
 

@@ -23,7 +23,7 @@ class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Weighing(StrEnum):
+class WeightMethod(StrEnum):
     """How beliefs about agreement become weights."""
 
     DISCRIMINANT = "discriminant"
@@ -62,7 +62,7 @@ class AgreementPrior(_Section):
         weighing: Whether weights are log-odds, or log-odds of which is taken out what signals have in common.
     """
 
-    weighing: Weighing
+    weighing: WeightMethod
     spread: SpreadPrior
     log_odds_per_weight: Positive
     global_strength: Positive

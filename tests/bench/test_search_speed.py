@@ -21,7 +21,7 @@ from transformers import AutoTokenizer, BertConfig, BertForSequenceClassificatio
 
 from jobs._replay import remembering_engines
 from jobs.search import opened
-from pipelines.catalog.overlays import Listing
+from pipelines.catalog.overlays import SessionListing
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Answer, Placed, Placings, Query
 from pipelines.domain.understanding import Complexity
@@ -302,7 +302,9 @@ def test_batch_evaluation_beside_one_by_one(corpus: Corpus, searcher: Searcher, 
     )
     spread, pin = settings.retrieval.spread, source_of(settings).pin()
     taught = a_day(day_of(pin.at), outcomes=500)
-    versions = [View(settings, replace(pin, evidence=evidence, listing=Listing())) for evidence in (Evidence(), taught)]
+    versions = [
+        View(settings, replace(pin, evidence=evidence, listing=SessionListing())) for evidence in (Evidence(), taught)
+    ]
     in_one, in_many = "one process", f"{CORES} processes"
     with (
         OpenViews(load_engines).opened(versions) as singly,

@@ -35,7 +35,7 @@ NAMING = frozenset(get_args(Naming))
 """Their types."""
 
 
-class Kind(StrEnum):
+class NameKind(StrEnum):
     """What a name names."""
 
     PRINCIPAL = "principal"
@@ -79,11 +79,11 @@ class Names:
     """
 
     limits: LimitSettings
-    counts: dict[Kind, int] = field(default_factory=dict)
-    known: set[tuple[Kind, str]] = field(default_factory=set)
+    counts: dict[NameKind, int] = field(default_factory=dict)
+    known: set[tuple[NameKind, str]] = field(default_factory=set)
     allowances: dict[tuple[int, str], Allowance] = field(default_factory=dict)
-    new: list[tuple[Kind, int, str]] = field(default_factory=list)
-    overflowed: Counter[Kind] = field(default_factory=Counter)
+    new: list[tuple[NameKind, int, str]] = field(default_factory=list)
+    overflowed: Counter[NameKind] = field(default_factory=Counter)
     principals: dict[str, str] = field(default_factory=dict)
 
     def bounded(self, event: Naming) -> Naming:
@@ -96,26 +96,26 @@ class Names:
         }
         if not changes:
             return event
-        if Kind.LESSON in changes:
-            changes["lesson_id"] = changes.pop(Kind.LESSON)
+        if NameKind.LESSON in changes:
+            changes["lesson_id"] = changes.pop(NameKind.LESSON)
         return structs.replace(event, **changes)
 
     def agent(self, name: str) -> str:
         """An agent's name as it is counted under: those that no other event made known share one."""
-        return name if name == ANY or (Kind.AGENT, name) in self.known else OVERFLOW
+        return name if name == ANY or (NameKind.AGENT, name) in self.known else OVERFLOW
 
     def principal(self, name: str) -> str:
         """The fingerprint that a principal is kept under."""
         found = self.principals.get(name)
         if found is None:
-            found = self.principals[name] = self._kept(Kind.PRINCIPAL, principal_fingerprint(name))
+            found = self.principals[name] = self._kept(NameKind.PRINCIPAL, principal_fingerprint(name))
         return found
 
     def heard(self, name: str) -> str:
         """The same, of who said something; one too many is counted."""
         found = self.principals.get(name) or self.principal(name)
         if found is OVERFLOW:
-            self.overflowed[Kind.PRINCIPAL] += 1
+            self.overflowed[NameKind.PRINCIPAL] += 1
         return found
 
     def allowance(self, fingerprint: str, day: int) -> Allowance:
@@ -137,12 +137,12 @@ class Names:
         daily = self.limits.daily_micro
         return [(who, day) for (day, who), each in self.allowances.items() if each.drawn and each.before < daily]
 
-    def _kept(self, kind: Kind, name: str) -> str:
+    def _kept(self, kind: NameKind, name: str) -> str:
         if (kind, name) in self.known:
             return name
         count = self.counts.get(kind, 0)
         if count >= getattr(self.limits, f"{kind}s"):
-            if kind is not Kind.PRINCIPAL:  # looked up once a batch: `heard` counts
+            if kind is not NameKind.PRINCIPAL:  # looked up once a batch: `heard` counts
                 self.overflowed[kind] += 1
             return OVERFLOW
         self.counts[kind] = count + 1
@@ -151,14 +151,14 @@ class Names:
         return name
 
 
-def names_of(event: Naming) -> Iterable[tuple[Kind, str]]:
+def names_of(event: Naming) -> Iterable[tuple[NameKind, str]]:
     """The names that an event carries, with their kinds."""
-    yield Kind.MODEL, event.model
-    yield Kind.AGENT, event.agent
+    yield NameKind.MODEL, event.model
+    yield NameKind.AGENT, event.agent
     intent = getattr(event, "intent", ANY)
     if intent != ANY:
-        yield Kind.INTENT, intent
+        yield NameKind.INTENT, intent
     if isinstance(event, LessonOutcome):
-        yield Kind.LESSON, event.lesson_id
+        yield NameKind.LESSON, event.lesson_id
     elif isinstance(event, Trust):
-        yield Kind.SOURCE, event.source
+        yield NameKind.SOURCE, event.source

@@ -27,7 +27,7 @@ Heard = Counter[tuple[str, str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceActivity:
     """How one source compares with all others of its kind.
 
     Attributes:
@@ -80,7 +80,7 @@ def heard_of(said: Mapping[tuple[str, str, str], int]) -> Heard:
     return heard
 
 
-def compared(heard: Heard, rules: SourceSettings) -> list[Source]:
+def compared(heard: Heard, rules: SourceSettings) -> list[SourceActivity]:
     """Every source beside all others of its kind, those with flags first.
 
     Examples:
@@ -100,7 +100,7 @@ def compared(heard: Heard, rules: SourceSettings) -> list[Source]:
     return sorted(found, key=lambda source: (not source.flags, source.kind, source.name))
 
 
-def _compared(kind: str, name: str, counts: Counter[str], total: Counter[str], rules: SourceSettings) -> Source:
+def _compared(kind: str, name: str, counts: Counter[str], total: Counter[str], rules: SourceSettings) -> SourceActivity:
     others = Counter({what: total[what] - counts[what] for what in total})
     seen, expected = _rates(counts, total), _rates(others, total)
     flags = []
@@ -112,7 +112,7 @@ def _compared(kind: str, name: str, counts: Counter[str], total: Counter[str], r
         own, usual = (rates.get(PRAISE, 0.0) + rates.get(BLAME, 0.0) for rates in (seen, expected))
         if own > rules.rate_factor * usual > 0.0:
             flags.append(f"reports {own / usual:.0f} times as many verdicts per answer as others")
-    return Source(kind, name, counts[IMPRESSION], seen, expected, tuple(flags))
+    return SourceActivity(kind, name, counts[IMPRESSION], seen, expected, tuple(flags))
 
 
 def _rates(counts: Counter[str], of: Iterable[str]) -> dict[str, float]:

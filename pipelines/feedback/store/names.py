@@ -11,7 +11,7 @@ from pipelines.feedback.fold.names import (
     NAMING,
     OVERFLOW,
     Allowance,
-    Kind,
+    NameKind,
     Names,
     Naming,
     names_of,
@@ -28,11 +28,11 @@ def read_names(
     """What a store knows of the names in some events, and of some more principals."""
     names = Names(limits)
     fingerprints = {OVERFLOW, *map(principal_fingerprint, principals)}
-    wanted: dict[Kind, set[str]] = {kind: set() for kind in Kind}
+    wanted: dict[NameKind, set[str]] = {kind: set() for kind in NameKind}
     for event in cast("Iterable[Naming]", [event for event in events if type(event) in NAMING]):
         for kind, name in names_of(event):
             wanted[kind].add(name)
-    wanted[Kind.PRINCIPAL] |= fingerprints
+    wanted[NameKind.PRINCIPAL] |= fingerprints
     for kind, some in wanted.items():
         count = connection.execute("select max(number) from names where kind = ?", (kind,)).fetchone()[0]
         names.counts[kind] = count or 0

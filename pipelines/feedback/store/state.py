@@ -24,7 +24,7 @@ import pyarrow as pa
 from pipelines.catalog.overlays import SessionRows
 from pipelines.domain.errors import CorruptionError, FencedError, WrongLogError
 from pipelines.feedback.fold.arrivals import Arrivals
-from pipelines.feedback.fold.batch_state import Known
+from pipelines.feedback.fold.batch_state import BatchState
 from pipelines.feedback.fold.sessions import Life
 from pipelines.feedback.fold.sources import Heard
 from pipelines.feedback.fold.updates import Change
@@ -71,7 +71,7 @@ are at hand and are not read again, and 32 MiB of log are written before any of 
 _SCHEMA = (Path(__file__).parent / "schema.sql").read_text(encoding="utf-8")
 
 
-class Held(NamedTuple):
+class SearchableState(NamedTuple):
     """A partition's state as far as searches read it.
 
     Attributes:
@@ -104,7 +104,7 @@ class Still(NamedTuple):
 class Batch:
     """One transaction under way: `known` is what the batch needs, `commit` takes what it changes."""
 
-    known: Known
+    known: BatchState
     _connection: sqlite3.Connection
     _rules: FeedbackSettings
     written: Change | None = None
@@ -215,7 +215,7 @@ class PartitionState:
             )
 
     @contextlib.contextmanager
-    def owned(self) -> Iterator[Held]:
+    def owned(self) -> Iterator[SearchableState]:
         """The whole state, held still until the block is left: no other updater can commit or claim meanwhile.
 
         Raises:
@@ -223,7 +223,7 @@ class PartitionState:
         """
         with self._errors(), self._owned() as (connection, report):
             evidence, moments = ledger.evidence_table_in(connection), self._alike.moments(connection)
-            yield Held(report, evidence, bases_in(connection), held_sessions(connection), moments)
+            yield SearchableState(report, evidence, bases_in(connection), held_sessions(connection), moments)
 
     def merge_report(self, session_id: str) -> str | None:
         """What the last merge of a session met, as JSON; None where nobody said. Readable by anyone."""

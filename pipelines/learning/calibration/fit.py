@@ -45,7 +45,7 @@ _EDGE = 1e-9  # how near to 0 and 1 a logarithm is asked for
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownResults:
     """What searches show for some queries, whatever becomes of it.
 
     Attributes:
@@ -57,7 +57,7 @@ class Shown:
     alone: Mapping[Channel, Sequence[Match]] = field(default_factory=dict)
 
 
-Look = Callable[[], Shown]
+Look = Callable[[], ShownResults]
 """Asks queries of a store, and tells what is shown."""
 
 

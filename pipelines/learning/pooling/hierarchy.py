@@ -16,7 +16,7 @@ from scipy.special import expit, logit
 
 from pipelines.learning.pooling.shrinkage import (
     Correlation,
-    Strength,
+    PoolingStrength,
     believed_strength,
     intraclass_correlation,
     membership,
@@ -68,7 +68,7 @@ class Pooled:
     hits: Floats
     misses: Floats
     variance: Floats | None = None
-    strength: Strength | None = None
+    strength: PoolingStrength | None = None
 
     def at(self, node: int) -> Pooled:
         """One node alone, arrays (1, parameters)."""

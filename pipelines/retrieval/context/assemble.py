@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from msgspec import structs
 
 from pipelines.domain.chunks import Chunk
-from pipelines.domain.context import Context, Part, Reach, Role
+from pipelines.domain.context import Context, ContextPart, Reach, Role
 from pipelines.domain.ids import ChunkId
 from pipelines.domain.ranking import RankedResult
 from pipelines.domain.understanding import QueryType
@@ -89,8 +89,8 @@ def _context(reach: Reach, chunks: Sequence[Surrounding], left_out: int) -> Cont
     return Context(reach, tuple(_part(role, chunk) for role, chunk in ordered), left_out)
 
 
-def _part(role: Role, chunk: Chunk) -> Part:
-    return Part(role, chunk.chunk_id, chunk.uri, chunk.start_line, chunk.end_line, chunk.text, chunk.tokens)
+def _part(role: Role, chunk: Chunk) -> ContextPart:
+    return ContextPart(role, chunk.chunk_id, chunk.uri, chunk.start_line, chunk.end_line, chunk.text, chunk.tokens)
 
 
 def reach_of(kind: QueryType, confidence: float, *, moved: float, settings: ContextSettings) -> Reach:

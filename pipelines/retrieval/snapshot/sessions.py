@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.overlays import Listing, OpenSession
+from pipelines.catalog.overlays import OpenSession, SessionListing
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import LearnedVersion, SessionId
 from pipelines.learning.beliefs import read_beliefs
@@ -74,7 +74,7 @@ class ReadingCache:
 class ListedSessions:
     """The sessions that were open at one time, and what they believe."""
 
-    listing: Listing
+    listing: SessionListing
     cache: ReadingCache
 
     def of(self, session_id: SessionId) -> BeliefReading | None:
