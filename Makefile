@@ -15,8 +15,9 @@ export STORE
 
 .PHONY: help
 help: ## list every target
-	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^#: /{printf "\n%s\n", substr($$0, 4)} /^[a-z][a-z-]*:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+#: Use it
 .PHONY: setup
 setup: $(STAMP) ## make the environment in .venv, everything pinned
 
@@ -31,6 +32,12 @@ $(STAMP): pyproject.toml $(CONSTRAINTS)
 run: setup ## run the whole loop on real input: index, search, feedback, learn, consolidate, measure
 	$(BIN)/python -m jobs.demo --store "$$STORE"
 
+.PHONY: mlflow
+mlflow: setup ## open the MLflow UI on the store, http://127.0.0.1:5000
+	$(BIN)/mlflow ui --host 127.0.0.1 --port 5000 --backend-store-uri "$$($(BIN)/python -c \
+	  "import os, pathlib, pipelines.runtime.mlflow.tracking as t; print(t.uri_of(pathlib.Path(os.environ['STORE'])))")"
+
+#: Work on it
 .PHONY: test
 test: setup ## run the test suite; what takes longer is behind eval, long, crash and bench-…
 	@echo 'three parts side by side, minutes each: what one says comes when it is done'
@@ -53,8 +60,8 @@ test_rest:
 	$(BIN)/python -m pytest -m "not slow" $(addprefix --ignore=,$(PROCESSES))
 
 .PHONY: check
-check: setup ## format, lint, types, import contract and unit tests, in under a minute
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check_static check_unit
+check: setup ## format, lint, types, import contracts, unit tests and fewer examples of each law, within a minute
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check_unit check_laws check_static
 
 .PHONY: check_static
 check_static:
@@ -65,13 +72,18 @@ check_static:
 
 .PHONY: check_unit
 check_unit:
-	$(BIN)/python -m pytest -m "not slow" tests/unit tests/laws pipelines jobs
+	$(BIN)/python -m pytest -m "not slow and not integration" tests/unit
+
+.PHONY: check_laws
+check_laws:
+	$(BIN)/python -m pytest -m "not slow and not integration" --hypothesis-profile check tests/laws pipelines jobs weft
 
 .PHONY: format
 format: setup ## format and mend what can be mended
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+#: Measure it, at length
 .PHONY: eval
 eval: setup ## measure retrieval on every collection under WEFT_DATA
 	$(BIN)/python -m pytest -m "slow and data" -s tests/evaluation
@@ -108,20 +120,21 @@ bench-search: $(BENCH)/.installed ## measure searches of 100,000 chunks, beside 
 	$(BIN)/python -m pytest -m slow -s tests/bench/test_search_beside_feedback.py \
 	  tests/bench/test_hostile_queries.py tests/bench/test_search_speed.py
 
+#: Write made files anew
 .PHONY: schema
 schema: setup ## write the JSON Schema of feedback events anew
 	$(BIN)/python -c "import json; from pipelines.feedback.events.codec import json_schema; print(json.dumps(json_schema(), indent=2))" \
 	  > infra/kafka/feedback.schema.json
 
+.PHONY: reference
+reference: setup ## write anew the page of what applications import
+	$(BIN)/python -m tests.support.reference
+
 .PHONY: requirements
 requirements: setup ## write anew which tests show each requirement
 	$(BIN)/python -m tests.support.requirements
 
-.PHONY: mlflow
-mlflow: setup ## open the MLflow UI on the store, http://127.0.0.1:5000
-	$(BIN)/mlflow ui --host 127.0.0.1 --port 5000 --backend-store-uri "$$($(BIN)/python -c \
-	  "import os, pathlib, pipelines.runtime.mlflow.tracking as t; print(t.uri_of(pathlib.Path(os.environ['STORE'])))")"
-
+#: Tidy up
 .PHONY: clean
 clean: ## remove what runs leave behind, not the environment
 	rm -rf -- "$$STORE" .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import logging
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.logging import RichHandler
 
 from pipelines.domain.errors import WeftError
-from pipelines.runtime.clock import Clock, system_clock
-from pipelines.serving.terminal import LogLines, machines, refusal, stderr
+from pipelines.serving.logs import log_progress
+from pipelines.serving.terminal import machines, refusal
 from pipelines.settings import Settings, load_settings
 
 Assignments = Annotated[list[str], typer.Option("--set", help="section.key=value; repeatable, wins over files.")]
@@ -23,9 +20,6 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object as t
 
 INTERRUPTED = 130
 """The exit code of what SIGINT ended, as shells have it."""
-_KAFKA_CLIENTS = ("kafka", "pipelines.runtime.kafka.reader", "rdkafka")
-_VARYING = re.compile(r"[0-9.]+")  # ports, attempts and times of a message that is otherwise the same
-_SPARING_S = 60.0
 
 
 def settings_of(conf: Sequence[Path], assignments: Sequence[str], store: Path | None) -> Settings:
@@ -48,9 +42,7 @@ def run(command: Callable[..., Any], argv: Sequence[str] | None = None) -> int:
     Returns:
         0 when it worked, 1 with a one-line reason on stderr when it did not, 2 for wrong usage, 130 when interrupted.
     """
-    logging.basicConfig(level=logging.INFO, handlers=[_handler(as_typed=stderr.is_terminal)])
-    logging.getLogger("kafka").setLevel(logging.ERROR)  # it narrates every connection, and every wait for the next one
-    logging.getLogger("alembic").setLevel(logging.WARNING)  # it names its plugins while it is imported
+    log_progress()
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command()(command)
     try:
@@ -66,41 +58,6 @@ def run(command: Callable[..., Any], argv: Sequence[str] | None = None) -> int:
             sys.stderr.write(f"{_name(command)}: interrupted\n")
         return end.code if isinstance(end.code, int) else 1
     return 0
-
-
-class Sparing(logging.Filter):
-    """Lets a message of a Kafka client through once a minute: who has no broker says so many times a second.
-
-    What weft itself does about it is logged apart; these messages say why, such as a certificate that is refused.
-    """
-
-    def __init__(self, clock: Clock = system_clock) -> None:
-        super().__init__()
-        self._clock = clock
-        self._due_at: dict[tuple[str, str], float] = {}
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is one to print."""
-        if not record.name.startswith(_KAFKA_CLIENTS):
-            return True
-        key, now = (record.name, _VARYING.sub("", record.getMessage())), self._clock()
-        if now < self._due_at.get(key, now):
-            return False
-        self._due_at[key] = now + _SPARING_S
-        return True
-
-
-def _handler(*, as_typed: bool) -> logging.Handler:
-    """Where logs go: coloured on a terminal; elsewhere one line a message, with its date, as files of logs have it."""
-    handler: logging.Handler
-    if as_typed:
-        handler = RichHandler(console=stderr, show_path=False)
-        handler.setFormatter(LogLines(datefmt="%H:%M:%S"))
-    else:
-        handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(LogLines("%(asctime)s %(levelname)s %(message)s"))
-    handler.addFilter(Sparing())
-    return handler
 
 
 def _name(command: Callable[..., Any]) -> str:

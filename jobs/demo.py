@@ -39,7 +39,7 @@ from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.evaluation.simulation.sessions import PAGE, tell, with_replies
 from pipelines.evaluation.simulation.users import react, refreshes
 from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.feedback.run.updater import Progress
+from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import system_clock
@@ -157,8 +157,8 @@ def teach(
     log: QueryLog,
     lessons: Sequence[SyntheticQuestion],
     *,
-    caught_up: Callable[[], Sequence[Progress]],
-) -> Sequence[Progress]:
+    caught_up: Callable[[], Sequence[PartitionProgress]],
+) -> Sequence[PartitionProgress]:
     """Let every question be asked by a user of its own, in a session of its own; where the updaters are in the end.
 
     One user who asks them all within minutes says in a day what weft believes of nobody: beyond the allowance of a
@@ -167,7 +167,7 @@ def teach(
     Args:
         caught_up: Waits until the updaters have learned from all that was said: searches then see it, soon at first.
     """
-    standings: Sequence[Progress] = ()
+    standings: Sequence[PartitionProgress] = ()
     edges = [0, *refreshes([len(lessons)])]
     for first, last in track(list(pairwise(edges)), "  asking", console=stderr, transient=True):
         queries = [_query_of_user(number, lessons[number]) for number in range(first, last)]

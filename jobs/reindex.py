@@ -29,8 +29,8 @@ from jobs import _job
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import TrackingUnavailableError
-from pipelines.ingestion.plan import Plan
-from pipelines.ingestion.report import Outcome, Progress
+from pipelines.ingestion.plan import IndexPlan
+from pipelines.ingestion.report import IndexOutcome, IndexProgress
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.ray.cluster import connect
 from pipelines.runtime.storage.locks import alone
@@ -69,7 +69,7 @@ def reindex(
     _job.emit(asdict(outcome), as_json=as_json)
 
 
-def run_visibly(settings: Settings, plan: Plan) -> Outcome:
+def run_visibly(settings: Settings, plan: IndexPlan) -> IndexOutcome:
     """Join or start the cluster, run a plan on it, and show on stderr how far it is.
 
     Raises:
@@ -82,7 +82,7 @@ def run_visibly(settings: Settings, plan: Plan) -> Outcome:
             return run(plan, watch=_shown(live) if stderr.is_terminal else _logged())
 
 
-def keep_record(settings: Settings, plan: Plan, outcome: Outcome) -> None:
+def keep_record(settings: Settings, plan: IndexPlan, outcome: IndexOutcome) -> None:
     """Record the run in MLflow's experiment `indexing`; where that fails the generation is live all the same."""
     # MLflow takes seconds to import: only once the generation is live.
     from pipelines.ingestion.record import record  # noqa: PLC0415
@@ -98,15 +98,15 @@ def keep_record(settings: Settings, plan: Plan, outcome: Outcome) -> None:
         log.warning("this run is not recorded in MLflow: %s", error)
 
 
-def _shown(live: Live) -> Callable[[Progress], None]:
+def _shown(live: Live) -> Callable[[IndexProgress], None]:
     return lambda progress: live.update(line(progress), refresh=True)
 
 
-def _logged() -> Callable[[Progress], None]:
+def _logged() -> Callable[[IndexProgress], None]:
     """Where there is no terminal, a line at every new phase and every few seconds."""
     last: dict[str, float] = {}
 
-    def watch(progress: Progress) -> None:
+    def watch(progress: IndexProgress) -> None:
         if progress.now - last.get(progress.phase, float("-inf")) >= _LINE_EVERY_S:
             last[progress.phase] = progress.now
             stderr.print(line(progress), highlight=False, soft_wrap=True)

@@ -18,7 +18,7 @@ import typer
 
 from jobs import _job
 from pipelines.extraction.training import recipe
-from pipelines.extraction.training.evaluation import EITHER, Report
+from pipelines.extraction.training.evaluation import EITHER, ExtractionReport
 from pipelines.extraction.training.loop import Schedule
 from pipelines.serving.terminal import Conf
 
@@ -50,14 +50,14 @@ def train_ner(
     out.mkdir(parents=True, exist_ok=True)
     schedule = Schedule(words, minutes, batch_words, encoder_rate, head_rate, bf16, save_minutes, log_every)
     settings = _job.settings_of(conf, assignments, None).extraction
-    run = recipe.Run(data, out, seed, threads, schedule, settings, start)
+    run = recipe.TrainingRun(data, out, seed, threads, schedule, settings, start)
     progress = recipe.export_saved(run) if export_only else recipe.fit(run, resume=resume)
     report, facts = recipe.assess(run, progress)
     summary = {"checkpoint": str(run.checkpoint), "words": progress.words, "bytes": facts.size, "speed": facts.speed}
     _job.emit({**summary, **_figures(report)}, as_json=as_json)
 
 
-def _figures(report: Report) -> dict[str, object]:
+def _figures(report: ExtractionReport) -> dict[str, object]:
     f1 = {label: round(count.f1, 4) for label, count in report.labels.items()}
     sources = {name: round(count.f1, 4) for name, count in report.sources.items()}
     return {

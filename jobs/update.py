@@ -30,7 +30,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.champion import ChampionFollower
 from pipelines.domain.ids import LearnedVersion
 from pipelines.feedback.run.metrics import Paces, losses_of, standings_of, write_metrics
-from pipelines.feedback.run.updater import Progress
+from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.feedback.settings import MS
 from pipelines.feedback.store.losses import Acceptance
 from pipelines.runtime.clock import system_clock
@@ -73,7 +73,7 @@ def update(
     )
     started, paces, connection = time.monotonic(), Paces(), ConnectionLog(settings)
 
-    def show(progress: Sequence[Progress]) -> None:
+    def show(progress: Sequence[PartitionProgress]) -> None:
         connection.tell(progress)
         live.update(_table(progress), refresh=True)
         write_metrics(root, progress, now=system_clock(), paces=paces.of(progress, at=time.monotonic()))
@@ -106,7 +106,7 @@ class ConnectionLog:
         self._settings = settings
         self._silent: bool | None = None  # None before anything was told
 
-    def tell(self, progress: Sequence[Progress]) -> None:
+    def tell(self, progress: Sequence[PartitionProgress]) -> None:
         """Say what has changed since the last time."""
         waiting = [one.report.partition for one in progress if one.answers is False]
         topic, broker_at = self._settings.feedback.topic, self._settings.kafka.bootstrap
@@ -138,7 +138,7 @@ class _Registry:
         return Tracking.of(self._settings.tracking, Path(self._settings.storage.root)).alias(alias)
 
 
-def _table(standings: Sequence[Progress]) -> Table:
+def _table(standings: Sequence[PartitionProgress]) -> Table:
     table = Table("partition", *_SHOWN.values(), "lag", title="feedback", box=None)
     for partition in standings:
         counts = [f"{getattr(partition.report, name):,}" for name in _SHOWN]

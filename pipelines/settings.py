@@ -31,7 +31,10 @@ from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.runtime.settings import ClusterSettings, KafkaSettings, TrackingSettings
 from pipelines.runtime.storage.advice import advice_on
 
-CONF = Path(__file__).resolve().parent.parent / "conf"
+_ROOT = Path(__file__).resolve().parent.parent
+CONF = _ROOT / "weft/conf" if (_ROOT / "weft/conf").is_dir() else _ROOT / "conf"
+"""The configuration: beside the package `weft` where it was installed, at the top of a checkout."""
+
 ENVIRONMENT_PREFIX = "WEFT__"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a path made of a URL has one slash left
 
@@ -48,7 +51,7 @@ class StorageSettings(BaseModel):
     def _is_folder(cls, root: str) -> str:
         if not root.strip() or _URL.match(root):
             raise ValueError("expected a folder on a disk of this machine")
-        return root
+        return str(Path(root).expanduser())
 
 
 class Settings(BaseModel):

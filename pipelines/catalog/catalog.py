@@ -11,7 +11,7 @@ from pipelines.catalog.generations import GenerationStore
 from pipelines.catalog.learned import LearnedManifest, LearnedState, LearnedStore
 from pipelines.catalog.live import LiveEvidence, LiveToken, Reach
 from pipelines.catalog.memories import MemoryStore
-from pipelines.catalog.overlays import Listing
+from pipelines.catalog.overlays import SessionListing
 from pipelines.catalog.pointer import Pointer, PointerFile
 from pipelines.catalog.store_id import OnOtherHosts, StoreGuard, ensure_store_id, read_store_id, require_shared
 from pipelines.domain.ids import GenerationId, LearnedVersion, StoreId
@@ -198,7 +198,7 @@ class Catalog:
         """A value that changes whenever `live_evidence` may have; costs a few file lookups."""
         return self._live.token()
 
-    def listing(self) -> Listing:
+    def listing(self) -> SessionListing:
         """The sessions that are open now, and what each has learned by itself.
 
         Raises:

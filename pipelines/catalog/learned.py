@@ -16,7 +16,7 @@ from pipelines.catalog.pointer import PointerFile
 from pipelines.catalog.staging import StagingArea
 from pipelines.domain.errors import CorruptionError, StaleVersionError, StoreError
 from pipelines.domain.ids import LearnedVersion
-from pipelines.learning.calibration.scores import Calibration
+from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.storage.disk import named, refused
 from pipelines.runtime.storage.files import sync_folder, sync_tree
@@ -47,7 +47,7 @@ class LearnedState:
     parent: LearnedVersion | None
     evidence: Evidence
     cut: Evidence
-    calibration: Calibration | None = None
+    calibration: ScoreCalibration | None = None
     priors: str = ""
     policy: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class LearnedStore:
             parent=manifest.parent,
             evidence=read_evidence(folder / EVIDENCE_FILE),
             cut=read_evidence(folder / CUT_FILE),
-            calibration=Calibration.from_json(path.read_text(encoding="utf-8")) if path.exists() else None,
+            calibration=ScoreCalibration.from_json(path.read_text(encoding="utf-8")) if path.exists() else None,
             priors=manifest.priors,
             policy=manifest.policy,
             provenance=manifest.provenance,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pipelines.catalog.learned import LearnedState, LearnedStore, read_evidence, read_snapshot
-from pipelines.catalog.overlays import OFFSET_KEY, TOPIC_KEY, Listing, read_listing
+from pipelines.catalog.overlays import OFFSET_KEY, TOPIC_KEY, SessionListing, read_listing
 from pipelines.catalog.pointer import PointerFile
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import LearnedVersion
@@ -82,7 +82,7 @@ class LiveEvidence:
         others = (read_evidence(path) for path in self.snapshots() if path.parent.name != str(partition))
         return self.given(pointer.learned, pointer.decided, Evidence.sum([evidence, *others]))
 
-    def listing(self) -> Listing:
+    def listing(self) -> SessionListing:
         """The sessions that are open now.
 
         Raises:

@@ -61,7 +61,7 @@ class OpenSession:
     overlay: Evidence
 
 
-class Listing:
+class SessionListing:
     """The open sessions of some partitions at one time; immutable."""
 
     def __init__(self, tables: Iterable[pa.Table] = ()) -> None:
@@ -125,7 +125,7 @@ def _write_group(writer: pq.ParquetWriter, columns: Sequence[list[Any]]) -> None
         column.clear()
 
 
-def read_listing(snapshots: Sequence[Path]) -> Listing:
+def read_listing(snapshots: Sequence[Path]) -> SessionListing:
     """The open sessions that snapshots name.
 
     Args:
@@ -135,7 +135,7 @@ def read_listing(snapshots: Sequence[Path]) -> Listing:
         CorruptionError: A file is not what was written.
         DiskError: A file is there and cannot be read.
     """
-    return Listing(table for path in snapshots if (table := _sessions_beside(path)) is not None)
+    return SessionListing(table for path in snapshots if (table := _sessions_beside(path)) is not None)
 
 
 def metadata_of(snapshot: Path) -> Mapping[bytes, bytes]:

@@ -87,6 +87,8 @@ def ensure_store_id(root: Path) -> StoreId:
     found = read_store_id(root)
     if found is None:
         found = StoreId(secrets.token_hex(16))
+        # Git leaves the store out, and so does Ray where a working directory that holds it is uploaded with a job.
+        (root / ".gitignore").write_text("*\n", encoding="utf-8")
         write_atomically(root / STORE_FILE, json.dumps({"id": found}).encode() + b"\n")
     return found
 

@@ -16,7 +16,7 @@ from pipelines.chunking.chunker import chunk_or_fallback
 from pipelines.chunking.code.definitions import definition_of
 from pipelines.chunking.code.grammars import GRAMMARS
 from pipelines.chunking.code.items import items_of
-from pipelines.chunking.code.tree import Tree, docstring_of
+from pipelines.chunking.code.tree import SyntaxTree, docstring_of
 from pipelines.chunking.prose.markdown import markdown_outline
 from pipelines.chunking.prose.outline import Block, Heading
 from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
@@ -120,7 +120,7 @@ def _masks(document: Document) -> list[_Mask]:
         grammar = GRAMMARS.get(document.language or "")
         if grammar is None or not grammar.docstrings:
             return []
-        tree = Tree(source, grammar)
+        tree = SyntaxTree(source, grammar)
         return [mask for node in _docstrings(tree, tree.root.children) for mask in _docstring_mask(node, source)]
     if document.content_type is ContentType.MARKDOWN:
         blocks = markdown_outline(document.text, source).blocks
@@ -133,7 +133,7 @@ def _masks(document: Document) -> list[_Mask]:
     return []
 
 
-def _docstrings(tree: Tree, nodes: Sequence[Node]) -> Iterator[Node]:
+def _docstrings(tree: SyntaxTree, nodes: Sequence[Node]) -> Iterator[Node]:
     """Docstrings of the functions and types that may be units of their own, in source order."""
     for item in items_of(tree, nodes, lambda _start, _end: True):
         definition = definition_of(item.node, tree)

@@ -7,7 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from pipelines.chunking.conversation.topics import TopicRules
+from pipelines.chunking.units.sizes import TopicRules
 from pipelines.domain.documents import Domain
 
 

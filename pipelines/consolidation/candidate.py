@@ -15,7 +15,7 @@ from pipelines.catalog.live import Reach
 from pipelines.consolidation.champion import CHALLENGER, Aliases
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import LearnedVersion
-from pipelines.learning.calibration.scores import Calibration
+from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.observations import RELEVANCE
 
@@ -112,7 +112,7 @@ class Candidate:
     parent: LearnedVersion | None
     newest: LearnedVersion | None
     former: Evidence
-    former_calibration: Calibration | None
+    former_calibration: ScoreCalibration | None
     base: Evidence
     cut: Evidence
     fresh: Evidence

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 from pipelines.consolidation.settings import CalibrationSettings
 from pipelines.domain.matching import Match
-from pipelines.learning.calibration.fit import Look, Shown, calibrate_matches, carried_over
+from pipelines.learning.calibration.fit import Look, ShownResults, calibrate_matches, carried_over
 from pipelines.learning.calibration.matching import MatchBins, MatchCalibration, Probe, answering_from
 from pipelines.learning.calibration.reliability import Band, Predictions, Reliability, bands, reliability
-from pipelines.learning.calibration.scores import UNCHANGED, Calibration, ScoreBins, calibrate
+from pipelines.learning.calibration.scores import UNCHANGED, ScoreBins, ScoreCalibration, calibrate
 from pipelines.learning.priors import VerdictPrior
 from pipelines.learning.settings import LearningSettings
 
@@ -46,7 +46,7 @@ class Recalibration:
         after: `calibration`, each observation predicted by a fit that had not seen it; the raw score where it is none.
     """
 
-    calibration: Calibration | None
+    calibration: ScoreCalibration | None
     refitted: bool
     reason: str
     before: Measured | None = None
@@ -54,7 +54,7 @@ class Recalibration:
 
 
 def recalibrate(
-    outcomes: ScoreBins, former: Calibration | None, learning: LearningSettings, settings: CalibrationSettings
+    outcomes: ScoreBins, former: ScoreCalibration | None, learning: LearningSettings, settings: CalibrationSettings
 ) -> Recalibration:
     """Fit a calibration to the outcomes and take it if it predicts held-out ones better than the raw score does.
 
@@ -93,7 +93,7 @@ def curves_of(
     good, bad = float(verdicts.good.sum()), float(verdicts.bad.sum())
     if good + bad < settings.minimum_observations or min(good, bad) < _PER_OUTCOME:
         return None
-    shown = Shown() if look is None else look()
+    shown = ShownResults() if look is None else look()
     fit = calibrate_matches(
         verdicts,
         prior,
@@ -108,7 +108,7 @@ def curves_of(
 def with_matches(
     scored: Recalibration,
     curves: MatchCalibration | None,
-    former: Calibration | None,
+    former: ScoreCalibration | None,
     probe: Probe | None,
     settings: CalibrationSettings,
 ) -> Recalibration:
@@ -120,7 +120,7 @@ def with_matches(
     former_match = None if former is None else former.match
     if curves is None and former_match is None:
         return scored
-    scores = scored.calibration or Calibration(UNCHANGED)
+    scores = scored.calibration or ScoreCalibration(UNCHANGED)
     if curves is None:
         return replace(scored, calibration=replace(scores, match=former_match))
     kinds = [] if probe is None else probe()
@@ -154,7 +154,7 @@ def _lacking(outcomes: ScoreBins, settings: CalibrationSettings) -> str:
     )
 
 
-def _predictions(calibration: Calibration | None, outcomes: ScoreBins) -> Predictions:
+def _predictions(calibration: ScoreCalibration | None, outcomes: ScoreBins) -> Predictions:
     probability = outcomes.score if calibration is None else calibration.probabilities(outcomes.score)
     return Predictions(probability, outcomes.good, outcomes.bad)
 

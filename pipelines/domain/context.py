@@ -31,7 +31,7 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ContextPart:
     """One chunk in a context."""
 
     role: Role
@@ -53,7 +53,7 @@ class Context:
     """
 
     reach: Reach
-    parts: tuple[Part, ...]
+    parts: tuple[ContextPart, ...]
     left_out: int = 0
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -12,11 +13,14 @@ import msgspec
 
 from pipelines.domain.context import Context
 from pipelines.domain.documents import Domain
-from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, SessionId
+from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion
 from pipelines.domain.matching import EvidenceGap, Match
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.sizing import MadeBy
 from pipelines.domain.understanding import Understanding
+
+MOST_RESULTS = 1000
+"""Results that one query may ask for."""
 
 ANY = "*"
 """The name of an unspecified model, agent or intent."""
@@ -90,9 +94,11 @@ class Repeats(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One question.
+    """One question. Its fields are checked when it is made.
 
     Attributes:
+        query_id: Under which what was shown and what became of it are joined; a new one unless it is given.
+        k: Results, from 1 to 1,000.
         domain: Whose weights rank the answer; None takes the weights of each candidate's own domain.
         explore: Draw the weights from their posterior (Thompson) instead of taking the mean; seeded by `query_id`.
         filters: Metadata that a document must have, value by name (RET-4).
@@ -101,16 +107,24 @@ class Query:
         memory: What the session remembers of its earlier queries; an answer holds what to remember after it.
         repeats: What becomes of results that the memory holds as given already (RET-19).
         context: Results shall come with what surrounds them (RET-16).
+
+    Raises:
+        ValueError: A field is of another type or out of its range; the message names it.
+
+    Examples:
+        >>> Query(text="how is a lock released", k="5")
+        Traceback (most recent call last):
+        ValueError: Query.k: expected a number from 1 to 1000, found '5'
     """
 
     text: str
-    query_id: QueryId
-    k: int
+    query_id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    k: int = 10
     domain: Domain | None = None
     model: str = ANY
     agent: str = ANY
     intent: str = ANY
-    session_id: SessionId | None = None
+    session_id: str | None = None
     principal: str = ""
     explore: bool = False
     filters: Mapping[str, str] = field(default_factory=dict)
@@ -119,6 +133,30 @@ class Query:
     memory: SessionMemory | None = None
     repeats: Repeats = Repeats.KEEP
     context: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("text", "query_id", "model", "agent", "intent", "principal"):
+            self._require(name, isinstance(getattr(self, name), str), "a text")
+        self._require("query_id", bool(self.query_id), "a text with characters in it")
+        self._require("session_id", self.session_id is None or isinstance(self.session_id, str), "a text or None")
+        whole = isinstance(self.k, int) and not isinstance(self.k, bool)
+        self._require("k", whole and 1 <= self.k <= MOST_RESULTS, f"a number from 1 to {MOST_RESULTS}")
+        domains = [domain.value for domain in Domain]
+        self._require("domain", self.domain is None or self.domain in domains, f"None or one of {', '.join(domains)}")
+        if self.domain is not None:
+            object.__setattr__(self, "domain", Domain(self.domain))
+        self._require("repeats", self.repeats in list(Repeats), f"one of {', '.join(Repeats)}")
+        object.__setattr__(self, "repeats", Repeats(self.repeats))
+        texts = isinstance(self.filters, Mapping) and all(
+            isinstance(text, str) for pair in self.filters.items() for text in pair
+        )
+        self._require("filters", texts, "texts by name")
+        for name in ("explore", "adaptive", "across_domains", "context"):
+            self._require(name, isinstance(getattr(self, name), bool), "True or False")
+
+    def _require(self, name: str, holds: bool, expected: str) -> None:
+        if not holds:
+            raise ValueError(f"Query.{name}: expected {expected}, found {getattr(self, name)!r}")
 
 
 class ChannelHit(msgspec.Struct, frozen=True, gc=False):

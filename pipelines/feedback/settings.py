@@ -211,7 +211,7 @@ class UbiSettings(BaseModel):
     actions: Mapping[str, Literal["selection"] | Annotated[float, Field(ge=-1.0, le=1.0)]]
 
 
-class MergeSettings(BaseModel):
+class SessionMergeSettings(BaseModel):
     """What counts as a conflict when a session is merged (LRN-16); and who tells how much sessions differ (LRN-5)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -266,7 +266,7 @@ class FeedbackSettings(BaseModel):
     limits: LimitSettings
     sources: SourceSettings
     ubi: UbiSettings
-    merge: MergeSettings
+    merge: SessionMergeSettings
 
     @property
     def patience(self) -> Patience:

@@ -15,11 +15,10 @@ from typing import Any, TypeVar
 
 from pipelines.domain.ids import GenerationId
 from pipelines.indexes.dense.gather import DenseTask, build_vectors
-from pipelines.indexes.dense.vectors import DenseFacts
-from pipelines.indexes.generation import LUCENE_FOLDER, VECTORS_FOLDER, encoder_folder
 from pipelines.indexes.graph.build import GraphTask, build_graph_of
-from pipelines.indexes.manifest import Manifest, content_hash_of, read_generation_manifest, seal
-from pipelines.indexes.merge import CHUNKS_FOLDER, Merge, Merged, merge_tables
+from pipelines.indexes.layout import LUCENE_FOLDER, VECTORS_FOLDER, encoder_folder
+from pipelines.indexes.manifest import DenseFacts, Manifest, content_hash_of, read_generation_manifest, seal
+from pipelines.indexes.merge import CHUNKS_FOLDER, Merge, MergedTables, merge_tables
 from pipelines.indexes.settings import IndexSettings
 from pipelines.indexes.text.build import MergeShards, ShardTask, build_merged, build_shard, shard_tasks
 
@@ -60,7 +59,7 @@ class GenerationBuilder:
         """
         return self.index(self.merge(parts), parts, facts)
 
-    def merge(self, parts: Sequence[Path], *, base: Path | None = None) -> Merged:
+    def merge(self, parts: Sequence[Path], *, base: Path | None = None) -> MergedTables:
         """Write the tables.
 
         Args:
@@ -71,7 +70,7 @@ class GenerationBuilder:
         return self._one(merge_tables, task)
 
     def index(
-        self, merged: Merged, parts: Sequence[Path], facts: Mapping[str, object], *, base: Path | None = None
+        self, merged: MergedTables, parts: Sequence[Path], facts: Mapping[str, object], *, base: Path | None = None
     ) -> Manifest:
         """Index the merged tables and write the manifest last.
 
@@ -93,7 +92,7 @@ class GenerationBuilder:
         shutil.rmtree(self._work)
         return seal(self._staging, self._manifest(merged, found, facts, graph))
 
-    def content_hash(self, merged: Merged, facts: Mapping[str, Any]) -> str:
+    def content_hash(self, merged: MergedTables, facts: Mapping[str, Any]) -> str:
         """What a generation of these tables would mean, known before anything is indexed."""
         own = {
             "lexical": self._settings.lexical.model_dump(),
@@ -106,7 +105,7 @@ class GenerationBuilder:
             parameters={**own, **dict(facts.get("parameters", {}))},
         )
 
-    def _dense_tasks(self, merged: Merged, parts: Sequence[Path], base: Path | None) -> list[DenseTask]:
+    def _dense_tasks(self, merged: MergedTables, parts: Sequence[Path], base: Path | None) -> list[DenseTask]:
         before = {} if base is None else read_generation_manifest(base).dense
         alike = {
             name: name in before and before[name].made_with == encoding.made_with
@@ -127,7 +126,7 @@ class GenerationBuilder:
             for encoder, encoding in merged.encoders.items()
         ]
 
-    def _shard_tasks(self, merged: Merged) -> list[ShardTask | MergeShards]:
+    def _shard_tasks(self, merged: MergedTables) -> list[ShardTask | MergeShards]:
         """Writers of the text index: one that writes it as it is, or several whose shards are merged after them."""
         rows, settings = merged.counts["contents"], self._settings
         shards = min(settings.shards, -(-rows // settings.rows_per_shard))
@@ -135,7 +134,7 @@ class GenerationBuilder:
         tasks = shard_tasks(tables, self._work, rows=rows, shards=max(1, shards), settings=settings.lexical)
         return [*tasks] if len(tasks) > 1 else [self._merged_text(merged, tasks)]
 
-    def _merged_text(self, merged: Merged, shards: Sequence[ShardTask | MergeShards]) -> MergeShards:
+    def _merged_text(self, merged: MergedTables, shards: Sequence[ShardTask | MergeShards]) -> MergeShards:
         rows = merged.counts["contents"]
         tasks = tuple(task for task in shards if isinstance(task, ShardTask))
         return MergeShards(tasks, self._staging / LUCENE_FOLDER, rows, self._settings.lexical)
@@ -146,7 +145,7 @@ class GenerationBuilder:
 
     def _manifest(
         self,
-        merged: Merged,
+        merged: MergedTables,
         dense: Mapping[str, DenseFacts],
         facts: Mapping[str, Any],
         graph: Mapping[str, int],

@@ -24,7 +24,7 @@ from pipelines.indexes.schemas import CHUNKS, chunk_reader, label_reader, table_
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentFacts:
+class StoredDocument:
     """What is known of one document."""
 
     uri: str
@@ -67,7 +67,7 @@ class Occurrence:
     )
 
     def __init__(
-        self, place: int, facts: DocumentFacts, decode: Callable[[int], Chunk], label: Callable[[int], ChunkLabel]
+        self, place: int, facts: StoredDocument, decode: Callable[[int], Chunk], label: Callable[[int], ChunkLabel]
     ) -> None:
         self.place = place
         self._decode = decode
@@ -197,7 +197,7 @@ class ChunkStore:
             for phrase in document["triggers"]
         ]
 
-    def documents(self) -> Sequence[DocumentFacts]:
+    def documents(self) -> Sequence[StoredDocument]:
         """What is known of every document, by its number."""
         return self._places[1]
 
@@ -218,7 +218,7 @@ class ChunkStore:
         some = declared.filter(pc.is_in(declared["tier"], pa.array(list(tiers), pa.string())))
         return {row for uri in some["uri"].to_pylist() for row in self.rows_of_document(str(uri))}
 
-    def mask(self, holds: Callable[[DocumentFacts], bool]) -> np.ndarray:
+    def mask(self, holds: Callable[[StoredDocument], bool]) -> np.ndarray:
         """Which contents stand in a document that something holds of, bool (contents,); asks once per document."""
         numbers, documents = self._places
         by_place = np.array([holds(facts) for facts in documents], dtype=bool)[numbers]
@@ -286,7 +286,7 @@ class ChunkStore:
         ]
 
     @cached_property
-    def _places(self) -> tuple[np.ndarray, list[DocumentFacts]]:
+    def _places(self) -> tuple[np.ndarray, list[StoredDocument]]:
         """For each chunk the number of its document, and the documents."""
         number = {uri: at for at, uri in enumerate(self._documents)}
         uris = self._chunks["uri"].combine_chunks().dictionary_encode()
@@ -311,15 +311,15 @@ class ChunkStore:
         return table["first_chunk"].to_numpy(), table["occurrences"].to_numpy().astype(np.int64)
 
     @cached_property
-    def _documents(self) -> dict[str, DocumentFacts]:
+    def _documents(self) -> dict[str, StoredDocument]:
         return {row["uri"]: _facts(row) for row in self.table("documents").to_pylist()}
 
 
 _BATCH = 1_024  # contents decoded at once while iterating
 
 
-def _facts(row: Mapping[str, Any]) -> DocumentFacts:
-    return DocumentFacts(
+def _facts(row: Mapping[str, Any]) -> StoredDocument:
+    return StoredDocument(
         row["uri"],
         row["title"],
         Domain(row["domain"]),

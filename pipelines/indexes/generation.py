@@ -12,13 +12,10 @@ from pipelines.indexes.dense.tokens import TokenStore, has_tokens
 from pipelines.indexes.dense.vectors import DenseIndex, open_dense
 from pipelines.indexes.graph.graph import Graph
 from pipelines.indexes.graph.schemas import GRAPH_FOLDER
+from pipelines.indexes.layout import CHUNKS_FOLDER, LUCENE_FOLDER, VECTORS_FOLDER, encoder_folder
 from pipelines.indexes.manifest import FORMAT, Manifest, read_generation_manifest
 from pipelines.indexes.text.lexical import LexicalIndex
 from pipelines.runtime.storage.sealed import verify_files
-
-CHUNKS_FOLDER = "chunks"
-VECTORS_FOLDER = "vectors"
-LUCENE_FOLDER = "text/lucene"
 
 
 class Generation:
@@ -135,13 +132,3 @@ def _readable(folder: Path) -> Manifest:
             "upgrade it from its stored text: run `python -m jobs.reindex` on the store without --source"
         )
     return manifest
-
-
-def encoder_folder(encoder: str) -> str:
-    """The folder name of an encoder.
-
-    Examples:
-        >>> encoder_folder("sentence-transformers/all-MiniLM-L6-v2")
-        'sentence-transformers--all-MiniLM-L6-v2'
-    """
-    return encoder.replace("/", "--")

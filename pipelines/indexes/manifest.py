@@ -11,14 +11,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipelines.domain.errors import CorruptionError
 from pipelines.domain.ids import GenerationId
-from pipelines.indexes.dense.vectors import DenseFacts
 from pipelines.indexes.settings import LexicalSettings
 from pipelines.runtime.storage.sealed import canonical, hashes_to_seal, read_manifest, write_manifest
 
@@ -37,6 +36,31 @@ INSTRUCTIONS = "instructions"
 _KNOWN_FORMATS = frozenset({1, FORMAT})
 
 _UNHASHED = frozenset({"modified_at", "made_from"})
+
+
+class DenseFacts(BaseModel):
+    """How one encoder's vectors are searched; kept in the manifest.
+
+    Attributes:
+        kind: "exact" compares every vector; "ivfpq" visits `probes` of `lists` lists.
+        codes: Bytes of code per vector.
+        refine_factor: Candidates re-scored per result asked for.
+        recall: Share of the exact nearest `recall_depth` that was found on the sample; 1 for exact search.
+        made_with: What decided the vectors besides their texts; vectors made otherwise are never mixed with them.
+        token_bytes: Stored for the token embeddings of a content on average; 0 where none are kept.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dimension: int
+    kind: Literal["exact", "ivfpq"]
+    lists: int = 0
+    codes: int = 0
+    probes: int = 0
+    refine_factor: int = 1
+    recall: float = 1.0
+    made_with: str = ""
+    token_bytes: float = 0.0
 
 
 class Manifest(BaseModel):

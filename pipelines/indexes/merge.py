@@ -111,7 +111,7 @@ class Encoding(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Merged:
+class MergedTables:
     """What came together.
 
     Attributes:
@@ -131,7 +131,7 @@ class Merged:
     summaries: Mapping[str, Mapping[str, int]]
 
 
-def merge_tables(task: Merge) -> Merged:
+def merge_tables(task: Merge) -> MergedTables:
     """Write every table of a generation; running it again writes the same.
 
     Raises:
@@ -153,7 +153,7 @@ def merge_tables(task: Merge) -> Merged:
         }
         queries.define("contents", [folder / "contents.parquet"], schemas.CONTENTS)
         counts["mentions"] = _write(queries, folder, "mentions", _MENTIONS)
-        found = Merged(
+        found = MergedTables(
             counts=counts,
             digests={name: digest.hexdigest() for name, digest in digests.items()},
             encoders=_encoders(task),

@@ -76,7 +76,7 @@ class AliasSettings(BaseModel):
     longest_group: int = Field(ge=2)
 
 
-class GraphSettings(BaseModel):
+class GraphIndexSettings(BaseModel):
     """Entities, mentions and cross-references (ING-14, ING-17)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -117,4 +117,4 @@ class IndexSettings(BaseModel):
     merge: MergeSettings
     vectors: VectorSettings
     lexical: LexicalSettings
-    graph: GraphSettings
+    graph: GraphIndexSettings

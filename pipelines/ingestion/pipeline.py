@@ -20,7 +20,7 @@ from pipelines.embedding.encoders.precision import ROUNDED_APART
 from pipelines.indexes.builder import GenerationBuilder
 from pipelines.indexes.manifest import FORMAT, read_generation_manifest
 from pipelines.ingestion.plan import (
-    Plan,
+    IndexPlan,
     facts_of,
     forget,
     items_of,
@@ -30,17 +30,17 @@ from pipelines.ingestion.plan import (
     stages_of,
     units_of,
 )
-from pipelines.ingestion.report import Outcome, Progress, outcome_of
-from pipelines.ingestion.reuse.compare import compare, comparisons, is_little
-from pipelines.ingestion.reuse.unchanged import KnownDocuments
+from pipelines.ingestion.report import IndexOutcome, IndexProgress, outcome_of
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sizing import live_sizes
 from pipelines.ingestion.sources.items import SourceItem
 from pipelines.ingestion.sources.sources import SourceListing
 from pipelines.ingestion.sources.stored import list_stored, stored_tables
-from pipelines.ingestion.sources.visibility import SUSPECT, require_gone, require_sources
+from pipelines.ingestion.stages.compare import compare, comparisons, is_little
 from pipelines.ingestion.stages.parts import part_of
-from pipelines.ingestion.stages.read_and_chunk import Reading, Work
+from pipelines.ingestion.stages.read_and_chunk import NewWork, ReadRules
+from pipelines.ingestion.stages.unchanged import KnownDocuments
+from pipelines.ingestion.stages.visibility import SUSPECT, require_gone, require_sources
 from pipelines.ingestion.units import Unit, pack, shuffled, unpack
 from pipelines.runtime.clock import Clock
 from pipelines.runtime.ray.stages import Executor, Stage, run_through
@@ -48,10 +48,10 @@ from pipelines.runtime.storage.disk import named
 
 log = logging.getLogger(__name__)
 
-Watch = Callable[[Progress], None]
+Watch = Callable[[IndexProgress], None]
 
 
-def ingest(plan: Plan, catalog: Catalog, executor: Executor, watch: Watch, *, clock: Clock) -> Outcome:
+def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, *, clock: Clock) -> IndexOutcome:
     """Index the sources and make the result live, or change nothing.
 
     Safe to run again after any failure: what a killed run left is removed first, and its caches spare the work done.
@@ -130,10 +130,12 @@ class _Steps:
     clock: Clock
     parts: Path
 
-    def compare(self, units: Sequence[Unit], reading: Reading, begun: float) -> tuple[list[Unit], bool, Progress]:
+    def compare(
+        self, units: Sequence[Unit], reading: ReadRules, begun: float
+    ) -> tuple[list[Unit], bool, IndexProgress]:
         """Units with something new, whether that is little, and the progress with the others done."""
         every = sum(unit.work(reading.ingest.document_bytes) for unit in units)
-        progress = Progress("comparing with what is live", len(units), begun, begun, work=every)
+        progress = IndexProgress("comparing with what is live", len(units), begun, begun, work=every)
         if not len(reading.known):
             return list(units), len(units) <= reading.ingest.pools.few, progress
         self.watch(progress)
@@ -141,7 +143,7 @@ class _Steps:
         # One task alone is done before a worker for it would have started.
         found = self.executor.tasks(compare, tasks) if len(tasks) > 1 else map(compare, tasks)
         changed: list[Unit] = []
-        new = Work()
+        new = NewWork()
         for task, one in zip(tasks, found, strict=True):
             numbers = {unit.number for unit in one.changed}
             self._doubt([unit for unit in task.units if unit.number not in numbers], one.counts)
@@ -153,8 +155,14 @@ class _Steps:
         return changed, is_little(new, reading.ingest), progress
 
     def compute(
-        self, units: Sequence[Unit], stages: Sequence[Stage], progress: Progress, rules: IngestSettings, *, alone: bool
-    ) -> Progress:
+        self,
+        units: Sequence[Unit],
+        stages: Sequence[Stage],
+        progress: IndexProgress,
+        rules: IngestSettings,
+        *,
+        alone: bool,
+    ) -> IndexProgress:
         """Everything that models and parsers make of units, written to the folder of parts.
 
         Args:
@@ -194,7 +202,7 @@ def _written(units: Sequence[Unit], parts: Path) -> list[Path]:
     return written
 
 
-def _instructions(progress: Progress, base: Path | None) -> frozenset[str]:
+def _instructions(progress: IndexProgress, base: Path | None) -> frozenset[str]:
     """The vector instructions that the vectors of this run and those taken from its base were computed with."""
     taken: frozenset[str] = frozenset() if base is None else read_generation_manifest(base).instructions
     instructions = progress.encoded_with | taken
@@ -203,7 +211,7 @@ def _instructions(progress: Progress, base: Path | None) -> frozenset[str]:
     return instructions
 
 
-def _base(plan: Plan, catalog: Catalog, parent: GenerationId | None) -> tuple[Path | None, str | None]:
+def _base(plan: IndexPlan, catalog: Catalog, parent: GenerationId | None) -> tuple[Path | None, str | None]:
     """The generation that unchanged documents are taken from, and its content hash; none where all is made anew."""
     if plan.full or parent is None:
         return None, None
@@ -215,13 +223,13 @@ def _base(plan: Plan, catalog: Catalog, parent: GenerationId | None) -> tuple[Pa
         return None, None
 
 
-def _known(plan: Plan, base: Path | None, parent: GenerationId | None) -> KnownDocuments:
+def _known(plan: IndexPlan, base: Path | None, parent: GenerationId | None) -> KnownDocuments:
     if base is None or parent is None:
         return KnownDocuments()
     return KnownDocuments.of(base) | plan.found_again.of(parent)
 
 
-def _stored(plan: Plan, catalog: Catalog, parent: GenerationId | None, scratch: Path) -> SourceListing:
+def _stored(plan: IndexPlan, catalog: Catalog, parent: GenerationId | None, scratch: Path) -> SourceListing:
     """Documents of the live generation, of whatever format."""
     if parent is None:
         raise NothingPublishedError("expected a live generation to index anew, found none: name a source")

@@ -23,7 +23,6 @@ from pipelines.indexes import schemas
 from pipelines.indexes.manifest import INSTRUCTIONS, PRECISIONS
 from pipelines.indexes.settings import IndexSettings
 from pipelines.ingestion.report import LEFT_OUT
-from pipelines.ingestion.reuse.unchanged import FoundAgain, KnownDocuments, cutting_code
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sizing import SIZING, snapshots
 from pipelines.ingestion.sources.items import escaped
@@ -35,7 +34,8 @@ from pipelines.ingestion.stages.find_entities import EXTRACTOR, FindEntities
 from pipelines.ingestion.stages.mention_cache import MentionCache
 from pipelines.ingestion.stages.parts import Written
 from pipelines.ingestion.stages.pools import sized
-from pipelines.ingestion.stages.read_and_chunk import ReadAndChunk, Reading
+from pipelines.ingestion.stages.read_and_chunk import ReadAndChunk, ReadRules
+from pipelines.ingestion.stages.unchanged import FoundAgain, KnownDocuments, cutting_code
 from pipelines.ingestion.stages.worker import Chained, Step
 from pipelines.ingestion.units import Unit, grouped
 from pipelines.learning.priors import Priors
@@ -44,7 +44,7 @@ from pipelines.runtime.storage.blobs import blob_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class IndexPlan:
     """One run.
 
     Attributes:
@@ -85,7 +85,7 @@ class Plan:
         return FoundAgain(self.store / "cache" / "found-again")
 
 
-def items_of(plan: Plan) -> SourceListing:
+def items_of(plan: IndexPlan) -> SourceListing:
     """All items of the sources, in a fixed order, and what was left out while they were listed.
 
     Raises:
@@ -103,7 +103,7 @@ def items_of(plan: Plan) -> SourceListing:
     return SourceListing(items, left_out)
 
 
-def units_of(plan: Plan, listing: SourceListing) -> list[Unit]:
+def units_of(plan: IndexPlan, listing: SourceListing) -> list[Unit]:
     """Items in units; the first one also counts what was left out."""
     units = list(grouped(listing.items, plan.ingest.unit_documents, plan.ingest.unit_bytes))
     if not listing.left_out:
@@ -115,7 +115,7 @@ def _by_reason(left_out: Mapping[LeftOut, int], prefix: str = "") -> dict[str, i
     return {f"{prefix}{reason}": count for reason, count in left_out.items()}
 
 
-def pinned_to(plan: Plan, made_in: Mapping[str, str]) -> Plan:
+def pinned_to(plan: IndexPlan, made_in: Mapping[str, str]) -> IndexPlan:
     """The plan with the arithmetic of each encoder named, so that no worker chooses one by its own processor (ARC-9).
 
     Args:
@@ -127,7 +127,7 @@ def pinned_to(plan: Plan, made_in: Mapping[str, str]) -> Plan:
     return replace(plan, embedding=pinned(plan.embedding, made_in, moving=plan.full))
 
 
-def models_of(plan: Plan) -> list[Model]:
+def models_of(plan: IndexPlan) -> list[Model]:
     """The files of each encoder, in the order of the settings.
 
     Raises:
@@ -141,7 +141,7 @@ def models_of(plan: Plan) -> list[Model]:
     return models
 
 
-def reading_of(plan: Plan, models: Sequence[Model], sizes: SizesInForce, known: KnownDocuments) -> Reading:
+def reading_of(plan: IndexPlan, models: Sequence[Model], sizes: SizesInForce, known: KnownDocuments) -> ReadRules:
     """How items are read; whatever decides the rows of a document besides itself and its sizes goes into its key."""
     made_with = blob_key(
         cutting_code(),
@@ -150,10 +150,10 @@ def reading_of(plan: Plan, models: Sequence[Model], sizes: SizesInForce, known: 
         json.dumps(_found_with(plan), sort_keys=True),
         plan.ingest.summary.model_dump_json(include={"max_tokens", "endpoint", "model", "instruction", "characters"}),
     )
-    return Reading(plan.ingest, sizes, plan.embedding, plan.domain, made_with, known)
+    return ReadRules(plan.ingest, sizes, plan.embedding, plan.domain, made_with, known)
 
 
-def stages_of(plan: Plan, models: Sequence[Model], reading: Reading, parts: Path, *, cpus: int) -> list[Stage]:
+def stages_of(plan: IndexPlan, models: Sequence[Model], reading: ReadRules, parts: Path, *, cpus: int) -> list[Stage]:
     """The stages that units pass through, sized for a cluster of `cpus` CPUs; the last one writes parts."""
     pools = sized(plan.ingest.pools, cpus=cpus, extraction=plan.extraction.enabled, models=len(models))
     threads = {"threads": plan.ingest.pools.threads}
@@ -191,7 +191,7 @@ def _joined(steps: Sequence[tuple[Step, int]], cpus: float) -> list[Stage]:
 
 
 def facts_of(
-    plan: Plan,
+    plan: IndexPlan,
     models: Sequence[Model],
     sizes: SizesInForce,
     *,
@@ -212,7 +212,7 @@ def facts_of(
     }
 
 
-def _found_with(plan: Plan) -> dict[str, object]:
+def _found_with(plan: IndexPlan) -> dict[str, object]:
     """What decides the mentions of a text besides itself; nothing where none are looked for.
 
     Raises:
@@ -224,7 +224,7 @@ def _found_with(plan: Plan) -> dict[str, object]:
     return {**found_with, "checkpoint": identify(plan.extraction)}
 
 
-def forget(plan: Plan) -> None:
+def forget(plan: IndexPlan) -> None:
     """Empty the caches of a store, so that everything is computed again."""
     for cache in (VectorCache(plan.vectors), MentionCache(plan.mentions)):
         cache.clear()
@@ -232,7 +232,7 @@ def forget(plan: Plan) -> None:
     plan.found_again.forget()
 
 
-def made_with_of(plan: Plan, models: Sequence[Model]) -> list[str]:
+def made_with_of(plan: IndexPlan, models: Sequence[Model]) -> list[str]:
     """For each encoder, what decides the bits it makes of a text."""
     return [_made_with(settings, model) for settings, model in zip(plan.embedding.encoders, models, strict=True)]
 

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from pipelines.indexes.manifest import Manifest
-from pipelines.ingestion.plan import Plan
-from pipelines.ingestion.report import Outcome
+from pipelines.ingestion.plan import IndexPlan
+from pipelines.ingestion.report import IndexOutcome
 from pipelines.ingestion.sources.items import escaped
 from pipelines.runtime.mlflow.tracking import Tracking
 
@@ -30,7 +30,7 @@ _GROUPS = ("rejected", "left_out", "by_type", "by_domain", "by_language")
 _SECTIONS = ("ingest", "chunking", "extraction", "embedding", "index")
 
 
-def record(tracking: Tracking, plan: Plan, outcome: Outcome, manifest: Manifest, *, now: float) -> None:
+def record(tracking: Tracking, plan: IndexPlan, outcome: IndexOutcome, manifest: Manifest, *, now: float) -> None:
     """Keep a run in the experiment `indexing`, named by its generation.
 
     Args:
@@ -46,7 +46,7 @@ def record(tracking: Tracking, plan: Plan, outcome: Outcome, manifest: Manifest,
         run.document("outcome", asdict(outcome))
 
 
-def parameters_of(plan: Plan) -> dict[str, object]:
+def parameters_of(plan: IndexPlan) -> dict[str, object]:
     """Everything a run was told, with dotted names."""
     sections = {name: getattr(plan, name).model_dump(mode="json") for name in _SECTIONS}
     told = {
@@ -58,7 +58,7 @@ def parameters_of(plan: Plan) -> dict[str, object]:
     return {**told, **dict(_flat(sections, ""))}
 
 
-def metrics_of(outcome: Outcome, manifest: Manifest) -> dict[str, float]:
+def metrics_of(outcome: IndexOutcome, manifest: Manifest) -> dict[str, float]:
     """Counts, rates per second, counts by reason, type, domain and language, and the recall of each encoder's index.
 
     Rates are over the whole run, building and publishing included.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pipelines.domain.ids import GenerationId
-from pipelines.indexes.merge import Merged
+from pipelines.indexes.merge import MergedTables
 
 REJECTED = "rejected:"
 """Prefix of counts by reason."""
@@ -31,7 +31,7 @@ _RECENCY = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class IndexProgress:
     """A run under way.
 
     Attributes:
@@ -56,7 +56,9 @@ class Progress:
     pace: float = 0.0
     paced_at: float | None = None
 
-    def after(self, counts: Mapping[str, int], now: float, *, units: int = 1, work: float | None = None) -> Progress:
+    def after(
+        self, counts: Mapping[str, int], now: float, *, units: int = 1, work: float | None = None
+    ) -> IndexProgress:
         """The progress after one more unit, or several.
 
         Args:
@@ -66,7 +68,7 @@ class Progress:
         total.update(dict(counts))
         return replace(self._paced(units if work is None else work, now), done=self.done + units, counts=dict(total))
 
-    def _paced(self, work: float, now: float) -> Progress:
+    def _paced(self, work: float, now: float) -> IndexProgress:
         if work <= 0.0:
             return replace(self, now=now)
         worked = 0.0 if self.worked is None else self.worked + work
@@ -76,7 +78,7 @@ class Progress:
         pace = former**_RECENCY * self.pace + (1.0 - former**_RECENCY) * last
         return replace(self, work=left, worked=worked, pace=pace, paced_at=now, now=now)
 
-    def entering(self, phase: str, now: float, *, work: float | None = None) -> Progress:
+    def entering(self, phase: str, now: float, *, work: float | None = None) -> IndexProgress:
         """The progress at the start of another phase, in which so much is to be done."""
         return replace(self, phase=phase, now=now, work=work, worked=None, pace=0.0, paced_at=now)
 
@@ -113,7 +115,7 @@ class Progress:
         """Time that what is left in this phase takes at the pace of what was done; None before the first of it.
 
         Examples:
-            >>> Progress("indexing", total=4, begun=5.0, now=5.0).after({"chunks": 3}, now=15.0).seconds_left
+            >>> IndexProgress("indexing", total=4, begun=5.0, now=5.0).after({"chunks": 3}, now=15.0).seconds_left
             30.0
         """
         if self.worked is None:
@@ -122,7 +124,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class IndexOutcome:
     """What a run did.
 
     Attributes:
@@ -159,14 +161,14 @@ class Outcome:
 
 
 def outcome_of(
-    merged: Merged,
-    progress: Progress,
+    merged: MergedTables,
+    progress: IndexProgress,
     *,
     generation: GenerationId,
     content_hash: str,
     published: bool,
     extraction: bool,
-) -> Outcome:
+) -> IndexOutcome:
     """The outcome of a run.
 
     A content that was taken from the generation before counts among the cache hits: what models make of it was there.
@@ -178,7 +180,7 @@ def outcome_of(
     spared = ("embedding_cache_hits", "entity_cache_hits") if extraction else ("embedding_cache_hits",)
     hits = {name: counted[name] + merged.unchanged_contents for name in spared}
     rejected = merged.summaries["rejected"]
-    return Outcome(
+    return IndexOutcome(
         generation=generation,
         content_hash=content_hash,
         published=published,

@@ -6,8 +6,6 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from pipelines.ingestion.stages.pools import PoolSettings
-
 Level = Annotated[int, Field(ge=0, le=100)]
 
 
@@ -133,3 +131,16 @@ class IngestSettings(BaseModel):
     units_compared: int = Field(ge=1)
     document_bytes: int = Field(ge=1)
     pools: PoolSettings
+
+
+class PoolSettings(BaseModel):
+    """Actors per stage; 0 derives a number from the cluster's CPUs."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    readers: int = Field(ge=0)
+    extractors: int = Field(ge=0)
+    encoders: int = Field(ge=0)
+    threads: int = Field(ge=1)
+    chunking_share: float = Field(gt=0.0, le=1.0)
+    few: int = Field(ge=0)

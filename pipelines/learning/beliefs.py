@@ -17,7 +17,6 @@ from pipelines.learning.families.decay import freshness, freshness_of_ages
 from pipelines.learning.observe.examination import Examination, read_examination
 from pipelines.learning.observe.triggers import LearnedTriggers, read_triggers
 from pipelines.learning.observe.usage import ContentSignals, Usage, read_usage
-from pipelines.learning.observe.uses import Uses
 from pipelines.learning.pooling.agreement import Agreement, read_agreement
 from pipelines.learning.pooling.intents import IntentFactor
 from pipelines.learning.pooling.sessions import SessionEvidence
@@ -27,6 +26,7 @@ from pipelines.learning.priors import Priors
 from pipelines.learning.recency import Discount
 from pipelines.learning.reported import Reported
 from pipelines.learning.sizing import SizingBeliefs, read_sizing
+from pipelines.learning.uses import Uses
 
 Floats = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.domain.errors import StoreError
-from pipelines.learning.observe.uses import UsageKey, Uses, within_int64
+from pipelines.learning.uses import UsageKey, Uses, within_int64
 
 MICRO = 1_000_000
 """Micro-units per observation: masses are fixed point, so that sums are exact in any order."""

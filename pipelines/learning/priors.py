@@ -14,7 +14,6 @@ from scipy.special import expit
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Signal
 from pipelines.domain.sizing import Overflow
-from pipelines.learning.families.dirichlet import Dirichlet
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -24,7 +23,7 @@ class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Weighing(StrEnum):
+class WeightMethod(StrEnum):
     """How beliefs about agreement become weights."""
 
     DISCRIMINANT = "discriminant"
@@ -63,7 +62,7 @@ class AgreementPrior(_Section):
         weighing: Whether weights are log-odds, or log-odds of which is taken out what signals have in common.
     """
 
-    weighing: Weighing
+    weighing: WeightMethod
     spread: SpreadPrior
     log_odds_per_weight: Positive
     global_strength: Positive
@@ -213,11 +212,6 @@ class SizingPrior(_Section):
     def strength(self, domain: Domain, size: str) -> float:
         """What that mean is worth, in observations: the shape of its Gamma."""
         return self.mean(domain, size) * self.rate
-
-    def overflow_prior(self, domain: Domain) -> Dirichlet:
-        """The prior over strategies, in the order of `Overflow`."""
-        stated = self.domains[domain].overflow
-        return Dirichlet(tuple(stated[strategy] for strategy in Overflow))
 
 
 class RobustnessPrior(_Section):

@@ -173,7 +173,7 @@ class _Reader:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class BeliefChange:
     """One belief in two states of evidence; either is None where the parameter is unknown there."""
 
     before: Reading | None
@@ -200,11 +200,11 @@ class Move:
         return abs(self.change) / width if width > 0.0 else 0.0
 
 
-def moves(before: Iterable[Reading], after: Iterable[Reading]) -> list[Move]:
+def moves(before: Iterable[Reading], after: Iterable[Reading]) -> list[BeliefChange]:
     """Beliefs that differ, the most surprising first."""
     old, new = ({reading.key: reading for reading in readings} for readings in (before, after))
     keys = sorted(old.keys() | new.keys())
-    found = [Move(old.get(key), new.get(key)) for key in keys if _mean(old, key) != _mean(new, key)]
+    found = [BeliefChange(old.get(key), new.get(key)) for key in keys if _mean(old, key) != _mean(new, key)]
     return sorted(found, key=lambda move: (-move.surprise, move.key))
 
 

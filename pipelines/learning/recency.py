@@ -47,3 +47,8 @@ class Discount:
         if factor is None:
             factor = self._factors[day] = recency(self._today - day, self._half_life_days)
         return factor
+
+
+def capped_share(observations: NDArray[np.float64], cap: float) -> NDArray[np.float64]:
+    """By what evidence is multiplied so that no more than `cap` observations stand against the prior."""
+    return np.minimum(1.0, np.divide(cap, observations, out=np.ones_like(observations), where=observations > 0.0))

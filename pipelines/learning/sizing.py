@@ -132,7 +132,7 @@ def _believed(sizing: SizingPrior, domain: Domain, masses: Masses, common: _Comm
     priors = {
         size: Gamma(sizing.strength(domain, size), sizing.rate / common.sizes[size] ** follows[size]) for size in SIZES
     }
-    overflow = _blended(sizing.overflow_prior(domain), common.shares, follows[OVERFLOW])
+    overflow = _blended(_overflow_prior(sizing, domain), common.shares, follows[OVERFLOW])
     return DomainSizing(
         sizes={size: priors[size].given(seen[size]) for size in SIZES},
         shortfall=_shortfall(sizing.strength(domain, TARGET), common.shortfall ** follows[TARGET], [masses]),
@@ -192,7 +192,7 @@ def _common_shares(sizing: SizingPrior, masses: Mapping[Domain, Masses]) -> tupl
     total = sum(weights)
     if total == 0:
         return (1.0,) * len(Overflow)
-    priors = [sizing.overflow_prior(domain).mean for domain in Domain]
+    priors = [_overflow_prior(sizing, domain).mean for domain in Domain]
     mix = tuple(
         sum(w * prior[place] for w, prior in zip(weights, priors, strict=True)) / total
         for place in range(len(Overflow))
@@ -207,3 +207,9 @@ def _blended(prior: Dirichlet, factors: tuple[float, ...], share: float) -> Diri
     moved = [a * factor**share for a, factor in zip(prior.alpha, factors, strict=True)]
     scale = sum(prior.alpha) / sum(moved)
     return Dirichlet(tuple(each * scale for each in moved))
+
+
+def _overflow_prior(sizing: SizingPrior, domain: Domain) -> Dirichlet:
+    """The prior over strategies, in the order of `Overflow`."""
+    stated = sizing.domains[domain].overflow
+    return Dirichlet(tuple(stated[strategy] for strategy in Overflow))

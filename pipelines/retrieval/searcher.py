@@ -19,7 +19,6 @@ from pipelines.retrieval.snapshot.facts import read_facts
 from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder
 from pipelines.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock
-from pipelines.runtime.warm import WarmThreads
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +72,7 @@ class Searcher:
         self._clock = clock
         self._openings = openings or Openings()
         self._lock = threading.Lock()
-        self._threads = WarmThreads(settings.channel_threads, "search")
+        self._threads = ThreadPoolExecutor(settings.channel_threads, thread_name_prefix="search")
         self._looking = ThreadPoolExecutor(1, thread_name_prefix="look")
         self._looked: Future[None] | None = None
         self._took_s = 0.0  # what reading beliefs took last
@@ -111,7 +110,7 @@ class Searcher:
     def close(self) -> None:
         """Wait for running searches and release the threads."""
         self._looking.shutdown()
-        self._threads.close()
+        self._threads.shutdown()
 
     def __enter__(self) -> Searcher:
         return self

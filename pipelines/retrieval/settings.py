@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.embedding.settings import CrossEncoderSettings
 from pipelines.indexes.graph.schemas import EdgeKind
-from pipelines.retrieval.context.settings import ContextSettings
-from pipelines.retrieval.query.understanding.settings import UnderstandingSettings
+from pipelines.retrieval.context_settings import ContextSettings
+from pipelines.retrieval.query_settings import UnderstandingSettings
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -175,7 +175,6 @@ class RetrievalSettings(BaseModel):
     graph: GraphSettings
     degree: DegreeSettings
     budget_ms: Mapping[Channel, Positive]
-    patience_ms: Positive
     channel_weights: Mapping[Channel, Weight]
     rrf_k: Positive
     dbsf_sigmas: Positive

@@ -13,9 +13,9 @@ from pipelines.domain.ranking import Channel
 from pipelines.evaluation.measures.beir import Dataset, JudgedQuery
 from pipelines.evaluation.measures.measuring import Measurement, as_query, measure_searcher
 from pipelines.evaluation.measures.runs import Run, as_ranked
-from pipelines.ingestion.report import Progress
-from pipelines.ingestion.reuse.unchanged import cutting_code
+from pipelines.ingestion.report import IndexProgress
 from pipelines.ingestion.sources.corpus import corpus_name
+from pipelines.ingestion.stages.unchanged import cutting_code
 from pipelines.runtime.ray.cluster import connect
 from pipelines.runtime.ray.stages import ON_CLUSTER, Executor
 from pipelines.runtime.storage.files import sha256_of, write_atomically
@@ -124,5 +124,5 @@ def _key(corpus: Path, settings: Settings) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def _tell(progress: Progress) -> None:
+def _tell(progress: IndexProgress) -> None:
     stderr.print(line(progress), highlight=False, soft_wrap=True)

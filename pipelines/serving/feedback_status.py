@@ -11,8 +11,8 @@ import typer
 from rich.table import Table
 
 from pipelines.feedback.fold.names import principal_fingerprint
+from pipelines.feedback.fold.sources import SourceActivity
 from pipelines.feedback.run.metrics import losses_of, prometheus, samples, standings_of
-from pipelines.feedback.store.sources import Source
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.damaged import damaged
 from pipelines.serving.terminal import Conf, Store, cells, moment, root_of, tell
@@ -67,7 +67,7 @@ def _lost(losses: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def _table(sources: list[Source]) -> Table:
+def _table(sources: list[SourceActivity]) -> Table:
     table = Table("kind", "source", "answers", "per answer (others)", "flags", title="sources", box=None)
     for source in sources:
         rates = ", ".join(

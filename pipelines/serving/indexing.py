@@ -12,15 +12,17 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import ConfigurationError
 from pipelines.ingestion.pipeline import Watch, ingest
-from pipelines.ingestion.plan import Plan
-from pipelines.ingestion.report import Outcome, Progress
+from pipelines.ingestion.plan import IndexPlan
+from pipelines.ingestion.report import IndexOutcome, IndexProgress
 from pipelines.runtime.ray.stages import ON_CLUSTER, Executor
 from pipelines.settings import Settings
 
 _RATES = {"documents": "documents", "chunks": "chunks", "mentions": "entities", "embedded": "embeddings"}
 
 
-def plan_of(settings: Settings, sources: Sequence[Path], *, domain: Domain | None = None, full: bool = False) -> Plan:
+def plan_of(
+    settings: Settings, sources: Sequence[Path], *, domain: Domain | None = None, full: bool = False
+) -> IndexPlan:
     """What the settings and a job's arguments ask for.
 
     Raises:
@@ -29,7 +31,7 @@ def plan_of(settings: Settings, sources: Sequence[Path], *, domain: Domain | Non
     root = Path(settings.storage.root).absolute()
     if not sources and Catalog(root).pointer().generation is None:
         raise ConfigurationError("expected at least one --source: a folder, a file, a corpus or a table")
-    return Plan(
+    return IndexPlan(
         sources=[path.absolute() for path in sources],
         store=root,
         domain=domain,
@@ -44,18 +46,18 @@ def plan_of(settings: Settings, sources: Sequence[Path], *, domain: Domain | Non
     )
 
 
-def run(plan: Plan, *, watch: Watch = lambda _: None, executor: Executor = ON_CLUSTER) -> Outcome:
+def run(plan: IndexPlan, *, watch: Watch = lambda _: None, executor: Executor = ON_CLUSTER) -> IndexOutcome:
     """Run a plan on the cluster that this process has joined; see `ingest`."""
     return ingest(plan, Catalog(plan.store), executor, watch, clock=time.monotonic)
 
 
-def headline(outcome: Outcome) -> str:
+def headline(outcome: IndexOutcome) -> str:
     """What became of the run, in a line."""
     state = "is live" if outcome.published else "was live already and stays: the content is the same"
     return f"generation {outcome.generation} {state}"
 
 
-def report(outcome: Outcome) -> Table:
+def report(outcome: IndexOutcome) -> Table:
     """The final summary, for people."""
     table = Table("what", "count", box=None, show_header=False)
     for name in ("documents", "unchanged", "chunks", "entities", "embedded", "embedding_cache_hits", "skipped"):
@@ -73,11 +75,11 @@ def report(outcome: Outcome) -> Table:
     return table
 
 
-def line(progress: Progress) -> str:
+def line(progress: IndexProgress) -> str:
     """One line about a run under way.
 
     Examples:
-        >>> begun = Progress("embedding", total=4, begun=0.0, now=0.0)
+        >>> begun = IndexProgress("embedding", total=4, begun=0.0, now=0.0)
         >>> line(begun.after({"documents": 30, "chunks": 300, "rejected:binary": 2}, now=10.0))
         'embedding 1/4 · 30 documents 3.0/s · 300 chunks 30.0/s · 0 entities · 0 embeddings · 2 rejected · 0:30 left'
     """

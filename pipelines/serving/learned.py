@@ -22,7 +22,7 @@ from pipelines.indexes.generation import Generation
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.priors import Priors
-from pipelines.learning.reading import Move, Reading, moves, read_all
+from pipelines.learning.reading import BeliefChange, Reading, moves, read_all
 from pipelines.retrieval.answer.snippet import snippet
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.learned_page import number, page_of
@@ -249,7 +249,7 @@ def _selected(readings: Iterable[Reading], family: FamilyName | None, scope: str
     ]
 
 
-def _move_as_json(move: Move) -> dict[str, Any]:
+def _move_as_json(move: BeliefChange) -> dict[str, Any]:
     family, scope, parameter = move.key
     sides = {
         name: None if each is None else each.mean for name, each in (("before", move.before), ("after", move.after))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from pipelines.catalog.overlays import Listing
+from pipelines.catalog.overlays import SessionListing
 from pipelines.domain.ranking import Answer, Placings, Query
 from pipelines.evaluation.replay.remembering import RememberingEncoder, remembered
 from pipelines.evaluation.replay.replay import Replay
@@ -20,7 +20,7 @@ from pipelines.serving.views import OpenViews, View, in_turns
 from pipelines.settings import Settings
 
 if TYPE_CHECKING:
-    from pipelines.serving.spread import SearcherPool
+    from pipelines.serving.searcher_pool import SearcherPool
 
 T = TypeVar("T")
 
@@ -89,7 +89,7 @@ class StoreReplay:
         """Processes, started for the first queries that pay for them; None where these do not."""
         processes = self._settings.retrieval.spread.worth(self._times * len(queries))
         if self._pool is None and processes > 1:
-            from pipelines.serving.spread import SearcherPool  # noqa: PLC0415  only who needs Ray waits for it
+            from pipelines.serving.searcher_pool import SearcherPool  # noqa: PLC0415  only who needs Ray waits for it
 
             self._pool = SearcherPool(self._settings, processes=processes, load=remembering_engines)
         return self._pool
@@ -104,7 +104,7 @@ class StoreReplay:
         if root not in self._pins:
             self._pins[root] = source_of(settings).pin()
         pin = self._pins[root]
-        return pin if evidence is None else replace(pin, evidence=evidence, listing=Listing())
+        return pin if evidence is None else replace(pin, evidence=evidence, listing=SessionListing())
 
     def _here(
         self, queries: Sequence[Query], views: Sequence[View], ask: Callable[[Searcher, Sequence[Query]], list[T]]

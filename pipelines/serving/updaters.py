@@ -15,7 +15,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.staging import StagingArea
 from pipelines.domain.errors import BrokerUnavailableError, StoreError
 from pipelines.feedback.run.actors import Task, run_updaters
-from pipelines.feedback.run.updater import Progress
+from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.feedback.store.losses import Acceptance
 from pipelines.feedback.store.report import COUNTS
 from pipelines.learning.binning import bins_of
@@ -28,11 +28,11 @@ def run(
     local: bool,
     until_caught_up: bool,
     stop: Callable[[], bool] = lambda: False,
-    on_progress: Callable[[Sequence[Progress]], None] = lambda _: None,
+    on_progress: Callable[[Sequence[PartitionProgress]], None] = lambda _: None,
     on_tick: Callable[[], None] = lambda: None,
     impatient: bool = False,
     acceptance: Acceptance | None = None,
-) -> list[Progress]:
+) -> list[PartitionProgress]:
     """Run the updaters that the settings describe; see `run_updaters`.
 
     Args:
@@ -58,14 +58,14 @@ def run(
     )
 
 
-def summary(progress: Sequence[Progress]) -> dict[str, Any]:
+def summary(progress: Sequence[PartitionProgress]) -> dict[str, Any]:
     """Counts per partition and in total, for machines."""
     partitions = [_row(each) for each in progress]
     totals = {name: sum(row[name] for row in partitions) for name in COUNTS}
     return {**totals, "balanced": all(one.report.balanced for one in progress), "partitions": partitions}
 
 
-def require_balance(progress: Sequence[Progress]) -> None:
+def require_balance(progress: Sequence[PartitionProgress]) -> None:
     """Check that every consumed record has exactly one fate (FBK-5).
 
     Raises:
@@ -79,7 +79,7 @@ def require_balance(progress: Sequence[Progress]) -> None:
         )
 
 
-def _row(progress: Progress) -> dict[str, Any]:
+def _row(progress: PartitionProgress) -> dict[str, Any]:
     report = progress.report
     return {
         "partition": report.partition,
@@ -107,7 +107,7 @@ class BackgroundUpdaters:
         self._stop = threading.Event()
         self._changed = threading.Condition()
         self._round = 0
-        self._progress: Sequence[Progress] = ()
+        self._progress: Sequence[PartitionProgress] = ()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="updaters", daemon=True)
 
@@ -122,7 +122,7 @@ class BackgroundUpdaters:
         self._stop.set()
         self._thread.join()
 
-    def caught_up(self, timeout_s: float = 120.0) -> Sequence[Progress]:
+    def caught_up(self, timeout_s: float = 120.0) -> Sequence[PartitionProgress]:
         """Wait until everything that was acknowledged before this call is consumed and published.
 
         Raises:
@@ -157,7 +157,7 @@ class BackgroundUpdaters:
             with self._changed:
                 self._changed.notify_all()
 
-    def _on_progress(self, progress: Sequence[Progress]) -> None:
+    def _on_progress(self, progress: Sequence[PartitionProgress]) -> None:
         with self._changed:
             self._progress = progress
             self._round += 1

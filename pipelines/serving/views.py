@@ -38,7 +38,7 @@ class OpenViews:
             load: Loads the models.
         """
         self._load = load
-        self._grounds: list[_Ground] = []
+        self._shared: list[_SharedEngines] = []
 
     @contextmanager
     def opened(self, views: Sequence[View]) -> Iterator[list[Searcher]]:
@@ -49,19 +49,17 @@ class OpenViews:
             ModelUnavailableError: A model cannot be found or loaded.
         """
         with ExitStack() as undo:
-            grounds = [self._ground_of(view.settings) for view in views]
-            searchers = [
-                undo.enter_context(ground.searching(view)) for ground, view in zip(grounds, views, strict=True)
-            ]
-            self._grounds = [ground for ground in self._grounds if ground in grounds]
+            parts = [self._shared_parts(view.settings) for view in views]
+            searchers = [undo.enter_context(part.searching(view)) for part, view in zip(parts, views, strict=True)]
+            self._shared = [part for part in self._shared if part in parts]
             yield searchers
 
-    def _ground_of(self, settings: Settings) -> _Ground:
-        for ground in self._grounds:
-            if ground.stands_for(settings):
-                return ground
-        self._grounds.append(_Ground(settings, self._load))
-        return self._grounds[-1]
+    def _shared_parts(self, settings: Settings) -> _SharedEngines:
+        for part in self._shared:
+            if part.stands_for(settings):
+                return part
+        self._shared.append(_SharedEngines(settings, self._load))
+        return self._shared[-1]
 
 
 def in_turns(
@@ -85,7 +83,7 @@ def in_turns(
     return told
 
 
-class _Ground:
+class _SharedEngines:
     """What views stand on: models and store, and the generation that was opened last."""
 
     def __init__(self, settings: Settings, load: LoadEngines) -> None:

@@ -28,7 +28,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.embedding.encoders.encoder import load_encoder
 from pipelines.embedding.models import locate
 from pipelines.extraction.entities import EntityExtractor
-from pipelines.ingestion.report import Outcome
+from pipelines.ingestion.report import IndexOutcome
 from pipelines.settings import Settings, load_settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -179,7 +179,7 @@ def edited(tree: Path) -> float:
     return share
 
 
-def ingested(settings: Settings, source: Path) -> tuple[Outcome, float]:
+def ingested(settings: Settings, source: Path) -> tuple[IndexOutcome, float]:
     started = time.perf_counter()
     outcome = reindex.run(reindex.plan_of(settings, [source]))
     return outcome, time.perf_counter() - started

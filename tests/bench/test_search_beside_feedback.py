@@ -21,7 +21,7 @@ import pytest
 from pipelines.catalog.live import SNAPSHOT_FILE
 from pipelines.domain.ids import ContentHash
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.uses import UsageKey
+from pipelines.learning.uses import UsageKey
 from pipelines.runtime.clock import day_of
 from pipelines.serving.engines import opened
 from tests.support.search_bench import P95_MS, ROUNDS, Corpus, Line, asked_one_by_one

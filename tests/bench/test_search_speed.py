@@ -19,7 +19,7 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
-from pipelines.catalog.overlays import Listing
+from pipelines.catalog.overlays import SessionListing
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Answer, Placed, Placings, Query
 from pipelines.domain.understanding import Complexity
@@ -33,7 +33,7 @@ from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import day_of
 from pipelines.serving.engines import load_engines, opened, source_of
 from pipelines.serving.replays import remembering_engines
-from pipelines.serving.spread import SearcherPool
+from pipelines.serving.searcher_pool import SearcherPool
 from pipelines.serving.views import OpenViews, View, in_turns
 from pipelines.settings import Settings
 from tests.support.nights import a_day
@@ -300,7 +300,9 @@ def test_batch_evaluation_beside_one_by_one(corpus: Corpus, searcher: Searcher, 
     )
     spread, pin = settings.retrieval.spread, source_of(settings).pin()
     taught = a_day(day_of(pin.at), outcomes=500)
-    versions = [View(settings, replace(pin, evidence=evidence, listing=Listing())) for evidence in (Evidence(), taught)]
+    versions = [
+        View(settings, replace(pin, evidence=evidence, listing=SessionListing())) for evidence in (Evidence(), taught)
+    ]
     in_one, in_many = "one process", f"{CORES} processes"
     with (
         OpenViews(load_engines).opened(versions) as singly,

@@ -23,7 +23,7 @@ import psutil
 import pytest
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.ingestion.report import Outcome, Progress
+from pipelines.ingestion.report import IndexOutcome, IndexProgress
 from pipelines.runtime.ray.stages import ON_CLUSTER
 from tests.conftest import ROOT
 from tests.support.ingest_process import Point, run, run_and_die, workers_titled
@@ -58,9 +58,9 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(source: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, int]:
+def undisturbed(source: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[IndexOutcome, int]:
     """What a run gives that nobody disturbs, and of how many things it tells."""
-    events: list[Progress] = []
+    events: list[IndexProgress] = []
     outcome = run(source, tmp_path_factory.mktemp("undisturbed") / "store", events.append)
     assert {progress.phase for progress in events} >= set(PHASES)
     return outcome, len(events)
@@ -81,7 +81,7 @@ def assert_whole(store: Path, *, expected: str | None, finished: bool = True) ->
         assert found == {manifest.id for manifest in listed}
 
 
-def kill_drivers(source: Path, folder: Path, undisturbed: tuple[Outcome, int], times: int) -> None:
+def kill_drivers(source: Path, folder: Path, undisturbed: tuple[IndexOutcome, int], times: int) -> None:
     outcome, events = undisturbed
     rng = random.Random(seed())
     # Forked from a fresh server: quick, and free of whatever threads this process has.
@@ -109,7 +109,7 @@ def kill_drivers(source: Path, folder: Path, undisturbed: tuple[Outcome, int], t
 
 @pytest.mark.crash
 def test_a_driver_killed_anywhere_leaves_old_or_new(
-    source: Path, undisturbed: tuple[Outcome, int], tmp_path: Path
+    source: Path, undisturbed: tuple[IndexOutcome, int], tmp_path: Path
 ) -> None:
     """ING-26: after a kill at a random point no partial generation is listed; the next run gives the same content."""
     kill_drivers(source, tmp_path, undisturbed, kills(default=3))
@@ -119,7 +119,7 @@ def test_a_driver_killed_anywhere_leaves_old_or_new(
 @pytest.mark.crash
 @pytest.mark.timeout(1800)
 def test_a_driver_killed_at_many_points_leaves_old_or_new(
-    source: Path, undisturbed: tuple[Outcome, int], tmp_path: Path
+    source: Path, undisturbed: tuple[IndexOutcome, int], tmp_path: Path
 ) -> None:
     """ING-26: the long run."""
     kill_drivers(source, tmp_path, undisturbed, kills(default=40))
@@ -129,7 +129,7 @@ def test_a_driver_killed_at_many_points_leaves_old_or_new(
 @pytest.mark.crash
 @pytest.mark.timeout(3600)
 def test_any_worker_killed_at_many_points_changes_nothing(
-    cluster: None, source: Path, undisturbed: tuple[Outcome, int], tmp_path: Path
+    cluster: None, source: Path, undisturbed: tuple[IndexOutcome, int], tmp_path: Path
 ) -> None:
     """ING-24, ING-26: readers, encoders, table mergers and index writers die, several in a run, and are replaced."""
     rng = random.Random(seed())
@@ -146,7 +146,7 @@ def test_any_worker_killed_at_many_points_changes_nothing(
     assert min(killed[phase] for phase in WORKERS) >= wanted // 5
 
 
-def a_run_losing_workers(source: Path, store: Path, rng: random.Random, killed: Counter[str]) -> Outcome:
+def a_run_losing_workers(source: Path, store: Path, rng: random.Random, killed: Counter[str]) -> IndexOutcome:
     """A run on the cluster that loses random workers in every phase, at random moments; `killed` counts them."""
     reached = {phase: threading.Event() for phase in PHASES}
 
@@ -160,7 +160,7 @@ def a_run_losing_workers(source: Path, store: Path, rng: random.Random, killed: 
                     rng.choice(busy).kill()
                     killed[phase] += 1
 
-    def watch(progress: Progress) -> None:
+    def watch(progress: IndexProgress) -> None:
         if progress.phase in reached:
             reached[progress.phase].set()
 
@@ -186,7 +186,7 @@ def _await_workers(phase: str, over: threading.Event) -> None:
 @pytest.mark.crash
 @pytest.mark.timeout(900)
 def test_a_driver_with_a_cluster_killed_and_run_again(
-    source: Path, undisturbed: tuple[Outcome, int], tmp_path: Path
+    source: Path, undisturbed: tuple[IndexOutcome, int], tmp_path: Path
 ) -> None:
     """ING-26: the same where workers do the work; they die with the driver."""
     rng = random.Random(seed())
@@ -207,7 +207,7 @@ def test_a_driver_with_a_cluster_killed_and_run_again(
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("delay_s", [0.0, 1.0])
 def test_a_node_killed_in_the_middle_changes_nothing(
-    source: Path, undisturbed: tuple[Outcome, int], tmp_path: Path, delay_s: float
+    source: Path, undisturbed: tuple[IndexOutcome, int], tmp_path: Path, delay_s: float
 ) -> None:
     """ING-24: of three nodes one dies while it works, and the content hash is that of an undisturbed run."""
     done = _process("nodes", source, tmp_path / "store", str(delay_s))

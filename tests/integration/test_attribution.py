@@ -12,12 +12,12 @@ from pipelines.domain.events import Success
 from pipelines.domain.ids import content_hash
 from pipelines.feedback.events.attributor import Attributor
 from pipelines.feedback.events.producer import FeedbackProducer
-from pipelines.serving.cli import main
 from pipelines.settings import load_settings
 from tests.support.answers import a_query, an_answer
 from tests.support.feedback_publisher import MemoryPublisher
 from tests.support.parts import a_document
 from tests.support.small_store import published_store
+from weft.cli import main
 
 SETTINGS = load_settings(environment={})
 RULES = SETTINGS.feedback.attribution.model_copy(update={"encoder": True})

@@ -14,8 +14,8 @@ from pipelines.embedding.late_interaction import compressed, max_similarities, u
 from pipelines.embedding.projection import kept_projection
 from pipelines.indexes.generation import Generation
 from pipelines.ingestion.pipeline import ingest
-from pipelines.ingestion.plan import Plan
-from pipelines.ingestion.report import Outcome
+from pipelines.ingestion.plan import IndexPlan
+from pipelines.ingestion.report import IndexOutcome
 from pipelines.runtime.ray.stages import HERE
 from pipelines.settings import load_settings
 from tests.support.ingestion import FORBIDDEN, a_plan, a_tree
@@ -26,7 +26,7 @@ SHORT = "embedding.further=[{dimension: 8}]"
 TURNED = "tests.support.ingestion:TurnedEncoder"
 
 
-def run(plan: Plan) -> Outcome:
+def run(plan: IndexPlan) -> IndexOutcome:
     return ingest(plan, Catalog(plan.store), HERE, lambda _: None, clock=time.monotonic)
 
 

@@ -34,9 +34,9 @@ from pipelines.domain.ranking import Signal
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.clock import SECONDS_PER_DAY
 from pipelines.runtime.mlflow.tracking import REGISTERED_MODEL, Tracking
-from pipelines.serving.cli import main
 from pipelines.settings import load_settings
 from tests.support.nights import a_day, stream
+from weft.cli import main
 
 SETTINGS = load_settings(environment={})
 DAY = 20_000

@@ -12,10 +12,10 @@ from jobs.update import run
 from pipelines.feedback.events.codec import encode
 from pipelines.feedback.store.report import PartitionReport
 from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
-from pipelines.serving.cli import main
 from pipelines.settings import Settings, load_settings
 from tests.support.feedback_events import explicit, impression
 from tests.support.places import Place
+from weft.cli import main
 
 TIGHT, WIDE = "feedback.limits.event_bytes=2000", "feedback.limits.event_bytes=262144"
 

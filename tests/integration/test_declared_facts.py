@@ -12,7 +12,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.links import Link, LinkKind
 from pipelines.indexes.schemas import table_to_documents
 from pipelines.ingestion.pipeline import ingest
-from pipelines.ingestion.report import Outcome
+from pipelines.ingestion.report import IndexOutcome
 from pipelines.runtime.ray.stages import HERE
 from tests.support.ingestion import a_plan, a_tree
 
@@ -25,7 +25,7 @@ FACTS = {
 GUIDE = "# Guide\n\n" + "Open the lock before the queue. " * 40 + "\n\n## More\n\n" + "Close the queue again. " * 80
 
 
-def _run(root: Path, store: Path) -> Outcome:
+def _run(root: Path, store: Path) -> IndexOutcome:
     return ingest(a_plan(root, store), Catalog(store), HERE, lambda _: None, clock=time.monotonic)
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from pipelines.domain.errors import CorruptionError
-from pipelines.indexes.dense.vectors import DenseFacts, DenseIndex, Trained, build_dense, index_vectors, open_dense
+from pipelines.indexes.dense.vectors import DenseIndex, Trained, build_dense, index_vectors, open_dense
+from pipelines.indexes.manifest import DenseFacts
 from pipelines.indexes.rows import RowSet
 from pipelines.indexes.settings import VectorSettings
 from pipelines.settings import load_settings

@@ -18,7 +18,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
-from pipelines.learning.calibration.scores import Calibration, Isotonic
+from pipelines.learning.calibration.scores import Isotonic, ScoreCalibration
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.observe.observations import outcome_evidence
 from pipelines.runtime.ray.stages import HERE
@@ -67,7 +67,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         parent=None,
         evidence=Evidence.sum(outcomes),
         cut=Evidence(),
-        calibration=Calibration(Isotonic((0.0, 1.0), (0.0, 1.0)), match),
+        calibration=ScoreCalibration(Isotonic((0.0, 1.0), (0.0, 1.0)), match),
         priors=settings.priors.fingerprint,
         provenance={},
         mlflow_run_id=None,

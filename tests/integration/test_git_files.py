@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.ingestion.git.config import parsed
-from pipelines.ingestion.sources.tree import LeftOut, Listing, listed
+from pipelines.ingestion.sources.tree import LeftOut, TreeListing, listed
 from tests.support.git_trees import git, listed_by_git, random_repository
 from tests.support.ingestion import write
 
@@ -55,7 +55,7 @@ def committed(top: Path, *paths: str) -> Path:
     return top
 
 
-def listing_of(root: Path) -> Listing:
+def listing_of(root: Path) -> TreeListing:
     return listed(root, skipped=[".git"], max_depth=50)
 
 

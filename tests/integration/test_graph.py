@@ -16,7 +16,7 @@ from pipelines.indexes.generation import Generation
 from pipelines.indexes.graph.graph import Direction
 from pipelines.indexes.graph.schemas import EdgeKind
 from pipelines.ingestion.pipeline import ingest
-from pipelines.ingestion.report import Progress
+from pipelines.ingestion.report import IndexProgress
 from pipelines.runtime.ray.stages import HERE
 from pipelines.settings import load_settings
 from tests.support.ingestion import a_plan
@@ -117,7 +117,7 @@ def test_a_checkpoint_that_is_not_there_stops_the_run_before_any_unit(tmp_path: 
     shutil.copytree(CHECKPOINT, broken)
     (broken / "model.onnx").write_bytes((broken / "model.onnx").read_bytes()[:1000])
     for model, onnx in ((tmp_path / "none", ""), (broken, "model.onnx"), (CHECKPOINT, "")):
-        seen: list[Progress] = []
+        seen: list[IndexProgress] = []
         plan = a_plan(
             tmp_path / "tree",
             tmp_path / "store",

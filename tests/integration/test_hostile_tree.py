@@ -17,10 +17,10 @@ import pytest
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import StoreError
 from pipelines.ingestion.pipeline import ingest
-from pipelines.ingestion.report import Outcome
+from pipelines.ingestion.report import IndexOutcome
 from pipelines.ingestion.sizing import prior_sizes
 from pipelines.ingestion.sources.sources import list_items
-from pipelines.ingestion.stages.read_and_chunk import ReadAndChunk, Reading
+from pipelines.ingestion.stages.read_and_chunk import ReadAndChunk, ReadRules
 from pipelines.ingestion.units import Unit
 from pipelines.runtime.ray.stages import HERE, Stage
 from tests.support.ingestion import a_plan
@@ -28,7 +28,7 @@ from tests.support.ingestion import a_plan
 SECRET = "the combination of the vault is 4711"
 
 
-def _run(root: Path, store: Path, *assignments: str) -> Outcome:
+def _run(root: Path, store: Path, *assignments: str) -> IndexOutcome:
     plan = a_plan(root, store, "index.shards=1", *assignments)
     return ingest(plan, Catalog(store), HERE, lambda _: None, clock=time.monotonic)
 
@@ -158,7 +158,7 @@ def test_no_file_keeps_another_from_the_index(tmp_path: Path, name: str) -> None
     (root / "good.py").write_text("def good():\n    return 1\n")
     (root / name).write_text(BOMBS[name]())
     plan = a_plan(root, tmp_path / "store")
-    worker = ReadAndChunk(Reading(plan.ingest, prior_sizes(plan.chunking, plan.priors), plan.embedding, None))
+    worker = ReadAndChunk(ReadRules(plan.ingest, prior_sizes(plan.chunking, plan.priors), plan.embedding, None))
     items = list_items(root, plan.ingest)
     worker.work(Unit(0, [item for item in items if item.uri.endswith("good.py")]))  # starts the child
     unit = worker.work(Unit(1, items))

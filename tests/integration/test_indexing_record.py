@@ -9,22 +9,22 @@ import pytest
 from jobs.reindex import keep_record
 from pipelines.catalog.catalog import Catalog
 from pipelines.ingestion.pipeline import ingest
-from pipelines.ingestion.plan import Plan
+from pipelines.ingestion.plan import IndexPlan
 from pipelines.ingestion.record import EXPERIMENT
-from pipelines.ingestion.report import Outcome
+from pipelines.ingestion.report import IndexOutcome
 from pipelines.runtime.ray.stages import HERE
 from pipelines.settings import load_settings
 from tests.support.ingestion import a_plan, a_tree
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Plan, Outcome]:
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[IndexPlan, IndexOutcome]:
     folder = tmp_path_factory.mktemp("recorded")
     plan = a_plan(a_tree(folder, files=3), folder / "store", "extraction.enabled=true")
     return plan, ingest(plan, Catalog(plan.store), HERE, lambda _: None, clock=time.monotonic)
 
 
-def test_a_run_is_kept_with_what_went_in_and_what_came_out(done: tuple[Plan, Outcome]) -> None:
+def test_a_run_is_kept_with_what_went_in_and_what_came_out(done: tuple[IndexPlan, IndexOutcome]) -> None:
     """ING-27: the experiment `indexing` holds settings, counts, rates, recall and the reasons of what was left out."""
     from mlflow.tracking import MlflowClient
 
@@ -45,7 +45,7 @@ def test_a_run_is_kept_with_what_went_in_and_what_came_out(done: tuple[Plan, Out
 
 
 def test_a_tracker_that_does_not_answer_fails_nothing(
-    done: tuple[Plan, Outcome], caplog: pytest.LogCaptureFixture, tmp_path: Path
+    done: tuple[IndexPlan, IndexOutcome], caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     """ING-27: the generation is live all the same, and the log says what is missing."""
     plan, outcome = done

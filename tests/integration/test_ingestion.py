@@ -15,8 +15,8 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import ModelUnavailableError, SourceError, StoreError
 from pipelines.ingestion import plan as plan_module
 from pipelines.ingestion.pipeline import ingest
-from pipelines.ingestion.plan import Plan
-from pipelines.ingestion.report import Outcome, Progress
+from pipelines.ingestion.plan import IndexPlan
+from pipelines.ingestion.report import IndexOutcome, IndexProgress
 from pipelines.runtime.ray.stages import HERE, ON_CLUSTER, Executor
 from tests.conftest import ROOT
 from tests.support.ingestion import FORBIDDEN, FULL_DISK, KILLED, KILLED_ONCE, UNAVAILABLE, a_plan, a_tree, write
@@ -24,7 +24,7 @@ from tests.support.ingestion import FORBIDDEN, FULL_DISK, KILLED, KILLED_ONCE, U
 QUERIES = ("close a handle", "open the queue number 1", "lock", "consumer")
 
 
-def _run(plan: Plan, executor: Executor = HERE, seen: list[Progress] | None = None) -> Outcome:
+def _run(plan: IndexPlan, executor: Executor = HERE, seen: list[IndexProgress] | None = None) -> IndexOutcome:
     watched = [] if seen is None else seen
     return ingest(plan, Catalog(plan.store), executor, watched.append, clock=time.monotonic)
 
@@ -47,7 +47,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def reference(source: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
+def reference(source: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, IndexOutcome]:
     """One process, one shard, units of their own size: what every other way of running must equal."""
     store = tmp_path_factory.mktemp("reference") / "store"
     return store, _run(a_plan(source, store, "index.shards=1"))
@@ -62,7 +62,7 @@ def reference(source: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     ids=["2 shards, 2 actors", "4 shards, 5 actors"],
 )
 def test_shards_and_actors_change_nothing(
-    cluster: None, source: Path, reference: tuple[Path, Outcome], tmp_path: Path, ways: tuple[str, ...]
+    cluster: None, source: Path, reference: tuple[Path, IndexOutcome], tmp_path: Path, ways: tuple[str, ...]
 ) -> None:
     """ING-24, ARC-9: the same content hash, the same vectors, the same ids and scores, however the work is spread."""
     store, expected = reference
@@ -72,7 +72,7 @@ def test_shards_and_actors_change_nothing(
 
 
 def test_a_killed_worker_is_replaced_and_nothing_shows(
-    cluster: None, source: Path, reference: tuple[Path, Outcome], tmp_path: Path
+    cluster: None, source: Path, reference: tuple[Path, IndexOutcome], tmp_path: Path
 ) -> None:
     """ING-24: a worker that dies in the middle of a unit is started again, and the generation comes out the same."""
     plan = a_plan(source, tmp_path / "store", "index.shards=1", "ingest.pools.encoders=1", encoder=KILLED_ONCE)
@@ -147,7 +147,7 @@ def test_only_new_text_is_computed_unless_everything_is_wanted(tmp_path: Path) -
     assert full.embedded > changed.embedded
 
 
-def test_the_outcome_counts_everything(reference: tuple[Path, Outcome]) -> None:
+def test_the_outcome_counts_everything(reference: tuple[Path, IndexOutcome]) -> None:
     """ING-3, ING-27: documents by type, domain and language, and every item that was left out, by reason."""
     outcome = reference[1]
     assert outcome.documents == 12 + 1
@@ -161,7 +161,7 @@ def test_the_outcome_counts_everything(reference: tuple[Path, Outcome]) -> None:
 
 def test_progress_is_told_unit_by_unit(source: Path, tmp_path: Path) -> None:
     """ING-27: counts grow to the totals of the run."""
-    seen: list[Progress] = []
+    seen: list[IndexProgress] = []
     outcome = _run(a_plan(source, tmp_path / "store", "index.shards=1"), seen=seen)
     done = [progress.done for progress in seen]
     assert done == sorted(done)
@@ -199,7 +199,7 @@ def test_nothing_to_index_publishes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_few_units_go_through_one_worker(
-    cluster: None, source: Path, reference: tuple[Path, Outcome], tmp_path: Path
+    cluster: None, source: Path, reference: tuple[Path, IndexOutcome], tmp_path: Path
 ) -> None:
     """ING-24, ING-25: a small change starts no actors, comes out the same, and a killed worker is replaced too."""
     plan = a_plan(source, tmp_path / "store", "ingest.pools.few=100", encoder=KILLED_ONCE)

@@ -11,8 +11,8 @@ from pipelines.domain.errors import CorruptionError
 from pipelines.domain.ids import GenerationId
 from pipelines.ingestion.pipeline import ingest
 from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.cli import main
 from tests.support.ingestion import a_plan, a_tree
+from weft.cli import main
 
 FLIPS = 3
 # An approximate index too, so that every kind of file is there; what it finds does not matter here.

@@ -20,11 +20,11 @@ from pipelines.feedback.events.codec import encode
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.runtime.kafka.reader import KafkaSource
 from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
-from pipelines.serving.cli import main
 from pipelines.settings import Settings
 from tests.support.certificates import Authority
 from tests.support.feedback_events import session
 from tests.support.secured_kafka import PASSWORD, Permission, SecuredKafka, permissions_in
+from weft.cli import main
 
 DOCUMENTED = (Path(__file__).resolve().parents[2] / "docs/kafka.md").read_text(encoding="utf-8")
 PERMISSIONS = permissions_in(DOCUMENTED.splitlines())

@@ -22,11 +22,11 @@ from pipelines.feedback.run.actors import Task, open_updater
 from pipelines.feedback.run.updater import Updater
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
-from pipelines.serving.cli import main
 from pipelines.settings import Settings, load_settings
 from tests.support.apache_kafka import ApacheKafka
 from tests.support.feedback_events import BINS, session
 from tests.support.kafka_topics import Topics
+from weft.cli import main
 
 
 class Run(NamedTuple):

@@ -17,7 +17,7 @@ from pipelines.domain.errors import ConfigurationError
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Query
 from pipelines.embedding.encoders import precision
-from pipelines.ingestion.report import Outcome
+from pipelines.ingestion.report import IndexOutcome
 from pipelines.runtime.ray.stages import HERE, Executor, Stage
 from pipelines.serving.engines import opened
 from pipelines.settings import Settings, load_settings
@@ -63,7 +63,7 @@ def settings_of(store: Path, *assignments: str) -> Settings:
     return load_settings([], changes, environment={})
 
 
-def indexed(settings: Settings, source: Path, *, executor: Executor = HERE, full: bool = False) -> Outcome:
+def indexed(settings: Settings, source: Path, *, executor: Executor = HERE, full: bool = False) -> IndexOutcome:
     return reindex.run(reindex.plan_of(settings, [source], full=full), executor=executor)
 
 

@@ -11,9 +11,9 @@ from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.runtime.kafka.writer import create_topic
-from pipelines.serving.cli import main
 from pipelines.settings import load_settings
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
+from weft.cli import main
 
 FRUIT = MemoryGeneration({"a.md": ["red apple"], "b.md": ["red pear"], "c.md": ["green apple pie"]})
 

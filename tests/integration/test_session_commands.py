@@ -18,9 +18,9 @@ from pipelines.feedback.events.codec import encode
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
-from pipelines.serving.cli import main
 from pipelines.settings import Settings, load_settings
 from tests.support.session_store import judged, phase
+from weft.cli import main
 
 OTHERS = "other"
 

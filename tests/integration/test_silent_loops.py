@@ -7,15 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.events import AnyEvent
 from pipelines.feedback.run.metrics import Paces, prometheus, samples, standings_of, write_metrics
 from pipelines.feedback.run.updater import Updater
-from pipelines.serving.cli import weft
 from tests.support.feedback_events import BINS, RULES, explicit, impression, records
 from tests.support.feedback_source import FakeLog, FakeSource
+from weft.cli import main
 
 ANSWERS = RULES.sources.impressions
 
@@ -57,22 +56,24 @@ def test_a_source_that_never_reports_is_flagged_and_so_is_one_that_only_praises(
     assert sum(bool(each.flags) for each in sources if each.kind == "principal") == 2
 
 
-def test_status_says_so(store: Path) -> None:
+def test_status_says_so(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """FBK-12: `weft feedback status`."""
-    told = CliRunner().invoke(weft, ["feedback", "status", "--store", str(store), "--json"])
-    assert told.exit_code == 0, told.output
-    flags = {each["name"]: each["flags"] for each in json.loads(told.stdout)["sources"] if each["kind"] == "agent"}
+    assert main(["feedback", "status", "--store", str(store), "--json"]) == 0
+    sources = json.loads(capsys.readouterr().out)["sources"]
+    flags = {each["name"]: each["flags"] for each in sources if each["kind"] == "agent"}
     assert flags == {"mute": ["shows results and reports no outcome"], "fan": ["reports only praise"], "fair": []}
-    shown = CliRunner().invoke(weft, ["feedback", "status", "--store", str(store), "--prometheus"])
-    assert 'weft_feedback_dead_letters_total{partition="0",reason="undecodable"} 1' in shown.stdout
+    assert main(["feedback", "status", "--store", str(store), "--prometheus"]) == 0
+    assert 'weft_feedback_dead_letters_total{partition="0",reason="undecodable"} 1' in capsys.readouterr().out
 
 
-def test_a_principal_is_found_by_name(store: Path) -> None:
+def test_a_principal_is_found_by_name(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """FBK-12: stores keep fingerprints of principals, and whoever asks knows a name."""
     asked = ["feedback", "status", "--store", str(store), "--json", "--principal"]
-    (found,) = json.loads(CliRunner().invoke(weft, [*asked, "user of fan"]).stdout)["sources"]
+    assert main([*asked, "user of fan"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["sources"]
     assert (found["kind"], found["flags"]) == ("principal", ["reports only praise"])
-    assert json.loads(CliRunner().invoke(weft, [*asked, "nobody"]).stdout)["sources"] == []
+    assert main([*asked, "nobody"]) == 0
+    assert json.loads(capsys.readouterr().out)["sources"] == []
 
 
 def test_metrics_are_a_file_that_can_be_scraped(store: Path) -> None:

@@ -23,7 +23,7 @@ from pipelines.retrieval.settings import FusionMode
 from pipelines.runtime.clock import day_of, system_clock
 from pipelines.runtime.ray.actors import Shared
 from pipelines.serving.engines import Engines, source_of
-from pipelines.serving.spread import ANSWERS, SearcherPool, SearchProcess, packed, unpacked
+from pipelines.serving.searcher_pool import ANSWERS, SearcherPool, SearchProcess, packed, unpacked
 from pipelines.serving.views import OpenViews, View, in_turns
 from pipelines.settings import Settings, load_settings
 from tests.support.nights import a_day

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.chunking.units.summary import summary_of
+from pipelines.chunking.prose.summary import summary_of
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.ingestion.settings import SummarySettings
 from pipelines.ingestion.stages.summarise import FAILED, WRITTEN, Summariser

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from jobs import update
 from pipelines.feedback.events.codec import encode
 from pipelines.feedback.run.actors import Task, open_updater
-from pipelines.feedback.run.updater import Progress
+from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.learning.binning import bins_of
 from pipelines.runtime.clock import system_clock
 from pipelines.settings import Settings, load_settings
@@ -68,7 +68,7 @@ def aborted(producer: Producer, settings: Settings, values: Sequence[bytes]) -> 
     producer.abort_transaction(30)
 
 
-def caught_up(settings: Settings) -> Progress:
+def caught_up(settings: Settings) -> PartitionProgress:
     (progress,) = update.run(settings, local=True, until_caught_up=True)
     assert progress.report.balanced
     return progress
@@ -220,7 +220,7 @@ def test_a_transaction_that_ends_meanwhile_is_read_by_a_job_that_ends_by_itself(
     thread = threading.Thread(target=commit)
     thread.start()
 
-    def note(standings: Sequence[Progress]) -> None:
+    def note(standings: Sequence[PartitionProgress]) -> None:
         if any(one.open_transaction_s is not None for one in standings):
             waiting.set()
 

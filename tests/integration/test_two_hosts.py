@@ -15,7 +15,7 @@ import pytest
 from pipelines.catalog.catalog import Catalog
 from pipelines.ingestion.pipeline import ingest
 from pipelines.ingestion.sources.sources import list_items, paths_of
-from pipelines.ingestion.sources.visibility import sampled
+from pipelines.ingestion.stages.visibility import sampled
 from pipelines.runtime.ray.stages import HERE
 from pipelines.runtime.storage.files import files_below
 from tests.support.hosts import Host, Hosts, hosts_of, wait_until
@@ -29,7 +29,7 @@ FEW, MANY = 12, 200  # files of a source: all are looked up before a run, or som
 BROKER_PORT = 9092
 SEARCHES = """
 import sys
-from pipelines.serving.spread import SearcherPool
+from pipelines.serving.searcher_pool import SearcherPool
 from pipelines.settings import load_settings
 from tests.support.spread_engines import obedient
 named = [f"storage.root={sys.argv[1]}", f"cluster.address={sys.argv[2]}"]

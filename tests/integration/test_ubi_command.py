@@ -13,9 +13,9 @@ from jobs.update import run
 from pipelines.catalog.catalog import Catalog
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.runtime.kafka.writer import create_topic
-from pipelines.serving.cli import main
 from pipelines.settings import load_settings
 from tests.support.feedback_events import HASHES
+from weft.cli import main
 
 
 def written(folder: Path) -> list[str]:

@@ -14,9 +14,9 @@ from pipelines.domain.errors import BrokerUnavailableError, ConfigurationError, 
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.runtime.kafka.reader import KafkaSource
 from pipelines.runtime.kafka.writer import KafkaPublisher
-from pipelines.serving.cli import main
 from pipelines.settings import Settings
 from tests.support.secured_kafka import PASSWORD, Permission, SecuredKafka
+from weft.cli import main
 
 # A record that nobody acknowledges is given up soon; nothing here depends on how soon.
 SOON = {"request_timeout_ms": 3000, "delivery_timeout_ms": 6000}

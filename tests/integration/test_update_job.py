@@ -23,7 +23,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import BrokerUnavailableError, StoreError
 from pipelines.feedback.events.codec import encode
 from pipelines.feedback.run.actors import Task, UpdaterActor
-from pipelines.feedback.run.updater import Progress
+from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.learning.binning import bins_of
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.kafka.broker import EmbeddedBroker
@@ -202,7 +202,7 @@ def test_a_broker_that_goes_away_is_given_up_as_well(tmp_path: Path) -> None:
         settings = settings.model_copy(update={"feedback": settings.feedback.model_copy(update=changes)})
         fill(settings, [(b"k", b"{}")] * 4_000)
 
-        def leave(standings: Sequence[Progress]) -> None:
+        def leave(standings: Sequence[PartitionProgress]) -> None:
             assert any(standing.lag for standing in standings)
             leaving.__exit__(None, None, None)
 

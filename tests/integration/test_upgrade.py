@@ -12,8 +12,8 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import CorruptionError, NothingPublishedError
 from pipelines.indexes.builder import GenerationBuilder
 from pipelines.ingestion.pipeline import ingest
-from pipelines.ingestion.plan import Plan
-from pipelines.ingestion.report import Outcome
+from pipelines.ingestion.plan import IndexPlan
+from pipelines.ingestion.report import IndexOutcome
 from pipelines.runtime.ray.stages import HERE
 from pipelines.settings import load_settings
 from tests.support.ingestion import FORBIDDEN, a_plan, a_tree
@@ -21,7 +21,7 @@ from tests.support.old_generations import age
 from tests.support.parts import a_document, write_part
 
 
-def _run(plan: Plan) -> Outcome:
+def _run(plan: IndexPlan) -> IndexOutcome:
     return ingest(plan, Catalog(plan.store), HERE, lambda _: None, clock=time.monotonic)
 
 

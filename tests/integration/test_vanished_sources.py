@@ -17,17 +17,17 @@ from pipelines.catalog.store_id import StoreGuard
 from pipelines.domain.errors import SourceError, StoreError
 from pipelines.domain.ids import StoreId
 from pipelines.ingestion.pipeline import Watch, ingest
-from pipelines.ingestion.plan import Plan
-from pipelines.ingestion.report import Outcome
+from pipelines.ingestion.plan import IndexPlan
+from pipelines.ingestion.report import IndexOutcome
 from pipelines.ingestion.sources.contained import VANISHED
-from pipelines.ingestion.sources.visibility import require_same_view
+from pipelines.ingestion.stages.visibility import require_same_view
 from pipelines.runtime.ray.stages import HERE, ON_CLUSTER, Executor, Stage
 from tests.support.ingestion import a_plan, a_tree, write
 
 LINE = '{"_id": "1", "text": "about locks"}\n'
 
 
-def run(plan: Plan, executor: Executor = HERE, watch: Watch = lambda _: None) -> Outcome:
+def run(plan: IndexPlan, executor: Executor = HERE, watch: Watch = lambda _: None) -> IndexOutcome:
     return ingest(plan, Catalog(plan.store), executor, watch, clock=time.monotonic)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pipelines.domain.ranking import Channel, ChannelHit
 from pipelines.retrieval.answer.assembly import results, score_and_cut
-from pipelines.retrieval.answer.explain import spelled_out
+from pipelines.retrieval.answer.explain import explain_candidates
 from pipelines.retrieval.ranking.aggregation import BONUS, UNITS
 from pipelines.retrieval.ranking.fusion import FUSIONS
 from pipelines.retrieval.ranking.quality import Moment
@@ -47,7 +47,7 @@ def ranked(hits, mode: FusionMode, unit: ResultUnit, *, explore: bool = False, k
     units = UNITS[unit](fused, tuned)
     moments, depths = [Moment(query, NOW)], np.array([k])
     scored = score_and_cut(units, depths, [EvenBeliefs()], [weights], moments=moments, settings=tuned)
-    return results(spelled_out(scored, [weights]), EvenBeliefs())
+    return results(explain_candidates(scored, [weights]), EvenBeliefs())
 
 
 modes, units = st.sampled_from(FusionMode), st.sampled_from(ResultUnit)

@@ -16,7 +16,7 @@ from pipelines.domain.ranking import Answer, Query, Repeats
 from pipelines.domain.sessions import SessionMemory
 from pipelines.indexes.graph.schemas import EdgeKind
 from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
-from pipelines.learning.calibration.scores import Calibration, Isotonic
+from pipelines.learning.calibration.scores import Isotonic, ScoreCalibration
 from pipelines.retrieval.settings import FusionMode, ResultUnit
 from tests.support.retrieval_fakes import NOW, MemoryGeneration, MemoryGraph, a_query, a_searcher, settings
 
@@ -47,7 +47,7 @@ GENERATION.graph = MemoryGraph(
 _TART = tuple(GENERATION.encoder.encode(["plum tart"])[0].tolist())
 ELSEWHERE = SessionMemory(queries=(_TART,) * 3, shift=(0.0,) * 3)  # most queries change its topic: they search deeper
 GIVEN = SessionMemory(queries=(), shown=tuple(item.content_hash for item in GENERATION.held[:3]))
-SURE = Calibration(
+SURE = ScoreCalibration(
     Isotonic((0.0, 1.0), (0.0, 1.0)),
     MatchCalibration(MatchCurve(6.0, 3.0, -4.0), None, None, Answering(0.05, 0.05, 0.05, 100)),
 )

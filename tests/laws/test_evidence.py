@@ -12,7 +12,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.evidence import Evidence, EvidenceKey, merge
 from pipelines.learning.observe.observations import Tally, observe_outcome, outcome_evidence
-from pipelines.learning.observe.uses import UsageKey
+from pipelines.learning.uses import UsageKey
 
 names = st.sampled_from(["*", "a", "ß"])
 masses = st.integers(-(10**12), 10**12)

@@ -9,7 +9,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import Query, Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.answer.confidence import Scored, certainties
+from pipelines.retrieval.answer.confidence import Scored, rank_confidence
 from pipelines.retrieval.ranking.weights import believed_draws
 from pipelines.settings import load_settings
 from tests.support.nights import a_day
@@ -43,8 +43,8 @@ def draws_of(n: int):
 @given(values, values, st.floats(0.0, 0.3))
 def test_either_of_two_belongs_above_the_other(left, right, bonus) -> None:
     """RET-18: P(a above b) + P(b above a) = 1, whatever else adds to the scores."""
-    one, _ = certainties(results((left, bonus), (right, 0.0)), draws_of(200))
-    other, last = certainties(results((right, 0.0), (left, bonus)), draws_of(200))
+    one, _ = rank_confidence(results((left, bonus), (right, 0.0)), draws_of(200))
+    other, last = rank_confidence(results((right, 0.0), (left, bonus)), draws_of(200))
     assert one + other == pytest.approx(1.0)
     assert last is None
 
@@ -55,8 +55,8 @@ def test_what_is_better_in_everything_is_certain_and_twins_are_even(value) -> No
     """RET-18: dominance needs no knowledge of the weights; equals are told apart by nothing."""
     better = {signal: min(1.0, share + 0.01) for signal, share in value.items()}
     worse = {signal: min(share, better[signal] - 0.01) for signal, share in value.items()}
-    sure, _ = certainties(results((better, 0.0), (worse, 0.0)), draws_of(200))
-    even, _ = certainties(results((value, 0.1), (value, 0.1)), draws_of(200))
+    sure, _ = rank_confidence(results((better, 0.0), (worse, 0.0)), draws_of(200))
+    even, _ = rank_confidence(results((value, 0.1), (value, 0.1)), draws_of(200))
     assert (sure, even) == (1.0, 0.5)
 
 
@@ -67,7 +67,7 @@ def test_the_certainty_is_calibrated_under_the_beliefs() -> None:
     true = BELIEFS.weight_draws(SCOPE, ACTIVE, 1900)
     for case in range(1500):
         left, right_values = ({signal: float(rng.random()) for signal in Signal} for _ in range(2))
-        above, _ = certainties(results((left, 0.0), (right_values, 0.0)), draws_of(400))
+        above, _ = rank_confidence(results((left, 0.0), (right_values, 0.0)), draws_of(400))
         told.append(above)
         margin = sum(true[signal][400 + case] * (left[signal] - right_values[signal]) for signal in Signal)
         right.append(margin > 0.0)
@@ -87,7 +87,7 @@ def test_evidence_makes_an_order_surer() -> None:
     lexical = dict.fromkeys(Signal, 0.5) | {Signal.LEXICAL: 0.7}
     vector = dict.fromkeys(Signal, 0.5) | {Signal.VECTOR: 0.7}
     before, after = (
-        certainties(results((lexical, 0.0), (vector, 0.0)), believed_draws(query, beliefs, ACTIVE, 400))[0]
+        rank_confidence(results((lexical, 0.0), (vector, 0.0)), believed_draws(query, beliefs, ACTIVE, 400))[0]
         for beliefs in (BELIEFS, taught)
     )
     assert before < 0.75

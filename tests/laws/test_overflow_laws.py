@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pipelines.chunking.chunker import chunk_document
 from pipelines.chunking.units.context import leading, trailing
 from pipelines.chunking.units.digest import digest
-from pipelines.chunking.units.hierarchy import REMAINDER, Unit, fitted
+from pipelines.chunking.units.hierarchy import REMAINDER, ParsedUnit, fitted
 from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.chunking.units.splitting import Cuts, Meter
 from pipelines.domain.chunks import Chunk
@@ -105,7 +105,7 @@ def test_no_unit_is_cut_for_the_sake_of_a_context_above_its_budget(
     limit = sizes.max_tokens if wide else sizes.target_tokens
     length = limit - sizes.leading_budget - spare
     source = b"word " * length
-    unit = Unit(start=0, end=len(source), path="unit", kind="unit", level=2, context=" ".join(["name"] * context))
+    unit = ParsedUnit(start=0, end=len(source), path="unit", kind="unit", level=2, context=" ".join(["name"] * context))
     anywhere = partial(Cuts.between, 0, len(source), range(0, len(source), 5))
     (whole,) = fitted(unit, anywhere, limit=limit, source=source, sizes=sizes, meter=Meter(source, words))
     assert (whole.start, whole.end, whole.share, whole.split) == (0, len(source), 1.0, None)

@@ -12,7 +12,7 @@ from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.quality.signals import lexical, vector
-from pipelines.retrieval.answer.explain import spelled_out
+from pipelines.retrieval.answer.explain import explain_candidates
 from pipelines.retrieval.ranking.weights import SignalWeight, weighed
 from pipelines.settings import load_settings
 from tests.support.candidate_tables import a_hit, a_table
@@ -28,11 +28,11 @@ def test_contributions_sum_to_a_score_in_zero_to_one(told: dict, domain: Domain,
     """RET-18: exactly, rounded once; in [0, 1] for believed and for sampled weights, each with the belief behind it."""
     beliefs = BELIEFS.weights(Scope(domain), active)
     sampled = BELIEFS.sampled_weights(Scope(domain), active, np.random.default_rng(seed))
-    table = a_table(a_hit("one", {})).told({signal: np.array([value]) for signal, value in told.items()})
+    table = a_table(a_hit("one", {})).with_signals({signal: np.array([value]) for signal, value in told.items()})
     for shares in ({signal: belief.mean for signal, belief in beliefs.items()}, sampled):
         weights = {signal: SignalWeight(shares[signal], belief) for signal, belief in beliefs.items()}
         found = weighed(table, [lambda _: weights], of=list(Signal))  # noqa: B023
-        (one,) = spelled_out(found, [lambda _: weights])  # noqa: B023
+        (one,) = explain_candidates(found, [lambda _: weights])  # noqa: B023
         assert [part.name for part in one.contributions] == [signal.value for signal in Signal if signal in active]
         for part in one.contributions:
             assert (part.value, part.weight) == (told[Signal(part.name)], shares[Signal(part.name)])
@@ -47,8 +47,8 @@ def test_a_signal_that_is_not_told_adds_nothing() -> None:
     """RET-18: neither to the score nor to the explanation."""
     belief = BELIEFS.weights(Scope(Domain.CODE), [Signal.TRUST, Signal.USAGE])
     weights = {signal: SignalWeight(0.5, one) for signal, one in belief.items()}
-    table = a_table(a_hit("one", {})).told({Signal.TRUST: np.array([0.4])})
-    (one,) = spelled_out(weighed(table, [lambda _: weights], of=list(Signal)), [lambda _: weights])
+    table = a_table(a_hit("one", {})).with_signals({Signal.TRUST: np.array([0.4])})
+    (one,) = explain_candidates(weighed(table, [lambda _: weights], of=list(Signal)), [lambda _: weights])
     assert [(part.name, part.amount) for part in one.contributions] == [("trust", 0.2)]
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.retrieval.ranking import sums
+from pipelines.quality import groups
 
 AMOUNTS = st.one_of(
     st.floats(-1.0, 1.0), st.sampled_from([0.0, float("nan"), 1e16, -1e16, 0.1, 2.0**-53, -(2.0**-54), 1e-305])
@@ -24,10 +24,10 @@ def test_sums_are_rounded_once(wide: type[np.floating]) -> None:
     @given(LINES)
     def holds(lines: list[list[float]]) -> None:
         table = np.array(lines, dtype=np.float64).reshape(len(lines), len(lines[0]) if lines else 1)
-        told = sums.exact_sums(table).tolist()
+        told = groups.exact_sums(table).tolist()
         assert told == [math.fsum(each for each in line if not math.isnan(each)) for line in lines]
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sums, "_WIDE", wide)
-        patched.setattr(sums, "_ERROR", float(np.finfo(wide).eps))
+        patched.setattr(groups, "_WIDE", wide)
+        patched.setattr(groups, "_ERROR", float(np.finfo(wide).eps))
         holds()

@@ -15,7 +15,14 @@ from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope
 from pipelines.learning.calibration.reliability import Predictions, bands, reliability
-from pipelines.learning.calibration.scores import BetaCurve, Calibration, Isotonic, ScoreBins, calibrate, score_bins
+from pipelines.learning.calibration.scores import (
+    BetaCurve,
+    Isotonic,
+    ScoreBins,
+    ScoreCalibration,
+    calibrate,
+    score_bins,
+)
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.observe.observations import outcome_evidence
 from pipelines.settings import load_settings
@@ -111,15 +118,15 @@ def test_outcomes_of_one_kind_never_make_certainty(good: bool) -> None:
 @pytest.mark.parametrize("curve", [BetaCurve(1.2, 0.3, -0.1), Isotonic((0.1, 1 / 3), (0.2, 0.7))])
 def test_a_calibration_survives_json_exactly(curve: BetaCurve | Isotonic) -> None:
     """CON-8."""
-    calibration = Calibration(curve)
-    assert Calibration.from_json(calibration.to_json()) == calibration
+    calibration = ScoreCalibration(curve)
+    assert ScoreCalibration.from_json(calibration.to_json()) == calibration
 
 
 @pytest.mark.parametrize("text", ["", "[]", json.dumps({"method": "oracle"}), json.dumps({"method": "beta", "a": 1})])
 def test_what_is_no_calibration_is_refused(text: str) -> None:
     """CON-8."""
     with pytest.raises(StoreError, match="calibration: expected one of"):
-        Calibration.from_json(text)
+        ScoreCalibration.from_json(text)
 
 
 def test_bands_mark_what_too_few_observations_support() -> None:

@@ -11,7 +11,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.events import ShownResult
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.examination import SHOWN, Cell, Examination, Grid, cell_key, read_examination
-from pipelines.learning.observe.impressions import Page
+from pipelines.learning.observe.impressions import ImpressionBuckets
 from pipelines.learning.observe.observations import Tally
 from pipelines.learning.recency import Discount
 from pipelines.settings import load_settings
@@ -52,7 +52,7 @@ def browsed(look: Look, *, seed: int, answers: int, ranks: int = 10) -> tuple[Ev
 
 def counted(scores: np.ndarray, clicked: np.ndarray) -> Evidence:
     """Evidence of answers with these scores by rank, and what of them was clicked."""
-    tally, page = Tally(), Page(0, "*", "*", CREDIT.ranks, GRID)
+    tally, page = Tally(), ImpressionBuckets(0, "*", "*", CREDIT.ranks, GRID)
     for of_answer, clicks in zip(scores.tolist(), clicked, strict=True):
         results = [
             ShownResult(content_hash=HASHES[rank], rank=rank + 1, domain=Domain.CODE, score=score, signals={})

@@ -10,7 +10,7 @@ import numpy as np
 
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Channel, ChannelHit
-from pipelines.retrieval.answer.explain import Candidate, spelled_out
+from pipelines.retrieval.answer.explain import Candidate, explain_candidates
 from pipelines.retrieval.ranking.merging import standings_of, table_of
 from pipelines.retrieval.ranking.table import CHANNELS, Candidates, best_first
 from pipelines.retrieval.snapshot.documents import Documents
@@ -58,12 +58,12 @@ def a_table(*hits: AHit) -> Candidates:
             scores[row, CHANNELS.index(channel)] = score
     query, documents = np.zeros(len(rows), dtype=np.int64), Documents.of(chunks.documents())
     hashes, places = [one.content_hash for one in numbered], chunks.standings(rows)
-    standings = standings_of(hashes, chunks, documents, places, query=query, filters=[{}])
-    table = table_of(standings, query, rows, ranks, scores)
+    occurrences = standings_of(hashes, chunks, documents, places, query=query, filters=[{}])
+    table = table_of(occurrences, query, rows, ranks, scores)
     known = np.array([np.nan if hit.score is None else hit.score for hit in ordered])
-    return table if np.isnan(known).all() else best_first(table.plus_one("dense", known, 1.0))
+    return table if np.isnan(known).all() else best_first(table.add_term("dense", known, 1.0))
 
 
 def told(candidates: Candidates) -> list[Candidate]:
     """Lines of a table whose scores rest on no learned weight."""
-    return spelled_out(candidates, [lambda _: {}])
+    return explain_candidates(candidates, [lambda _: {}])

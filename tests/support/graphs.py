@@ -18,7 +18,7 @@ from pipelines.indexes import schemas
 from pipelines.indexes.dense.vectors import DenseIndex
 from pipelines.indexes.graph.build import build_graph
 from pipelines.indexes.graph.graph import Graph
-from pipelines.indexes.settings import GraphSettings
+from pipelines.indexes.settings import GraphIndexSettings
 from pipelines.settings import load_settings
 from tests.support.parts import a_document
 
@@ -26,7 +26,7 @@ Part = tuple[Document, list[Chunk]]
 Edge = tuple[str, str, str, float]  # kind, who points, to whom, confidence
 
 
-def graph_settings(**changes: object) -> GraphSettings:
+def graph_settings(**changes: object) -> GraphIndexSettings:
     """The shipped settings with some changes."""
     return load_settings(environment={}).index.graph.model_copy(update=changes)
 
@@ -87,7 +87,7 @@ def a_graph(
     files: Sequence[Part],
     *,
     dense: DenseIndex | None = None,
-    settings: GraphSettings | None = None,
+    settings: GraphIndexSettings | None = None,
     mentions: Sequence[tuple[ContentHash, Mention]] = (),
     rejected: Sequence[Rejection] = (),
     seed: int | None = None,

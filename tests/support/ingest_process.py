@@ -16,7 +16,7 @@ import psutil
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.ingestion.pipeline import Watch, ingest
-from pipelines.ingestion.report import Outcome, Progress
+from pipelines.ingestion.report import IndexOutcome, IndexProgress
 from pipelines.runtime.ray.cluster import connect
 from pipelines.runtime.ray.stages import HERE, ON_CLUSTER, Executor
 from pipelines.settings import load_settings
@@ -35,7 +35,7 @@ class Point:
 
 def run(
     source: Path, store: Path, watch: Watch = lambda _: None, executor: Executor = HERE, encoder: str = SLOW
-) -> Outcome:
+) -> IndexOutcome:
     return ingest(a_plan(source, store, *WAYS, encoder=encoder), Catalog(store), executor, watch, clock=time.monotonic)
 
 
@@ -48,7 +48,7 @@ def killing(point: Point) -> Watch:
     """A watch that starts the clock of a killer of its own process."""
     events = iter(range(1_000_000))
 
-    def watch(progress: Progress) -> None:
+    def watch(progress: IndexProgress) -> None:
         if next(events) == point.event:
             threading.Timer(point.delay_s, os.kill, [os.getpid(), signal.SIGKILL]).start()
 
@@ -65,20 +65,20 @@ def workers_titled(process: psutil.Process, title: str) -> list[psutil.Process]:
     return found
 
 
-def on_cluster_at(address: str, source: Path, store: Path, encoder: str) -> Outcome:
+def on_cluster_at(address: str, source: Path, store: Path, encoder: str) -> IndexOutcome:
     """A run on a cluster that is there already, with one kind of actors."""
     connect(load_settings(assignments=[f"cluster.address={address}"], environment={}).cluster)
     plan = a_plan(source, store, encoder=encoder)
     return ingest(plan, Catalog(store), ON_CLUSTER, lambda _: None, clock=time.monotonic)
 
 
-def on_own_cluster(source: Path, store: Path, point: Point | None, encoder: str = SLOW) -> Outcome:
+def on_own_cluster(source: Path, store: Path, point: Point | None, encoder: str = SLOW) -> IndexOutcome:
     """A run on a cluster that starts and ends with this process."""
     connect(load_settings(assignments=["cluster.cpus=4", "cluster.address=local"], environment={}).cluster)
     return run(source, store, (lambda _: None) if point is None else killing(point), ON_CLUSTER, encoder)
 
 
-def on_several_nodes(source: Path, store: Path, delay_s: float) -> tuple[Outcome, int]:
+def on_several_nodes(source: Path, store: Path, delay_s: float) -> tuple[IndexOutcome, int]:
     """A run on three nodes of which one, not the driver's, is killed while it works; the outcome, and nodes left."""
     import ray
     from ray.cluster_utils import Cluster

@@ -19,7 +19,7 @@ from pipelines.embedding.encoders.matryoshka import shortened
 from pipelines.embedding.models import locate
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.extraction.settings import ExtractionSettings
-from pipelines.ingestion.plan import Plan
+from pipelines.ingestion.plan import IndexPlan
 from pipelines.settings import load_settings
 from tests.support.parts import embed
 
@@ -180,7 +180,7 @@ def a_tree(folder: Path, *, files: int = 12) -> Path:
     return root
 
 
-def a_plan(source: Path, store: Path, *assignments: str, full: bool = False, **models: str) -> Plan:
+def a_plan(source: Path, store: Path, *assignments: str, full: bool = False, **models: str) -> IndexPlan:
     """A plan with the shipped settings, small units, and models made of words; the model lies beside the store."""
     small = (
         "ingest.unit_documents=3",
@@ -191,7 +191,7 @@ def a_plan(source: Path, store: Path, *assignments: str, full: bool = False, **m
         f"embedding.model={a_model(store.parent)}",
     )
     settings = load_settings(assignments=[*small, *assignments], environment={})
-    return Plan(
+    return IndexPlan(
         sources=[source],
         store=store,
         domain=None,

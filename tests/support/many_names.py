@@ -10,10 +10,10 @@ import re
 import sys
 from pathlib import Path
 
-from pipelines.feedback.fold.names import overflow_in
 from pipelines.feedback.pipeline import consume
 from pipelines.feedback.publish.snapshot import publish_snapshot
 from pipelines.feedback.run.updater import partition_folder
+from pipelines.feedback.store.names import overflow_in
 from pipelines.feedback.store.state import PartitionState
 from pipelines.runtime.kafka.log import LogFacts, Record
 from tests.support.feedback_events import BINS, NOON, RULES

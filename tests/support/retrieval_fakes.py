@@ -17,7 +17,7 @@ from pipelines.embedding.late_interaction import quantised
 from pipelines.indexes.graph.graph import Direction, EdgeArrays, Neighbour
 from pipelines.indexes.graph.schemas import EdgeKind
 from pipelines.indexes.rows import RowSet
-from pipelines.learning.calibration.scores import Calibration
+from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.observe.triggers import LearnedTriggers
 from pipelines.retrieval.channels.rankings import Hits
 from pipelines.retrieval.searcher import Searcher
@@ -341,7 +341,7 @@ class EvenBeliefs:
 class MemorySource:
     """Says what is live from memory; `generations` are taken in turn as the token moves on."""
 
-    def __init__(self, *generations: MemoryGeneration, calibration: Calibration | None = None) -> None:
+    def __init__(self, *generations: MemoryGeneration, calibration: ScoreCalibration | None = None) -> None:
         self._generations = generations
         self._calibration = calibration
         self.version = 0
@@ -372,7 +372,7 @@ def a_searcher(
     *generations: MemoryGeneration,
     clock: float = NOW,
     further: Sequence[WordEncoder] = (),
-    calibration: Calibration | None = None,
+    calibration: ScoreCalibration | None = None,
     **changes: object,
 ) -> Searcher:
     encoder, tuned = generations[0].encoder, settings(**changes)

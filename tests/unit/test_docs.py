@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import typer
 
-from pipelines.serving.cli import weft
 from pipelines.settings import CONF, Settings, load_settings
 from tests.conftest import ROOT
+from weft.cli import all_commands
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
@@ -106,7 +106,7 @@ def test_every_weft_command_and_option_that_is_named_exists() -> None:
     """OPS-4: in README and docs; what follows the command's own words are its arguments."""
     for text in TEXTS.values():
         for words, arguments in WEFT.findall(commands(text)):
-            command = typer.main.get_command(weft)
+            command: Any = all_commands()
             for word in words.split():
                 if known := getattr(command, "commands", None):
                     assert word in known, words

@@ -10,7 +10,7 @@ from tree_sitter import Node
 
 from pipelines.chunking.code.grammar import LAST, ONLY, Grammar
 from pipelines.chunking.code.names import GENERIC
-from pipelines.chunking.code.tree import MAX_DEPTH, Tree
+from pipelines.chunking.code.tree import MAX_DEPTH, SyntaxTree
 from pipelines.chunking.units.splitting import decoded
 
 _WORD = re.compile(r"\w+")
@@ -41,7 +41,7 @@ class Definition:
         return self.dress[-1]
 
 
-def definition_of(node: Node | None, tree: Tree) -> Definition | None:
+def definition_of(node: Node | None, tree: SyntaxTree) -> Definition | None:
     """The function or type that an item defines, seen through what it is dressed in."""
     grammar = tree.grammar
     dress: list[Node] = []
@@ -77,7 +77,7 @@ def _body(node: Node, grammar: Grammar) -> Node | None:
     return node if body is None and node.type in grammar.bodiless else body
 
 
-def _name(dress: Sequence[Node], tree: Tree) -> str:
+def _name(dress: Sequence[Node], tree: SyntaxTree) -> str:
     for node in reversed(dress):
         named = node.child_by_field_name(tree.grammar.name_fields.get(node.type, "name"))
         if named is not None:
@@ -86,7 +86,7 @@ def _name(dress: Sequence[Node], tree: Tree) -> str:
     return ""
 
 
-def _owner(node: Node, name: str, tree: Tree) -> tuple[str, str, str]:
+def _owner(node: Node, name: str, tree: SyntaxTree) -> tuple[str, str, str]:
     """Whose member a definition is by its receiver or its qualified name, what it calls that, and its own name."""
     grammar = tree.grammar
     if grammar.receiver and (receiver := node.child_by_field_name(grammar.receiver)) is not None:
@@ -97,7 +97,7 @@ def _owner(node: Node, name: str, tree: Tree) -> tuple[str, str, str]:
     return "" if owner in grammar.anonymous_owners else owner, "", own
 
 
-def signature_of(definition: Definition, tree: Tree) -> str:
+def signature_of(definition: Definition, tree: SyntaxTree) -> str:
     """The definition up to its body, on one line, without its annotations and comments."""
     hidden = tree.grammar.annotations | tree.grammar.comments
     end = definition.body.start_byte if definition.body is not definition.node else definition.node.end_byte

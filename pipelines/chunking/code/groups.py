@@ -9,12 +9,12 @@ from hashlib import sha256
 from tree_sitter import Node
 
 from pipelines.chunking.code.definitions import Definition, definition_of
-from pipelines.chunking.code.items import Item, Space
-from pipelines.chunking.code.tree import Tree
+from pipelines.chunking.code.items import CodeItem, Space
+from pipelines.chunking.code.tree import SyntaxTree
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ItemGroup:
     """Neighbouring items that make one unit: one definition, or a run of statements.
 
     Attributes:
@@ -22,7 +22,7 @@ class Group:
     """
 
     start: int
-    items: tuple[Item, ...]
+    items: tuple[CodeItem, ...]
     definition: Definition | None
     headed: bool = False
 
@@ -32,7 +32,7 @@ class Group:
         return self.items[0].space
 
 
-def header_end(tree: Tree, items: Sequence[Item]) -> int:
+def header_end(tree: SyntaxTree, items: Sequence[CodeItem]) -> int:
     """End of a comment on the whole file: one at its top that a blank line parts from what follows; else 0."""
     comment = tree.first_comment()
     if comment is None or not items or items[0].start < comment[1]:
@@ -42,7 +42,7 @@ def header_end(tree: Tree, items: Sequence[Item]) -> int:
     return comment[1] if after.startswith(b"\n\n") or (ended and after.startswith(b"\n")) else 0
 
 
-def preamble_length(tree: Tree, items: Sequence[Item]) -> int:
+def preamble_length(tree: SyntaxTree, items: Sequence[CodeItem]) -> int:
     """How many items the preamble has: up to the last that imports, names the package or documents the file."""
     grammar, leading = tree.grammar, 0
     for index, item in enumerate(items):
@@ -56,7 +56,7 @@ def preamble_length(tree: Tree, items: Sequence[Item]) -> int:
     return leading
 
 
-def _introduces(tree: Tree, node: Node, *, first: bool) -> bool:
+def _introduces(tree: SyntaxTree, node: Node, *, first: bool) -> bool:
     grammar = tree.grammar
     if node.type in grammar.imports or node.type in grammar.packages:
         return True
@@ -68,9 +68,9 @@ def _introduces(tree: Tree, node: Node, *, first: bool) -> bool:
     return grammar.docstrings and bool(names) and all(name[:2] == name[-2:] == "__" for name in names)
 
 
-def groups_of(tree: Tree, items: Sequence[Item], previous: int) -> list[Group]:
+def groups_of(tree: SyntaxTree, items: Sequence[CodeItem], previous: int) -> list[ItemGroup]:
     """Items as units: a header such as `else:` opens the unit of what follows it."""
-    groups: list[tuple[int, list[Item], Definition | None, bool]] = []
+    groups: list[tuple[int, list[CodeItem], Definition | None, bool]] = []
     floor = tree.next_line(previous, 0) if previous else 0
     header: int | None = None
     headed = running = False
@@ -92,10 +92,10 @@ def groups_of(tree: Tree, items: Sequence[Item], previous: int) -> list[Group]:
             # What a definition ends with, such as a semicolon, makes it no run that others could join.
             header, headed, running = None, False, definition is None and groups[-1][2] is None
         floor = tree.next_line(item.end, floor)
-    return [Group(start, tuple(joined), definition, heads) for start, joined, definition, heads in groups]
+    return [ItemGroup(start, tuple(joined), definition, heads) for start, joined, definition, heads in groups]
 
 
-def mark_of(tree: Tree, group: Group) -> str:
+def mark_of(tree: SyntaxTree, group: ItemGroup) -> str:
     """A name for statements that define none: from their first line, so that edits elsewhere do not move it."""
     first = group.items[0].start
     end = tree.source.find(b"\n", first)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tree_sitter import Node
 
 from pipelines.chunking.code.definitions import definition_of, seen_through
-from pipelines.chunking.code.tree import MAX_DEPTH, Tree
+from pipelines.chunking.code.tree import MAX_DEPTH, SyntaxTree
 from pipelines.chunking.units.splitting import decoded
 
 
@@ -28,7 +28,7 @@ class Space:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class CodeItem:
     """A statement or member, or the header (`else:`, `namespace a {`) that introduces some: its node is None.
 
     Attributes:
@@ -42,7 +42,7 @@ class Item:
     heads: bool = False
 
 
-def items_of(tree: Tree, nodes: Iterable[Node], fits: Callable[[int, int], bool]) -> Iterator[Item]:
+def items_of(tree: SyntaxTree, nodes: Iterable[Node], fits: Callable[[int, int], bool]) -> Iterator[CodeItem]:
     """Statements in order; those that only hold others are opened into their headers and branches.
 
     Args:
@@ -53,10 +53,10 @@ def items_of(tree: Tree, nodes: Iterable[Node], fits: Callable[[int, int], bool]
 
 @dataclass(frozen=True, slots=True)
 class _Opener:
-    tree: Tree
+    tree: SyntaxTree
     fits: Callable[[int, int], bool]
 
-    def items(self, nodes: Iterable[Node], space: Space, depth: int) -> Iterator[Item]:
+    def items(self, nodes: Iterable[Node], space: Space, depth: int) -> Iterator[CodeItem]:
         """What `nodes` come to; from `depth` levels on, nothing is opened."""
         grammar = self.tree.grammar
         for node in nodes:
@@ -64,7 +64,7 @@ class _Opener:
                 continue
             start, end = node.start_byte, node.end_byte
             if node.type in grammar.prefixes:
-                yield Item(start, end, None, space)
+                yield CodeItem(start, end, None, space)
             elif depth and (inner := self._inner_space(node, space)) is not None:
                 yield from self._opened(inner[0], inner[1], depth - 1, start)
             elif depth and (
@@ -73,15 +73,15 @@ class _Opener:
             ):
                 yield from self._opened(node, space, depth - 1, start)
             elif depth and (inner_block := self._wrapped(node, start, end)) is not None:
-                yield Item(start, _opening(inner_block), None, space)
+                yield CodeItem(start, _opening(inner_block), None, space)
                 yield from self.items(inner_block.children, space, depth - 1)
             else:
-                yield Item(start, end, node, space)
+                yield CodeItem(start, end, node, space)
 
     def _opens(self, node: Node, start: int, end: int) -> bool:
         return self.tree.holds_definitions(start, end) and definition_of(node, self.tree) is None
 
-    def _opened(self, node: Node, space: Space, depth: int, start: int) -> Iterator[Item]:
+    def _opened(self, node: Node, space: Space, depth: int, start: int) -> Iterator[CodeItem]:
         grammar = self.tree.grammar
         bare = node.type in grammar.guards or node.is_error
         header: tuple[int, int] | None = None
@@ -99,7 +99,7 @@ class _Opener:
                 first, last = header or (child.start_byte, child.start_byte)
                 last = max(last, _opening(child)) if block else last
                 if last > first:
-                    yield Item(first, last, None, space, heads=bool(space.context) and not shown)
+                    yield CodeItem(first, last, None, space, heads=bool(space.context) and not shown)
             header, shown = None, True
             if clause:
                 yield from self._opened(child, space, depth - 1, child.start_byte) if depth else ()
@@ -107,7 +107,7 @@ class _Opener:
                 inside = child.children if block else [child]
                 yield from self.items(inside, space, depth - 1 if depth else 0)
         if header is not None and not shown:
-            yield Item(*header, None, space)
+            yield CodeItem(*header, None, space)
 
     def _inner_space(self, node: Node, space: Space) -> tuple[Node, Space] | None:
         """The namespace or extension that an item is, and what it adds to what is inside."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from tree_sitter import QueryCursor
 
 from pipelines.chunking.code.names import LONGEST_NAME, dotted
-from pipelines.chunking.code.tree import Tree, query_of
-from pipelines.chunking.units.hierarchy import Facts, Positions
+from pipelines.chunking.code.tree import SyntaxTree, query_of
+from pipelines.chunking.units.hierarchy import NamePositions, SourceFacts
 from pipelines.domain.links import Link, LinkKind
 
 # How sure a name is to mean what bears it, by its form.
@@ -61,8 +61,8 @@ class _Import:
 
 
 def facts_of(
-    tree: Tree, owned: Sequence[Owned], named: Sequence[tuple[int, str]], tests: Sequence[tuple[int, int]]
-) -> Facts:
+    tree: SyntaxTree, owned: Sequence[Owned], named: Sequence[tuple[int, str]], tests: Sequence[tuple[int, int]]
+) -> SourceFacts:
     """Names defined and referenced, links, and syntax errors, by place.
 
     Args:
@@ -95,10 +95,10 @@ def facts_of(
             if kind is LinkKind.CALLS and _within(tests, position) and not _ASSERTION.search(plain):
                 links.append((position, Link(LinkKind.TESTS, target, min(_NAMED, confidence))))
     links += [(types[owner], link) for owner, link in _implemented(tree, resolver) if owner in types]
-    return Facts(
-        defines=Positions.of(sorted(defines)),
-        references=Positions.of(sorted(references)),
-        links=Positions.of(sorted(links, key=lambda found: (found[0], found[1].kind, found[1].target))),
+    return SourceFacts(
+        defines=NamePositions.of(sorted(defines)),
+        references=NamePositions.of(sorted(references)),
+        links=NamePositions.of(sorted(links, key=lambda found: (found[0], found[1].kind, found[1].target))),
         errors=tree.errors,
     )
 
@@ -113,7 +113,7 @@ _CAPTURES = {
 }
 
 
-def _captured(tree: Tree, capture: str) -> Iterator[tuple[int, str]]:
+def _captured(tree: SyntaxTree, capture: str) -> Iterator[tuple[int, str]]:
     """Names of one kind by place; of a member of what bears no name, that member's after a dot."""
     source, covered = tree.source, 0
     nodes = tree.found.get(capture, [])
@@ -133,7 +133,7 @@ def _captured(tree: Tree, capture: str) -> Iterator[tuple[int, str]]:
             yield start, name
 
 
-def _implemented(tree: Tree, resolver: _Resolver) -> Iterator[tuple[str, Link]]:
+def _implemented(tree: SyntaxTree, resolver: _Resolver) -> Iterator[tuple[str, Link]]:
     """What types implement by extensions that stand outside them."""
     for node in tree.found.get("implements", ()):
         extension = node.parent
@@ -148,7 +148,7 @@ class _Resolver:
     """Names as the file uses them, to names as others may know them."""
 
     def __init__(
-        self, tree: Tree, owned: Sequence[Owned], imported: Mapping[str, str], named: Sequence[tuple[int, str]]
+        self, tree: SyntaxTree, owned: Sequence[Owned], imported: Mapping[str, str], named: Sequence[tuple[int, str]]
     ) -> None:
         self._tree = tree
         self._owned = sorted(owned, key=lambda member: member.start)
@@ -187,7 +187,7 @@ def _last(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _imports(tree: Tree) -> Iterator[tuple[int, _Import]]:
+def _imports(tree: SyntaxTree) -> Iterator[tuple[int, _Import]]:
     query = query_of(tree.grammar.name, "modules")
     for statement in tree.found.get("import", ()):
         for _, captured in QueryCursor(query).matches(statement):

@@ -16,12 +16,12 @@ from tree_sitter import Node
 
 from pipelines.chunking.code.definitions import Definition, definition_of, signature_of
 from pipelines.chunking.code.grammars import GRAMMARS
-from pipelines.chunking.code.groups import Group, groups_of, header_end, mark_of, preamble_length
-from pipelines.chunking.code.items import Item, items_of
+from pipelines.chunking.code.groups import ItemGroup, groups_of, header_end, mark_of, preamble_length
+from pipelines.chunking.code.items import CodeItem, items_of
 from pipelines.chunking.code.links import Owned, facts_of, tested_by_name
-from pipelines.chunking.code.tree import Tree
+from pipelines.chunking.code.tree import SyntaxTree
 from pipelines.chunking.prose.text import chunk_text
-from pipelines.chunking.units.hierarchy import Unit, assemble, fitted
+from pipelines.chunking.units.hierarchy import ParsedUnit, assemble, fitted
 from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
 from pipelines.chunking.units.splitting import Cuts, Meter, decoded, encoded
 from pipelines.domain.chunks import Chunk
@@ -38,14 +38,14 @@ def chunk_code(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter
     if grammar is None:
         return chunk_text(document, sizes, count_tokens)
     source = encoded(document.text)
-    tree = Tree(source, grammar)
+    tree = SyntaxTree(source, grammar)
     outline = _Outline(tree, sizes, Meter(source, count_tokens))
     units = _bundled(outline.file())
     facts = facts_of(tree, outline.owned, outline.named, outline.tests)
     return assemble(document, source, units, facts=facts, sizes=sizes, count_tokens=count_tokens)
 
 
-def _bundled(units: Sequence[Unit]) -> list[Unit]:
+def _bundled(units: Sequence[ParsedUnit]) -> list[ParsedUnit]:
     """Members of what is no type in this file belong to the function of that name, as before there were classes."""
     paths = {unit.path for unit in units}
     return [
@@ -88,14 +88,14 @@ class _Outline:
         tests: Spans of tests, in order.
     """
 
-    tree: Tree
+    tree: SyntaxTree
     sizes: ChunkSizes
     meter: Meter
     owned: list[Owned] = field(default_factory=list)
     named: list[tuple[int, str]] = field(default_factory=list)
     tests: list[tuple[int, int]] = field(default_factory=list)
 
-    def file(self) -> list[Unit]:
+    def file(self) -> list[ParsedUnit]:
         """Units of the whole file, which cover it."""
         end = len(self.tree.source)
         items = list(items_of(self.tree, self.tree.root.children, self._fits))
@@ -113,11 +113,11 @@ class _Outline:
         head = self._fitted(unit, preamble, limit=self.sizes.max_tokens)
         return [*head, *self._members(groups, end, _Scope(parents=("preamble",)))]
 
-    def _head(self, end: int) -> Unit:
-        return Unit(start=0, end=end, path="preamble", kind="preamble", level=0)
+    def _head(self, end: int) -> ParsedUnit:
+        return ParsedUnit(start=0, end=end, path="preamble", kind="preamble", level=0)
 
-    def _members(self, groups: Sequence[Group], end: int, scope: _Scope) -> list[Unit]:
-        units: list[Unit] = []
+    def _members(self, groups: Sequence[ItemGroup], end: int, scope: _Scope) -> list[ParsedUnit]:
+        units: list[ParsedUnit] = []
         for group, stop in zip(groups, [*(group.start for group in groups[1:]), end], strict=False):
             definition = group.definition
             if definition is None:
@@ -137,7 +137,7 @@ class _Outline:
             return True
         return self.tree.holds_definitions(start, end) and not self._fits_whole(start, end)
 
-    def _unit(self, group: Group, definition: Definition, stop: int, scope: _Scope) -> Unit:
+    def _unit(self, group: ItemGroup, definition: Definition, stop: int, scope: _Scope) -> ParsedUnit:
         """The unit of a definition, whole."""
         space, tree = group.space, self.tree
         owner = scope.qualified(*space.names, space.owner or definition.owner)
@@ -158,7 +158,7 @@ class _Outline:
         if not typed and (tested or tree.is_test(group.start, definition.body.start_byte)):
             self.tests.append((group.start, stop))
         path = f"type:{symbol}" if typed else f"{kind}:{symbol}"
-        return Unit(
+        return ParsedUnit(
             start=group.start,
             end=stop,
             path=path,
@@ -174,7 +174,7 @@ class _Outline:
             links=tested,
         )
 
-    def _whole(self, group: Group, definition: Definition, stop: int, scope: _Scope) -> list[Unit]:
+    def _whole(self, group: ItemGroup, definition: Definition, stop: int, scope: _Scope) -> list[ParsedUnit]:
         unit = self._roomy(self._unit(group, definition, stop, scope))
         node = definition.node
 
@@ -192,7 +192,7 @@ class _Outline:
             meter=self.meter,
         )
 
-    def _type(self, group: Group, definition: Definition, stop: int, scope: _Scope) -> list[Unit]:
+    def _type(self, group: ItemGroup, definition: Definition, stop: int, scope: _Scope) -> list[ParsedUnit]:
         """A type's head with its leading fields, then its members."""
         whole = self._unit(group, definition, stop, scope)
         items = list(items_of(self.tree, definition.body.children, self._fits))
@@ -214,7 +214,7 @@ class _Outline:
         own = self._fitted(self._roomy(unit), items[:fields], limit=self.sizes.max_tokens)
         return [*own, *self._members(groups, stop, inner)]
 
-    def _run(self, group: Group, stop: int, scope: _Scope) -> list[Unit]:
+    def _run(self, group: ItemGroup, stop: int, scope: _Scope) -> list[ParsedUnit]:
         tree = self.tree
         nodes = [item.node for item in group.items if item.node is not None]
         bound = [tree.names_bound(node) for node in nodes]
@@ -231,7 +231,7 @@ class _Outline:
             binding = all(found or tree.is_docstring(node) for found, node in zip(bound, nodes, strict=True))
             kind = "constants" if names and binding else "code"
         shown = _under(scope.context, group.space.context)
-        unit = Unit(
+        unit = ParsedUnit(
             start=group.start,
             end=stop,
             path=f"{kind}:{'.'.join(filter(None, (owner, names[0] if names else mark_of(tree, group))))}",
@@ -245,7 +245,7 @@ class _Outline:
         )
         return self._fitted(self._roomy(unit), list(group.items), limit=self.sizes.target_tokens)
 
-    def _fitted(self, unit: Unit, items: Sequence[Item], *, limit: int) -> list[Unit]:
+    def _fitted(self, unit: ParsedUnit, items: Sequence[CodeItem], *, limit: int) -> list[ParsedUnit]:
         def cuts() -> Cuts:
             inner: list[int] = []
             floor = unit.start
@@ -258,7 +258,7 @@ class _Outline:
 
         return fitted(unit, cuts, limit=limit, source=self.tree.source, sizes=self.sizes, meter=self.meter)
 
-    def _cuts(self, unit: Unit, lines: Sequence[int], long: Sequence[Node], starts: Sequence[int] = ()) -> Cuts:
+    def _cuts(self, unit: ParsedUnit, lines: Sequence[int], long: Sequence[Node], starts: Sequence[int] = ()) -> Cuts:
         """Cuts at lines; where they leave too much, inside blocks that fit, and between the statements of a line."""
         tree = self.tree
         cuts = Cuts.between(unit.start, unit.end, [*lines, *tree.statement_cuts(long, self._fits_node)])
@@ -281,7 +281,7 @@ class _Outline:
         finest = cuts.refined(self.tree.source, within, self.sizes.max_tokens, self.meter).positions
         return Cuts.between(finest[0], finest[-1], finest)
 
-    def _roomy(self, unit: Unit) -> Unit:
+    def _roomy(self, unit: ParsedUnit) -> ParsedUnit:
         """The unit under as much of its context as leaves it whole, where it can be whole."""
         limit = self.sizes.max_tokens
         if not unit.context or not self._fits_whole(unit.start, unit.end):

@@ -35,7 +35,7 @@ def query_of(name: str, part: str) -> Query:
     return Query(language_of(name), getattr(GRAMMARS[name], part))
 
 
-class Tree:
+class SyntaxTree:
     """A parsed source file and what stands where in it."""
 
     def __init__(self, source: bytes, grammar: Grammar) -> None:

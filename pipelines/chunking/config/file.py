@@ -10,7 +10,7 @@ from pipelines.chunking.config.entries import Entry
 from pipelines.chunking.config.links import links_of
 from pipelines.chunking.config.schemas import SCANNERS, entries_of, schema_of
 from pipelines.chunking.prose.text import chunk_text
-from pipelines.chunking.units.hierarchy import Facts, Positions, Unit, assemble, fitted
+from pipelines.chunking.units.hierarchy import NamePositions, ParsedUnit, SourceFacts, assemble, fitted
 from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
 from pipelines.chunking.units.splitting import Cuts, Meter, encoded
 from pipelines.domain.chunks import Chunk
@@ -59,14 +59,14 @@ def chunk_configuration(document: Document, sizes: ChunkSizes, count_tokens: Tok
     file = _File(source, sizes, meter, _KINDS.get(schema or "", "key"), {"schema": schema} if schema else {})
     whole = min(sizes.target_tokens if sizes.whole_tokens is None else sizes.whole_tokens, sizes.max_tokens)
     if meter.fits(0, len(source), whole):
-        units = [Unit(start=0, end=len(source), path=_FILE, kind=_FILE, level=0, attributes=file.attributes)]
+        units = [ParsedUnit(start=0, end=len(source), path=_FILE, kind=_FILE, level=0, attributes=file.attributes)]
     elif not entries:
         return chunk_text(document, sizes, count_tokens)
     else:
         units = [part for unit in _units(file, entries) for part in unit]
-    facts = Facts(
-        defines=Positions.of([(entry.at, entry.key) for entry in entries if entry.key]),
-        links=Positions.of(links_of(source, language, entries)),
+    facts = SourceFacts(
+        defines=NamePositions.of([(entry.at, entry.key) for entry in entries if entry.key]),
+        links=NamePositions.of(links_of(source, language, entries)),
     )
     return assemble(document, source, units, facts=facts, sizes=sizes, count_tokens=count_tokens)
 
@@ -80,18 +80,18 @@ _KINDS = {
 }
 
 
-def _units(file: _File, entries: Sequence[Entry]) -> Iterator[list[Unit]]:
+def _units(file: _File, entries: Sequence[Entry]) -> Iterator[list[ParsedUnit]]:
     """The file's own unit, which tells its keys, and those of its entries."""
     first = entries[0].start
     head = first if file.source[:first].strip() else _line_end(file.source, entries[0].at)
     keys = ", ".join(dict.fromkeys(entry.key for entry in entries if entry.key))
-    root = Unit(start=0, end=head, path=_FILE, kind=_FILE, level=0, context=keys, attributes=file.attributes)
+    root = ParsedUnit(start=0, end=head, path=_FILE, kind=_FILE, level=0, context=keys, attributes=file.attributes)
     yield _fitted(file, root, ())
     # What stands before the first key and is blank would be in no span.
     yield from _siblings(file, [replace(entries[0], start=min(first, head)), *entries[1:]], ())
 
 
-def _siblings(file: _File, entries: Sequence[Entry], outer: tuple[str, ...]) -> Iterator[list[Unit]]:
+def _siblings(file: _File, entries: Sequence[Entry], outer: tuple[str, ...]) -> Iterator[list[ParsedUnit]]:
     """Entries at the top, the short ones together with their neighbours up to the target."""
     together: list[Entry] = []
     for entry in entries:
@@ -108,7 +108,7 @@ def _siblings(file: _File, entries: Sequence[Entry], outer: tuple[str, ...]) -> 
         yield from _together(file, together, outer)
 
 
-def _together(file: _File, entries: Sequence[Entry], outer: tuple[str, ...]) -> Iterator[list[Unit]]:
+def _together(file: _File, entries: Sequence[Entry], outer: tuple[str, ...]) -> Iterator[list[ParsedUnit]]:
     if len(entries) == 1:
         yield from _entry(file, entries[0], outer)
         return
@@ -116,7 +116,7 @@ def _together(file: _File, entries: Sequence[Entry], outer: tuple[str, ...]) -> 
     yield _fitted(file, replace(unit, end=entries[-1].end, kind="keys", symbol=None, heading_path=outer), entries)
 
 
-def _entry(file: _File, entry: Entry, outer: tuple[str, ...]) -> Iterator[list[Unit]]:
+def _entry(file: _File, entry: Entry, outer: tuple[str, ...]) -> Iterator[list[ParsedUnit]]:
     """An entry whole, or what is left of it beside the objects in it that are units of their own."""
     unit = _unit(file, entry, outer)
     apart = {
@@ -145,7 +145,7 @@ def _entry(file: _File, entry: Entry, outer: tuple[str, ...]) -> Iterator[list[U
         yield _fitted(file, _rest(head, start, entry.end, rest), rest)
 
 
-def _rest(head: Unit, start: int, end: int, held: Sequence[Entry]) -> Unit:
+def _rest(head: ParsedUnit, start: int, end: int, held: Sequence[Entry]) -> ParsedUnit:
     """What stands between units of their own: with the entry's key it is the entry itself."""
     if start == head.start:
         return replace(head, end=end)
@@ -163,10 +163,10 @@ def _rest(head: Unit, start: int, end: int, held: Sequence[Entry]) -> Unit:
     )
 
 
-def _unit(file: _File, entry: Entry, outer: tuple[str, ...]) -> Unit:
+def _unit(file: _File, entry: Entry, outer: tuple[str, ...]) -> ParsedUnit:
     names = (*outer, entry.key)
     paths = ["/".join(f"key:{name}" for name in names[:depth]) for depth in range(len(names), 0, -1)]
-    return Unit(
+    return ParsedUnit(
         start=entry.start,
         end=entry.end,
         path=paths[0],
@@ -182,13 +182,13 @@ def _unit(file: _File, entry: Entry, outer: tuple[str, ...]) -> Unit:
     )
 
 
-def _fitted(file: _File, unit: Unit, children: Sequence[Entry]) -> list[Unit]:
+def _fitted(file: _File, unit: ParsedUnit, children: Sequence[Entry]) -> list[ParsedUnit]:
     limit = file.sizes.max_tokens if unit.kind in _KINDS.values() and unit.kind != "key" else file.sizes.target_tokens
     cuts = partial(_cuts, file, unit, children)
     return fitted(unit, cuts, limit=limit, source=file.source, sizes=file.sizes, meter=file.meter)
 
 
-def _cuts(file: _File, unit: Unit, children: Sequence[Entry]) -> Cuts:
+def _cuts(file: _File, unit: ParsedUnit, children: Sequence[Entry]) -> Cuts:
     """Cuts before keys, and before those inside the ones that are too long."""
     return Cuts.between(unit.start, unit.end, _starts(file, children))
 

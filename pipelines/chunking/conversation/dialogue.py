@@ -37,7 +37,7 @@ Line = Turn | str
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TurnPlace:
     """Where a turn, or the marker of a topic, stands in a session's text.
 
     Attributes:
@@ -81,7 +81,7 @@ def said(text: str) -> str:
     return "\n".join((first.removeprefix(" "), *(line.removeprefix(_INDENT) for line in more)))
 
 
-def places(source: bytes) -> list[Place]:
+def places(source: bytes) -> list[TurnPlace]:
     """Turns and markers of a session's text, in order; other lines belong to the turn before them."""
     if not source:
         return []
@@ -95,20 +95,22 @@ def places(source: bytes) -> list[Place]:
         position = source.find(b"\n", position) + 1
     ends = [start for start, _ in starts[1:]] + [len(source)]
     return [
-        Place(start, end, found.body, found.speaker, found.time, found.topic)
+        TurnPlace(start, end, found.body, found.speaker, found.time, found.topic)
         for (start, found), end in zip(starts, ends, strict=True)
     ]
 
 
-def _place(source: bytes, start: int) -> Place:
+def _place(source: bytes, start: int) -> TurnPlace:
     topic = _TOPIC.match(source, start)
     if topic is not None:
-        return Place(start, start, topic.end(), "", topic=_decoded(topic.group("name") or b"").strip())
+        return TurnPlace(start, start, topic.end(), "", topic=_decoded(topic.group("name") or b"").strip())
     turn = _TURN.match(source, start)
     if turn is None:
-        return Place(start, start, start, "")
+        return TurnPlace(start, start, start, "")
     time = turn.group("time")
-    return Place(start, start, turn.end(), _decoded(turn.group("speaker")), None if time is None else _decoded(time))
+    return TurnPlace(
+        start, start, turn.end(), _decoded(turn.group("speaker")), None if time is None else _decoded(time)
+    )
 
 
 def _decoded(data: bytes) -> str:

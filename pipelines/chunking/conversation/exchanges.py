@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 
-from pipelines.chunking.conversation.dialogue import Place, said
-from pipelines.chunking.conversation.topics import TopicRules
+from pipelines.chunking.conversation.dialogue import TurnPlace, said
+from pipelines.chunking.units.sizes import TopicRules
 
 _ASKING_ROLES = frozenset({"user", "human", "customer", "interviewer", "question", "q"})
 _QUESTION_MARKS = ("?", "？", "؟")
@@ -31,7 +31,7 @@ class Exchange:
     start: int
     end: int
     turns: tuple[int, int]
-    places: tuple[Place, ...]
+    places: tuple[TurnPlace, ...]
     asked: str = ""
     topic: str | None = None
 
@@ -48,10 +48,10 @@ class _Stretch:
     start: int
     first: int
     topic: str | None
-    places: list[Place] = field(default_factory=list)
+    places: list[TurnPlace] = field(default_factory=list)
 
 
-def exchanges(source: bytes, places: Sequence[Place], rules: TopicRules | None) -> list[Exchange]:
+def exchanges(source: bytes, places: Sequence[TurnPlace], rules: TopicRules | None) -> list[Exchange]:
     """Exchanges of a session, in order; none lies on both sides of an explicit boundary.
 
     Where a speaker's name is a role that asks, such as "user", an exchange runs from its turn to its next. Elsewhere it
@@ -66,7 +66,7 @@ def exchanges(source: bytes, places: Sequence[Place], rules: TopicRules | None) 
     ]
 
 
-def spoken(source: bytes, place: Place) -> str:
+def spoken(source: bytes, place: TurnPlace) -> str:
     """What a turn says."""
     return said(source[place.body : place.end].decode("utf-8", "replace"))
 
@@ -89,7 +89,7 @@ def _words(text: str) -> str:
     return text[: text.rfind(_PICTURE)] if _PICTURE in text and text.rstrip().endswith("]") else text
 
 
-def _stretches(source: bytes, places: Sequence[Place], phrases: Sequence[str]) -> list[_Stretch]:
+def _stretches(source: bytes, places: Sequence[TurnPlace], phrases: Sequence[str]) -> list[_Stretch]:
     begins = _beginning(phrases)
     stretches: list[_Stretch] = []
     number, marked = 0, -1
@@ -109,7 +109,7 @@ def _stretches(source: bytes, places: Sequence[Place], phrases: Sequence[str]) -
     return stretches
 
 
-def _beginning(phrases: Sequence[str]) -> Callable[[bytes, Place], bool]:
+def _beginning(phrases: Sequence[str]) -> Callable[[bytes, TurnPlace], bool]:
     if not phrases:
         return lambda _source, _place: False
     pattern = re.compile(rf"\W*(?:{'|'.join(re.escape(phrase) for phrase in phrases)})\b", re.IGNORECASE)
@@ -135,7 +135,7 @@ def _paired(source: bytes, stretch: _Stretch) -> list[Exchange]:
     return found
 
 
-def _asked(place: Place, text: str) -> str:
+def _asked(place: TurnPlace, text: str) -> str:
     question = question_of(text)
     return f"{place.speaker}: {question}" if question and place.speaker else question
 

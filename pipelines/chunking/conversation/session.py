@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
-from pipelines.chunking.conversation.dialogue import Place, places
+from pipelines.chunking.conversation.dialogue import TurnPlace, places
 from pipelines.chunking.conversation.exchanges import Exchange, exchanges, question_of, spoken
-from pipelines.chunking.conversation.topics import Similarity, TopicRules, distances
-from pipelines.chunking.units.hierarchy import Facts, Unit, assemble, fitted
-from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
+from pipelines.chunking.conversation.topics import Similarity, distances
+from pipelines.chunking.units.hierarchy import ParsedUnit, SourceFacts, assemble, fitted
+from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter, TopicRules
 from pipelines.chunking.units.splitting import Cuts, Meter, decoded, encoded, sentences
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
@@ -81,7 +81,7 @@ def chunk_conversation(
     facts = {name: declared[name] for name in ("session", "time") if declared.get(name)}
     session = _Session(source, sizes, Meter(source, count_tokens), declared.get("turns", "").split(), facts)
     units = list(_units(session, segments(source, sizes.topics, similarity)))
-    return assemble(document, source, units, facts=Facts(), sizes=sizes, count_tokens=count_tokens)
+    return assemble(document, source, units, facts=SourceFacts(), sizes=sizes, count_tokens=count_tokens)
 
 
 def segments(source: bytes, rules: TopicRules | None, similarity: Similarity | None) -> list[Segment]:
@@ -103,12 +103,14 @@ def _apart(
     return {number for number, each in enumerate(found) if each.places and gaps[each.turns[0]] > rules.distance}
 
 
-def _units(session: _Session, topics: Sequence[Segment]) -> Iterator[Unit]:
+def _units(session: _Session, topics: Sequence[Segment]) -> Iterator[ParsedUnit]:
     size, most = len(session.source), session.sizes.max_tokens
     several = sum(len(topic.exchanges) for topic in topics) > 1
     if several and session.meter.fits(0, size, most):
         every = tuple(exchange for topic in topics for exchange in topic.exchanges)
-        yield Unit(start=0, end=size, path=_SESSION, kind=_SESSION, level=0, attributes=_attributes(session, every))
+        yield ParsedUnit(
+            start=0, end=size, path=_SESSION, kind=_SESSION, level=0, attributes=_attributes(session, every)
+        )
     for topic in topics:
         parents: tuple[str, ...] = (_SESSION,)
         for run in _runs(session, topic):
@@ -131,9 +133,9 @@ def _runs(session: _Session, topic: Segment) -> Iterator[list[Exchange]]:
     yield run
 
 
-def _topic_unit(session: _Session, topic: Segment, run: Sequence[Exchange]) -> Unit:
+def _topic_unit(session: _Session, topic: Segment, run: Sequence[Exchange]) -> ParsedUnit:
     named = run[0] is topic.exchanges[0] and topic.topic
-    return Unit(
+    return ParsedUnit(
         start=run[0].start,
         end=run[-1].end,
         path=f"topic:{named or _exchange_path(session.source, run[0])}",
@@ -146,10 +148,12 @@ def _topic_unit(session: _Session, topic: Segment, run: Sequence[Exchange]) -> U
     )
 
 
-def _exchange_units(session: _Session, topic: Segment, exchange: Exchange, parents: tuple[str, ...]) -> Iterator[Unit]:
+def _exchange_units(
+    session: _Session, topic: Segment, exchange: Exchange, parents: tuple[str, ...]
+) -> Iterator[ParsedUnit]:
     named = topic.topic if exchange is not topic.exchanges[0] else ""  # elsewhere the marker itself is in the text
     question = _question(session.source, exchange)
-    unit = Unit(
+    unit = ParsedUnit(
         start=exchange.start,
         end=exchange.end,
         path=_exchange_path(session.source, exchange),
@@ -177,13 +181,13 @@ def _exchange_units(session: _Session, topic: Segment, exchange: Exchange, paren
     yield from sorted(rest, key=lambda part: (part.start, -part.end))
 
 
-def _own(block: Unit, parts: Sequence[Unit]) -> bool:
+def _own(block: ParsedUnit, parts: Sequence[ParsedUnit]) -> bool:
     """Whether a part of the exchange does not say the same already."""
     return all((part.start, part.end) != (block.start, block.end) for part in parts)
 
 
-def _fence_unit(session: _Session, pair: Unit, fence: Fence, question: str) -> list[Unit]:
-    code = Unit(
+def _fence_unit(session: _Session, pair: ParsedUnit, fence: Fence, question: str) -> list[ParsedUnit]:
+    code = ParsedUnit(
         start=fence.start,
         end=fence.end,
         path=f"{pair.path}/code:{_digest(session.source[fence.start : fence.end])}",
@@ -241,7 +245,7 @@ def _question(source: bytes, exchange: Exchange) -> str:
     """What an exchange is about, in a line: the question of its first turn, else how that begins."""
     if not exchange.places:
         return ""
-    first: Place = exchange.places[0]
+    first: TurnPlace = exchange.places[0]
     text = spoken(source, first)
     line = question_of(text) or text.lstrip().partition("\n")[0]
     return f"{first.speaker}: {line[:_NAMED]}" if first.speaker else line[:_NAMED]

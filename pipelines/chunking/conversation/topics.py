@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,21 +11,6 @@ Similarity = Callable[[Sequence[str]], np.ndarray]
 
 BLOCK = 4096
 """Turns whose vectors are in memory at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class TopicRules:
-    """What ends a topic, besides a line that says so.
-
-    Attributes:
-        distance: Two neighbouring turns further apart than this cosine distance, in [0, 2], are of different topics.
-        window: How many turns on either side are compared.
-        phrases: A turn that begins with one of these begins a topic.
-    """
-
-    distance: float
-    window: int
-    phrases: tuple[str, ...] = ()
 
 
 def distances(texts: Sequence[str], window: int, similarity: Similarity, *, block: int = BLOCK) -> np.ndarray:

@@ -33,7 +33,7 @@ _KEYED = re.compile(r"^\s*\[([^\]\s@^][^\]]{0,80})\]\s*(?=\S)|^\s*\[?[@^]([\w:.-
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class BibliographyEntry:
     """One entry of a bibliography.
 
     Attributes:
@@ -84,21 +84,21 @@ def title_in(text: str) -> str | None:
     return None
 
 
-def entry(text: str, ordinal: int) -> Reference:
+def entry(text: str, ordinal: int) -> BibliographyEntry:
     """A reference from a line of a bibliography: by the key it begins with, else by its place in the list."""
     keyed = _KEYED.match(text)
     if keyed is None:
-        return Reference(str(ordinal), " ".join(text.split()))
+        return BibliographyEntry(str(ordinal), " ".join(text.split()))
     key = keyed.group(1) or keyed.group(2) or keyed.group(3)
-    return Reference(key.rstrip("."), " ".join(text[keyed.end() :].split()))
+    return BibliographyEntry(key.rstrip("."), " ".join(text[keyed.end() :].split()))
 
 
 class Bibliography:
     """The references of one paper, found by what its text cites them by."""
 
-    def __init__(self, references: Iterable[Reference]) -> None:
-        self._by_key: dict[str, Reference] = {}
-        self._by_author: dict[tuple[str, str], Reference] = {}
+    def __init__(self, references: Iterable[BibliographyEntry]) -> None:
+        self._by_key: dict[str, BibliographyEntry] = {}
+        self._by_author: dict[tuple[str, str], BibliographyEntry] = {}
         for reference in references:
             self._by_key.setdefault(reference.key, reference)
             surnames = _SURNAME.findall(reference.text[:_NOTE_CHARACTERS])
@@ -108,11 +108,11 @@ class Bibliography:
                     self._by_author.setdefault((surname.lower(), year), reference)
 
     @property
-    def references(self) -> Mapping[str, Reference]:
+    def references(self) -> Mapping[str, BibliographyEntry]:
         """References by key."""
         return self._by_key
 
-    def cited(self, text: str) -> Iterator[tuple[int, Reference]]:
+    def cited(self, text: str) -> Iterator[tuple[int, BibliographyEntry]]:
         """Where a text cites which reference: by number, by key, or by author and year."""
         for match in _NUMBERED.finditer(text):
             for number in _numbers(match.group(1)):
@@ -124,12 +124,12 @@ class Bibliography:
             if reference is not None:
                 yield match.start(), reference
 
-    def _found(self, at: int, key: str) -> Iterator[tuple[int, Reference]]:
+    def _found(self, at: int, key: str) -> Iterator[tuple[int, BibliographyEntry]]:
         if key in self._by_key:
             yield at, self._by_key[key]
 
 
-def links_to(reference: Reference) -> list[Link]:
+def links_to(reference: BibliographyEntry) -> list[Link]:
     """A link to each thing that the reference may be found by."""
     return [Link(LinkKind.CITES, target) for target in reference.targets]
 

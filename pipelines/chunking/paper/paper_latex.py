@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pipelines.chunking.paper.citations import Reference, links_to
-from pipelines.chunking.paper.equations import with_explanations
+from pipelines.chunking.paper.citations import BibliographyEntry, links_to
 from pipelines.chunking.paper.latex_text import balanced, masked, plain
+from pipelines.chunking.prose.equations import with_explanations
 from pipelines.chunking.prose.outline import HEADING, LIST, WHOLE, Block, Heading, Outline
-from pipelines.chunking.units.hierarchy import Positions
+from pipelines.chunking.units.hierarchy import NamePositions
 from pipelines.chunking.units.splitting import decoded
 from pipelines.domain.links import Link, LinkKind
 
@@ -69,9 +69,9 @@ def latex_outline(source: bytes) -> Outline:
     notes = [(at, bibliography[key].note) for at, key in cited if key in bibliography]
     return Outline(
         blocks=blocks,
-        anchors=Positions.of((match.start(), decoded(match[1]).strip()) for match in _LABEL.finditer(text)),
-        links=Positions.of([*_references(text), *_citations(cited, bibliography)]),
-        notes=Positions.of([*notes, *_authors(text, reader.head)]),
+        anchors=NamePositions.of((match.start(), decoded(match[1]).strip()) for match in _LABEL.finditer(text)),
+        links=NamePositions.of([*_references(text), *_citations(cited, bibliography)]),
+        notes=NamePositions.of([*notes, *_authors(text, reader.head)]),
     )
 
 
@@ -277,13 +277,15 @@ def _references(text: bytes) -> Iterator[tuple[int, Link]]:
             yield match.start(), Link(LinkKind.IMPORTS, decoded(match[1]).strip())
 
 
-def _citations(cited: Sequence[tuple[int, str]], bibliography: Mapping[str, Reference]) -> Iterator[tuple[int, Link]]:
+def _citations(
+    cited: Sequence[tuple[int, str]], bibliography: Mapping[str, BibliographyEntry]
+) -> Iterator[tuple[int, Link]]:
     for at, key in cited:
-        for link in links_to(bibliography.get(key, Reference(key, ""))):
+        for link in links_to(bibliography.get(key, BibliographyEntry(key, ""))):
             yield at, link
 
 
-def _bibliography(text: bytes) -> Iterator[Reference]:
+def _bibliography(text: bytes) -> Iterator[BibliographyEntry]:
     """The entries of a bibliography in the source itself; its second block is the title."""
     found = list(_BIBITEM.finditer(text))
     closing = text.find(b"\\end{thebibliography}", found[-1].end()) if found else -1
@@ -291,7 +293,7 @@ def _bibliography(text: bytes) -> Iterator[Reference]:
     for match, end in zip(found, ends, strict=False):
         blocks = [plain(decoded(part)) for part in _NEWBLOCK.split(text[match.end() : end])]
         title = blocks[1].strip(" .,") if len(blocks) > 1 else None
-        yield Reference(decoded(match[1]).strip(), " ".join(filter(None, blocks)), title or None)
+        yield BibliographyEntry(decoded(match[1]).strip(), " ".join(filter(None, blocks)), title or None)
 
 
 def _authors(text: bytes, head: int | None) -> Iterator[tuple[int, tuple[str, str]]]:

@@ -8,10 +8,10 @@ from dataclasses import replace
 from itertools import pairwise
 from operator import itemgetter
 
-from pipelines.chunking.paper.citations import Bibliography, Reference, entry, links_to
+from pipelines.chunking.paper.citations import Bibliography, BibliographyEntry, entry, links_to
 from pipelines.chunking.prose.markdown import markdown_outline
 from pipelines.chunking.prose.outline import HEADING, LIST, PARAGRAPH, WHOLE, Block, Outline
-from pipelines.chunking.units.hierarchy import Positions
+from pipelines.chunking.units.hierarchy import NamePositions
 from pipelines.chunking.units.splitting import decoded, encoded
 from pipelines.domain.links import Link
 
@@ -47,8 +47,8 @@ def markdown_paper_outline(text: str, source: bytes) -> Outline:
     return replace(
         outline,
         blocks=blocks,
-        links=Positions.of(links),
-        notes=Positions.of((at, reference.note) for at, reference in cited),
+        links=NamePositions.of(links),
+        notes=NamePositions.of((at, reference.note) for at, reference in cited),
     )
 
 
@@ -137,7 +137,7 @@ def _end_of_proof(blocks: Sequence[Block], index: int, source: bytes) -> int:
     return index + 1
 
 
-def _references(blocks: Sequence[Block], source: bytes) -> Iterator[Reference]:
+def _references(blocks: Sequence[Block], source: bytes) -> Iterator[BibliographyEntry]:
     """The entries of the list of references."""
     listed = False
     ordinal = 0
@@ -160,7 +160,9 @@ def _entries(block: Block, source: bytes) -> Iterator[str]:
             yield text[start:end].strip().rstrip("-*+ \n")
 
 
-def _cited(blocks: Sequence[Block], source: bytes, bibliography: Bibliography) -> Iterator[tuple[int, Reference]]:
+def _cited(
+    blocks: Sequence[Block], source: bytes, bibliography: Bibliography
+) -> Iterator[tuple[int, BibliographyEntry]]:
     """Where the text cites what, outside the list of references."""
     listed = False
     for block in blocks:
@@ -176,7 +178,7 @@ def _cited(blocks: Sequence[Block], source: bytes, bibliography: Bibliography) -
             yield offset, reference
 
 
-def _links(cited: Sequence[tuple[int, Reference]]) -> Iterator[tuple[int, Link]]:
+def _links(cited: Sequence[tuple[int, BibliographyEntry]]) -> Iterator[tuple[int, Link]]:
     for at, reference in cited:
         for link in links_to(reference):
             yield at, link

@@ -12,11 +12,11 @@ from urllib.parse import unquote
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from pipelines.chunking.paper.equations import fenced_equations, with_explanations
+from pipelines.chunking.prose.equations import fenced_equations, with_explanations
 from pipelines.chunking.prose.front_matter import FRONT_MATTER
 from pipelines.chunking.prose.outline import ANCHOR, HEADING, LIST, PARAGRAPH, WHOLE, Block, Heading, Outline
 from pipelines.chunking.prose.sections import chunk_outline
-from pipelines.chunking.units.hierarchy import Positions
+from pipelines.chunking.units.hierarchy import NamePositions
 from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
 from pipelines.chunking.units.splitting import encoded
 from pipelines.domain.chunks import Chunk
@@ -61,8 +61,8 @@ def markdown_outline(text: str, source: bytes) -> Outline:
     return Outline(
         blocks=_with_equations(blocks, source),
         front=front,
-        anchors=Positions.of(reader.anchors),
-        links=Positions.of(reader.links),
+        anchors=NamePositions.of(reader.anchors),
+        links=NamePositions.of(reader.links),
     )
 
 

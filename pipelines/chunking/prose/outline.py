@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pipelines.chunking.units.hierarchy import Positions
+from pipelines.chunking.units.hierarchy import NamePositions
 from pipelines.domain.links import Link
 
 ANCHOR = "anchor"
@@ -72,6 +72,6 @@ class Outline:
 
     blocks: Sequence[Block]
     front: int = 0
-    anchors: Positions[str] = field(default_factory=Positions)
-    links: Positions[Link] = field(default_factory=Positions)
-    notes: Positions[tuple[str, str]] = field(default_factory=Positions)
+    anchors: NamePositions[str] = field(default_factory=NamePositions)
+    links: NamePositions[Link] = field(default_factory=NamePositions)
+    notes: NamePositions[tuple[str, str]] = field(default_factory=NamePositions)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from pipelines.chunking.prose.text import window_units
-from pipelines.chunking.units.hierarchy import Facts, assemble
+from pipelines.chunking.units.hierarchy import SourceFacts, assemble
 from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
 from pipelines.chunking.units.splitting import Meter, character_start, encoded
 from pipelines.domain.chunks import Chunk
@@ -26,7 +26,7 @@ def chunk_plainly(document: Document, sizes: ChunkSizes, count_tokens: TokenCoun
     count = _remembering(count_tokens)
     spans = list(_spans(source, sizes.target_tokens, Meter(source, count)))
     units = window_units(spans, len(source))
-    return assemble(document, source, units, facts=Facts(), sizes=sizes, count_tokens=count)
+    return assemble(document, source, units, facts=SourceFacts(), sizes=sizes, count_tokens=count)
 
 
 def byte_length(text: str) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pipelines.chunking.prose.outline import Outline
 from pipelines.chunking.prose.rst_blocks import RstBlocks, label_of, rst_blocks
 from pipelines.chunking.prose.sections import chunk_outline
-from pipelines.chunking.units.hierarchy import Positions
+from pipelines.chunking.units.hierarchy import NamePositions
 from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
 from pipelines.chunking.units.splitting import decoded, encoded
 from pipelines.domain.chunks import Chunk
@@ -44,9 +44,9 @@ def rst_outline(source: bytes) -> Outline:
     found = rst_blocks(source)
     return Outline(
         blocks=found.blocks,
-        anchors=Positions.of(found.anchors),
-        links=Positions.of(_links(source, found)),
-        notes=Positions.of(_notes(source, found)),
+        anchors=NamePositions.of(found.anchors),
+        links=NamePositions.of(_links(source, found)),
+        notes=NamePositions.of(_notes(source, found)),
     )
 
 

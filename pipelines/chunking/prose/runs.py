@@ -10,14 +10,14 @@ from functools import partial
 from itertools import pairwise, takewhile
 
 from pipelines.chunking.prose.outline import DEEPEST, LIST, PARAGRAPH, WHOLE, Block
-from pipelines.chunking.units.hierarchy import Unit, fitted
+from pipelines.chunking.units.hierarchy import ParsedUnit, fitted
 from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.chunking.units.splitting import Cuts, Meter, sentences
 
 
 def runs_of(
-    blocks: Sequence[Block], unit: Unit, sizes: ChunkSizes, meter: Meter
-) -> Iterator[tuple[Unit, Sequence[Block]]]:
+    blocks: Sequence[Block], unit: ParsedUnit, sizes: ChunkSizes, meter: Meter
+) -> Iterator[tuple[ParsedUnit, Sequence[Block]]]:
     """A section's unit; where it is too long, one for each special block and for each run of blocks between them.
 
     The first stands for the section; the others are its children on level 3.
@@ -50,7 +50,7 @@ def runs_of(
         )
 
 
-def _apart(blocks: Sequence[Block], unit: Unit, sizes: ChunkSizes, meter: Meter) -> list[list[Block]]:
+def _apart(blocks: Sequence[Block], unit: ParsedUnit, sizes: ChunkSizes, meter: Meter) -> list[list[Block]]:
     """Runs of blocks; what is below the minimum stays with the special block beside it."""
     room = sizes.target_tokens - meter.of_context(unit.context)
     whole = meter.fits(unit.start, unit.end, room) and not any(_is_long(block, sizes, meter) for block in blocks)
@@ -94,7 +94,9 @@ def _is_long(block: Block, sizes: ChunkSizes, meter: Meter) -> bool:
     return block.kind == PARAGRAPH and limit is not None and not meter.fits(block.start, block.end, limit)
 
 
-def parts_of(run: Unit, blocks: Sequence[Block], source: bytes, sizes: ChunkSizes, meter: Meter) -> Iterator[Unit]:
+def parts_of(
+    run: ParsedUnit, blocks: Sequence[Block], source: bytes, sizes: ChunkSizes, meter: Meter
+) -> Iterator[ParsedUnit]:
     """A run's unit whole where it fits the target, otherwise its parts."""
     parts = fitted(
         run,
@@ -108,7 +110,7 @@ def parts_of(run: Unit, blocks: Sequence[Block], source: bytes, sizes: ChunkSize
     return _parts_named(parts, run, blocks)
 
 
-def _parts_named(parts: Sequence[Unit], run: Unit, blocks: Sequence[Block]) -> Iterator[Unit]:
+def _parts_named(parts: Sequence[ParsedUnit], run: ParsedUnit, blocks: Sequence[Block]) -> Iterator[ParsedUnit]:
     """The parts with their share of the section, and the kind of the one special block that they hold."""
     for part in parts:
         first = bisect_right(blocks, part.start, key=lambda block: block.end)
@@ -118,12 +120,12 @@ def _parts_named(parts: Sequence[Unit], run: Unit, blocks: Sequence[Block]) -> I
         yield replace(part, kind=kind, share=part.share if part is run else part.share * run.share)
 
 
-def _cuts(blocks: Sequence[Block], unit: Unit, source: bytes, sizes: ChunkSizes, meter: Meter) -> Cuts:
+def _cuts(blocks: Sequence[Block], unit: ParsedUnit, source: bytes, sizes: ChunkSizes, meter: Meter) -> Cuts:
     """Cuts before blocks, and inside those that are too long alone."""
     return Cuts.between(unit.start, unit.end, _between(blocks, source, sizes, meter))
 
 
-def _sentence_cuts(blocks: Sequence[Block], unit: Unit, source: bytes, sizes: ChunkSizes, meter: Meter) -> Cuts:
+def _sentence_cuts(blocks: Sequence[Block], unit: ParsedUnit, source: bytes, sizes: ChunkSizes, meter: Meter) -> Cuts:
     """The same, and cuts between the sentences of every paragraph, however short."""
     prose = (
         position

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from pipelines.chunking.prose.outline import ANCHOR, DEEPEST, PREAMBLE, Block, Heading, Outline
 from pipelines.chunking.prose.runs import parts_of, runs_of
-from pipelines.chunking.units.hierarchy import Facts, Unit, assemble
+from pipelines.chunking.units.hierarchy import ParsedUnit, SourceFacts, assemble
 from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
 from pipelines.chunking.units.splitting import Meter
 from pipelines.domain.chunks import Chunk
@@ -27,12 +27,14 @@ def chunk_outline(
     """
     meter = Meter(source, count_tokens)
     sections = _with_depths(_with_preamble(_sections(outline.blocks), sizes, meter), sizes, meter)
-    units: list[Unit] = []
+    units: list[ParsedUnit] = []
     for section, unit in _units(sections, outline.front, len(source)):
         for run, blocks in runs_of(section.blocks, unit, sizes, meter):
             units += parts_of(run, blocks, source, sizes, meter)
     units = [_annotated(unit, outline) for unit in units]
-    return assemble(document, source, units, facts=Facts(links=outline.links), sizes=sizes, count_tokens=count_tokens)
+    return assemble(
+        document, source, units, facts=SourceFacts(links=outline.links), sizes=sizes, count_tokens=count_tokens
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,7 @@ def _title_of(sections: Sequence[_Section]) -> _Section | None:
     return first if first.headings and first.rank == 1 and next(others, None) is None else None
 
 
-def _units(sections: Sequence[_Section], front: int, size: int) -> Iterator[tuple[_Section, Unit]]:
+def _units(sections: Sequence[_Section], front: int, size: int) -> Iterator[tuple[_Section, ParsedUnit]]:
     """A unit per section, which together cover the document; front matter belongs to the document's title."""
     title = _title_of(sections)
     if front and sections[0].headings and title is None:
@@ -139,7 +141,7 @@ def _units(sections: Sequence[_Section], front: int, size: int) -> Iterator[tupl
         above = (*(_path(headings[:depth]) for depth in range(section.own, 0, -1)), PREAMBLE)
         yield (
             section,
-            Unit(
+            ParsedUnit(
                 start=start,
                 end=end,
                 path=_path(headings) if headings else PREAMBLE,
@@ -162,7 +164,7 @@ def _context(headings: Sequence[Heading]) -> str:
     return _PATH_SEPARATOR.join(heading.title for heading in headings)
 
 
-def _annotated(unit: Unit, outline: Outline) -> Unit:
+def _annotated(unit: ParsedUnit, outline: Outline) -> ParsedUnit:
     anchors = outline.anchors.within(unit.start, unit.end)
     notes = dict(outline.notes.within(unit.start, unit.end))
     if len(anchors) > 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.chunking.units.hierarchy import Facts, Unit, assemble
+from pipelines.chunking.units.hierarchy import ParsedUnit, SourceFacts, assemble
 from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
 from pipelines.chunking.units.splitting import Cuts, Cutter, Meter, encoded, lines, sentences, strides, windows
 from pipelines.domain.chunks import Chunk
@@ -23,7 +23,7 @@ def chunk_text(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter
         cutters = (lines,) if document.language else (sentences, lines)
         spans = window_spans(source, sizes, meter, cutters=cutters)
     units = window_units(spans, len(source))
-    return assemble(document, source, units, facts=Facts(), sizes=sizes, count_tokens=count_tokens)
+    return assemble(document, source, units, facts=SourceFacts(), sizes=sizes, count_tokens=count_tokens)
 
 
 def window_spans(
@@ -41,11 +41,13 @@ def window_spans(
     return windows(cuts, sizes, meter, reserved=reserved)
 
 
-def window_units(spans: list[tuple[int, int]], size: int, *, kind: str = "window", context: str = "") -> list[Unit]:
+def window_units(
+    spans: list[tuple[int, int]], size: int, *, kind: str = "window", context: str = ""
+) -> list[ParsedUnit]:
     """Units for windows: the only one is the whole document, on level 0."""
     level = 0 if len(spans) == 1 else _WINDOW_LEVEL
     return [
-        Unit(
+        ParsedUnit(
             start=start,
             end=end,
             path=f"window:{number}",

@@ -25,7 +25,7 @@ Found = TypeVar("Found", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
+class ParsedUnit:
     """One unit of a document before it has an identity.
 
     Attributes:
@@ -66,14 +66,14 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Positions(Generic[Found]):
+class NamePositions(Generic[Found]):
     """Names or links in a source by where they stand, in source order."""
 
     offsets: Sequence[int] = ()
     values: Sequence[Found] = ()
 
     @classmethod
-    def of(cls, found: Iterable[tuple[int, Found]]) -> Positions[Found]:
+    def of(cls, found: Iterable[tuple[int, Found]]) -> NamePositions[Found]:
         """Positions from (byte offset, value) pairs in any order; those at one offset keep their order."""
         ordered = sorted(found, key=lambda pair: pair[0])
         return cls([offset for offset, _ in ordered], [value for _, value in ordered])
@@ -85,16 +85,16 @@ class Positions(Generic[Found]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class SourceFacts:
     """What a parser knows about spans of a source besides its units.
 
     Attributes:
         errors: Spans of syntax errors, disjoint and in order.
     """
 
-    defines: Positions[str] = field(default_factory=Positions)
-    references: Positions[str] = field(default_factory=Positions)
-    links: Positions[Link] = field(default_factory=Positions)
+    defines: NamePositions[str] = field(default_factory=NamePositions)
+    references: NamePositions[str] = field(default_factory=NamePositions)
+    links: NamePositions[Link] = field(default_factory=NamePositions)
     errors: Sequence[tuple[int, int]] = ()
 
     def quality(self, start: int, end: int) -> float:
@@ -106,7 +106,7 @@ class Facts:
 
 
 def fitted(
-    unit: Unit,
+    unit: ParsedUnit,
     cuts: Callable[[], Cuts],
     *,
     limit: int,
@@ -114,7 +114,7 @@ def fitted(
     sizes: ChunkSizes,
     meter: Meter,
     sentence_cuts: Callable[[], Cuts] | None = None,
-) -> list[Unit]:
+) -> list[ParsedUnit]:
     """A unit whole where it has at most `limit` tokens with its context, otherwise its parts in order.
 
     Nothing is cut for the sake of a context above `sizes.leading_budget`: that is shortened first. Of a unit that is
@@ -163,7 +163,7 @@ def fitted(
     ]
 
 
-def _part(head: Unit, span: tuple[int, int], number: int, context: str, body: int) -> Unit:
+def _part(head: ParsedUnit, span: tuple[int, int], number: int, context: str, body: int) -> ParsedUnit:
     return replace(
         head,
         start=span[0],
@@ -185,9 +185,9 @@ def _share(span: tuple[int, int], body: int) -> float:
 def assemble(
     document: Document,
     source: bytes,
-    units: Sequence[Unit],
+    units: Sequence[ParsedUnit],
     *,
-    facts: Facts,
+    facts: SourceFacts,
     sizes: ChunkSizes,
     count_tokens: TokenCounter,
 ) -> list[Chunk]:
@@ -244,29 +244,29 @@ def assemble(
     return chunks
 
 
-def _body(source: bytes, unit: Unit) -> str:
+def _body(source: bytes, unit: ParsedUnit) -> str:
     """A unit's own text, from the beginning of its first line that is not blank to its last ink."""
     first, last = _ink(source, unit)
     return decoded(source[max(unit.start, source.rfind(b"\n", 0, first) + 1) : last + 1])
 
 
-def _sizing(unit: Unit, sizes: ChunkSizes, meter: Meter, trailing_tokens: int) -> tuple[str, ...]:
+def _sizing(unit: ParsedUnit, sizes: ChunkSizes, meter: Meter, trailing_tokens: int) -> tuple[str, ...]:
     """The sizes in force, and what they made of this unit; see `domain.sizing.made_by`."""
     own = (f"leading={meter.of_context(unit.context)}", f"trailing={trailing_tokens}")
     split = () if unit.split is None else (f"split={unit.split.value}",)
     return (*sizes.snapshot, *own, *split)
 
 
-def _ink(source: bytes, unit: Unit) -> tuple[int, int]:
+def _ink(source: bytes, unit: ParsedUnit) -> tuple[int, int]:
     """Offsets of the first and the last byte of a unit that is not blank; (end, end − 1) where all are."""
     data = source[unit.start : unit.end]
     stripped = data.rstrip()
     return unit.end - len(data.lstrip()), unit.start + len(stripped) - 1
 
 
-def _inked(source: bytes, units: Sequence[Unit]) -> list[Unit]:
+def _inked(source: bytes, units: Sequence[ParsedUnit]) -> list[ParsedUnit]:
     """The units that hold more than blanks, grown over the blanks of the others."""
-    kept: list[Unit] = []
+    kept: list[ParsedUnit] = []
     uncovered: int | None = None
     for unit in units:
         if source[unit.start : unit.end].isspace() or unit.start == unit.end:
@@ -280,7 +280,7 @@ def _inked(source: bytes, units: Sequence[Unit]) -> list[Unit]:
     return kept
 
 
-def _places(uri: str, units: Sequence[Unit]) -> list[tuple[ChunkId, ChunkId | None]]:
+def _places(uri: str, units: Sequence[ParsedUnit]) -> list[tuple[ChunkId, ChunkId | None]]:
     """Own and parent's identity of every unit; a path that comes again is told apart by its ordinal."""
     times: Counter[str] = Counter()
     latest: dict[str, ChunkId] = {}
@@ -295,7 +295,7 @@ def _places(uri: str, units: Sequence[Unit]) -> list[tuple[ChunkId, ChunkId | No
     return places
 
 
-def _bundles(units: Sequence[Unit], own: Sequence[ChunkId]) -> list[ChunkId | None]:
+def _bundles(units: Sequence[ParsedUnit], own: Sequence[ChunkId]) -> list[ChunkId | None]:
     """Identity of the unit that each belongs with: the nearest of that path before it, else the first after it."""
     first = {unit.path: identity for unit, identity in zip(reversed(units), reversed(own), strict=True)}
     latest: dict[str, ChunkId] = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from pipelines.chunking.conversation.topics import TopicRules
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.sizing import AS_STATED, Overflow
 
@@ -111,3 +110,18 @@ class SizesInForce:
         """Sizes for one document; a record stays whole up to a limit of its own."""
         stated = self.record if document.content_type is ContentType.RECORD else self.domains
         return stated[document.domain]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRules:
+    """What ends a topic, besides a line that says so.
+
+    Attributes:
+        distance: Two neighbouring turns further apart than this cosine distance, in [0, 2], are of different topics.
+        window: How many turns on either side are compared.
+        phrases: A turn that begins with one of these begins a topic.
+    """
+
+    distance: float
+    window: int
+    phrases: tuple[str, ...] = ()

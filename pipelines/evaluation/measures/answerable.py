@@ -11,8 +11,9 @@ import numpy as np
 from pipelines.domain.matching import Match, best_match
 from pipelines.domain.ranking import Answer, RankedResult
 from pipelines.evaluation.measures.beir import Qrels
-from pipelines.learning.calibration.matching import MEASURED, MEASURES, Answering, MatchBins, MatchCalibration
+from pipelines.learning.calibration.matching import Answering, MatchBins, MatchCalibration
 from pipelines.learning.calibration.reliability import Predictions, Reliability, error_by_chance, reliability
+from pipelines.learning.observe.matches import MEASURED, MEASURES
 
 _DRAWS = 400  # of signs: the error by chance is known to within a hundredth of itself
 

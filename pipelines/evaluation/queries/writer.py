@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Answer
 from pipelines.evaluation.queries.days import QUERY_LOG, day_folder, keep_days, merge_small
 from pipelines.evaluation.queries.schema import QUERIES, row_of
@@ -158,11 +157,11 @@ class QueryLog:
             log.warning("query log: small files stay: %s", error)
 
 
-def sampled(query_id: QueryId, share: float) -> bool:
+def sampled(query_id: str, share: float) -> bool:
     """Whether a query is in the sample: decided by its id alone, so that whoever sees it decides alike.
 
     Examples:
-        >>> [sampled(QueryId("a"), share) for share in (0.0, 1.0)]
+        >>> [sampled("a", share) for share in (0.0, 1.0)]
         [False, True]
     """
     digest = hashlib.sha256(query_id.encode("utf-8", "surrogatepass")).digest()

@@ -12,7 +12,7 @@ from msgspec import structs
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Channel, Placings, Query, Signal
 from pipelines.evaluation.replay.remembering import remembered
-from pipelines.learning.calibration.fit import Shown
+from pipelines.learning.calibration.fit import ShownResults
 from pipelines.retrieval.channels.open import Openings
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import RetrievalSettings
@@ -120,7 +120,7 @@ class Replay:
         return Searcher(source, encoder, settings, clock=lambda: self._now, further=further, openings=openings)
 
 
-def shown_matches(replay: Replay, settings: RetrievalSettings, queries: Sequence[Query], *, depth: int) -> Shown:
+def shown_matches(replay: Replay, settings: RetrievalSettings, queries: Sequence[Query], *, depth: int) -> ShownResults:
     """What all channels together show, whatever is known of a question, and what each channel shows alone.
 
     Of the latter, what both do not find among the first `depth` is left out.
@@ -128,7 +128,7 @@ def shown_matches(replay: Replay, settings: RetrievalSettings, queries: Sequence
     unknowing = (*settings.without_signals, Signal.PRECEDENT)
     answers = replay(queries, settings=settings.model_copy(update={"without_signals": unknowing}))
     pages = [(result.rank, result.match) for answer in answers for result in answer.results if result.match is not None]
-    return Shown(pages, _alone(replay, settings, queries, depth))
+    return ShownResults(pages, _alone(replay, settings, queries, depth))
 
 
 def _alone(

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from pipelines.extraction.training.evaluation import EITHER, MOST_LABELS, Report
-from pipelines.extraction.training.metrics import Tally, micro
+from pipelines.extraction.training.evaluation import EITHER, MOST_LABELS, ExtractionReport
+from pipelines.extraction.training.metrics import LabelCounts, micro
 from pipelines.extraction.training.model import LONGEST_NAME, NAME
 
 _TEMPLATE = Path(__file__).with_name("card.md")
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class CardFacts:
     """What a card states beside the report.
 
     Attributes:
@@ -35,7 +35,7 @@ class Facts:
     mentions: str
 
 
-def card(report: Report, facts: Facts) -> str:
+def card(report: ExtractionReport, facts: CardFacts) -> str:
     """The card's text."""
     return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(
         name=NAME,
@@ -54,7 +54,7 @@ def card(report: Report, facts: Facts) -> str:
     )
 
 
-def _labels(report: Report) -> str:
+def _labels(report: ExtractionReport) -> str:
     judged = {label: count for label, count in report.labels.items() if count.gold}
     rows = [
         [label, f"{report.thresholds.get(label, report.default):.2f}", *_figures(count)]
@@ -64,12 +64,12 @@ def _labels(report: Report) -> str:
     return _table(["label", "threshold", "precision", "recall", "F1", "mentions"], rows)
 
 
-def _sources(sources: Mapping[str, Tally]) -> str:
+def _sources(sources: Mapping[str, LabelCounts]) -> str:
     ordered = sorted(sources.items(), key=lambda item: -item[1].f1)
     return _table(["source", "precision", "recall", "F1", "mentions"], [[name, *_figures(c)] for name, c in ordered])
 
 
-def _figures(count: Tally) -> list[str]:
+def _figures(count: LabelCounts) -> list[str]:
     return [*(f"{100 * value:.1f}" for value in (count.precision, count.recall, count.f1)), str(count.gold)]
 
 

@@ -12,7 +12,7 @@ from pipelines.extraction.training.metrics import (
     Found,
     Gold,
     Judged,
-    Tally,
+    LabelCounts,
     best_thresholds,
     micro,
     precision_points,
@@ -37,7 +37,7 @@ class Recogniser(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ExtractionReport:
     """What was measured.
 
     Attributes:
@@ -51,12 +51,12 @@ class Report:
     """
 
     thresholds: Mapping[str, float]
-    labels: Mapping[str, Tally]
-    either: Tally
-    sources: Mapping[str, Tally]
+    labels: Mapping[str, LabelCounts]
+    either: LabelCounts
+    sources: Mapping[str, LabelCounts]
     default: float
     confidences: Mapping[str, Sequence[tuple[float, float]]]
-    unseen: Mapping[str, Tally]
+    unseen: Mapping[str, LabelCounts]
 
 
 def measure(
@@ -66,7 +66,7 @@ def measure(
     *,
     default: float,
     unseen: Mapping[str, Sequence[Sentence]],
-) -> Report:
+) -> ExtractionReport:
     """Measure on `sentences`, choosing the threshold of each of `labels` on them; and on sources never trained on."""
     ours = [
         text for name in sentences if SOURCES[name].collapses for text in _ours(recogniser, sentences[name], labels)
@@ -74,13 +74,13 @@ def measure(
     thresholds = best_thresholds(ours, GRID, tolerance=TOLERANCE, least_gold=LEAST_GOLD)
     merged = [_merged(text, thresholds, default) for text in ours]
 
-    def by_source(texts: Mapping[str, Sequence[Sentence]]) -> dict[str, Tally]:
+    def by_source(texts: Mapping[str, Sequence[Sentence]]) -> dict[str, LabelCounts]:
         return {name: micro(tally(_theirs(recogniser, found), {}, default)) for name, found in texts.items()}
 
-    return Report(
+    return ExtractionReport(
         thresholds=thresholds,
         labels=tally(ours, thresholds, default),
-        either=tally(merged, {}, 0.0).get(EITHER, Tally()),
+        either=tally(merged, {}, 0.0).get(EITHER, LabelCounts()),
         sources=by_source(sentences),
         default=default,
         confidences=precision_points(ours, GRID, least_found=LEAST_FOUND),

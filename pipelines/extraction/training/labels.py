@@ -56,7 +56,7 @@ PARAPHRASES: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class LabelSource:
     """How one source takes part.
 
     Attributes:
@@ -73,27 +73,27 @@ class Source:
 
 _NEWS = frozenset({SOFTWARE, TECHNOLOGY, TECHNIQUE, FILE_PATH})
 _CODE = frozenset({PERSON, LOCATION})
-_OWN_VIEW = Source(0.006, collapses=False)
+_OWN_VIEW = LabelSource(0.006, collapses=False)
 
-SOURCES: Mapping[str, Source] = {
-    "re_docred": Source(0.15, _NEWS),
-    "wikigold": Source(0.10, _NEWS),
-    "broad_twitter": Source(0.05, frozenset({TECHNIQUE, FILE_PATH})),
-    "wnut17": Source(0.06, frozenset({TECHNIQUE, FILE_PATH})),
-    "re3d": Source(0.015, _NEWS),
-    "sec_filings": Source(0.01, _NEWS),
-    "presidio_synth": Source(0.04, _NEWS | {CONCEPT}),
-    "crossner_politics": Source(0.06, _NEWS),
-    "crossner_literature": Source(0.04, _NEWS),
-    "crossner_music": Source(0.04, _NEWS),
-    "stackoverflow": Source(0.11, _CODE | {EVENT, CREATIVE_WORK}),
-    "stackoverflow_github": Source(0.05, _CODE | {EVENT, CREATIVE_WORK}),
-    "somesci": Source(0.07, frozenset({EVENT, CREATIVE_WORK, FILE_PATH})),
-    "cyner": Source(0.035, frozenset({PERSON, EVENT, CREATIVE_WORK})),
-    "scierc": Source(0.05, _CODE | {ORGANIZATION, DATE, FILE_PATH, EVENT, CREATIVE_WORK}),
-    "templates": Source(0.12, frozenset({EVENT, CREATIVE_WORK, PRODUCT})),
-    "snips": Source(0.015, collapses=False),
-    "slurp": Source(0.015, collapses=False),
+SOURCES: Mapping[str, LabelSource] = {
+    "re_docred": LabelSource(0.15, _NEWS),
+    "wikigold": LabelSource(0.10, _NEWS),
+    "broad_twitter": LabelSource(0.05, frozenset({TECHNIQUE, FILE_PATH})),
+    "wnut17": LabelSource(0.06, frozenset({TECHNIQUE, FILE_PATH})),
+    "re3d": LabelSource(0.015, _NEWS),
+    "sec_filings": LabelSource(0.01, _NEWS),
+    "presidio_synth": LabelSource(0.04, _NEWS | {CONCEPT}),
+    "crossner_politics": LabelSource(0.06, _NEWS),
+    "crossner_literature": LabelSource(0.04, _NEWS),
+    "crossner_music": LabelSource(0.04, _NEWS),
+    "stackoverflow": LabelSource(0.11, _CODE | {EVENT, CREATIVE_WORK}),
+    "stackoverflow_github": LabelSource(0.05, _CODE | {EVENT, CREATIVE_WORK}),
+    "somesci": LabelSource(0.07, frozenset({EVENT, CREATIVE_WORK, FILE_PATH})),
+    "cyner": LabelSource(0.035, frozenset({PERSON, EVENT, CREATIVE_WORK})),
+    "scierc": LabelSource(0.05, _CODE | {ORGANIZATION, DATE, FILE_PATH, EVENT, CREATIVE_WORK}),
+    "templates": LabelSource(0.12, frozenset({EVENT, CREATIVE_WORK, PRODUCT})),
+    "snips": LabelSource(0.015, collapses=False),
+    "slurp": LabelSource(0.015, collapses=False),
     "craft": _OWN_VIEW,
     "bionlp13cg": _OWN_VIEW,
     "bionlp13pc": _OWN_VIEW,

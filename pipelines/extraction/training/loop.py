@@ -49,7 +49,7 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class TrainingProgress:
     """How far a run is. `loss` is per word, smoothed."""
 
     steps: int = 0
@@ -64,7 +64,7 @@ class Progress:
         """
         return max(self.words / schedule.words, self.seconds / (60 * schedule.minutes))
 
-    def after(self, words: int, loss: float, seconds: float) -> Progress:
+    def after(self, words: int, loss: float, seconds: float) -> TrainingProgress:
         """Progress after one more step on `words` words that ended at `seconds`."""
         mean = loss if math.isnan(self.loss) else SMOOTHING * self.loss + (1 - SMOOTHING) * loss
         return replace(self, steps=self.steps + 1, words=self.words + words, seconds=seconds, loss=mean)
@@ -98,7 +98,7 @@ def batches(sampler: Sampler, words: int) -> Iterator[list[Packed]]:
 
 def train(
     model: Any, stream: Iterator[Sequence[Packed]], schedule: Schedule, state: Path, *, resume: bool = False
-) -> Progress:
+) -> TrainingProgress:
     """Train until a budget ends, saving to `state` on the way and at the end.
 
     Args:
@@ -109,7 +109,7 @@ def train(
         resume: Go on from `state`, if it exists, within the same budget.
     """
     optimizer = _optimizer(model, schedule)
-    progress = _restore(model, optimizer, state) if resume and state.exists() else Progress()
+    progress = _restore(model, optimizer, state) if resume and state.exists() else TrainingProgress()
     collate = model.data_collator_class(model.config, data_processor=model.data_processor, prepare_labels=True)
     start, saved = time.monotonic() - progress.seconds, progress.seconds
     model.train()
@@ -152,7 +152,7 @@ def _step(model: Any, optimizer: torch.optim.Optimizer, inputs: Any, *, bf16: bo
     return float(loss.detach())
 
 
-def _report(progress: Progress, schedule: Schedule) -> None:
+def _report(progress: TrainingProgress, schedule: Schedule) -> None:
     done = progress.done(schedule)
     logger.info(
         "step %d, %d words, %.0f words/s, loss %.4f a word, %.1f %% done, %.0f s left",
@@ -165,7 +165,7 @@ def _report(progress: Progress, schedule: Schedule) -> None:
     )
 
 
-def _save(model: Any, optimizer: torch.optim.Optimizer, progress: Progress, state: Path) -> None:
+def _save(model: Any, optimizer: torch.optim.Optimizer, progress: TrainingProgress, state: Path) -> None:
     # A run killed while saving leaves the state before it.
     part = state.with_suffix(".part")
     values = {"model": model.model.state_dict(), "optimizer": optimizer.state_dict(), "progress": asdict(progress)}
@@ -173,8 +173,8 @@ def _save(model: Any, optimizer: torch.optim.Optimizer, progress: Progress, stat
     part.replace(state)
 
 
-def _restore(model: Any, optimizer: torch.optim.Optimizer, state: Path) -> Progress:
+def _restore(model: Any, optimizer: torch.optim.Optimizer, state: Path) -> TrainingProgress:
     values = torch.load(state, map_location="cpu", weights_only=True)
     model.model.load_state_dict(values["model"])
     optimizer.load_state_dict(values["optimizer"])
-    return Progress(**values["progress"])
+    return TrainingProgress(**values["progress"])

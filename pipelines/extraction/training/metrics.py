@@ -11,22 +11,22 @@ Gold = tuple[int, int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class LabelCounts:
     """Counts of one label or source. Adding is merging."""
 
     hits: int = 0
     found: int = 0
     gold: int = 0
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(self.hits + other.hits, self.found + other.found, self.gold + other.gold)
+    def __add__(self, other: LabelCounts) -> LabelCounts:
+        return LabelCounts(self.hits + other.hits, self.found + other.found, self.gold + other.gold)
 
     @property
     def f1(self) -> float:
         """Harmonic mean of precision and recall, 2 hits / (found + gold); 0 when nothing is there.
 
         Examples:
-            >>> Tally(hits=2, found=3, gold=5).f1
+            >>> LabelCounts(hits=2, found=3, gold=5).f1
             0.5
         """
         total = self.found + self.gold
@@ -52,7 +52,7 @@ class Judged:
     labels: frozenset[str]
 
 
-def tally(texts: Iterable[Judged], thresholds: Mapping[str, float], default: float) -> dict[str, Tally]:
+def tally(texts: Iterable[Judged], thresholds: Mapping[str, float], default: float) -> dict[str, LabelCounts]:
     """Exact-match counts by label.
 
     Args:
@@ -60,19 +60,19 @@ def tally(texts: Iterable[Judged], thresholds: Mapping[str, float], default: flo
         thresholds: Least score by label, in [0, 1].
         default: Least score of a label without a threshold of its own.
     """
-    counts: dict[str, Tally] = {}
+    counts: dict[str, LabelCounts] = {}
     for text in texts:
         kept = {(a, b, label) for a, b, label, score in text.found if score >= thresholds.get(label, default)}
         for label in text.labels:
             found = {span for span in kept if span[2] == label}
             gold = {span for span in text.gold if span[2] == label}
-            counts[label] = counts.get(label, Tally()) + Tally(len(found & gold), len(found), len(gold))
+            counts[label] = counts.get(label, LabelCounts()) + LabelCounts(len(found & gold), len(found), len(gold))
     return counts
 
 
-def micro(counts: Mapping[str, Tally]) -> Tally:
+def micro(counts: Mapping[str, LabelCounts]) -> LabelCounts:
     """All labels together."""
-    return sum(counts.values(), Tally())
+    return sum(counts.values(), LabelCounts())
 
 
 def precision_points(

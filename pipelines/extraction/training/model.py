@@ -14,7 +14,7 @@ import torch
 from gliner import GLiNER, GLiNERConfig
 
 from pipelines.domain.errors import ModelUnavailableError
-from pipelines.extraction.training.loop import Progress
+from pipelines.extraction.training.loop import TrainingProgress
 
 NAME = "weft-ner-minilm"
 BACKBONE = "sentence-transformers/all-MiniLM-L6-v2"
@@ -61,16 +61,16 @@ def build(backbone: Path) -> Any:
     return model
 
 
-def restore(model: Any, state: Path) -> Progress:
+def restore(model: Any, state: Path) -> TrainingProgress:
     """Put the weights of a saved training state into `model`; how far that training was."""
     values = torch.load(state, map_location="cpu", weights_only=True)
     model.model.load_state_dict(values["model"])
-    return Progress(**values["progress"])
+    return TrainingProgress(**values["progress"])
 
 
-def reached(state: Path) -> Progress:
+def reached(state: Path) -> TrainingProgress:
     """How far the training of a saved state was."""
-    return Progress(**torch.load(state, map_location="cpu", weights_only=True)["progress"])
+    return TrainingProgress(**torch.load(state, map_location="cpu", weights_only=True)["progress"])
 
 
 def export(model: Any, folder: Path) -> Path:

@@ -14,11 +14,11 @@ import torch
 from pipelines.domain.entities import Mention
 from pipelines.extraction.entities import EntityExtractor
 from pipelines.extraction.settings import ExtractionSettings
-from pipelines.extraction.training.card import Facts, card
+from pipelines.extraction.training.card import CardFacts, card
 from pipelines.extraction.training.corpus import known_names, read_sentences
-from pipelines.extraction.training.evaluation import LOWEST, Report, measure
+from pipelines.extraction.training.evaluation import LOWEST, ExtractionReport, measure
 from pipelines.extraction.training.labels import UNSEEN
-from pipelines.extraction.training.loop import Progress, Schedule, batches, train
+from pipelines.extraction.training.loop import Schedule, TrainingProgress, batches, train
 from pipelines.extraction.training.model import WEIGHTS, build, export, reached, restore, unpack_backbone
 from pipelines.extraction.training.sampling import Packing, Sampler, Sentence
 from pipelines.extraction.training.templates import templated
@@ -31,7 +31,7 @@ TIMED_TEXTS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TrainingRun:
     """One training run.
 
     Attributes:
@@ -58,7 +58,7 @@ class Run:
         return self.out / "checkpoint"
 
 
-def fit(run: Run, *, resume: bool) -> Progress:
+def fit(run: TrainingRun, *, resume: bool) -> TrainingProgress:
     """Train and export."""
     torch.set_num_threads(run.threads)
     torch.manual_seed(run.seed)
@@ -74,7 +74,7 @@ def fit(run: Run, *, resume: bool) -> Progress:
     return progress
 
 
-def export_saved(run: Run) -> Progress:
+def export_saved(run: TrainingRun) -> TrainingProgress:
     """Export the weights of a saved state, as of a run that was stopped early."""
     model = build(unpack_backbone(run.out / "backbone"))
     progress = restore(model, run.out / STATE)
@@ -82,7 +82,7 @@ def export_saved(run: Run) -> Progress:
     return progress
 
 
-def assess(run: Run, progress: Progress) -> tuple[Report, Facts]:
+def assess(run: TrainingRun, progress: TrainingProgress) -> tuple[ExtractionReport, CardFacts]:
     """Measure the exported checkpoint and write its card."""
     sentences = read_sentences(run.data / "dev.jsonl.gz")
     measured = run.settings.model_copy(
@@ -106,7 +106,7 @@ def assess(run: Run, progress: Progress) -> tuple[Report, Facts]:
         default=run.settings.threshold,
         unseen=read_sentences(run.data / "dev.jsonl.gz", UNSEEN),
     )
-    facts = Facts(
+    facts = CardFacts(
         size=sum(file.stat().st_size for file in run.checkpoint.iterdir() if file.suffix != ".md"),
         speed=speed(EntityExtractor(measured), sentences),
         threads=run.threads,
@@ -128,7 +128,7 @@ def speed(extractor: EntityExtractor, sentences: Mapping[str, Sequence[Sentence]
     return len(texts) / (time.process_time() - start)
 
 
-def _training(run: Run, progress: Progress) -> str:
+def _training(run: TrainingRun, progress: TrainingProgress) -> str:
     schedule = run.schedule
     earlier = "" if run.start is None else f"From the weights of a run of {reached(run.start).words:,} words: "
     return (

@@ -47,14 +47,14 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 _MOST_RESULTS = 200
 
 
-class Known(NamedTuple):
+class UbiObject(NamedTuple):
     """What an object of UBI is to weft."""
 
     content_hash: ContentHash
     domain: Domain
 
 
-Resolve = Callable[[str], Known | None]
+Resolve = Callable[[str], UbiObject | None]
 """Which content an object's id stands for; None where it is none of weft's."""
 
 
@@ -77,8 +77,8 @@ class Mapped:
 def hashes_alone(domain: Domain) -> Resolve:
     """Objects whose ids are content hashes, as weft's own searches return them, all of one domain."""
 
-    def resolve(object_id: str) -> Known | None:
-        return Known(ContentHash(object_id), domain) if _HASH.fullmatch(object_id) else None
+    def resolve(object_id: str) -> UbiObject | None:
+        return UbiObject(ContentHash(object_id), domain) if _HASH.fullmatch(object_id) else None
 
     return resolve
 
@@ -192,7 +192,7 @@ class _Mapper:
             return Explicit(**stamp, signal=meaning, content_hash=known.content_hash)
         return Selection(**stamp, content_hash=known.content_hash, rank=rank_of(_part(attributes, "position")))
 
-    def _known(self, about: Mapping[str, Any]) -> Known:
+    def _known(self, about: Mapping[str, Any]) -> UbiObject:
         object_id = first_id(about, "object_id", "internal_id", reason="no_object")
         if object_id is None:
             raise InvalidEventError("no_object", "expected the id of an object, found none")

@@ -13,7 +13,7 @@ from pipelines.feedback.fold.sessions import Life
 from pipelines.learning.observe.outcomes import Under
 
 
-class Moment(NamedTuple):
+class LogMoment(NamedTuple):
     """When something was heard of: offset of its record, and the effective time of its event in milliseconds."""
 
     offset: int
@@ -21,14 +21,14 @@ class Moment(NamedTuple):
 
 
 @dataclass(slots=True)
-class Shown:
+class PendingImpression:
     """An impression in the join window, and the ranks chosen from it so far.
 
     Attributes:
         under: What feedback on it is kept under, once there was some.
     """
 
-    moment: Moment
+    moment: LogMoment
     impression: Impression
     chosen: tuple[int, ...] = ()
     under: Under | None = None
@@ -37,12 +37,12 @@ class Shown:
 class Waiting(NamedTuple):
     """Feedback that came before its impression."""
 
-    moment: Moment
+    moment: LogMoment
     feedback: Feedback
 
 
 @dataclass(slots=True)
-class Known:
+class BatchState:
     """What a partition remembers of the ids and queries that a batch mentions; `fold` writes on in it.
 
     Attributes:
@@ -61,7 +61,7 @@ class Known:
     next_offset: int
     names: Names
     seen: dict[bytes, tuple[int, int]] = field(default_factory=dict)
-    shown: dict[bytes, Shown] = field(default_factory=dict)
+    shown: dict[bytes, PendingImpression] = field(default_factory=dict)
     stored: set[bytes] = field(default_factory=set)
     waiting: dict[bytes, list[Waiting]] = field(default_factory=dict)
     lives: dict[str, Life] = field(default_factory=dict)

@@ -26,7 +26,7 @@ from pipelines.feedback.events.trigger_terms import learnable
 from pipelines.feedback.settings import CreditSettings, FeedbackSettings, TriggerSettings
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.observe.examination import Grid
-from pipelines.learning.observe.impressions import Page
+from pipelines.learning.observe.impressions import ImpressionBuckets
 from pipelines.learning.observe.outcomes import UNJUDGED, VOLUNTEERED, Under
 from pipelines.learning.observe.tallies import Tally
 from pipelines.learning.observe.triggers import LEARNED
@@ -165,8 +165,10 @@ def tally_triggers(
         tally.note_use(day, selection.content_hash, LEARNED + term, 1.0, principal)
 
 
-def _page(impression: Impression, rules: CreditSettings, day: int) -> Page:
-    return Page(day, impression.model, impression.agent, rules.ranks, Grid(rules.score_bins, rules.lead_bins))
+def _page(impression: Impression, rules: CreditSettings, day: int) -> ImpressionBuckets:
+    return ImpressionBuckets(
+        day, impression.model, impression.agent, rules.ranks, Grid(rules.score_bins, rules.lead_bins)
+    )
 
 
 def chosen_rank(selection: Selection, impression: Impression) -> int:

@@ -11,21 +11,17 @@ what it says is kept beside the parameter, visible, and not counted.
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import cast, get_args
+from typing import get_args
 
 from msgspec import structs
 
 from pipelines.domain.events import Impression, LessonOutcome, Report, Trust
 from pipelines.domain.ranking import ANY
-from pipelines.feedback.events.codec import Decoded
 from pipelines.feedback.settings import LimitSettings
-from pipelines.feedback.store import integrity
-from pipelines.feedback.store.lookup import matching
 
 OVERFLOW = "overflow"
 """Stands for every name beyond its kind's limit."""
@@ -35,10 +31,11 @@ _BYTES = 8  # of a principal's fingerprint
 
 Naming = Impression | Report
 """Events whose names evidence is kept under."""
-_NAMING = frozenset(get_args(Naming))
+NAMING = frozenset(get_args(Naming))
+"""Their types."""
 
 
-class Kind(StrEnum):
+class NameKind(StrEnum):
     """What a name names."""
 
     PRINCIPAL = "principal"
@@ -82,11 +79,11 @@ class Names:
     """
 
     limits: LimitSettings
-    counts: dict[Kind, int] = field(default_factory=dict)
-    known: set[tuple[Kind, str]] = field(default_factory=set)
+    counts: dict[NameKind, int] = field(default_factory=dict)
+    known: set[tuple[NameKind, str]] = field(default_factory=set)
     allowances: dict[tuple[int, str], Allowance] = field(default_factory=dict)
-    new: list[tuple[Kind, int, str]] = field(default_factory=list)
-    overflowed: Counter[Kind] = field(default_factory=Counter)
+    new: list[tuple[NameKind, int, str]] = field(default_factory=list)
+    overflowed: Counter[NameKind] = field(default_factory=Counter)
     principals: dict[str, str] = field(default_factory=dict)
 
     def bounded(self, event: Naming) -> Naming:
@@ -95,32 +92,30 @@ class Names:
         Feedback needs none of this: its evidence goes to the names of the impression that it answers.
         """
         changes = {
-            kind.value: OVERFLOW
-            for kind, name in _names_of(event)
-            if name != ANY and self._kept(kind, name) is OVERFLOW
+            kind.value: OVERFLOW for kind, name in names_of(event) if name != ANY and self._kept(kind, name) is OVERFLOW
         }
         if not changes:
             return event
-        if Kind.LESSON in changes:
-            changes["lesson_id"] = changes.pop(Kind.LESSON)
+        if NameKind.LESSON in changes:
+            changes["lesson_id"] = changes.pop(NameKind.LESSON)
         return structs.replace(event, **changes)
 
     def agent(self, name: str) -> str:
         """An agent's name as it is counted under: those that no other event made known share one."""
-        return name if name == ANY or (Kind.AGENT, name) in self.known else OVERFLOW
+        return name if name == ANY or (NameKind.AGENT, name) in self.known else OVERFLOW
 
     def principal(self, name: str) -> str:
         """The fingerprint that a principal is kept under."""
         found = self.principals.get(name)
         if found is None:
-            found = self.principals[name] = self._kept(Kind.PRINCIPAL, principal_fingerprint(name))
+            found = self.principals[name] = self._kept(NameKind.PRINCIPAL, principal_fingerprint(name))
         return found
 
     def heard(self, name: str) -> str:
         """The same, of who said something; one too many is counted."""
         found = self.principals.get(name) or self.principal(name)
         if found is OVERFLOW:
-            self.overflowed[Kind.PRINCIPAL] += 1
+            self.overflowed[NameKind.PRINCIPAL] += 1
         return found
 
     def allowance(self, fingerprint: str, day: int) -> Allowance:
@@ -142,12 +137,12 @@ class Names:
         daily = self.limits.daily_micro
         return [(who, day) for (day, who), each in self.allowances.items() if each.drawn and each.before < daily]
 
-    def _kept(self, kind: Kind, name: str) -> str:
+    def _kept(self, kind: NameKind, name: str) -> str:
         if (kind, name) in self.known:
             return name
         count = self.counts.get(kind, 0)
         if count >= getattr(self.limits, f"{kind}s"):
-            if kind is not Kind.PRINCIPAL:  # looked up once a batch: `heard` counts
+            if kind is not NameKind.PRINCIPAL:  # looked up once a batch: `heard` counts
                 self.overflowed[kind] += 1
             return OVERFLOW
         self.counts[kind] = count + 1
@@ -156,52 +151,14 @@ class Names:
         return name
 
 
-def read_names(
-    connection: sqlite3.Connection, limits: LimitSettings, events: Iterable[Decoded], principals: Iterable[str]
-) -> Names:
-    """What a store knows of the names in some events, and of some more principals."""
-    names = Names(limits)
-    fingerprints = {OVERFLOW, *map(principal_fingerprint, principals)}
-    wanted: dict[Kind, set[str]] = {kind: set() for kind in Kind}
-    for event in cast("Iterable[Naming]", [event for event in events if type(event) in _NAMING]):
-        for kind, name in _names_of(event):
-            wanted[kind].add(name)
-    wanted[Kind.PRINCIPAL] |= fingerprints
-    for kind, some in wanted.items():
-        count = connection.execute("select max(number) from names where kind = ?", (kind,)).fetchone()[0]
-        names.counts[kind] = count or 0
-        known = matching(connection, "select name from names where kind = ? and name in", some, kind)
-        names.known.update((kind, name) for (name,) in known)
-    for (day,) in connection.execute("select distinct day from allowances").fetchall():
-        drawn = "select principal, micro from allowances where day = ? and principal in"
-        for fingerprint, micro in matching(connection, drawn, fingerprints, day):
-            names.allowances[day, fingerprint] = Allowance(micro)
-    return names
-
-
-def write_names(connection: sqlite3.Connection, names: Names) -> None:
-    """What a batch changed."""
-    connection.executemany("insert into names (kind, number, name) values (?, ?, ?)", names.new)
-    drawn = [(*key, allowance.drawn) for key, allowance in names.allowances.items() if allowance.drawn]
-    integrity.add(connection, "allowances", drawn)
-    connection.executemany(
-        "insert into overflow values (?, ?) on conflict do update set events = events + excluded.events",
-        list(names.overflowed.items()),
-    )
-
-
-def overflow_in(connection: sqlite3.Connection) -> Mapping[str, int]:
-    """How often a name was one too many, by kind."""
-    return dict(connection.execute("select kind, events from overflow order by kind").fetchall())
-
-
-def _names_of(event: Naming) -> Iterable[tuple[Kind, str]]:
-    yield Kind.MODEL, event.model
-    yield Kind.AGENT, event.agent
+def names_of(event: Naming) -> Iterable[tuple[NameKind, str]]:
+    """The names that an event carries, with their kinds."""
+    yield NameKind.MODEL, event.model
+    yield NameKind.AGENT, event.agent
     intent = getattr(event, "intent", ANY)
     if intent != ANY:
-        yield Kind.INTENT, intent
+        yield NameKind.INTENT, intent
     if isinstance(event, LessonOutcome):
-        yield Kind.LESSON, event.lesson_id
+        yield NameKind.LESSON, event.lesson_id
     elif isinstance(event, Trust):
-        yield Kind.SOURCE, event.source
+        yield NameKind.SOURCE, event.source

@@ -39,7 +39,7 @@ class Draw(NamedTuple):
 
 
 @dataclass(slots=True)
-class Part:
+class QuotaSegment:
     """One stretch of what a principal said on one day in one session.
 
     Attributes:
@@ -71,15 +71,15 @@ class Parts:
         gone: Those that the state knows and that were dropped or unlearned.
     """
 
-    pending: list[Part] = field(default_factory=list)
-    settled: list[Part] = field(default_factory=list)
-    gone: list[Part] = field(default_factory=list)
+    pending: list[QuotaSegment] = field(default_factory=list)
+    settled: list[QuotaSegment] = field(default_factory=list)
+    gone: list[QuotaSegment] = field(default_factory=list)
 
-    def __iter__(self) -> Iterator[Part]:
+    def __iter__(self) -> Iterator[QuotaSegment]:
         yield from self.settled
         yield from self.pending
 
-    def drawn_on(self, draw: Draw, open_parts: list[Part], *, size: int, allowance: int) -> Part | None:
+    def drawn_on(self, draw: Draw, open_parts: list[QuotaSegment], *, size: int, allowance: int) -> QuotaSegment | None:
         """The part that something belongs to, which has drawn it then; None where the allowance was used up before.
 
         Args:
@@ -94,7 +94,7 @@ class Parts:
         last = day[-1] if day and day[-1].micro < size and any(part is day[-1] for part in open_parts) else None
         if last is None:
             number = 1 + max((part.number for part in self), default=0)
-            last = Part(number, draw.principal, draw.day, draw.offset)
+            last = QuotaSegment(number, draw.principal, draw.day, draw.offset)
             open_parts.append(last)
         last.micro += draw.micro
         return last

@@ -62,7 +62,7 @@ class Life(NamedTuple):
 
 
 @dataclass(slots=True)
-class Work:
+class SessionChanges:
     """What a batch does to one session; applied in the order of the attributes.
 
     Attributes:
@@ -121,8 +121,8 @@ class Sessions:
     rules: FeedbackSettings
     lives: dict[str, Life] = field(default_factory=dict)
     parts: dict[int, Parts] = field(default_factory=dict)
-    works: dict[str, Work] = field(default_factory=dict)
-    forgotten: list[Work] = field(default_factory=list)
+    works: dict[str, SessionChanges] = field(default_factory=dict)
+    forgotten: list[SessionChanges] = field(default_factory=list)
     tallies: Tallies = field(default_factory=Tallies)
     shared: Tally = field(init=False)
     merges: int = 0
@@ -150,7 +150,7 @@ class Sessions:
             if session not in self.lives:
                 return
             life = self.lives.pop(session)
-            work = self.works[session] = Work(life, parts=self.parts.pop(life.offset, Parts()))
+            work = self.works[session] = SessionChanges(life, parts=self.parts.pop(life.offset, Parts()))
         if clock_ms - work.heard_ms > self._patience_ms or offset - work.heard >= self.rules.limits.session_records:
             life = work.caught_up()
             if is_forgotten(life, offset + 1, clock_ms, self.rules):
@@ -221,19 +221,19 @@ class Sessions:
             part.tally = self.tallies.open()
         return part.tally, True
 
-    def _open(self, work: Work | None, begun: Life) -> None:
+    def _open(self, work: SessionChanges | None, begun: Life) -> None:
         if work is None:
-            self.works[begun.session] = Work(begun)
+            self.works[begun.session] = SessionChanges(begun)
         elif work.life.phase not in OPEN:
             work.life = work.life._replace(phase=Phase.ACTIVE, started_ms=begun.started_ms)
         else:
             work.life = work.life._replace(phase=Phase.ACTIVE)
 
-    def _suspend(self, work: Work) -> None:
+    def _suspend(self, work: SessionChanges) -> None:
         if work.life.phase in OPEN:
             work.life = work.life._replace(phase=Phase.SUSPENDED)
 
-    def _complete(self, work: Work) -> None:
+    def _complete(self, work: SessionChanges) -> None:
         life = work.life
         if life.phase not in OPEN:
             return
@@ -245,11 +245,11 @@ class Sessions:
         work.life = life._replace(phase=Phase.COMPLETED, settled=life.settled + life.pending, pending=0)
         self.merges += 1
 
-    def _abandon(self, work: Work) -> None:
+    def _abandon(self, work: SessionChanges) -> None:
         if work.life.phase in OPEN:
             self._drop(work, Phase.ABANDONED)
 
-    def _unlearn(self, work: Work) -> None:
+    def _unlearn(self, work: SessionChanges) -> None:
         self.merges += work.life.settled > 0
         self.dropped += work.life.settled
         work.settled.clear()
@@ -259,7 +259,7 @@ class Sessions:
         self._drop(work, Phase.UNLEARNED)
         work.life = work.life._replace(settled=0, merged=None)
 
-    def _drop(self, work: Work, phase: Phase) -> None:
+    def _drop(self, work: SessionChanges, phase: Phase) -> None:
         self.dropped += work.life.pending
         work.drop = not work.settle
         work.pending = None
@@ -267,7 +267,7 @@ class Sessions:
         work.life = work.life._replace(phase=phase, pending=0)
 
 
-_TURNS: Mapping[str, Callable[[Sessions, Work], None]] = {
+_TURNS: Mapping[str, Callable[[Sessions, SessionChanges], None]] = {
     "suspend": Sessions._suspend,
     "complete": Sessions._complete,
     "abandon": Sessions._abandon,

@@ -27,7 +27,7 @@ from pipelines.domain.events import (
 )
 from pipelines.domain.ranking import ANY
 from pipelines.feedback.fold.arrivals import Arrivals
-from pipelines.feedback.fold.batch_state import Known, Moment, Shown, Waiting
+from pipelines.feedback.fold.batch_state import BatchState, LogMoment, PendingImpression, Waiting
 from pipelines.feedback.fold.clock import Claims, Clock
 from pipelines.feedback.fold.credit import (
     chosen_rank,
@@ -44,10 +44,10 @@ from pipelines.feedback.fold.names import Names
 from pipelines.feedback.fold.quota import Draw
 from pipelines.feedback.fold.reports import report_evidence
 from pipelines.feedback.fold.sessions import Sessions
+from pipelines.feedback.fold.sources import Heard, what_it_is
 from pipelines.feedback.fold.timing import Times, effective_ms, times_of
 from pipelines.feedback.fold.verdicts import Votes
 from pipelines.feedback.settings import DAY_MS, FeedbackSettings
-from pipelines.feedback.store.sources import Heard, what_it_is
 from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.observe.outcomes import Under
@@ -99,13 +99,13 @@ class Change:
     unjoined: int = 0
     fates: Counter[Fate] = field(default_factory=Counter)
     seen: dict[bytes, tuple[int, int]] = field(default_factory=dict)
-    shown: dict[bytes, Shown] = field(default_factory=dict)
+    shown: dict[bytes, PendingImpression] = field(default_factory=dict)
     waiting: dict[int, tuple[bytes, Waiting]] = field(default_factory=dict)
     joined: list[int] = field(default_factory=list)
     dead_letters: list[DeadLetter] = field(default_factory=list)
 
 
-def fold(known: Known, arrivals: Arrivals, rules: FeedbackSettings, bins: Bins, *, skipped: int = 0) -> Change:
+def fold(known: BatchState, arrivals: Arrivals, rules: FeedbackSettings, bins: Bins, *, skipped: int = 0) -> Change:
     """What a batch changes.
 
     Args:
@@ -127,7 +127,7 @@ class _Batch:
     between decides fates and meets feedback with impressions, which depends on all that came before.
     """
 
-    def __init__(self, known: Known, rules: FeedbackSettings, bins: Bins) -> None:
+    def __init__(self, known: BatchState, rules: FeedbackSettings, bins: Bins) -> None:
         self.known = known
         sessions = Sessions(rules, known.lives, known.parts)
         self.change = Change(known.clock, known.next_offset, sessions, known.names, known.stored)
@@ -184,13 +184,13 @@ class _Batch:
             if fate is not Fate.APPLIED:
                 return fate
         else:
-            self._apply(event, query, Moment(offset, at_ms))
+            self._apply(event, query, LogMoment(offset, at_ms))
         agent = event.agent if event.agent == ANY else self._names.agent(event.agent)
         self._votes.said.append((self._names.heard(event.principal), agent, what_it_is(event)))
         self._votes.seen[fingerprint] = (offset, at_ms)
         return Fate.APPLIED
 
-    def _apply(self, event: Impression | Report | SessionPhase, query: bytes, moment: Moment) -> None:
+    def _apply(self, event: Impression | Report | SessionPhase, query: bytes, moment: LogMoment) -> None:
         if isinstance(event, SessionPhase):
             self._turn(event, moment)
         elif isinstance(event := self._names.bounded(event), Impression):
@@ -201,23 +201,23 @@ class _Batch:
             tally, within = self._drawn(event.session_id, self._names.principal(event.principal), day, MICRO)
             tally.note_report(found, surplus=not within)
 
-    def _turn(self, event: SessionPhase, moment: Moment) -> None:
+    def _turn(self, event: SessionPhase, moment: LogMoment) -> None:
         self._sessions.turn(
             event.session_id, event.phase, principal=event.principal, offset=moment.offset, clock_ms=self._clock_ms
         )
 
-    def _show(self, query: bytes, impression: Impression, moment: Moment) -> None:
+    def _show(self, query: bytes, impression: Impression, moment: LogMoment) -> None:
         before = self.known.shown.get(query)
         if before and self._remembered(before.moment, self._limits.impression_records, self._window_ms):
             # The first one stands: whoever answers later may not change what was shown.
             raise InvalidEventError("repeated_impression", f"query {impression.query_id!r} was shown before")
-        shown = self.known.shown[query] = self.change.shown[query] = Shown(moment, impression)
+        shown = self.known.shown[query] = self.change.shown[query] = PendingImpression(moment, impression)
         tally = self._sessions.tally_of(impression.session_id)
         tally_shown(tally, impression, self._rules.credit, day=moment.at_ms // DAY_MS)
         for waiting in self.known.waiting.pop(query, ()):
             self._join_waiting(query, shown, waiting)
 
-    def _join_waiting(self, query: bytes, shown: Shown, waiting: Waiting) -> None:
+    def _join_waiting(self, query: bytes, shown: PendingImpression, waiting: Waiting) -> None:
         if self.change.waiting.pop(waiting.moment.offset, None) is None:
             self.change.joined.append(waiting.moment.offset)
         try:
@@ -232,7 +232,7 @@ class _Batch:
     def _answer(self, query: bytes, feedback: Feedback, offset: int, at_ms: int) -> Fate:
         shown = self.known.shown.get(query)
         if shown is None or not self._remembered(shown.moment, self._limits.impression_records, 2 * self._window_ms):
-            waiting = Waiting(Moment(offset, at_ms), feedback)
+            waiting = Waiting(LogMoment(offset, at_ms), feedback)
             self.known.waiting.setdefault(query, []).append(waiting)
             self.change.waiting[offset] = (query, waiting)
         elif shown.moment.at_ms < self._clock_ms - self._window_ms:
@@ -241,7 +241,7 @@ class _Batch:
             self._credit(query, shown, feedback, at_ms)
         return Fate.APPLIED
 
-    def _credit(self, query: bytes, shown: Shown, feedback: Feedback, at_ms: int) -> None:
+    def _credit(self, query: bytes, shown: PendingImpression, feedback: Feedback, at_ms: int) -> None:
         impression, day = shown.impression, at_ms // DAY_MS
         found = credits_of(feedback, impression, chosen=shown.chosen, rules=self._rules)
         where = shown.under or self._under(shown)
@@ -266,7 +266,7 @@ class _Batch:
             return tally, self._names.draw(principal, day, micro)
         return self._sessions.part_of(session, tally, Draw(principal, day, micro, self._next_offset - 1))
 
-    def _under(self, shown: Shown) -> Under:
+    def _under(self, shown: PendingImpression) -> Under:
         # Whose session it is says the search service, in the impression; a producer could say anything.
         principal = self._names.principal(shown.impression.principal)
         shown.under = under(shown.impression, bins=self._bins.relevance, principal=principal)

@@ -16,13 +16,13 @@ from pipelines.domain.events import Explicit, ShownResult
 from pipelines.domain.ranking import ANY
 from pipelines.feedback.events.codec import Decoded
 from pipelines.feedback.fold.arrivals import Arrivals
-from pipelines.feedback.fold.batch_state import Known, Moment, Shown
+from pipelines.feedback.fold.batch_state import BatchState, LogMoment, PendingImpression
 from pipelines.feedback.fold.credit import page_of
 from pipelines.feedback.fold.names import OVERFLOW, Allowance
 from pipelines.feedback.fold.sessions import Sessions
+from pipelines.feedback.fold.sources import BLAME, PRAISE, Heard, heard_of
 from pipelines.feedback.fold.timing import Times
 from pipelines.feedback.settings import DAY_MS, FeedbackSettings
-from pipelines.feedback.store.sources import BLAME, PRAISE, Heard, heard_of
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.observe.outcomes import VOLUNTEERED, Under
 
@@ -71,13 +71,13 @@ class Votes:
 
     def __init__(
         self,
-        known: Known,
+        known: BatchState,
         sessions: Sessions,
         rules: FeedbackSettings,
         arrivals: Arrivals,
         times: Times,
         *,
-        under_of: Callable[[Shown], Under],
+        under_of: Callable[[PendingImpression], Under],
     ) -> None:
         self.said: list[tuple[str, str, str]] = []
         self.seen: dict[bytes, tuple[int, int]] = {}
@@ -89,7 +89,7 @@ class Votes:
             strict=True,
         )
         ends_at, clock_ms = records.offsets[-1] + 1, times.clock_ms[-1]
-        self._oldest = Moment(ends_at - rules.limits.impression_records, clock_ms - rules.time.window_ms)
+        self._oldest = LogMoment(ends_at - rules.limits.impression_records, clock_ms - rules.time.window_ms)
         self._ballots: dict[bytes, Ballot] = {}
         self._opened_so_far: list[Ballot] = []
         self._micro: dict[float, int] = {}

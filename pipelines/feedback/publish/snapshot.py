@@ -35,7 +35,7 @@ from pipelines.catalog.overlays import (
 )
 from pipelines.domain.errors import CorruptionError
 from pipelines.feedback.publish.forks import Forks
-from pipelines.feedback.store.state import Held, PartitionState
+from pipelines.feedback.store.state import PartitionState, SearchableState
 from pipelines.learning.pooling.sessions import to_plain
 from pipelines.runtime.storage.files import write_atomically
 
@@ -112,7 +112,7 @@ def _publish(state: PartitionState) -> Path:
     return path
 
 
-def _write_sessions(folder: Path, held: Held) -> str:
+def _write_sessions(folder: Path, held: SearchableState) -> str:
     if not held.bases:
         return ""
     name, buffer = _SESSIONS.format(held.report.epoch, held.report.next_offset), io.BytesIO()

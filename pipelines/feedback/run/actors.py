@@ -18,7 +18,7 @@ from pipelines.catalog.store_id import OnOtherHosts, StoreGuard
 from pipelines.domain.errors import BrokerUnavailableError, StoreError
 from pipelines.feedback.publish.dead_letters import Republisher
 from pipelines.feedback.run.partitions import partitions_in, states_in
-from pipelines.feedback.run.updater import Progress, Updater, claimed, keep_up, partition_folder
+from pipelines.feedback.run.updater import PartitionProgress, Updater, claimed, keep_up, partition_folder
 from pipelines.feedback.run.watch import Absence
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.losses import Acceptance
@@ -30,7 +30,7 @@ from pipelines.runtime.settings import ClusterSettings, KafkaSettings
 _log = logging.getLogger(__name__)
 
 Stop = Callable[[], bool]
-OnProgress = Callable[[Sequence[Progress]], None]
+OnProgress = Callable[[Sequence[PartitionProgress]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class UpdaterActor:
         self._silent_since: float | None = None  # before it could be opened
         self._absence = Absence(every_s=task.feedback.watch_every_s)
 
-    def advance(self, seconds: float) -> list[Progress]:
+    def advance(self, seconds: float) -> list[PartitionProgress]:
         """Keep up with the log for about that long, and say where the partitions stand.
 
         Where the broker is away before the updater could be opened, as when an actor was restarted meanwhile, it is
@@ -119,12 +119,12 @@ class UpdaterActor:
             if time.monotonic() >= deadline:
                 return None
 
-    def _stored(self) -> list[Progress]:
+    def _stored(self) -> list[PartitionProgress]:
         """Where those partitions stand that have a store."""
         root, rules = self._task.store, self._task.feedback
         known = sorted(set(self._partitions) & set(partitions_in(root)))
         try:
-            return [Progress(state.report(), None, answers=False) for state in states_in(root, rules, known)]
+            return [PartitionProgress(state.report(), None, answers=False) for state in states_in(root, rules, known)]
         except StoreError:  # opening the updater restores it, or says why not
             return []
 
@@ -138,7 +138,7 @@ class UpdaterActor:
 class Crew(Protocol):
     """Updaters that together own every partition."""
 
-    def advance(self, seconds: float) -> list[Progress]:
+    def advance(self, seconds: float) -> list[PartitionProgress]:
         """All of them keep up for about that long; where every partition stands, by partition.
 
         One is left out whose updater could not be opened yet, and that has no store.
@@ -169,7 +169,7 @@ class ActorCrew:
             for index in range(updaters)
         ]
 
-    def advance(self, seconds: float) -> list[Progress]:
+    def advance(self, seconds: float) -> list[PartitionProgress]:
         """One call to every actor at once."""
         standings = self._cluster.ask_all(self._actors, "advance", seconds)
         return sorted((one for crew in standings for one in crew), key=lambda one: one.report.partition)
@@ -226,7 +226,7 @@ def run_updaters(
     on_progress: OnProgress = lambda _: None,
     on_tick: Callable[[], None] = lambda: None,
     acceptance: Acceptance | None = None,
-) -> list[Progress]:
+) -> list[PartitionProgress]:
     """Keep the evidence of every partition up with the log, making the topic where a new store has none.
 
     Args:
@@ -282,7 +282,7 @@ def _joined(cluster: ClusterSettings) -> OnOtherHosts:
     return run_on_other_hosts
 
 
-def _is_read(standing: Progress, rules: FeedbackSettings) -> bool:
+def _is_read(standing: PartitionProgress, rules: FeedbackSettings) -> bool:
     """Whether a partition holds no more that can be read: a transaction is waited for as a silent broker is."""
     held_up = (standing.open_transaction_s or 0.0) > rules.unreachable_s
     return standing.caught_up or (held_up and not standing.publishing)

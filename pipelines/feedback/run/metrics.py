@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pipelines.feedback.fold.sources import Heard, SourceActivity, compared
 from pipelines.feedback.publish.snapshot import NAME, rows_of
 from pipelines.feedback.run.partitions import states_in
-from pipelines.feedback.run.updater import Progress, partition_folder
+from pipelines.feedback.run.updater import PartitionProgress, partition_folder
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.checkpoints import checkpoints_in
-from pipelines.feedback.store.sources import Heard, Source, compared
 from pipelines.feedback.store.state import STATE_FILE
 from pipelines.runtime.storage.files import write_atomically
 
@@ -33,12 +33,12 @@ class Sample:
     value: float
 
 
-def standings_of(store: Path, rules: FeedbackSettings) -> tuple[list[Progress], list[Source]]:
+def standings_of(store: Path, rules: FeedbackSettings) -> tuple[list[PartitionProgress], list[SourceActivity]]:
     """Where the partitions of a store stand, without their lag, and its sources, those with flags first."""
-    standings: list[Progress] = []
+    standings: list[PartitionProgress] = []
     heard: Heard = Counter()
     for state in states_in(store, rules):
-        standings.append(Progress(state.report(), None))
+        standings.append(PartitionProgress(state.report(), None))
         heard.update(state.heard())
     return standings, compared(heard, rules.sources)
 
@@ -56,7 +56,7 @@ class Paces:
     def __init__(self) -> None:
         self._before: dict[int, tuple[float, int]] = {}
 
-    def of(self, standings: Sequence[Progress], *, at: float) -> Mapping[int, float]:
+    def of(self, standings: Sequence[PartitionProgress], *, at: float) -> Mapping[int, float]:
         """By partition, those that were looked at before.
 
         Args:
@@ -73,7 +73,7 @@ class Paces:
 
 
 def samples(
-    store: Path, standings: Sequence[Progress], *, now: float, paces: Mapping[int, float] | None = None
+    store: Path, standings: Sequence[PartitionProgress], *, now: float, paces: Mapping[int, float] | None = None
 ) -> list[Sample]:
     """Everything that is known of partitions without asking a broker again.
 
@@ -107,7 +107,7 @@ def prometheus(found: Iterable[Sample]) -> str:
 
 
 def write_metrics(
-    store: Path, standings: Sequence[Progress], *, now: float, paces: Mapping[int, float] | None = None
+    store: Path, standings: Sequence[PartitionProgress], *, now: float, paces: Mapping[int, float] | None = None
 ) -> Path:
     """Replace the file that scrapers read."""
     path = store / METRICS_FILE
@@ -119,7 +119,7 @@ def _label(partition: int) -> tuple[tuple[str, str]]:
     return (("partition", str(partition)),)
 
 
-def _of(store: Path, standing: Progress, now: float) -> Iterator[Sample]:
+def _of(store: Path, standing: PartitionProgress, now: float) -> Iterator[Sample]:
     report = standing.report
     partition = _label(report.partition)
     folder = partition_folder(store, report.partition)

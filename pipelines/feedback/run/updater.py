@@ -35,7 +35,7 @@ Monotonic = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class PartitionProgress:
     """Where one partition stands.
 
     Attributes:
@@ -197,19 +197,19 @@ class Updater:
         self._source.note_offsets({one: offset for one, offset in offsets.items() if self._noted.get(one) != offset})
         self._noted = offsets
 
-    def progress(self) -> list[Progress]:
+    def progress(self) -> list[PartitionProgress]:
         """Where every owned partition stands, by partition."""
         answers = self.silent_since is None
         standings = []
         for partition, state in sorted(self._states.items()):
             report, lag = state.report(), self._lag(partition)
             held_s = self._watch.open_transaction_s(partition) if lag else None
-            standings.append(Progress(report, lag, answers, self._publishing(report), held_s))
+            standings.append(PartitionProgress(report, lag, answers, self._publishing(report), held_s))
         return standings
 
     @property
     def caught_up(self) -> bool:
-        """Whether every partition is; see `Progress`."""
+        """Whether every partition is; see `PartitionProgress`."""
         return all(standing.caught_up for standing in self.progress())
 
     def close(self) -> None:

@@ -13,12 +13,12 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from pipelines.catalog.overlays import SessionRows
-from pipelines.feedback.fold.sessions import OPEN, Life, Phase, Sessions, Work, silence_ms
+from pipelines.feedback.fold.sessions import OPEN, Life, Phase, SessionChanges, Sessions, silence_ms
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store import integrity
 from pipelines.feedback.store import quota_store as marks
 from pipelines.learning.evidence import Evidence, EvidenceKey
-from pipelines.learning.observe.uses import UsageKey
+from pipelines.learning.uses import UsageKey
 
 PENDING, SETTLED = 0, 1
 """Whose rows of an overlay are: the session's alone, or a part of the shared evidence."""
@@ -215,7 +215,7 @@ def _pending(
     return of
 
 
-def _move_stored(connection: sqlite3.Connection, work: Work) -> None:
+def _move_stored(connection: sqlite3.Connection, work: SessionChanges) -> None:
     """What becomes of the rows that a session had before the batch."""
     life = work.life
     if work.unlearn:

@@ -15,12 +15,12 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from pipelines.feedback.fold.quota import Part, Parts, beside
-from pipelines.feedback.fold.sessions import Work
+from pipelines.feedback.fold.quota import Parts, QuotaSegment, beside
+from pipelines.feedback.fold.sessions import SessionChanges
 from pipelines.feedback.store import integrity
 from pipelines.feedback.store.lookup import matching
 from pipelines.learning.evidence import Evidence, EvidenceKey
-from pipelines.learning.observe.uses import UsageKey
+from pipelines.learning.uses import UsageKey
 
 _TABLES = (("part_evidence", EvidenceKey._fields), ("part_usage", UsageKey._fields))
 _OUTSIDE = -1
@@ -50,7 +50,7 @@ def parts_of(connection: sqlite3.Connection, sessions: Iterable[int]) -> dict[in
     for session, first, number, principal, day, settled, counted, micro in sorted(
         matching(connection, select, sessions)
     ):
-        part = Part(number, principal, day, first, micro, bool(settled), bool(counted))
+        part = QuotaSegment(number, principal, day, first, micro, bool(settled), bool(counted))
         of_session = found.setdefault(session, Parts())
         (of_session.settled if settled else of_session.pending).append(part)
     return found
@@ -58,7 +58,7 @@ def parts_of(connection: sqlite3.Connection, sessions: Iterable[int]) -> dict[in
 
 def write_parts(
     connection: sqlite3.Connection,
-    works: Sequence[Work],
+    works: Sequence[SessionChanges],
     frozen: Sequence[Evidence],
     moved: Iterable[Group],
     *,
@@ -145,11 +145,11 @@ def forget_days(connection: sqlite3.Connection, oldest_day: int) -> None:
         connection.execute("delete from draws where principal = ? and day = ?", group)
 
 
-def _group(part: Part) -> Group:
+def _group(part: QuotaSegment) -> Group:
     return part.principal, part.day
 
 
-def _added(part: Part, frozen: Sequence[Evidence]) -> Evidence:
+def _added(part: QuotaSegment, frozen: Sequence[Evidence]) -> Evidence:
     return Evidence() if part.tally is None else frozen[part.tally.number]
 
 
@@ -157,7 +157,9 @@ def _as(evidence: Evidence, *, counts: bool) -> Evidence:
     return evidence if counts else beside(evidence)
 
 
-def _moved(connection: sqlite3.Connection, place: _Place, part: Part, added: Evidence, *, counts: bool) -> Evidence:
+def _moved(
+    connection: sqlite3.Connection, place: _Place, part: QuotaSegment, added: Evidence, *, counts: bool
+) -> Evidence:
     """What a settled part changes of the shared evidence: what the batch adds, and all of it where its mark moved."""
     if part.was_settled and part.counted == counts:
         return _as(added, counts=counts)
@@ -166,7 +168,7 @@ def _moved(connection: sqlite3.Connection, place: _Place, part: Part, added: Evi
     return _as(before + added, counts=counts) - taken
 
 
-def _write_draws(connection: sqlite3.Connection, works: Sequence[Work]) -> None:
+def _write_draws(connection: sqlite3.Connection, works: Sequence[SessionChanges]) -> None:
     """Parts as the batch leaves them; those that it settles do not count before that was decided."""
     rows = [
         (*_group(part), part.first, part.number, work.life.offset, settled, part.micro)
@@ -222,7 +224,7 @@ def _decide(connection: sqlite3.Connection, group: Group, allowance: int) -> Ite
         yield _Place(session, part), counts
 
 
-def _delete(connection: sqlite3.Connection, session: int, gone: Iterable[Part]) -> Evidence:
+def _delete(connection: sqlite3.Connection, session: int, gone: Iterable[QuotaSegment]) -> Evidence:
     """Delete parts; what that changes about the shared evidence."""
     taken = []
     for part in gone:

@@ -24,8 +24,9 @@ import pyarrow as pa
 from pipelines.catalog.overlays import SessionRows
 from pipelines.domain.errors import CorruptionError, FencedError, WrongLogError
 from pipelines.feedback.fold.arrivals import Arrivals
-from pipelines.feedback.fold.batch_state import Known
+from pipelines.feedback.fold.batch_state import BatchState
 from pipelines.feedback.fold.sessions import Life
+from pipelines.feedback.fold.sources import Heard
 from pipelines.feedback.fold.updates import Change
 from pipelines.feedback.settings import MS, FeedbackSettings
 from pipelines.feedback.store import integrity
@@ -46,7 +47,7 @@ from pipelines.feedback.store.overlays import (
 )
 from pipelines.feedback.store.report import PartitionReport, read_report, require_same_log, require_still_there
 from pipelines.feedback.store.session_variance import Alike
-from pipelines.feedback.store.sources import Heard, heard_in
+from pipelines.feedback.store.sources import heard_in
 from pipelines.feedback.store.tables import KeptDeadLetter
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.pooling.shrinkage import Moments
@@ -70,7 +71,7 @@ are at hand and are not read again, and 32 MiB of log are written before any of 
 _SCHEMA = (Path(__file__).parent / "schema.sql").read_text(encoding="utf-8")
 
 
-class Held(NamedTuple):
+class SearchableState(NamedTuple):
     """A partition's state as far as searches read it.
 
     Attributes:
@@ -103,7 +104,7 @@ class Still(NamedTuple):
 class Batch:
     """One transaction under way: `known` is what the batch needs, `commit` takes what it changes."""
 
-    known: Known
+    known: BatchState
     _connection: sqlite3.Connection
     _rules: FeedbackSettings
     written: Change | None = None
@@ -214,7 +215,7 @@ class PartitionState:
             )
 
     @contextlib.contextmanager
-    def owned(self) -> Iterator[Held]:
+    def owned(self) -> Iterator[SearchableState]:
         """The whole state, held still until the block is left: no other updater can commit or claim meanwhile.
 
         Raises:
@@ -222,7 +223,7 @@ class PartitionState:
         """
         with self._errors(), self._owned() as (connection, report):
             evidence, moments = ledger.evidence_table_in(connection), self._alike.moments(connection)
-            yield Held(report, evidence, bases_in(connection), held_sessions(connection), moments)
+            yield SearchableState(report, evidence, bases_in(connection), held_sessions(connection), moments)
 
     def merge_report(self, session_id: str) -> str | None:
         """What the last merge of a session met, as JSON; None where nobody said. Readable by anyone."""

@@ -13,19 +13,20 @@ import pyarrow as pa
 
 from pipelines.domain.events import Feedback, Impression
 from pipelines.feedback.fold.arrivals import Arrivals
-from pipelines.feedback.fold.batch_state import Known, Moment, Shown, Waiting
+from pipelines.feedback.fold.batch_state import BatchState, LogMoment, PendingImpression, Waiting
 from pipelines.feedback.fold.clock import Clock
-from pipelines.feedback.fold.names import Names, read_names, write_names
+from pipelines.feedback.fold.names import Names
 from pipelines.feedback.fold.updates import Change, DeadLetter, Fate
 from pipelines.feedback.settings import MS, FeedbackSettings
 from pipelines.feedback.store import integrity
 from pipelines.feedback.store.deduplication import SeenIndex, read_seen, write_seen
 from pipelines.feedback.store.lookup import matching
+from pipelines.feedback.store.names import read_names, write_names
 from pipelines.feedback.store.overlays import forget_sessions, life_of, select_lives, write_sessions
 from pipelines.feedback.store.quota_store import forget_days, parts_of
 from pipelines.feedback.store.sources import write_heard
 from pipelines.learning.evidence import Evidence, EvidenceKey, day_of, table_of
-from pipelines.learning.observe.uses import UsageKey
+from pipelines.learning.uses import UsageKey
 
 _AT_ONCE = 10_000  # keys in one statement; SQLite takes 32,766
 
@@ -46,11 +47,13 @@ class KeptDeadLetter(NamedTuple):
     original: bytes
 
 
-def known_to(connection: sqlite3.Connection, seen: SeenIndex, arrivals: Arrivals, rules: FeedbackSettings) -> Known:
+def known_to(
+    connection: sqlite3.Connection, seen: SeenIndex, arrivals: Arrivals, rules: FeedbackSettings
+) -> BatchState:
     """The part of the state that the events of a batch mention."""
     clock_ms, next_offset = connection.execute("select clock_ms, next_offset from progress").fetchone()
     witnesses = connection.execute("select leader, leader_ms, others_ms, last, since from witnesses").fetchone()
-    known = Known(Clock(clock_ms, *(witnesses or ())), next_offset, Names(rules.limits))
+    known = BatchState(Clock(clock_ms, *(witnesses or ())), next_offset, Names(rules.limits))
     ids = [fingerprint for fingerprint in arrivals.fingerprints if fingerprint]
     queries = set(filter(None, arrivals.queries))
     # Of one id that was applied again after its time, the last counts.
@@ -59,10 +62,12 @@ def known_to(connection: sqlite3.Connection, seen: SeenIndex, arrivals: Arrivals
     shown = "select query, offset, at_ms, impression, chosen from shown where query in"
     for query, offset, at_ms, impression, chosen in matching(connection, shown, queries):
         known.stored.add(query)
-        known.shown[query] = Shown(Moment(offset, at_ms), _impressions.decode(impression), tuple(json.loads(chosen)))
+        known.shown[query] = PendingImpression(
+            LogMoment(offset, at_ms), _impressions.decode(impression), tuple(json.loads(chosen))
+        )
     waiting = "select query, offset, at_ms, feedback from waiting where query in"
     for query, offset, at_ms, feedback in sorted(matching(connection, waiting, queries)):
-        known.waiting.setdefault(query, []).append(Waiting(Moment(offset, at_ms), _feedback.decode(feedback)))
+        known.waiting.setdefault(query, []).append(Waiting(LogMoment(offset, at_ms), _feedback.decode(feedback)))
     for row in matching(connection, select_lives("where session in"), set(filter(None, arrivals.sessions))):
         life = life_of(row)
         known.lives[life.session] = life
@@ -163,7 +168,7 @@ def _write_shown(connection: sqlite3.Connection, change: Change) -> None:
     integrity.insert(connection, "shown", [_shown_row(query, shown) for query, shown in change.shown.items()])
 
 
-def _shown_row(query: bytes, shown: Shown) -> tuple[int, bytes, int, bytes, str]:
+def _shown_row(query: bytes, shown: PendingImpression) -> tuple[int, bytes, int, bytes, str]:
     offset, at_ms = shown.moment
     return offset, query, at_ms, _encoder.encode(shown.impression), json.dumps(shown.chosen)
 

@@ -10,15 +10,15 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import faiss
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from pipelines.domain.errors import CorruptionError
 from pipelines.indexes.dense.isolation import read_isolation
 from pipelines.indexes.dense.near_rows import near_rows
+from pipelines.indexes.manifest import DenseFacts
 from pipelines.indexes.rows import RowSet, evenly_spaced
 from pipelines.indexes.settings import VectorSettings
 
@@ -26,31 +26,6 @@ VECTORS_FILE = "vectors.npy"
 FAISS_FILE = "index.faiss"
 _CODES = 256  # of one byte: training them takes as many vectors at least
 _CODE_BITS = 8  # one byte per code: the only width FAISS scans with its fast tables
-
-
-class DenseFacts(BaseModel):
-    """How one encoder's vectors are searched; kept in the manifest.
-
-    Attributes:
-        kind: "exact" compares every vector; "ivfpq" visits `probes` of `lists` lists.
-        codes: Bytes of code per vector.
-        refine_factor: Candidates re-scored per result asked for.
-        recall: Share of the exact nearest `recall_depth` that was found on the sample; 1 for exact search.
-        made_with: What decided the vectors besides their texts; vectors made otherwise are never mixed with them.
-        token_bytes: Stored for the token embeddings of a content on average; 0 where none are kept.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    dimension: int
-    kind: Literal["exact", "ivfpq"]
-    lists: int = 0
-    codes: int = 0
-    probes: int = 0
-    refine_factor: int = 1
-    recall: float = 1.0
-    made_with: str = ""
-    token_bytes: float = 0.0
 
 
 class DenseIndex:

@@ -14,13 +14,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.indexes.dense.vectors import DenseFacts, DenseIndex, open_dense
-from pipelines.indexes.generation import CHUNKS_FOLDER, VECTORS_FOLDER, encoder_folder
+from pipelines.indexes.dense.vectors import DenseIndex, open_dense
 from pipelines.indexes.graph.entities import find_entities, similar_contents
 from pipelines.indexes.graph.links import resolve_links
 from pipelines.indexes.graph.schemas import EDGES, GRAPH_FOLDER, NODES, EdgeKind
 from pipelines.indexes.graph.tables import create, database, insert
-from pipelines.indexes.settings import GraphSettings
+from pipelines.indexes.layout import CHUNKS_FOLDER, VECTORS_FOLDER, encoder_folder
+from pipelines.indexes.manifest import DenseFacts
+from pipelines.indexes.settings import GraphIndexSettings
 from pipelines.runtime.storage.tables import Database
 
 _NEAR = {"row": "BIGINT", "other": "BIGINT", "cosine": "DOUBLE"}
@@ -37,7 +38,7 @@ class GraphTask:
 
     staging: Path
     dense: Mapping[str, DenseFacts]
-    settings: GraphSettings
+    settings: GraphIndexSettings
 
 
 def build_graph_of(task: GraphTask) -> dict[str, int]:
@@ -51,7 +52,7 @@ def build_graph_of(task: GraphTask) -> dict[str, int]:
     return build_graph(task.staging / CHUNKS_FOLDER, task.staging / GRAPH_FOLDER, dense, task.settings)
 
 
-def build_graph(tables: Path, folder: Path, dense: DenseIndex | None, settings: GraphSettings) -> dict[str, int]:
+def build_graph(tables: Path, folder: Path, dense: DenseIndex | None, settings: GraphIndexSettings) -> dict[str, int]:
     """Write the nodes and edges of a generation.
 
     Args:
@@ -94,7 +95,7 @@ _EDGES = """
     ORDER BY ALL"""
 
 
-def _similar(connection: Database, dense: DenseIndex | None, settings: GraphSettings) -> None:
+def _similar(connection: Database, dense: DenseIndex | None, settings: GraphIndexSettings) -> None:
     create(connection, "near", _NEAR)
     insert(connection, "near", _NEAR, similar_contents(dense, settings) if dense is not None else ())
     # Windows of one document overlap: that they are alike says nothing.

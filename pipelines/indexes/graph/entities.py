@@ -11,7 +11,7 @@ from pipelines.indexes.dense.vectors import DenseIndex
 from pipelines.indexes.graph.aliases import Key, Name, cosines, entity_key, merged
 from pipelines.indexes.graph.schemas import SYMBOL_LABEL
 from pipelines.indexes.graph.tables import create, insert, rows_of
-from pipelines.indexes.settings import GraphSettings
+from pipelines.indexes.settings import GraphIndexSettings
 from pipelines.runtime.storage.tables import Database, as_read
 
 _SPELLED = {"text": "VARCHAR", "spelling": "VARCHAR", "key": "VARCHAR"}
@@ -20,7 +20,7 @@ _ASKED = {"label": "VARCHAR", "key": "VARCHAR"}
 _MOST_SURROUNDINGS = 256  # texts that make up a name's surroundings: more change the mean little
 
 
-def find_entities(connection: Database, tables: Path, dense: DenseIndex | None, settings: GraphSettings) -> None:
+def find_entities(connection: Database, tables: Path, dense: DenseIndex | None, settings: GraphIndexSettings) -> None:
     """Make the tables `nodes` (see `graph_schemas`, with `node`, its row) and `named` of (kind, row, node, confidence).
 
     Args:
@@ -34,7 +34,7 @@ def find_entities(connection: Database, tables: Path, dense: DenseIndex | None, 
     _nodes(connection)
 
 
-def _mentioned(connection: Database, tables: Path, settings: GraphSettings) -> None:
+def _mentioned(connection: Database, tables: Path, settings: GraphIndexSettings) -> None:
     connection.execute(
         """CREATE TABLE mentioned AS
            SELECT c.row, m.label, m.text, m.score
@@ -48,7 +48,7 @@ def _mentioned(connection: Database, tables: Path, settings: GraphSettings) -> N
     insert(connection, "spelled", _SPELLED, ((text, " ".join(text.split()), entity_key(text)) for text in texts))
 
 
-def _joined(connection: Database, dense: DenseIndex | None, settings: GraphSettings) -> None:
+def _joined(connection: Database, dense: DenseIndex | None, settings: GraphIndexSettings) -> None:
     """Which name stands for which: the table `stands` of (label, key, root)."""
     counted = "SELECT label, key, count(*) FROM mentioned JOIN spelled USING (text) WHERE key <> '' GROUP BY ALL"
     names = [Name((label, key), count) for label, key, count in rows_of(connection, counted)]
@@ -120,7 +120,7 @@ def _nodes(connection: Database) -> None:
     )
 
 
-def similar_contents(dense: DenseIndex, settings: GraphSettings) -> Iterator[tuple[int, int, float]]:
+def similar_contents(dense: DenseIndex, settings: GraphIndexSettings) -> Iterator[tuple[int, int, float]]:
     """(row, row, cosine) of contents that say nearly the same: the nearest of each, at least as near as asked for."""
     if len(dense) > settings.similar_contents or not settings.similar_neighbours:
         return

@@ -37,7 +37,7 @@ from pipelines.indexes.graph.keys import (
 )
 from pipelines.indexes.graph.tables import create, insert, rows_of
 from pipelines.indexes.graph.wanted import import_wanted, reference_wanted, symbol_wanted, work_wanted
-from pipelines.indexes.settings import GraphSettings
+from pipelines.indexes.settings import GraphIndexSettings
 from pipelines.runtime.storage.tables import Database, as_read
 
 _HOPS = 2  # packages that pass a name on to their importers, one within the other
@@ -57,7 +57,7 @@ _WANTED = {
 _MODULES = {"number": "BIGINT", "rank": "BIGINT", "key": "VARCHAR", "rest": "VARCHAR"}
 
 
-def resolve_links(connection: Database, tables: Path, settings: GraphSettings) -> None:
+def resolve_links(connection: Database, tables: Path, settings: GraphIndexSettings) -> None:
     """Make the table `crossed` of (kind, source, target, confidence, declared), source and target being chunks' places.
 
     Args:
@@ -149,7 +149,7 @@ def _document_keys(
     yield from number_keys(" ".join(f"{name.split('_')[0]}:{fact}" for name, fact in told))
 
 
-def _wants(connection: Database, settings: GraphSettings) -> None:
+def _wants(connection: Database, settings: GraphIndexSettings) -> None:
     """The keys that every link is looked for under; imports in a table of their own, since the others need them."""
     create(connection, "wanted", _WANTED)
     create(connection, "modules", _MODULES)
@@ -167,7 +167,7 @@ def _modules(row: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         yield number, rank, module, rest
 
 
-def _numbered(row: Sequence[Any], settings: GraphSettings) -> Iterator[tuple[Any, ...]]:
+def _numbered(row: Sequence[Any], settings: GraphIndexSettings) -> Iterator[tuple[Any, ...]]:
     number, kind, target, uri, symbol, language, content_type, confidence = row
     if kind == LinkKind.CITES:
         works = work_wanted(target)

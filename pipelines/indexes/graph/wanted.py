@@ -28,7 +28,7 @@ _EVERYDAY = frozenset({
 })  # fmt: skip
 
 
-class Scope(StrEnum):
+class BearerScope(StrEnum):
     """Where a bearer of a name was found; each has its confidence in the settings."""
 
     FILE = "file"  # the same file
@@ -41,7 +41,7 @@ class Scope(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedKey:
     """One key under which the target of a link may be found.
 
     Attributes:
@@ -50,13 +50,13 @@ class Wanted:
         member: Whether the name is a member of something unknown, so that another type's is as likely.
     """
 
-    scope: Scope
+    scope: BearerScope
     key: str
     rest: str = ""
     member: bool = False
 
 
-def symbol_wanted(target: str, uri: str, owner: str, family: str, *, member: bool = False) -> list[Wanted]:
+def symbol_wanted(target: str, uri: str, owner: str, family: str, *, member: bool = False) -> list[WantedKey]:
     """Where to look for a symbol that code names, best first: its file, its imports, its folder, everywhere.
 
     Args:
@@ -78,30 +78,30 @@ def symbol_wanted(target: str, uri: str, owner: str, family: str, *, member: boo
     if parts[0] in OWN:
         return _own_wanted(parts[1:], uri, owner, family)
     full = ".".join(parts)
-    found = [Wanted(Scope.FILE, key("file", uri, f"{outer}.{full}")) for outer in _owners(owner, family)]
-    found.append(Wanted(Scope.FILE, key("file", uri, full)))
+    found = [WantedKey(BearerScope.FILE, key("file", uri, f"{outer}.{full}")) for outer in _owners(owner, family)]
+    found.append(WantedKey(BearerScope.FILE, key("file", uri, full)))
     found += _import_wanted(parts, uri)
     if family in _SHARED_FOLDER:
-        found.append(Wanted(Scope.FOLDER, key("folder", f"{family}:{posixpath.dirname(uri)}", full)))
+        found.append(WantedKey(BearerScope.FOLDER, key("folder", f"{family}:{posixpath.dirname(uri)}", full)))
     # Where imports name what they take, only one of everything could have brought a name that they do not.
-    found.append(Wanted(Scope.IMPORTED, key("imports", uri, ""), full, member=family in _EXPLICIT))
+    found.append(WantedKey(BearerScope.IMPORTED, key("imports", uri, ""), full, member=family in _EXPLICIT))
     if len(parts) > 1:
-        found.append(Wanted(Scope.CORPUS, key("corpus", family, full)))
-        found.append(Wanted(Scope.CORPUS, key("corpus", family, ".".join(parts[-2:]))))
+        found.append(WantedKey(BearerScope.CORPUS, key("corpus", family, full)))
+        found.append(WantedKey(BearerScope.CORPUS, key("corpus", family, ".".join(parts[-2:]))))
     elif family not in _EXPLICIT:
-        found.append(Wanted(Scope.CORPUS, key("corpus", family, full)))
+        found.append(WantedKey(BearerScope.CORPUS, key("corpus", family, full)))
     # What a type does not define itself it may inherit; of other dotted names whatever is not here is elsewhere.
     inherited = parts[:-1] == owner.split(".")[:-1] if len(parts) > 1 else bool(owner) and family in _IMPLICIT_OWNER
     return [*found, *_member_wanted(parts[-1], uri, family)] if inherited else found
 
 
-def _own_wanted(parts: Sequence[str], uri: str, owner: str, family: str) -> list[Wanted]:
+def _own_wanted(parts: Sequence[str], uri: str, owner: str, family: str) -> list[WantedKey]:
     if not parts:
         return []
     name = ".".join(parts)
     outer = owner.split(".")[:-1] or owner.split(".")
     owners = [".".join(outer[:depth]) for depth in range(len(outer), 0, -1)]
-    found = [Wanted(Scope.FILE, key("file", uri, f"{one}.{name}")) for one in owners if one]
+    found = [WantedKey(BearerScope.FILE, key("file", uri, f"{one}.{name}")) for one in owners if one]
     return found if len(parts) > 1 else [*found, *_member_wanted(parts[-1], uri, family)]
 
 
@@ -112,22 +112,26 @@ def _owners(owner: str, family: str) -> list[str]:
     return [".".join(outer[:depth]) for depth in range(len(outer) - 1, 0, -1)]
 
 
-def _import_wanted(parts: Sequence[str], uri: str) -> list[Wanted]:
+def _import_wanted(parts: Sequence[str], uri: str) -> list[WantedKey]:
     """The longest prefix that is imported wins, and what follows it is looked for inside."""
     return [
-        Wanted(Scope.IMPORT, key("import", uri, ".".join(parts[:cut])), ".".join(parts[cut:]))
+        WantedKey(BearerScope.IMPORT, key("import", uri, ".".join(parts[:cut])), ".".join(parts[cut:]))
         for cut in range(len(parts), 0, -1)
     ]
 
 
-def _member_wanted(tail: str, uri: str, family: str) -> list[Wanted]:
+def _member_wanted(tail: str, uri: str, family: str) -> list[WantedKey]:
     if tail in _BUILT_IN:
         return []
     found = [
-        Wanted(Scope.FILE, key("member", uri, tail), member=True),
-        Wanted(Scope.IMPORTED, key("members", uri, ""), tail, member=True),
+        WantedKey(BearerScope.FILE, key("member", uri, tail), member=True),
+        WantedKey(BearerScope.IMPORTED, key("members", uri, ""), tail, member=True),
     ]
-    return found if tail in _EVERYDAY else [*found, Wanted(Scope.CORPUS, key("members", family, tail), member=True)]
+    return (
+        found
+        if tail in _EVERYDAY
+        else [*found, WantedKey(BearerScope.CORPUS, key("members", family, tail), member=True)]
+    )
 
 
 def import_wanted(target: str, uri: str, family: str) -> list[tuple[str, str]]:
@@ -191,7 +195,7 @@ def _folder_import(target: str, family: str) -> list[tuple[str, str]]:
     return found
 
 
-def reference_wanted(target: str, uri: str) -> list[Wanted]:
+def reference_wanted(target: str, uri: str) -> list[WantedKey]:
     """Where a link in prose may lead, best first: an anchor, a path, a label, a symbol.
 
     Examples:
@@ -200,32 +204,34 @@ def reference_wanted(target: str, uri: str) -> list[Wanted]:
     """
     scheme, _, _ = target.partition(":")
     if re.fullmatch(r"[a-z][a-z0-9+.-]+", scheme) and scheme != target and not target.startswith(f"{scheme}::"):
-        found = [Wanted(Scope.PATH, key("document", "", target)), *work_wanted(target)]
+        found = [WantedKey(BearerScope.PATH, key("document", "", target)), *work_wanted(target)]
         return found if scheme != "file" else [*found, *_path_wanted(target.removeprefix("file://"), uri)]
     path, _, fragment = target.partition("#")
     if not path:
-        return [*_anchor_wanted(uri, fragment), Wanted(Scope.CORPUS, key("label", "", slug_of(fragment)))]
+        return [*_anchor_wanted(uri, fragment), WantedKey(BearerScope.CORPUS, key("label", "", slug_of(fragment)))]
     found = [anchored for one in _paths(path, uri) for anchored in (_anchor_wanted(one, fragment) if fragment else [])]
     found += _path_wanted(path, uri)
     if not fragment and "/" not in target:
-        found.append(Wanted(Scope.PATH, key("anchor", uri, slug_of(target))))
-        found.append(Wanted(Scope.CORPUS, key("label", "", slug_of(target))))
+        found.append(WantedKey(BearerScope.PATH, key("anchor", uri, slug_of(target))))
+        found.append(WantedKey(BearerScope.CORPUS, key("label", "", slug_of(target))))
     if parts := parts_of(target):
-        found.append(Wanted(Scope.CORPUS, key("symbol", "", ".".join(parts))))
+        found.append(WantedKey(BearerScope.CORPUS, key("symbol", "", ".".join(parts))))
     return found
 
 
-def _anchor_wanted(uri: str, fragment: str) -> list[Wanted]:
+def _anchor_wanted(uri: str, fragment: str) -> list[WantedKey]:
     slug = slug_of(unquote(fragment))
-    return [Wanted(Scope.PATH, key("anchor", uri, slug))] if slug else []
+    return [WantedKey(BearerScope.PATH, key("anchor", uri, slug))] if slug else []
 
 
-def _path_wanted(path: str, uri: str) -> list[Wanted]:
-    found = [Wanted(Scope.PATH, key("document", "", one)) for one in _paths(path, uri)]
-    found += [Wanted(Scope.PATH, key("stem", "", one)) for one in _paths(path, uri)]
+def _path_wanted(path: str, uri: str) -> list[WantedKey]:
+    found = [WantedKey(BearerScope.PATH, key("document", "", one)) for one in _paths(path, uri)]
+    found += [WantedKey(BearerScope.PATH, key("stem", "", one)) for one in _paths(path, uri)]
     ending = unquote(path).strip("/")
     if "." in posixpath.basename(ending):
-        found.append(Wanted(Scope.CORPUS, key("path", "", re.sub(r"^(\.\./)+", "", posixpath.normpath(ending)))))
+        found.append(
+            WantedKey(BearerScope.CORPUS, key("path", "", re.sub(r"^(\.\./)+", "", posixpath.normpath(ending))))
+        )
     return found
 
 
@@ -238,7 +244,7 @@ def _paths(path: str, uri: str) -> list[str]:
     return [far] if path.startswith("/") else list(dict.fromkeys([near, far]))
 
 
-def work_wanted(target: str) -> list[Wanted]:
+def work_wanted(target: str) -> list[WantedKey]:
     """Where a cited work may be found: by DOI or number, by its key, by its title.
 
     Examples:
@@ -250,4 +256,4 @@ def work_wanted(target: str) -> list[Wanted]:
     keys = [*number_keys(target), key("work", "key", target.casefold())]
     if len(title := title_key(target)) > SHORTEST_TITLE:
         keys.append(key("work", "title", title))
-    return [Wanted(Scope.WORK, one) for one in keys]
+    return [WantedKey(BearerScope.WORK, one) for one in keys]

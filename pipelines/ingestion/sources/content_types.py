@@ -94,7 +94,7 @@ _LOOKED_AT = 65_536  # characters: enough to tell the kind of a text, and no mor
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FileKind:
     """What a file is."""
 
     content_type: ContentType
@@ -102,7 +102,7 @@ class Kind:
     language: str | None
 
 
-def kind_of(name: str, text: str) -> Kind:
+def kind_of(name: str, text: str) -> FileKind:
     r"""Kind of a file by its name, and by its content where one name may stand for several kinds.
 
     Args:
@@ -125,7 +125,7 @@ def kind_of(name: str, text: str) -> Kind:
         return _structured(configuration, text)
     code = _CODE_NAMES.get(lower) or _CODE_SUFFIXES.get(suffix) or (None if suffix else _shebang(text))
     if code is not None:
-        return Kind(ContentType.CODE, Domain.CODE, _dialect(code, text[:_LOOKED_AT]))
+        return FileKind(ContentType.CODE, Domain.CODE, _dialect(code, text[:_LOOKED_AT]))
     return _PROSE.get(suffix, _plain)(lower, text)
 
 
@@ -151,12 +151,12 @@ def _configuration(lower: str, suffix: str, text: str) -> str | None:
     return _CONFIGURATION_NAMES.get(lower) or _CONFIGURATION_SUFFIXES.get(suffix)
 
 
-def _structured(language: str, text: str) -> Kind:
+def _structured(language: str, text: str) -> FileKind:
     if language == "json" and transcripts.recognised(text):
         return _CONVERSATION
     if language == "json" and papers.language_of(text, "a.json"):
-        return Kind(ContentType.PAPER, Domain.ACADEMIC, papers.JSON)
-    return Kind(ContentType.CONFIGURATION, Domain.CODE, language)
+        return FileKind(ContentType.PAPER, Domain.ACADEMIC, papers.JSON)
+    return FileKind(ContentType.CONFIGURATION, Domain.CODE, language)
 
 
 def _shebang(text: str) -> str | None:
@@ -176,44 +176,44 @@ def _dialect(language: str, start: str) -> str:
     return language
 
 
-_CONVERSATION = Kind(ContentType.CONVERSATION, Domain.HISTORY, None)
+_CONVERSATION = FileKind(ContentType.CONVERSATION, Domain.HISTORY, None)
 
 
-def _markdown(lower: str, text: str) -> Kind:
+def _markdown(lower: str, text: str) -> FileKind:
     if papers.language_of(text, "a.md") == "markdown":
-        return Kind(ContentType.PAPER, Domain.ACADEMIC, "markdown")
-    return Kind(ContentType.MARKDOWN, _prose_domain(lower), None)
+        return FileKind(ContentType.PAPER, Domain.ACADEMIC, "markdown")
+    return FileKind(ContentType.MARKDOWN, _prose_domain(lower), None)
 
 
-def _rst(lower: str, _text: str) -> Kind:
-    return Kind(ContentType.RST, _prose_domain(lower), None)
+def _rst(lower: str, _text: str) -> FileKind:
+    return FileKind(ContentType.RST, _prose_domain(lower), None)
 
 
-def _latex(_lower: str, text: str) -> Kind:
+def _latex(_lower: str, text: str) -> FileKind:
     """A paper where it is a document of its own; a fragment that others include is prose."""
     if _LATEX.search(text[:_LOOKED_AT]):
-        return Kind(ContentType.PAPER, Domain.ACADEMIC, "latex")
-    return Kind(ContentType.TEXT, Domain.ACADEMIC, None)
+        return FileKind(ContentType.PAPER, Domain.ACADEMIC, "latex")
+    return FileKind(ContentType.TEXT, Domain.ACADEMIC, None)
 
 
-def _table(lower: str, text: str) -> Kind:
+def _table(lower: str, text: str) -> FileKind:
     language = _TABLE_SUFFIXES[PurePosixPath(lower).suffix.removeprefix(".")]
     if language == "json" and transcripts.recognised(text):
         return _CONVERSATION
-    return Kind(ContentType.TEXT, Domain.ACADEMIC if language == "bibtex" else Domain.GENERAL, language)
+    return FileKind(ContentType.TEXT, Domain.ACADEMIC if language == "bibtex" else Domain.GENERAL, language)
 
 
-def _plain(lower: str, text: str) -> Kind:
+def _plain(lower: str, text: str) -> FileKind:
     if PurePosixPath(lower).suffix in {"", ".txt", ".log", ".chat", ".transcript"} and transcripts.recognised(text):
         return _CONVERSATION
-    return Kind(ContentType.TEXT, _prose_domain(lower), None)
+    return FileKind(ContentType.TEXT, _prose_domain(lower), None)
 
 
 def _prose_domain(lower: str) -> Domain:
     return Domain.HISTORY if _HISTORY.match(lower) else Domain.GENERAL
 
 
-_PROSE: Mapping[str, Callable[[str, str], Kind]] = {
+_PROSE: Mapping[str, Callable[[str, str], FileKind]] = {
     **dict.fromkeys(("md", "markdown", "mdown", "mkd", "mdx"), _markdown),
     **dict.fromkeys(("rst", "rest"), _rst),
     **dict.fromkeys(("tex", "ltx", "latex"), _latex),

@@ -36,7 +36,7 @@ class LeftOut(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class TreeListing:
     """What a tree holds that is to be read.
 
     Attributes:
@@ -54,7 +54,7 @@ class Listing:
 
 def listed(
     root: Path, *, skipped: Sequence[str], max_depth: int, left_out: Parts | None = None, secrets: Sequence[str] = ()
-) -> Listing:
+) -> TreeListing:
     """Files below a folder that are to be read: in a repository those of `git ls-files -co --exclude-standard`.
 
     Rules of ignore files hold from the top of the repository that the folder lies in, if it does. A repository below
@@ -67,7 +67,7 @@ def listed(
         secrets: Names of files that are left out, tracked or not, written as rules of an ignore file.
     """
     walk = _Walk(root, frozenset(skipped), max_depth, left_out, IgnoreRules("\n".join(secrets).encode()))
-    return Listing(list(walk.paths()), dict(sorted(walk.left_out.items())))
+    return TreeListing(list(walk.paths()), dict(sorted(walk.left_out.items())))
 
 
 @dataclass(frozen=True, slots=True)

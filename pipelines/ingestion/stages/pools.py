@@ -4,20 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict, Field
-
-
-class PoolSettings(BaseModel):
-    """Actors per stage; 0 derives a number from the cluster's CPUs."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    readers: int = Field(ge=0)
-    extractors: int = Field(ge=0)
-    encoders: int = Field(ge=0)
-    threads: int = Field(ge=1)
-    chunking_share: float = Field(gt=0.0, le=1.0)
-    few: int = Field(ge=0)
+from pipelines.ingestion.settings import PoolSettings
 
 
 @dataclass(frozen=True, slots=True)

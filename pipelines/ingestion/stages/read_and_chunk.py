@@ -15,17 +15,17 @@ from pipelines.indexes import schemas
 from pipelines.indexes.merge import repeated_uri
 from pipelines.ingestion.parser.parser import Parser
 from pipelines.ingestion.report import NO_SUMMARY, REJECTED
-from pipelines.ingestion.reuse.unchanged import KnownDocuments, document_key
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sources.items import SourceItem, StoredItem
 from pipelines.ingestion.sources.sources import read_item
 from pipelines.ingestion.stages.summarise import Summariser
+from pipelines.ingestion.stages.unchanged import KnownDocuments, document_key
 from pipelines.ingestion.stages.worker import UnitWorker
 from pipelines.ingestion.units import Unit
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadRules:
     """How items are read, and what is known of them already.
 
     Attributes:
@@ -43,14 +43,14 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class NewWork:
     """How much of some units is new or changed."""
 
     documents: int = 0
     characters: int = 0
 
-    def __add__(self, other: Work) -> Work:
-        return Work(self.documents + other.documents, self.characters + other.characters)
+    def __add__(self, other: NewWork) -> NewWork:
+        return NewWork(self.documents + other.documents, self.characters + other.characters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class _Found:
 class ReadAndChunk(UnitWorker):
     """Items to documents to chunks; whatever cannot be read or cut becomes a row of `rejected` (ING-3)."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: ReadRules) -> None:
         self._reading = reading
         counter = load_token_counter(reading.embedding)
         self._limit = counter.limit
@@ -109,13 +109,13 @@ class ReadAndChunk(UnitWorker):
             rejections.append(Rejection(document.uri, NO_SUMMARY, f"{type(error).__name__}: {error}"))
             return document
 
-    def compared(self, unit: Unit) -> Unit | Work:
+    def compared(self, unit: Unit) -> Unit | NewWork:
         """The unit, done, where the live generation holds all its documents; else what there is to do in it."""
         found = list(self._found(unit))
         known = [one for one in found if isinstance(one, _Found)]
         wanted = [one.document for one in known if not one.kept]
         if wanted:
-            return Work(len(wanted), sum(len(document.text) for document in wanted))
+            return NewWork(len(wanted), sum(len(document.text) for document in wanted))
         kept = [(one.document, one.key) for one in known]
         return _noted(unit, kept, [one for one in found if isinstance(one, Rejection)])
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pipelines.chunking.prose.summary import summary_of, within
 from pipelines.chunking.units.sizes import TokenCounter
-from pipelines.chunking.units.summary import summary_of, within
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document
 from pipelines.ingestion.settings import SummarySettings

@@ -34,16 +34,9 @@ from scipy.special import expit, xlog1py, xlogy
 
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Channel
-from pipelines.learning.calibration.matching import (
-    CURVES,
-    MEASURED,
-    MEASURES,
-    MatchBins,
-    MatchCalibration,
-    MatchCurve,
-    values_of,
-)
+from pipelines.learning.calibration.matching import CURVES, MatchBins, MatchCalibration, MatchCurve
 from pipelines.learning.calibration.reliability import Predictions, dealt, log_loss
+from pipelines.learning.observe.matches import MEASURED, MEASURES, values_of
 from pipelines.learning.priors import VerdictPrior
 
 Floats = NDArray[np.float64]
@@ -52,7 +45,7 @@ _EDGE = 1e-9  # how near to 0 and 1 a logarithm is asked for
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownResults:
     """What searches show for some queries, whatever becomes of it.
 
     Attributes:
@@ -64,7 +57,7 @@ class Shown:
     alone: Mapping[Channel, Sequence[Match]] = field(default_factory=dict)
 
 
-Look = Callable[[], Shown]
+Look = Callable[[], ShownResults]
 """Asks queries of a store, and tells what is shown."""
 
 

@@ -9,100 +9,19 @@ fitted: `matching_fit`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import bdtr, expit
 
-from pipelines.domain.documents import Domain
 from pipelines.domain.errors import StoreError
 from pipelines.domain.matching import Match
-from pipelines.domain.ranking import ANY
-from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey, day_of
+from pipelines.learning.evidence import MICRO, Evidence, day_of
+from pipelines.learning.observe.matches import ASKED, MATCH, MEASURES, Floats, match_cell, rarest_class, values_of
 from pipelines.learning.priors import Priors
 from pipelines.learning.recency import Discount
-
-Floats = NDArray[np.float64]
-
-MATCH = "match"
-"""The parameter that verdicts are kept under by how well their results matched."""
-ASKED = "match.asked"
-"""The same for verdicts that were asked for, about a result drawn at random."""
-MEASURED = ("meaning", "words", "near")
-"""What verdicts are counted by, in the order of the columns of a match."""
-MEASURES = len(MEASURED)
-_UNKNOWN = "-"
-_PER_HALVING = 4  # classes of chances between one and its half: weights are within a tenth of what they should be
-_PER_DOUBLING = 2  # classes of ranks between one and its double: the first four apart, deeper ones within a fifth
-
-
-def match_key(
-    day: int, domain: Domain, match: Match, *, rank: int, good: bool, bins: int, asked: float | None = None
-) -> EvidenceKey:
-    """Where a verdict about one result is kept, whoever gave it.
-
-    Args:
-        rank: Where the result stood, from 1.
-        asked: Probability with which it was asked for; None where nobody asked.
-
-    Examples:
-        >>> key = match_key(3, Domain.CODE, Match(meaning=0.62), rank=1, good=True, bins=20)
-        >>> key.parameter, key.bin
-        ('match', '12.-/20.good.00')
-        >>> key = match_key(3, Domain.CODE, Match(meaning=0.62), rank=4, good=True, bins=20, asked=0.125)
-        >>> key.parameter, key.bin
-        ('match.asked', '12.-/20.good.04/12')
-        >>> match_key(3, Domain.CODE, Match(meaning=0.62, words=0.4, near=0.58), rank=9, good=True, bins=20).bin
-        '12.08.11/20.good.06'
-    """
-    places = [None if value is None else min(int(value * bins), bins - 1) for value in values_of(match)]
-    depth = int(rank_places(np.array([rank]))[0])
-    draw = None if asked is None else int(draw_places(np.array([asked]))[0])
-    return match_key_at(day, domain, places, depth=depth, good=good, bins=bins, draw=draw)
-
-
-def match_key_at(
-    day: int,
-    domain: Domain,
-    places: Sequence[int | None],
-    *,
-    depth: int,
-    good: bool,
-    bins: int,
-    draw: int | None = None,
-) -> EvidenceKey:
-    """The same, for who knows the bin of each measure of the match and the classes of rank and chance; or None."""
-    # Nearness, the last, is not written where it is not known: so keys are what they were before there was one.
-    known = places[:-1] if places[-1] is None else places
-    told = (_UNKNOWN if place is None else f"{place:02d}" for place in known)
-    bin_ = f"{'.'.join(told)}/{bins}.{'good' if good else 'bad'}.{depth:02d}"
-    if draw is None:
-        return EvidenceKey(day, domain.value, ANY, ANY, ANY, MATCH, bin_)
-    return EvidenceKey(day, domain.value, ANY, ANY, ANY, ASKED, f"{bin_}/{draw:02d}")
-
-
-def draw_places(chances: Floats) -> NDArray[np.int64]:
-    """The class that each chance in (0, 1] to be asked about is counted under: verdicts stand for 1 / chance results.
-
-    Examples:
-        >>> draw_places(np.array([1.0, 0.5, 0.02])).tolist()
-        [0, 4, 23]
-    """
-    return np.asarray(np.rint(-_PER_HALVING * np.log2(chances)), dtype=np.int64)
-
-
-def rank_places(ranks: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The class that each rank from 1 on is counted under.
-
-    Examples:
-        >>> rank_places(np.array([1, 2, 3, 4, 5, 9, 10])).tolist()
-        [0, 2, 3, 4, 5, 6, 7]
-    """
-    return np.asarray(np.rint(_PER_DOUBLING * np.log2(ranks)), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +92,10 @@ def match_bins(evidence: Evidence, priors: Priors, *, now: float) -> MatchBins:
     one up would outweigh all others with it (FBK-11).
     """
     discount = Discount(day_of(now), priors.recency.project_half_life_days)
-    rarest = _PER_HALVING * math.log2(priors.verdicts.stands_for)
+    rarest = rarest_class(priors.verdicts.stands_for)
     masses: dict[tuple[float, ...], list[int]] = {}
     for key, micro in evidence.counts.items():
-        if key.parameter in (MATCH, ASKED) and (told := _cell(key.bin, rarest)) is not None:
+        if key.parameter in (MATCH, ASKED) and (told := match_cell(key.bin, rarest)) is not None:
             cell, bad = told
             masses.setdefault(cell, [0, 0])[bad] += discount(micro, key.day)
     rows = [(*cell, *(max(each, 0) for each in sides)) for cell, sides in masses.items()]
@@ -184,22 +103,6 @@ def match_bins(evidence: Evidence, priors: Priors, *, now: float) -> MatchBins:
     match = np.where(table[:, :MEASURES] < 0.0, np.nan, table[:, :MEASURES])
     rank, stands_for, good, bad = table[:, MEASURES:].T
     return MatchBins(match, rank, good / MICRO, bad / MICRO, stands_for)
-
-
-def _cell(bin_: str, rarest: float) -> tuple[tuple[float, ...], bool] | None:
-    """Middle of all bins, −1 where not known; rank; what a verdict stands for; and whether it was bad.
-
-    Args:
-        rarest: Class of chances beyond which all count as that.
-    """
-    places, rest, *draw = bin_.split("/")
-    bins, outcome, *depth = rest.split(".")
-    if not depth:
-        return None
-    middles = [-1.0 if place == _UNKNOWN else (int(place) + 0.5) / int(bins) for place in places.split(".")]
-    middles += [-1.0] * (MEASURES - len(middles))
-    stands_for = 2.0 ** (min(int(draw[0]), rarest) / _PER_HALVING) if draw else 0.0
-    return (*middles, 2.0 ** (int(depth[0]) / _PER_DOUBLING), stands_for), outcome == "bad"
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,8 +284,3 @@ def _threshold(kinds: Sequence[Sequence[float | None]], bound: float, confidence
 
 Probe = Callable[[], Sequence[Sequence[Match]]]
 """Asks queries that have no answer; by kind, the best match of each on each scale."""
-
-
-def values_of(match: Match) -> tuple[float | None, ...]:
-    """Meaning, words and nearness, each None where not known."""
-    return tuple(getattr(match, name) for name in MEASURED)

@@ -104,7 +104,7 @@ CURVES: Mapping[str, type[Isotonic] | type[BetaCurve]] = {BetaCurve.method: Beta
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class ScoreCalibration:
     """A fitted curve.
 
     Attributes:
@@ -112,8 +112,8 @@ class Calibration:
         match: From how well a result matches by itself; None where verdicts are too few.
 
     Examples:
-        >>> halved = Calibration(Isotonic(scores=(0.0, 1.0), probabilities=(0.0, 0.5)))
-        >>> halved.probability(0.5), Calibration.from_json(halved.to_json()) == halved
+        >>> halved = ScoreCalibration(Isotonic(scores=(0.0, 1.0), probabilities=(0.0, 0.5)))
+        >>> halved.probability(0.5), ScoreCalibration.from_json(halved.to_json()) == halved
         (0.25, True)
     """
 
@@ -166,7 +166,7 @@ class Fit:
         losses: Cross-validated log loss by family.
     """
 
-    calibration: Calibration
+    calibration: ScoreCalibration
     held_out: Predictions
     losses: Mapping[str, float]
 
@@ -206,7 +206,7 @@ def calibrate(bins: ScoreBins, *, folds: int, seed: int, smoothing: float) -> Fi
     }
     losses = {name: log_loss(predictions) for name, predictions in held_out.items()}
     best = min(losses, key=losses.__getitem__)
-    return Fit(Calibration(CURVES[best].fit(_smoothed(bins, smoothing))), held_out[best], losses)
+    return Fit(ScoreCalibration(CURVES[best].fit(_smoothed(bins, smoothing))), held_out[best], losses)
 
 
 def _held_out(

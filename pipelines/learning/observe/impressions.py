@@ -22,7 +22,7 @@ _DOMAINS = tuple(Domain)
 _PLACES = {domain: place for place, domain in enumerate(_DOMAINS)}
 
 
-class Page(NamedTuple):
+class ImpressionBuckets(NamedTuple):
     """What impressions are counted under, and how finely.
 
     Attributes:
@@ -46,16 +46,16 @@ class Looks:
     __slots__ = ("_clicked", "_clicks", "_shown")
 
     def __init__(self) -> None:
-        self._shown: list[tuple[int, Page, Sequence[ShownResult]]] = []
-        self._clicked: list[tuple[int, Page, Sequence[ShownResult]]] = []
+        self._shown: list[tuple[int, ImpressionBuckets, Sequence[ShownResult]]] = []
+        self._clicked: list[tuple[int, ImpressionBuckets, Sequence[ShownResult]]] = []
         self._clicks: list[int] = []
 
-    def show(self, of: int, page: Page, results: Sequence[ShownResult]) -> None:
+    def show(self, of: int, page: ImpressionBuckets, results: Sequence[ShownResult]) -> None:
         """Note that results were shown."""
         if results:
             self._shown.append((of, page, results))
 
-    def click(self, of: int, page: Page, result: ShownResult, results: Sequence[ShownResult]) -> None:
+    def click(self, of: int, page: ImpressionBuckets, result: ShownResult, results: Sequence[ShownResult]) -> None:
         """Note that one of the results that were shown was clicked."""
         self._clicked.append((of, page, results))
         self._clicks.append(next(at for at, each in enumerate(results) if each is result))
@@ -71,7 +71,7 @@ class Looks:
 
 
 def _cells(
-    answers: Sequence[tuple[int, Page, Sequence[ShownResult]]], only: Sequence[int] | None = None
+    answers: Sequence[tuple[int, ImpressionBuckets, Sequence[ShownResult]]], only: Sequence[int] | None = None
 ) -> Iterator[tuple[int, Cell, int, int, int]]:
     """Each tally's cells with the masses of results, of their scores and of their leads.
 
@@ -82,7 +82,7 @@ def _cells(
     results = list(chain.from_iterable(shown for _, _, shown in answers))
     if not results:
         return
-    pages: dict[tuple[int, Page], int] = {}
+    pages: dict[tuple[int, ImpressionBuckets], int] = {}
     numbers = [pages.setdefault((of, page), len(pages)) for of, page, _ in answers]
     sizes = np.array([len(shown) for _, _, shown in answers])
     page = np.repeat(numbers, sizes)

@@ -18,11 +18,10 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import ANY, Signal
 from pipelines.domain.sizing import MadeBy
-from pipelines.learning.calibration.matching import MEASURED, MEASURES, draw_places, match_key_at, rank_places
 from pipelines.learning.evidence import MICRO, EvidenceKey
+from pipelines.learning.observe.matches import MEASURED, MEASURES, draw_places, match_key_at, rank_places
 from pipelines.learning.observe.pages import Pages
 from pipelines.learning.observe.sizes import CELLS, observe_sizes
-from pipelines.learning.observe.uses import UsageKey
 from pipelines.learning.parameters import (
     AGAINST,
     ALONE,
@@ -37,6 +36,7 @@ from pipelines.learning.parameters import (
     relevance_bin,
     signal_parameter,
 )
+from pipelines.learning.uses import UsageKey
 
 _Ints = NDArray[np.int64]
 _Floats = NDArray[np.float64]

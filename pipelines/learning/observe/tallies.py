@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from pipelines.domain.events import ShownResult
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.learning.observe.impressions import Looks, Page
+from pipelines.learning.observe.impressions import ImpressionBuckets, Looks
 from pipelines.learning.observe.outcomes import UNJUDGED, Observed, OutcomeColumns, Row, Under
-from pipelines.learning.observe.uses import UsageKey
 from pipelines.learning.parameters import SURPLUS
+from pipelines.learning.uses import UsageKey
 
 
 class Tallies:
@@ -131,11 +131,11 @@ class Tally:
         kept = key._replace(parameter=SURPLUS + key.parameter) if surplus else key
         self._all.report(self.number, kept, micro)
 
-    def show(self, page: Page, results: Sequence[ShownResult]) -> None:
+    def show(self, page: ImpressionBuckets, results: Sequence[ShownResult]) -> None:
         """Note that results were shown."""
         self._all.looks.show(self.number, page, results)
 
-    def click(self, page: Page, result: ShownResult, results: Sequence[ShownResult]) -> None:
+    def click(self, page: ImpressionBuckets, result: ShownResult, results: Sequence[ShownResult]) -> None:
         """Note that one of the results which were shown was clicked."""
         self._all.looks.click(self.number, page, result, results)
 

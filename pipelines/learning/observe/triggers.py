@@ -14,8 +14,8 @@ import numpy as np
 
 from pipelines.domain.ids import ContentHash
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.uses import Uses
 from pipelines.learning.priors import TriggerPrior
+from pipelines.learning.uses import Uses
 
 LEARNED = "[learned:]"
 """What the bins of learned triggers begin with; the term follows."""

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from pipelines.domain.ids import ContentHash
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.observations import INCLUSION, NEGATIVE, POSITIVE, REFERENCE, RETRIEVAL
-from pipelines.learning.observe.uses import Uses, numbered
-from pipelines.learning.pooling.robustness import capped_share
 from pipelines.learning.priors import UsagePrior
-from pipelines.learning.recency import Discount, recency
+from pipelines.learning.recency import Discount, capped_share, recency
+from pipelines.learning.uses import Uses, numbered
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -58,7 +57,7 @@ class ContentSignals:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class QuestionOutcomes:
     """What counts of the outcomes under one question; a row per content that has any, all columns (n,).
 
     Attributes:
@@ -83,7 +82,7 @@ class Usage:
     __slots__ = ("_asked", "_prior", "_rows", "_table")
 
     def __init__(
-        self, prior: UsagePrior, rows: Mapping[str, int], table: ContentSignals, asked: Mapping[str, Asked]
+        self, prior: UsagePrior, rows: Mapping[str, int], table: ContentSignals, asked: Mapping[str, QuestionOutcomes]
     ) -> None:
         """Keep a table whose row 0 is the prior's, where each content stands in it, and its part by question."""
         self._prior = prior
@@ -146,7 +145,9 @@ def read_usage(prior: UsagePrior, evidence: Evidence, today: int) -> Usage:
     return Usage(prior, rows, _signals(prior, _observations(counted), _observations(ever), last), asked)
 
 
-def _by_question(names: Sequence[str], where: tuple[Ints, Ints, Ints], counted: Floats) -> Mapping[str, Asked]:
+def _by_question(
+    names: Sequence[str], where: tuple[Ints, Ints, Ints], counted: Floats
+) -> Mapping[str, QuestionOutcomes]:
     """Good and bad outcomes of contents by the question they came of; what is not known to come of one is left out."""
     question, row, bin_ = where
     named = np.array([name != "" for name in names], dtype=bool)
@@ -163,7 +164,7 @@ def _by_question(names: Sequence[str], where: tuple[Ints, Ints, Ints], counted: 
     known = _observations(sums)
     begin, end = (np.searchsorted(said, np.arange(len(names)), side=side) for side in ("left", "right"))
     return {
-        name: Asked(at[part], known[part, 0], known[part, 1])
+        name: QuestionOutcomes(at[part], known[part, 0], known[part, 1])
         for number, name in enumerate(names)
         if (part := slice(int(begin[number]), int(end[number]))).stop > part.start
     }

@@ -16,11 +16,10 @@ from pipelines.learning.pooling.covariance import Spread, read_spread
 from pipelines.learning.pooling.gathering import SIGNALS, gathered, places_of
 from pipelines.learning.pooling.hierarchy import Pooled
 from pipelines.learning.pooling.intents import IntentFactor, Intents, read_intents
-from pipelines.learning.pooling.robustness import capped_share
 from pipelines.learning.pooling.sessions import SessionEvidence
-from pipelines.learning.pooling.tree import DOMAINS, Node, Nodes, Step, Tree, wide
-from pipelines.learning.priors import AgreementPrior, Priors, Weighing
-from pipelines.learning.recency import Discount
+from pipelines.learning.pooling.tree import DOMAINS, BeliefTree, Node, Nodes, Step, wide
+from pipelines.learning.priors import AgreementPrior, Priors, WeightMethod
+from pipelines.learning.recency import Discount, capped_share
 
 Floats = NDArray[np.float64]
 
@@ -51,7 +50,7 @@ class Agreement:
     def __init__(
         self,
         prior: AgreementPrior,
-        tree: Tree,
+        tree: BeliefTree,
         *,
         intents: Intents,
         spread: Mapping[Domain, Spread],
@@ -157,12 +156,12 @@ def read_agreement(priors: Priors, evidence: Evidence, today: int, session: Sess
     factor = np.array([priors.signals.variance_factor[domain] for domain in DOMAINS])
     top, *below = nodes.levels(found, project)
     top = replace(top, offset=offset, strength_factor=factor)
-    tree = Tree.grown(nodes, found, root, [top, *below], priors.pooling, cap=cap)
+    tree = BeliefTree.grown(nodes, found, root, [top, *below], priors.pooling, cap=cap)
     if session is not None:
         own, _ = gathered(session.overlay, priors.robustness)
         tree = tree.of_session(own, session.alike.correlation(), priors.pooling, cap=cap)
     intents = read_intents(priors, by_intent, today, root, top)
-    discriminant = priors.signals.weighing is Weighing.DISCRIMINANT
+    discriminant = priors.signals.weighing is WeightMethod.DISCRIMINANT
     caps = {"daily_cap": priors.robustness.daily_cap, "principal_cap": priors.usage.principal_cap}
     spread = read_spread(priors.signals.spread, evidence, project, **caps) if discriminant else {}
     return Agreement(priors.signals, tree, intents=intents, spread=spread)

@@ -19,9 +19,9 @@ from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.observations import FOR, PAIRS, product_parameter
 from pipelines.learning.pooling.design_effect import Repetition, read_repetition
 from pipelines.learning.pooling.gathering import SIGNALS
-from pipelines.learning.pooling.robustness import DailyMasses, capped_share
+from pipelines.learning.pooling.robustness import DailyMasses
 from pipelines.learning.priors import SpreadPrior
-from pipelines.learning.recency import Discount
+from pipelines.learning.recency import Discount, capped_share
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

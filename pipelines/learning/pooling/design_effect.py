@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.uses import Uses, numbered
 from pipelines.learning.parameters import NEGATIVE, POSITIVE
 from pipelines.learning.recency import Discount
+from pipelines.learning.uses import Uses, numbered
 
 Floats = NDArray[np.float64]
 
@@ -70,7 +70,7 @@ def _said_of_questions(evidence: Evidence, discount: Discount, *, principal_cap:
             that nobody makes a question a common one alone. Outcomes whose principal is not known all count.
 
     Examples:
-        >>> from pipelines.learning.observe.uses import UsageKey
+        >>> from pipelines.learning.uses import UsageKey
         >>> said = {("a", "ada", "x"): 3, ("a", "", "x"): 2, ("b", "ada", "x"): 1, ("c", "", "y"): 2, ("d", "", ""): 2}
         >>> usage = {UsageKey(0, *key[:1], POSITIVE, *key[1:]): n * MICRO for key, n in said.items()}
         >>> _said_of_questions(Evidence(usage=usage), Discount(0, 30.0), principal_cap=1.0).tolist()

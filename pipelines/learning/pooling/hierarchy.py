@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from pipelines.learning.pooling.robustness import capped_share
 from pipelines.learning.pooling.shrinkage import (
     Correlation,
-    Strength,
+    PoolingStrength,
     believed_strength,
     intraclass_correlation,
     membership,
 )
 from pipelines.learning.priors import PoolingPrior
+from pipelines.learning.recency import capped_share
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -68,7 +68,7 @@ class Pooled:
     hits: Floats
     misses: Floats
     variance: Floats | None = None
-    strength: Strength | None = None
+    strength: PoolingStrength | None = None
 
     def at(self, node: int) -> Pooled:
         """One node alone, arrays (1, parameters)."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.priors import RobustnessPrior
+from pipelines.learning.recency import capped_share
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -62,11 +63,6 @@ def trusted_shares(masses: DailyMasses, prior: RobustnessPrior) -> Floats:
     deviation = np.sqrt(believed * (1.0 - believed) * (1.0 / safe + 1.0 / (others + 2.0)))
     z = np.where(settled, np.abs(hits / safe - believed) / deviation, 0.0)
     return np.asarray(np.minimum(cap, prior.outlier_z / np.maximum(z, prior.outlier_z)))
-
-
-def capped_share(observations: Floats, cap: float) -> Floats:
-    """By what evidence is multiplied so that no more than `cap` observations stand against the prior."""
-    return np.minimum(1.0, np.divide(cap, observations, out=np.ones_like(observations), where=observations > 0.0))
 
 
 def _of_other_days(place: Ints, values: Floats) -> Floats:

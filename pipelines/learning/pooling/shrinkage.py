@@ -31,7 +31,7 @@ class Correlation(NamedTuple):
     chance: Floats
 
 
-class Strength(NamedTuple):
+class PoolingStrength(NamedTuple):
     """What is believed about κ.
 
     Attributes:
@@ -42,9 +42,9 @@ class Strength(NamedTuple):
     kappas: Floats
     weights: Floats
 
-    def of(self, columns: Ints) -> Strength:
+    def of(self, columns: Ints) -> PoolingStrength:
         """What is believed of some of the parameters."""
-        return Strength(self.kappas, self.weights[:, columns])
+        return PoolingStrength(self.kappas, self.weights[:, columns])
 
     def points(self, factor: Floats | None, *, weakest: float) -> Iterator[tuple[Floats, Floats]]:
         """κ as it holds at some nodes, (nodes, 1) or (1, 1), with its weight (parameters,).
@@ -61,7 +61,7 @@ class Strength(NamedTuple):
                 yield np.maximum((kappa + 1.0) / factor[:, None] - 1.0, weakest), weight
 
 
-def believed_strength(found: Correlation, above: Strength | None, pooling: PoolingPrior) -> Strength:
+def believed_strength(found: Correlation, above: PoolingStrength | None, pooling: PoolingPrior) -> PoolingStrength:
     """The posterior of κ at one level, on points that lie evenly in ln κ.
 
     At the top the prior is that of a uniform shrinkage κ₀/(κ + κ₀), p(κ) ∝ κ₀/(κ + κ₀)² with median κ₀ = `initial`
@@ -85,7 +85,7 @@ def believed_strength(found: Correlation, above: Strength | None, pooling: Pooli
     spread = np.where(known, np.maximum(found.chance + found.rho, 0.0), 0.0)
     log = np.log(prior) - found.freedom / 2.0 * (np.log(expected) + spread / expected)
     mass = np.exp(log - log.max(axis=0))
-    return Strength(kappas, mass / mass.sum(axis=0))
+    return PoolingStrength(kappas, mass / mass.sum(axis=0))
 
 
 def _moved(logs: Floats, stated: Floats, ratio: float) -> Floats:

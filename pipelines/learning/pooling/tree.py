@@ -74,7 +74,7 @@ class _Own:
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class BeliefTree:
     """Every node's belief.
 
     Attributes:
@@ -94,7 +94,7 @@ class Tree:
     @classmethod
     def grown(
         cls, nodes: Nodes, found: Gathered, root: Pooled, levels: Sequence[Level], pooling: PoolingPrior, *, cap: float
-    ) -> Tree:
+    ) -> BeliefTree:
         """Pool everything observed.
 
         Args:
@@ -106,7 +106,7 @@ class Tree:
         pooled = pool(root.of(found.columns), told, pooling, effective_cap=cap)
         return cls(nodes, found.columns, pooled, pool(root, [_untold(level) for level in levels], pooling))
 
-    def of_session(self, found: Gathered, alike: Correlation, pooling: PoolingPrior, *, cap: float) -> Tree:
+    def of_session(self, found: Gathered, alike: Correlation, pooling: PoolingPrior, *, cap: float) -> BeliefTree:
         """The same with a level more: what one session observed, on top of what its domain, model or agent believes.
 
         Nothing in a session fades (LRN-2). Where it observed nothing it believes what its agent does.

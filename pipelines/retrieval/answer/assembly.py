@@ -9,8 +9,7 @@ from pipelines.domain.matching import Match
 from pipelines.domain.ranking import RankedResult
 from pipelines.domain.sizing import made_by
 from pipelines.retrieval.answer.explain import Candidate
-from pipelines.retrieval.answer.repeats import without_repeats
-from pipelines.retrieval.ranking.across_domains import with_domains_weighed
+from pipelines.retrieval.ranking.adjustments import with_domains_weighed, without_repeats
 from pipelines.retrieval.ranking.quality import Moment, with_quality
 from pipelines.retrieval.ranking.table import SIGNALS, Candidates, Ints, best_first
 from pipelines.retrieval.ranking.weights import SignalWeights, weighed
@@ -89,8 +88,8 @@ def _result(
     beliefs: ReadableBeliefs,
     verdict: Verdict,
 ) -> RankedResult:
-    standing = candidate.standing
-    chunk = standing.label
+    occurrence = candidate.occurrence
+    chunk = occurrence.label
     return RankedResult(
         rank=rank,
         content_hash=candidate.content_hash,
@@ -102,7 +101,7 @@ def _result(
         heading_path=chunk.heading_path,
         start_line=chunk.start_line,
         end_line=chunk.end_line,
-        domain=standing.domain,
+        domain=occurrence.domain,
         channels=candidate.channels,
         signals=candidate.signals,
         contributions=candidate.contributions,
@@ -110,7 +109,7 @@ def _result(
         probability=verdict.probability,
         above_next=verdict.above_next,
         propensity=verdict.propensity,
-        examination=beliefs.examined(standing.domain, rank),
+        examination=beliefs.examined(occurrence.domain, rank),
         made=made_by(chunk),
         match=verdict.match,
         doubtful=verdict.doubtful,

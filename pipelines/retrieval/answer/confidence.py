@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
 from pipelines.retrieval.ranking.table import SIGNALS, Candidates, Ints
+from pipelines.retrieval.ranking.weights import WeightDraws
 from pipelines.retrieval.snapshot.documents import DOMAINS
 
 Floats = NDArray[np.float64]
-
-WeightDraws = Callable[[Domain], Floats]
-"""Draws of all signals' weights for results of this domain, float64 (signals, draws); 0 of those that do not count."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +58,7 @@ def scored(candidates: Candidates) -> Scored:
     return Scored(values, fixed, learned, [DOMAINS[domain] for domain in candidates.domain.tolist()])
 
 
-def certainties(results: Scored, draws: WeightDraws) -> list[float | None]:
+def rank_confidence(results: Scored, draws: WeightDraws) -> list[float | None]:
     """For each result, in their order, the probability that it belongs above the next.
 
     P(score_i > score_{i+1}), ties counted half, over draws from the posterior. Where the beliefs are right, of all

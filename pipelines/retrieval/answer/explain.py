@@ -12,10 +12,10 @@ import numpy as np
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Channel, ChannelHit, Contribution, Signal, WeightBelief
-from pipelines.retrieval.ranking.sums import exact_sums
-from pipelines.retrieval.ranking.table import CHANNELS, SIGNALS, Candidates, Flags, Floats, Ints, Part
+from pipelines.quality.groups import exact_sums
+from pipelines.retrieval.ranking.table import CHANNELS, SIGNALS, Candidates, Flags, Floats, Ints, ScoreTerm
 from pipelines.retrieval.ranking.weights import SignalWeight, SignalWeights
-from pipelines.retrieval.snapshot.ports import Standing, StoredContent
+from pipelines.retrieval.snapshot.ports import StoredContent, StoredOccurrence
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -23,7 +23,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
     Attributes:
         row: Its row in every index of the generation.
-        standing: The place it is shown at.
+        occurrence: The place it is shown at.
         domain: The domain of the content's representative: whose weights rank it.
         channels: Where each channel that found it put it.
         scores: The channels' scores of it, also of channels that did not find it but could score it nevertheless.
@@ -36,7 +36,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
     row: int
     content: StoredContent
-    standing: Standing
+    occurrence: StoredOccurrence
     domain: Domain
     channels: Mapping[Channel, ChannelHit]
     scores: Mapping[Channel, float]
@@ -62,7 +62,7 @@ class Candidate(msgspec.Struct, frozen=True):
         return math.fsum(contribution.amount for contribution in self.contributions)
 
 
-def spelled_out(candidates: Candidates, weights: Sequence[SignalWeights]) -> list[Candidate]:
+def explain_candidates(candidates: Candidates, weights: Sequence[SignalWeights]) -> list[Candidate]:
     """Each candidate with all that is known of it, in their order.
 
     Args:
@@ -88,7 +88,7 @@ def spelled_out(candidates: Candidates, weights: Sequence[SignalWeights]) -> lis
         Candidate(
             content.row,
             content,
-            _standing(content, place),
+            _occurrence(content, place),
             merged.scopes[scope][1],
             channels,
             scores_of,
@@ -139,10 +139,10 @@ def _picked(items: Sequence[Value], places: Ints) -> list[Value]:
     return [items[place] for place in places.tolist()]
 
 
-def _standing(content: StoredContent, place: int) -> Standing:
-    for standing in content.occurrences:
-        if standing.place == place:
-            return standing
+def _occurrence(content: StoredContent, place: int) -> StoredOccurrence:
+    for occurrence in content.occurrences:
+        if occurrence.place == place:
+            return occurrence
     raise LookupError(
         f"expected the content of row {content.row} at place {place} of the generation, found it elsewhere"
     )
@@ -174,7 +174,7 @@ def _contributions(
     return (tuple(made[start:end]) for start, end in _spans(adds))
 
 
-def _belief(part: Part, weights: Mapping[Signal, SignalWeight]) -> WeightBelief | None:
+def _belief(part: ScoreTerm, weights: Mapping[Signal, SignalWeight]) -> WeightBelief | None:
     """What is believed of an addend's weight; None also where its signal does not count."""
     weight = None if part.signal is None else weights.get(part.signal)
     return None if weight is None else weight.belief

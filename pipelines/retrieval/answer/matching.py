@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from pipelines.domain.ids import QueryId
 from pipelines.domain.matching import EvidenceGap, Match, best_match
 from pipelines.domain.ranking import RankedResult, Signal
 from pipelines.learning.calibration.matching import Answering
@@ -48,7 +47,7 @@ def chance(match: Match, calibration: Calibration | None) -> float | None:
     return None if curves is None else curves.probability(match)
 
 
-def asking(results: Sequence[RankedResult], query_id: QueryId, chance: float) -> tuple[RankedResult, ...]:
+def asking(results: Sequence[RankedResult], query_id: str, chance: float) -> tuple[RankedResult, ...]:
     """The results, one of which a verdict is asked for now and then, whatever it is and wherever it stands.
 
     People judge what they came to: further up, and where nothing above was good enough. Who is asked about a result

@@ -10,11 +10,10 @@ import numpy as np
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Channel
 from pipelines.learning.observe.triggers import LEARNED, LearnedTriggers
-from pipelines.retrieval.channels.rankings import Hits
+from pipelines.retrieval.channels.rankings import Floats, Hits, Ints
 from pipelines.retrieval.channels.run import Ranked
 from pipelines.retrieval.channels.triggers import words_of
 from pipelines.retrieval.query.plan import Plan
-from pipelines.retrieval.ranking.table import Floats, Ints
 
 
 def with_learned_triggers(

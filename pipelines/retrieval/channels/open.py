@@ -15,12 +15,12 @@ from pipelines.indexes.graph.graph import EdgeArrays
 from pipelines.retrieval.channels.degree import DegreeChannel
 from pipelines.retrieval.channels.dense import DenseChannel
 from pipelines.retrieval.channels.graph import GraphChannel
-from pipelines.retrieval.channels.lexical import LexicalChannel
 from pipelines.retrieval.channels.names import Vocabulary
-from pipelines.retrieval.channels.run import Channels, FollowingChannel, SearchChannel
+from pipelines.retrieval.channels.rankings import Hits
+from pipelines.retrieval.channels.run import Among, Channels, FollowingChannel, Ranked, SearchChannel
 from pipelines.retrieval.channels.triggers import TriggerChannel, Triggered
 from pipelines.retrieval.settings import RetrievalSettings
-from pipelines.retrieval.snapshot.ports import OpenGeneration, QueryEncoder
+from pipelines.retrieval.snapshot.ports import OpenGeneration, QueryEncoder, TextIndex
 
 log = logging.getLogger(__name__)
 
@@ -170,3 +170,16 @@ _SEARCHING: Mapping[Channel, Callable[[_Opening], Way[SearchChannel]]] = Mapping
 _FOLLOWING: Mapping[Channel, Callable[[_Opening], Way[FollowingChannel]]] = MappingProxyType(
     {Channel.GRAPH: _Opening.graph, Channel.DEGREE: _Opening.degree}
 )
+
+
+class LexicalChannel:
+    """Searches the text index; a batch of queries shares its threads."""
+
+    def __init__(self, index: TextIndex, threads: int) -> None:
+        self._index = index
+        self._threads = threads
+
+    def search(self, texts: Sequence[str], among: Among, depth: int) -> list[Ranked]:
+        """The `depth` best contents of each text."""
+        found = self._index.search_many(texts, depth, self._threads, among)
+        return [Ranked(Hits(rows, scores)) for rows, scores in found]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -13,7 +15,11 @@ import numpy as np
 from pipelines.domain.ranking import Channel
 from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.channels.rankings import Floats, Hits, Ints, ScoreRows
-from pipelines.retrieval.channels.rounds import Round, Steps
+
+DENSE = frozenset({Channel.DENSE, Channel.DENSE_2, Channel.DENSE_3})
+"""Channels that find by meaning, one per encoder."""
+
+log = logging.getLogger(__name__)
 
 Among = Sequence[RowSet | None]
 """For each text of a batch the only contents that it may find; None for all."""
@@ -43,6 +49,14 @@ class Ranked:
     cosines: Callable[[np.ndarray, Ints], Floats] | None = None
     vectors: VectorsOf | None = None
     alone: Ranked | None = None
+
+
+def scores_of(ranked: Ranked) -> ScoreRows:
+    """A channel's score of any contents, by row; 0 where it can only score what it found."""
+    if ranked.score_rows is not None:
+        return ranked.score_rows
+    scores = dict(ranked.ranking)
+    return lambda rows: np.array([scores.get(row, 0.0) for row in rows.tolist()], dtype=np.float64)
 
 
 class SearchChannel(Protocol):
@@ -75,7 +89,7 @@ class Channels:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ChannelRankings:
     """What the channels gave for a batch of queries.
 
     Attributes:
@@ -95,7 +109,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ChannelRequest:
     """What one query of a batch asks of the channels.
 
     Attributes:
@@ -111,11 +125,12 @@ class Asked:
 
 
 def run_channels(
-    channels: Channels, asked: Sequence[Asked], *, budget_ms: Mapping[Channel, float]
-) -> Steps[list[Ranked], Found]:
-    """The steps of a search through all channels at once, then through all that follow them at once.
+    channels: Channels, asked: Sequence[ChannelRequest], *, budget_ms: Mapping[Channel, float], threads: Executor
+) -> ChannelRankings:
+    """Search with all channels at once, then with all that follow them at once.
 
     Args:
+        threads: That search; who asks only waits, so that nothing that hangs holds it up.
         budget_ms: Time per query and channel; a batch of n has n times as long. Followers' time begins with theirs.
     """
     started = time.perf_counter()
@@ -127,49 +142,70 @@ def run_channels(
         for channel, each in channels.searching.items()
         if wanting[channel]
     }
-    rankings, failed = yield from _at_once(searches, wanting, budget_s)
+    rankings, failed = _at_once(searches, wanting, budget_s, threads)
     follows = {
         channel: partial(_followed, each, of_channel[channel], _first(rankings, wanting[channel]))
         for channel, each in channels.following.items()
         if wanting[channel]
     }
-    following, failed_too = yield from _at_once(follows, wanting, budget_s)
+    following, failed_too = _at_once(follows, wanting, budget_s, threads)
     reasons = {**failed, **failed_too}
     without = [
         {**channels.missing, **{channel.value: reasons[channel] for channel in reasons if channel in each.channels}}
         for each in asked
     ]
     elapsed_ms = (time.perf_counter() - started) * 1000.0 / max(1, len(asked))
-    return Found({**rankings, **following}, without, elapsed_ms)
+    return ChannelRankings({**rankings, **following}, without, elapsed_ms)
 
 
 def _at_once(
     tasks: Mapping[Channel, Callable[[], list[Ranked]]],
     wanting: Mapping[Channel, Sequence[int]],
     budget_s: Mapping[Channel, float],
-) -> Steps[list[Ranked], tuple[dict[Channel, Mapping[int, Ranked]], dict[Channel, str]]]:
+    threads: Executor,
+) -> tuple[dict[Channel, Mapping[int, Ranked]], dict[Channel, str]]:
     """What each task gives within its budget, by place in the batch, and why others give nothing."""
-    found, failed = yield Round(tasks, budget_s)
-    return {channel: dict(zip(wanting[channel], ranked, strict=True)) for channel, ranked in found.items()}, failed
+    started = time.perf_counter()
+    futures = {channel: threads.submit(task) for channel, task in tasks.items()}
+    rankings: dict[Channel, Mapping[int, Ranked]] = {}
+    failed: dict[Channel, str] = {}
+    for channel, future in futures.items():
+        reason = _failure(future, started, budget_s[channel])
+        if reason is None:
+            rankings[channel] = dict(zip(wanting[channel], future.result(), strict=True))
+        else:
+            log.warning("channel %s left out: %s", channel.value, reason)
+            failed[channel] = reason
+    return rankings, failed
+
+
+def _failure(future: Future[list[Ranked]], started: float, budget_s: float) -> str | None:
+    """Why a channel gave nothing in its time; None where it gave something. What has not begun by then never will."""
+    try:
+        error = future.exception(max(0.0, started + budget_s - time.perf_counter()))
+    except TimeoutError:
+        future.cancel()
+        return f"no answer within {budget_s:g} s"
+    return None if error is None else f"{type(error).__name__}: {error}"
 
 
 def _first(rankings: Mapping[Channel, Mapping[int, Ranked]], places: Sequence[int]) -> list[dict[Channel, Ranked]]:
     return [{channel: found[at] for channel, found in rankings.items() if at in found} for at in places]
 
 
-def _searched(channel: SearchChannel, asked: Sequence[Asked]) -> list[Ranked]:
+def _searched(channel: SearchChannel, asked: Sequence[ChannelRequest]) -> list[Ranked]:
     return _to_depths(lambda some, depth: channel.search(*_texts(asked, some), depth), asked)
 
 
 def _followed(
-    channel: FollowingChannel, asked: Sequence[Asked], first: Sequence[Mapping[Channel, Ranked]]
+    channel: FollowingChannel, asked: Sequence[ChannelRequest], first: Sequence[Mapping[Channel, Ranked]]
 ) -> list[Ranked]:
     return _to_depths(
         lambda some, depth: channel.follow(*_texts(asked, some), [first[at] for at in some], depth), asked
     )
 
 
-def _to_depths(find: Callable[[Sequence[int], int], list[Ranked]], asked: Sequence[Asked]) -> list[Ranked]:
+def _to_depths(find: Callable[[Sequence[int], int], list[Ranked]], asked: Sequence[ChannelRequest]) -> list[Ranked]:
     """What a channel finds for each, to its own depth: who is searched deeper in company would get another answer."""
     found: dict[int, Ranked] = {}
     for depth in dict.fromkeys(each.depth for each in asked):
@@ -178,5 +214,5 @@ def _to_depths(find: Callable[[Sequence[int], int], list[Ranked]], asked: Sequen
     return [found[at] for at in range(len(asked))]
 
 
-def _texts(asked: Sequence[Asked], some: Sequence[int]) -> tuple[list[str], list[RowSet | None]]:
+def _texts(asked: Sequence[ChannelRequest], some: Sequence[int]) -> tuple[list[str], list[RowSet | None]]:
     return [asked[at].text for at in some], [asked[at].among for at in some]

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from msgspec import structs
 
 from pipelines.domain.chunks import Chunk
-from pipelines.domain.context import Context, Part, Reach, Role
+from pipelines.domain.context import Context, ContextPart, Reach, Role
 from pipelines.domain.ids import ChunkId
 from pipelines.domain.ranking import RankedResult
 from pipelines.domain.understanding import QueryType
-from pipelines.retrieval.context.reach import reach_of
-from pipelines.retrieval.context.settings import ContextSettings
 from pipelines.retrieval.context.surroundings import Surrounding, surroundings
+from pipelines.retrieval.context_settings import ContextSettings
 
 _ORDER = {role: place for place, role in enumerate(Role)}
 
@@ -90,5 +89,29 @@ def _context(reach: Reach, chunks: Sequence[Surrounding], left_out: int) -> Cont
     return Context(reach, tuple(_part(role, chunk) for role, chunk in ordered), left_out)
 
 
-def _part(role: Role, chunk: Chunk) -> Part:
-    return Part(role, chunk.chunk_id, chunk.uri, chunk.start_line, chunk.end_line, chunk.text, chunk.tokens)
+def _part(role: Role, chunk: Chunk) -> ContextPart:
+    return ContextPart(role, chunk.chunk_id, chunk.uri, chunk.start_line, chunk.end_line, chunk.text, chunk.tokens)
+
+
+def reach_of(kind: QueryType, confidence: float, *, moved: float, settings: ContextSettings) -> Reach:
+    """The reach of one result's context.
+
+    Args:
+        confidence: That the result is good, in [0, 1].
+        moved: By how much the learned threshold of decisions stands above its prior: both bounds move with it.
+
+    Examples:
+        >>> from pipelines.settings import load_settings
+        >>> tuned = load_settings(environment={}).retrieval.context
+        >>> [reach_of(QueryType.SPECIFIC, sure, moved=0.0, settings=tuned).value for sure in (0.9, 0.7, 0.3)]
+        ['chunk', 'parent', 'level_up']
+        >>> reach_of(QueryType.SPECIFIC, 0.9, moved=0.1, settings=tuned).value
+        'parent'
+    """
+    if kind is QueryType.HOW:
+        return Reach.REFERENCES
+    if kind is QueryType.DEBUG:
+        return Reach.HIERARCHY
+    if confidence > min(1.0, max(0.0, settings.high + moved)):
+        return Reach.SIBLINGS if kind is QueryType.EXPLORATORY else Reach.CHUNK
+    return Reach.PARENT if confidence >= min(1.0, max(0.0, settings.low + moved)) else Reach.LEVEL_UP

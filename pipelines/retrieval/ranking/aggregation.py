@@ -40,16 +40,16 @@ def collapse_documents(candidates: Candidates, *, factor: float) -> Candidates:
     starts = new.nonzero()[0]
     support = _support(candidates.totals[numbers], np.append(starts, len(order)))
     best = _Best(numbers[starts], document[starts], place[starts], support)
-    one, speaks_for = _one_of_each(best, candidates.standings.documents)
-    placed = _placed(candidates, one, speaks_for)
-    return best_first(placed.plus_one(BONUS, one.support, factor))
+    one, document_ids = _one_of_each(best, candidates.occurrences.documents)
+    placed = _placed(candidates, one, document_ids)
+    return best_first(placed.add_term(BONUS, one.support, factor))
 
 
 def separate_chunks(candidates: Candidates) -> Candidates:
     """Every candidate for itself, speaking for each document it stands in."""
     numbers, documents, _ = _in_documents(candidates)
     several = set(numbers[1:][numbers[1:] == numbers[:-1]].tolist())
-    return candidates.but(speaks_for={number: tuple(documents[numbers == number].tolist()) for number in several})
+    return candidates.replace(document_ids={number: tuple(documents[numbers == number].tolist()) for number in several})
 
 
 Rerank = Callable[[Candidates, RetrievalSettings], Candidates]
@@ -73,11 +73,11 @@ class _Best(NamedTuple):
 
 def _in_documents(candidates: Candidates) -> tuple[Ints, Ints, Ints]:
     """Each candidate in each of its documents: its number, the document's, and its first place there."""
-    standings = candidates.standings
+    occurrences = candidates.occurrences
     kept = np.zeros(len(candidates.merged.query), dtype=bool)
     kept[candidates.number] = True
-    first = standings.first[kept[standings.owner[standings.first]]]
-    return standings.owner[first], standings.document[first], standings.place[first]
+    first = occurrences.first[kept[occurrences.owner[occurrences.first]]]
+    return occurrences.owner[first], occurrences.document[first], occurrences.place[first]
 
 
 def _support(totals: Floats, bounds: Ints) -> Floats:
@@ -98,9 +98,9 @@ def _one_of_each(best: _Best, documents: Documents) -> tuple[_Best, dict[int, tu
     Documents stand by what they add, and then by URI.
     """
     counts = np.bincount(best.number)
-    speaks_for: dict[int, tuple[int, ...]] = {}
+    document_ids: dict[int, tuple[int, ...]] = {}
     if counts.max(initial=1) == 1:
-        return best, speaks_for
+        return best, document_ids
     kept = np.ones(len(best.number), dtype=bool)
     added = np.where(np.isnan(best.support), 0.0, best.support)
     order = np.lexsort((-added, best.number))
@@ -108,13 +108,13 @@ def _one_of_each(best: _Best, documents: Documents) -> tuple[_Best, dict[int, tu
     for number, lines in Groups.of(best.number[several]):
         same = several[lines].tolist()
         same.sort(key=lambda at: (-added[at], documents.uri(int(best.document[at]))))
-        speaks_for[number] = tuple(best.document[same].tolist())
+        document_ids[number] = tuple(best.document[same].tolist())
         kept[same[1:]] = False
-    return _Best(best.number[kept], best.document[kept], best.place[kept], best.support[kept]), speaks_for
+    return _Best(best.number[kept], best.document[kept], best.place[kept], best.support[kept]), document_ids
 
 
-def _placed(candidates: Candidates, best: _Best, speaks_for: Mapping[int, tuple[int, ...]]) -> Candidates:
+def _placed(candidates: Candidates, best: _Best, document_ids: Mapping[int, tuple[int, ...]]) -> Candidates:
     """Some of the candidates, at these places, the lines of each query together."""
     documents, places = candidates.documents.copy(), candidates.places.copy()
     documents[best.number], places[best.number] = best.document, best.place
-    return candidates.but(number=best.number, documents=documents, places=places, speaks_for=speaks_for)
+    return candidates.replace(number=best.number, documents=documents, places=places, document_ids=document_ids)

@@ -13,8 +13,8 @@ import numpy as np
 
 from pipelines.domain.ranking import Channel
 from pipelines.quality.groups import Groups
-from pipelines.retrieval.ranking.signals import DENSE
-from pipelines.retrieval.ranking.table import CHANNELS, SIGNALS, Candidates, Floats, Ints, Part, best_first
+from pipelines.retrieval.channels.run import DENSE
+from pipelines.retrieval.ranking.table import CHANNELS, SIGNALS, Candidates, Floats, Ints, ScoreTerm, best_first
 from pipelines.retrieval.ranking.weights import ChannelWeights, SignalWeights, Weighing, weighed
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 
@@ -80,7 +80,7 @@ def with_convergence(candidates: Candidates, weights: ChannelWeights, *, bonus: 
     others = found.sum(axis=0) - 1.0
     answering = np.sum([candidates.queries.most(of_channel) for of_channel in found], axis=0)
     values = np.where(others > 0.0, candidates.total * others / np.maximum(answering - 1.0, 1.0), np.nan)
-    return best_first(candidates.plus_one(CONVERGENCE, values, bonus))
+    return best_first(candidates.add_term(CONVERGENCE, values, bonus))
 
 
 def learned_fusion(candidates: Candidates, weights: Sequence[SignalWeights]) -> Candidates:
@@ -150,4 +150,4 @@ def _fuse(candidates: Candidates, weights: ChannelWeights, share_of: Callable[[C
             values[hits[lines], at] = share_of(channel)(ranks[lines], scores[lines])
     # A column of the same weights, and none where there is no value: so nothing is added there.
     columns = np.tile([weights[channel] for channel in channels], (len(candidates), 1))
-    return best_first(candidates.plus([Part(channel.value) for channel in channels], values, columns))
+    return best_first(candidates.add_terms([ScoreTerm(channel.value) for channel in channels], values, columns))

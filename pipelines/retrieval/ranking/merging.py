@@ -18,7 +18,7 @@ from pipelines.retrieval.ranking.table import (
     Floats,
     Ints,
     Merged,
-    Standings,
+    OccurrenceTable,
 )
 from pipelines.retrieval.snapshot.documents import DOMAINS, Documents
 from pipelines.retrieval.snapshot.filters import matches
@@ -68,8 +68,8 @@ def merge(
             if some[at := CHANNEL_AT[channel]]:
                 # All are scored, though some are known: whoever reads contents for that, reads all of them once.
                 np.copyto(scores[own, at], score(row[own]), where=missing[:, at])
-    standings = standings_of(contents, store, documents, store.standings(row), query=query, filters=filters)
-    return table_of(standings, query, row, ranks, scores)
+    occurrences = standings_of(contents, store, documents, store.standings(row), query=query, filters=filters)
+    return table_of(occurrences, query, row, ranks, scores)
 
 
 def standings_of(
@@ -80,7 +80,7 @@ def standings_of(
     *,
     query: Ints,
     filters: Sequence[Mapping[str, str]],
-) -> Standings:
+) -> OccurrenceTable:
     """Places of contents that the filters of their queries let through.
 
     Args:
@@ -99,26 +99,26 @@ def standings_of(
     # A content's places in one document follow one another.
     first = np.ones(len(owner), dtype=bool)
     first[1:] = (owner[1:] != owner[:-1]) | (document[1:] != document[:-1])
-    return Standings(contents, store, documents, owner, place, document, first.nonzero()[0])
+    return OccurrenceTable(contents, store, documents, owner, place, document, first.nonzero()[0])
 
 
-def table_of(standings: Standings, query: Ints, row: Ints, ranks: Ints, scores: Floats) -> Candidates:
+def table_of(occurrences: OccurrenceTable, query: Ints, row: Ints, ranks: Ints, scores: Floats) -> Candidates:
     """Candidates by number, each at its representative, of which nothing is told yet."""
     count = len(row)
-    at = standings.owner.searchsorted(np.arange(count))
-    document = standings.document[at]
-    domain, nothing = standings.documents.domain[document], np.zeros((count, 0))
+    at = occurrences.owner.searchsorted(np.arange(count))
+    document = occurrences.document[at]
+    domain, nothing = occurrences.documents.domain[document], np.zeros((count, 0))
     pair = query * len(DOMAINS) + domain
     there = np.zeros(pair.max(initial=-1) + 1, dtype=bool)
     there[pair] = True
     scopes = [(each // len(DOMAINS), DOMAINS[each % len(DOMAINS)]) for each in there.nonzero()[0].tolist()]
     scope = (there.cumsum() - 1)[pair]
     return Candidates(
-        standings,
+        occurrences,
         Merged(query, row, domain, scopes, scope, ranks, scores),
         number=np.arange(count),
         documents=document,
-        places=standings.place[at],
+        places=occurrences.place[at],
         signals=np.full((count, len(SIGNALS)), np.nan),
         parts=(),
         values=nothing,

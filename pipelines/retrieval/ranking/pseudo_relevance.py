@@ -17,7 +17,7 @@ from pipelines.retrieval.ranking.table import Candidates, Floats
 from pipelines.retrieval.settings import PseudoRelevanceSettings
 
 
-def told_by_first(vectors: VectorsOf | None, settings: PseudoRelevanceSettings) -> frozenset[Signal]:
+def pseudo_relevance_signals(vectors: VectorsOf | None, settings: PseudoRelevanceSettings) -> frozenset[Signal]:
     """The signal, where it is on and the vectors of a query's candidates can be had."""
     return frozenset({Signal.PSEUDO_RELEVANCE} if settings.first and vectors is not None else ())
 
@@ -44,7 +44,9 @@ def with_pseudo_relevance(
         if of_query is not None:
             likeness[lines] = likeness_to_first(of_query(candidates.rows[lines]), known[lines], settings)
     values = signals.pseudo_relevance(likeness, candidates.queries)
-    return candidates.told({Signal.PSEUDO_RELEVANCE: np.where(np.array(able)[candidates.query], values, np.nan)})
+    return candidates.with_signals(
+        {Signal.PSEUDO_RELEVANCE: np.where(np.array(able)[candidates.query], values, np.nan)}
+    )
 
 
 def likeness_to_first(vectors: np.ndarray, scores: Floats, settings: PseudoRelevanceSettings) -> Floats:

@@ -48,7 +48,7 @@ def telling(
     """The signals that not every generation and query can tell, and these can."""
     silent = {Signal.CONGRUENCE} if query.intent == ANY else set()
     asked = {Signal.SESSION: nearness is not None, Signal.PRECEDENT: asked_before}
-    return (facts.tells - silent) | {signal for signal, tells in asked.items() if tells}
+    return (facts.available_signals - silent) | {signal for signal, tells in asked.items() if tells}
 
 
 def with_quality(
@@ -73,7 +73,7 @@ def with_quality(
         of_query = _of_question(hashes[own], candidates.rows[own], beliefs[query], moments[query])
         for signal, values in of_query.items():
             told.setdefault(signal, np.full(len(candidates), np.nan))[own] = values
-    return candidates.told(told)
+    return candidates.with_signals(told)
 
 
 def _alike(beliefs: Sequence[ReadableBeliefs], moments: Sequence[Moment]) -> Ints:
@@ -100,14 +100,14 @@ def _of_question(
 
 def _quality(candidates: Candidates, beliefs: ReadableBeliefs, moment: Moment, settings: QualitySettings) -> Columns:
     """Signals of candidates that hold whatever was asked, each (n,)."""
-    documents, facts = candidates.document, candidates.standings.documents
+    documents, facts = candidates.document, candidates.occurrences.documents
     told = _declared(documents, facts, moment, settings) | _believed(documents, facts, beliefs, moment)
-    if Signal.AUTHORITY in moment.facts.tells:
+    if Signal.AUTHORITY in moment.facts.available_signals:
         cited = moment.facts.authority(candidates.rows, facts.citations[documents])
         told[Signal.AUTHORITY] = signals.authority(cited)
-    if Signal.ISOLATION in moment.facts.tells:
+    if Signal.ISOLATION in moment.facts.available_signals:
         told[Signal.ISOLATION] = signals.isolation(moment.facts.isolation[candidates.rows])
-    if Signal.STRUCTURE in moment.facts.tells:
+    if Signal.STRUCTURE in moment.facts.available_signals:
         told[Signal.STRUCTURE] = signals.structure(moment.facts.structure[candidates.place])
     return told
 
@@ -118,17 +118,17 @@ def with_propagated(candidates: Candidates, facts: GenerationFacts, settings: Qu
     Args:
         candidates: Scored so far; their scores are taken as they are, at most 1.
     """
-    if Signal.PROPAGATED not in facts.tells:
+    if Signal.PROPAGATED not in facts.available_signals:
         return candidates
-    standings, parents = candidates.standings, facts.parents
+    occurrences, parents = candidates.occurrences, facts.parents
     score = np.full(len(candidates.merged.query), -np.inf)
     score[candidates.number] = candidates.total
-    scores = score[standings.owner]
-    query = candidates.merged.query[standings.owner] * len(parents)  # places of each query are numbered apart
-    order = np.argsort(query + standings.place)
-    own = (query + standings.place)[order]
+    scores = score[occurrences.owner]
+    query = candidates.merged.query[occurrences.owner] * len(parents)  # places of each query are numbered apart
+    order = np.argsort(query + occurrences.place)
+    own = (query + occurrences.place)[order]
     best = np.full(len(own), -np.inf)  # by place, in the order of places
-    above, level = np.where(np.isfinite(scores), parents[standings.place], -1), 1
+    above, level = np.where(np.isfinite(scores), parents[occurrences.place], -1), 1
     while len(some := np.flatnonzero(above >= 0)):
         wanted = query[some] + above[some]
         at = np.minimum(np.searchsorted(own, wanted), len(own) - 1)
@@ -137,8 +137,8 @@ def with_propagated(candidates: Candidates, facts: GenerationFacts, settings: Qu
         above[some] = parents[above[some]]
         level += 1
     told = np.zeros(len(score))
-    np.maximum.at(told, standings.owner[order], best)
-    return candidates.told({Signal.PROPAGATED: signals.propagated(told[candidates.number])})
+    np.maximum.at(told, occurrences.owner[order], best)
+    return candidates.with_signals({Signal.PROPAGATED: signals.propagated(told[candidates.number])})
 
 
 def _believed(documents: Ints, facts: Documents, beliefs: ReadableBeliefs, moment: Moment) -> Columns:

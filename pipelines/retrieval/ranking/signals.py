@@ -10,11 +10,9 @@ import numpy as np
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.quality import signals
 from pipelines.quality.groups import Groups
-from pipelines.retrieval.channels.run import Ranked
+from pipelines.retrieval.channels.run import DENSE, Ranked, scores_of
 from pipelines.retrieval.ranking.table import CHANNEL_AT, CHANNELS, Candidates, Floats, Ints
 
-DENSE = frozenset({Channel.DENSE, Channel.DENSE_2, Channel.DENSE_3})
-"""Channels that find by meaning, one per encoder."""
 _DENSE_AT = [CHANNEL_AT[channel] for channel in sorted(DENSE)]
 
 SIMILARITY: Mapping[Channel, Signal] = MappingProxyType(
@@ -99,7 +97,7 @@ def with_similarity(candidates: Candidates, answered: Sequence[Collection[Channe
             told[SIMILARITY[channel]] = (
                 values if all(says) else np.where(np.array(says)[candidates.query], values, np.nan)
             )
-    return candidates.told(told)
+    return candidates.with_signals(told)
 
 
 def _ways(candidates: Candidates) -> Ints:
@@ -107,3 +105,16 @@ def _ways(candidates: Candidates) -> Ints:
     found = candidates.merged.ranks[candidates.number] > 0
     meaning = np.logical_or.reduce(found[:, _DENSE_AT], axis=1)
     return np.asarray(found[:, CHANNEL_AT[Channel.LEXICAL]].astype(np.int64) + meaning)
+
+
+def own_scores(candidates: Candidates, channel: Channel, found: Mapping[Channel, Ranked]) -> list[float]:
+    """A channel's scores of the candidates of one query by the query's own words; 0 where it knows none.
+
+    What they match is the query: other words help to find it, and say nothing about how well it is answered (RET-3).
+    """
+    alone = found[channel].alone if channel in found else None
+    if alone is None:
+        scores: list[float] = np.nan_to_num(candidates.scores_of(channel), nan=0.0).tolist()
+        return scores
+    own, rows = dict(alone.ranking), candidates.rows
+    return [own.get(row, score) for row, score in zip(rows.tolist(), scores_of(alone)(rows).tolist(), strict=True)]

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Channel, Signal
-from pipelines.quality.groups import Groups
-from pipelines.retrieval.ranking.sums import exact_sums
+from pipelines.quality.groups import Groups, exact_sums
 from pipelines.retrieval.snapshot.documents import Documents
 from pipelines.retrieval.snapshot.ports import ContentStore, StoredContent
 from pipelines.runtime.kept import kept
@@ -33,7 +32,7 @@ CHANNEL_AT = {channel: at for at, channel in enumerate(CHANNELS)}
 SIGNAL_AT = {signal: at for at, signal in enumerate(SIGNALS)}
 
 
-class Part(NamedTuple):
+class ScoreTerm(NamedTuple):
     """One addend of scores.
 
     Attributes:
@@ -46,7 +45,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Standings:
+class OccurrenceTable:
     """Where the contents found for some queries stand, as far as each query may see it.
 
     Attributes:
@@ -105,21 +104,21 @@ class Candidates:
         parts: What scores are made of so far; a stage adds to it and takes nothing away.
         values, weights: Of each part, (candidates, parts); NaN where it adds nothing to a candidate.
         totals: The score: the sum of values times weights, rounded once, (candidates,).
-        speaks_for: Documents by candidate number, the best first, of those that speak for several.
+        document_ids: Documents by candidate number, the best first, of those that speak for several.
         alike: Documents of near-duplicates by number of the candidate that stands for them.
     """
 
-    standings: Standings
+    occurrences: OccurrenceTable
     merged: Merged
     number: Ints
     documents: Ints
     places: Ints
     signals: Floats
-    parts: tuple[Part, ...]
+    parts: tuple[ScoreTerm, ...]
     values: Floats
     weights: Floats
     totals: Floats
-    speaks_for: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    document_ids: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     alike: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -163,13 +162,13 @@ class Candidates:
     @property
     def hashes(self) -> list[ContentHash]:
         """Content hash of each line."""
-        contents = self.standings.contents
+        contents = self.occurrences.contents
         return [contents[row] for row in self.rows.tolist()]
 
     @property
     def contents(self) -> Sequence[StoredContent]:
         """The content of each line, read now."""
-        return self.standings.store.contents(self.rows)
+        return self.occurrences.store.contents(self.rows)
 
     def found(self, channel: Channel) -> Flags:
         """Which candidates a channel found, (n,)."""
@@ -189,12 +188,12 @@ class Candidates:
 
     def uris(self, number: int) -> tuple[str, ...]:
         """Documents that the candidate of a number speaks for, the best one first."""
-        documents = self.speaks_for.get(number) or (int(self.documents[number]),)
-        return tuple(map(self.standings.documents.uri, documents))
+        documents = self.document_ids.get(number) or (int(self.documents[number]),)
+        return tuple(map(self.occurrences.documents.uri, documents))
 
     def take(self, lines: Ints | Flags | slice) -> Candidates:
         """Some lines, in the order asked for; those of each query stay together."""
-        return self.but(number=self.number[lines])
+        return self.replace(number=self.number[lines])
 
     def first(self, depth: Ints | int) -> Ints:
         """The first lines of each query.
@@ -210,14 +209,14 @@ class Candidates:
         lines = self.first(depth)
         return self if len(lines) == len(self) else self.take(lines)
 
-    def told(self, signals: Mapping[Signal, Floats]) -> Candidates:
+    def with_signals(self, signals: Mapping[Signal, Floats]) -> Candidates:
         """The same candidates with more signals told, of each line."""
         known = self.signals.copy()
         for signal, values in signals.items():
             known[self.number, SIGNAL_AT[signal]] = values
-        return self.but(signals=known)
+        return self.replace(signals=known)
 
-    def plus(self, parts: Sequence[Part], values: Floats, weights: Floats) -> Candidates:
+    def add_terms(self, parts: Sequence[ScoreTerm], values: Floats, weights: Floats) -> Candidates:
         """The same candidates with further addends to their scores.
 
         Args:
@@ -230,9 +229,9 @@ class Candidates:
         )
         totals = self.totals.copy()
         totals[numbers] = exact_sums(known[numbers] * shares[numbers])
-        return self.but(parts=(*self.parts, *parts), values=known, weights=shares, totals=totals)
+        return self.replace(parts=(*self.parts, *parts), values=known, weights=shares, totals=totals)
 
-    def but(self, **changes: Any) -> Candidates:
+    def replace(self, **changes: Any) -> Candidates:
         """The same with other columns; what was derived from columns that stay is kept."""
         known = vars(self).copy()
         for column in changes:
@@ -243,9 +242,9 @@ class Candidates:
         vars(made).update(known)
         return made
 
-    def plus_one(self, name: str, values: Floats, weight: float) -> Candidates:
+    def add_term(self, name: str, values: Floats, weight: float) -> Candidates:
         """The same with one more addend, values · weight; NaN where it adds nothing."""
-        return self.plus([Part(name)], values[:, None], np.full((len(self), 1), weight))
+        return self.add_terms([ScoreTerm(name)], values[:, None], np.full((len(self), 1), weight))
 
 
 _FROM: Mapping[str, Sequence[str]] = MappingProxyType(

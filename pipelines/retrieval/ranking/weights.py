@@ -10,10 +10,8 @@ from typing import TypeVar
 import numpy as np
 
 from pipelines.domain.documents import Domain
-from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Channel, Query, Scope, Signal, WeightBelief
-from pipelines.retrieval.answer.confidence import WeightDraws
-from pipelines.retrieval.ranking.table import SIGNAL_AT, SIGNALS, Candidates, Part
+from pipelines.retrieval.ranking.table import SIGNAL_AT, SIGNALS, Candidates, Floats, ScoreTerm
 from pipelines.retrieval.snapshot.ports import ReadableBeliefs
 
 ChannelWeights = Mapping[Channel, float]
@@ -35,6 +33,10 @@ class SignalWeight:
 
 SignalWeights = Callable[[Domain], Mapping[Signal, SignalWeight]]
 """Weights of the active signals for a candidate of this domain; they sum to 1."""
+
+
+WeightDraws = Callable[[Domain], Floats]
+"""Draws of all signals' weights for results of this domain, float64 (signals, draws); 0 of those that do not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +129,12 @@ def weighed(candidates: Candidates, weights: Sequence[SignalWeights], *, of: Col
         shares[line] = [each[SIGNALS[at]].value if SIGNALS[at] in each else np.nan for at in counted]
     values = candidates.signals[candidates.number[:, None], np.array(counted, dtype=np.int64)]
     parts = [_PARTS[at] for at in counted]
-    return candidates.plus(parts, values, shares[candidates.merged.scope[candidates.number]])
+    return candidates.add_terms(parts, values, shares[candidates.merged.scope[candidates.number]])
 
 
-_PARTS = tuple(Part(signal.value, signal) for signal in SIGNALS)
+_PARTS = tuple(ScoreTerm(signal.value, signal) for signal in SIGNALS)
 
 
-def _generator(query_id: QueryId, domain: Domain) -> np.random.Generator:
+def _generator(query_id: str, domain: Domain) -> np.random.Generator:
     digest = hashlib.sha256(f"{domain.value}:{query_id}".encode("utf-8", "surrogatepass")).digest()
     return np.random.default_rng(int.from_bytes(digest, "big"))

@@ -12,10 +12,10 @@ import numpy as np
 from pipelines.domain.errors import ModelUnavailableError
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.quality import signals
+from pipelines.retrieval.channels.rankings import ScoreRows
 from pipelines.retrieval.channels.run import Ranked
 from pipelines.retrieval.ranking.table import Candidates, Floats, Ints, best_first
 from pipelines.retrieval.ranking.weights import SignalWeights, weighed
-from pipelines.retrieval.rerank import late_interaction
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 from pipelines.retrieval.snapshot.ports import PairScorer
 
@@ -70,12 +70,12 @@ def rerankers(
     used: list[Reranker] = []
     left_out: dict[str, str] = {}
     if settings.rerank.late_interaction:
-        match = late_interaction.matcher(found)
+        match = matcher(found)
         if match is not None:
-            values = late_interaction.values_of(match, settings.rerank.span)
+            values = values_of(match, settings.rerank.span)
             used.append(Reranker(Signal.LATE_INTERACTION, values))
         elif Channel.DENSE in wanted:
-            left_out[Signal.LATE_INTERACTION.value] = late_interaction.why_not(found)
+            left_out[Signal.LATE_INTERACTION.value] = why_not(found)
     if pairs is not None:
         used.append(Reranker(Signal.CROSS_ENCODER, _values_of(pairs, text, texts_of)))
     elif settings.rerank.cross_encoder.model:
@@ -106,7 +106,7 @@ def reranked(
         values = np.full(len(candidates), np.nan)
         for query, own in best.queries:
             values[lines[own]] = _looked_at(best.rows[own], signal, looks[query], failed[query])
-        candidates = candidates.told({signal: values})
+        candidates = candidates.with_signals({signal: values})
         # The other modes rank by fusion alone: there the signal is told for the sake of explanation and feedback.
         if settings.fusion is FusionMode.LEARNED:
             candidates = weighed(candidates, weights, of=[signal])
@@ -128,3 +128,20 @@ def _looked_at(rows: Ints, signal: Signal, looks: Rerankers, failed: dict[str, s
 
 def _values_of(pairs: PairScorer, query: str, texts_of: TextsOf) -> Callable[[Ints], Floats]:
     return lambda rows: signals.cross_encoder(pairs.score(query, texts_of(rows)))
+
+
+def matcher(found: Mapping[Channel, Ranked]) -> ScoreRows | None:
+    """What compares any contents with the query token by token; None where no channel can."""
+    return next((ranked.match_rows for ranked in found.values() if ranked.match_rows is not None), None)
+
+
+def values_of(match: ScoreRows, span: float) -> Callable[[Ints], Floats]:
+    """The signal of contents, each in [0, 1]: how near its match comes to the best of theirs."""
+    return lambda rows: signals.late_interaction(match(rows), span)
+
+
+def why_not(found: Mapping[Channel, Ranked]) -> str:
+    """Why no channel can compare tokens."""
+    if Channel.DENSE not in found:
+        return "there are no tokens of the query, since the dense channel was left out"
+    return "the generation keeps no token embeddings of this encoder: set embedding.tokens.enabled and reindex"

@@ -82,8 +82,8 @@ def marginal(candidates: Candidates, vectors: Sequence[VectorsOf | None], settin
             alike[int(compared[at])] = _uris(candidates, compared[left_out])
     if settings.mmr <= 0.0 and not alike:
         return candidates
-    lowered = candidates.plus_one(MMR, taken, -settings.mmr) if settings.mmr > 0.0 else candidates
-    return best_first(lowered.but(alike={**lowered.alike, **alike}).take(stays))
+    lowered = candidates.add_term(MMR, taken, -settings.mmr) if settings.mmr > 0.0 else candidates
+    return best_first(lowered.replace(alike={**lowered.alike, **alike}).take(stays))
 
 
 def cosines_of(vectors: VectorsOf | None, rows: Ints, settings: DiversitySettings) -> np.ndarray | None:

@@ -11,10 +11,12 @@ import numpy as np
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Signal
 from pipelines.indexes.graph.schemas import EdgeKind
-from pipelines.retrieval.query.understanding.prefilter import FOLDER
 from pipelines.retrieval.snapshot.documents import NO_DOCUMENTS, Documents
 from pipelines.retrieval.snapshot.filters import TIMES, is_time
 from pipelines.retrieval.snapshot.ports import DeclaredFacts, OpenGeneration
+
+FOLDER = "folder"
+"""Name under which a document's folder is a fact."""
 
 _CITES = list(EdgeKind).index(EdgeKind.CITES)
 
@@ -25,7 +27,7 @@ class GenerationFacts:
 
     Attributes:
         values: Values by name of every fact that documents share; what tells single documents apart is left out.
-        tells: Signals of quality that at least one document says something about.
+        available_signals: Signals of quality that at least one document says something about.
         cited: How often other contents cite each content, int64 (contents,).
         most_cited: The most citations that any document has.
         structure: How whole each chunk is, by place, float64 (chunks,).
@@ -35,7 +37,7 @@ class GenerationFacts:
     """
 
     values: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    tells: frozenset[Signal] = frozenset()
+    available_signals: frozenset[Signal] = frozenset()
     cited: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     most_cited: int = 0
     structure: np.ndarray = field(default_factory=lambda: np.ones(0))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.overlays import Listing
+from pipelines.catalog.overlays import SessionListing
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import GenerationId, LearnedVersion, StoreId
 from pipelines.embedding.encoders.precision import ROUNDED_APART, UNKNOWN, Arithmetic
@@ -54,7 +54,7 @@ class Pin:
     generation: GenerationId
     learned: LearnedVersion | None
     evidence: Evidence
-    listing: Listing
+    listing: SessionListing
     at: float
     store: StoreId | None
 

@@ -129,7 +129,7 @@ class DeclaredFacts(DocumentFacts, Protocol):
         """How often others cite it, where that is known."""
 
 
-class Standing(DocumentFacts, Protocol):
+class StoredOccurrence(DocumentFacts, Protocol):
     """One place where a content stands, with the facts of its document."""
 
     @property
@@ -165,7 +165,7 @@ class StoredContent(Protocol):
         """What was indexed."""
 
     @property
-    def occurrences(self) -> Sequence[Standing]:
+    def occurrences(self) -> Sequence[StoredOccurrence]:
         """At least one; the first is the representative."""
 
 

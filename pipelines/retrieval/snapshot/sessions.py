@@ -9,14 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.overlays import Listing, OpenSession
+from pipelines.catalog.overlays import OpenSession, SessionListing
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import LearnedVersion, SessionId
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.pooling.sessions import SessionEvidence
 from pipelines.learning.priors import Priors
 from pipelines.retrieval.snapshot.ports import Calibration
-from pipelines.retrieval.snapshot.snapshot import Reading
+from pipelines.retrieval.snapshot.snapshot import BeliefReading
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ Describe = Callable[[LearnedVersion | None], tuple[LearnedVersion, Calibration |
 @dataclass(frozen=True, slots=True)
 class _Kept:
     session: OpenSession
-    reading: Reading
+    reading: BeliefReading
 
 
 class ReadingCache:
@@ -45,7 +45,7 @@ class ReadingCache:
         self._kept: OrderedDict[SessionId, _Kept] = OrderedDict()
         self._lock = threading.Lock()
 
-    def reading(self, session: OpenSession) -> Reading:
+    def reading(self, session: OpenSession) -> BeliefReading:
         """What a session believes.
 
         Raises:
@@ -62,22 +62,22 @@ class ReadingCache:
                 self._kept.popitem(last=False)
         return kept.reading
 
-    def _read(self, session: OpenSession) -> Reading:
+    def _read(self, session: OpenSession) -> BeliefReading:
         base = self._catalog.bases.read(session.base)
         learned, calibration = self._describe(base.learned)
         own = SessionEvidence(session.overlay, base.alike)
         beliefs = read_beliefs(self._priors, base.evidence + session.overlay, now=base.at, session=own)
-        return Reading(learned, beliefs, calibration)
+        return BeliefReading(learned, beliefs, calibration)
 
 
 @dataclass(frozen=True, slots=True)
 class ListedSessions:
     """The sessions that were open at one time, and what they believe."""
 
-    listing: Listing
+    listing: SessionListing
     cache: ReadingCache
 
-    def of(self, session_id: SessionId) -> Reading | None:
+    def of(self, session_id: SessionId) -> BeliefReading | None:
         """What a session believes; None where it is not open, or its base cannot be read."""
         session = self.listing.find(session_id)
         if session is None:

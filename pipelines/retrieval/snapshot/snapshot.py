@@ -12,7 +12,7 @@ from pipelines.retrieval.snapshot.ports import Calibration, OpenGeneration, Read
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class BeliefReading:
     """What one request believes.
 
     Attributes:
@@ -27,7 +27,7 @@ class Reading:
 class SessionReadings(Protocol):
     """What open sessions believe, as of one time; asked by any thread."""
 
-    def of(self, session_id: SessionId) -> Reading | None:
+    def of(self, session_id: SessionId) -> BeliefReading | None:
         """What a session believes; None where it is not open, and believes what all believe."""
 
 
@@ -49,11 +49,15 @@ class Snapshot:
     calibration: Calibration | None = None
     sessions: SessionReadings | None = None
 
-    def reading(self, session_id: SessionId | None) -> Reading:
+    def reading(self, session_id: str | None) -> BeliefReading:
         """What a request of this session believes: base at its fork and its overlay, or what all believe (LRN-14)."""
-        if session_id is not None and self.sessions is not None and (own := self.sessions.of(session_id)) is not None:
+        if (
+            session_id is not None
+            and self.sessions is not None
+            and (own := self.sessions.of(SessionId(session_id))) is not None
+        ):
             return own
-        return Reading(self.learned, self.beliefs, self.calibration)
+        return BeliefReading(self.learned, self.beliefs, self.calibration)
 
 
 class SnapshotSource(Protocol):

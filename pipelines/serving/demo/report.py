@@ -14,7 +14,7 @@ from pipelines.domain.ranking import Channel, Scope, Signal, WeightBelief
 from pipelines.evaluation.measures.compare import compare
 from pipelines.evaluation.measures.metrics import PerQuery, estimates
 from pipelines.evaluation.settings import EvaluationSettings
-from pipelines.feedback.run.updater import Progress
+from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode
 from pipelines.serving.terminal import plain, stdout, tell
@@ -67,7 +67,7 @@ def _belief(belief: WeightBelief) -> str:
     return f"{belief.mean:.2f} ({belief.low:.2f}–{belief.high:.2f}, n={belief.n_effective:.0f})"
 
 
-def fates(standings: Sequence[Progress]) -> dict[str, Any]:
+def fates(standings: Sequence[PartitionProgress]) -> dict[str, Any]:
     """What became of every event, and the check that they add up."""
     require_balance(standings)
     counts = summary(standings)

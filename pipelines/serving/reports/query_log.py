@@ -286,12 +286,14 @@ def _newest(settings: Settings) -> list[Query]:
 
 
 def _by_id(answers: Iterable[Answer]) -> dict[QueryId, Answer]:
-    return {answer.query.query_id: answer for answer in answers}
+    return {QueryId(answer.query.query_id): answer for answer in answers}
 
 
 def _as_run(answers: Mapping[QueryId, Answer], queries: Sequence[Query]) -> Run:
     return {
-        query.query_id: {result.content_hash: -float(result.rank) for result in answers[query.query_id].results}
+        query.query_id: {
+            result.content_hash: -float(result.rank) for result in answers[QueryId(query.query_id)].results
+        }
         for query in queries
     }
 

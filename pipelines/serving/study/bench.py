@@ -21,7 +21,7 @@ from pipelines.evaluation.replay.replay import Replay, shown_matches
 from pipelines.evaluation.simulation.sessions import PAGE
 from pipelines.evaluation.simulation.study import Values, best_weight, convex, headline
 from pipelines.learning.beliefs import Beliefs, read_beliefs
-from pipelines.learning.calibration.fit import Shown, calibrate_matches, carried_over
+from pipelines.learning.calibration.fit import ShownResults, calibrate_matches, carried_over
 from pipelines.learning.calibration.matching import MatchCalibration, answering_from, match_bins
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
@@ -84,7 +84,7 @@ class Bench:
             k=self.settings.retrieval.rerank.depth,
         )
 
-    def shown(self, queries: Sequence[JudgedQuery], evidence: Evidence) -> Shown:
+    def shown(self, queries: Sequence[JudgedQuery], evidence: Evidence) -> ShownResults:
         """What is shown under what the evidence says, as a night asks for it."""
         asking = self._pages_of(queries, PAGE)
         hidden = (*self.settings.retrieval.without_signals, *HIDDEN)

@@ -12,6 +12,8 @@ from pipelines.domain.errors import CorruptionError, NothingPublishedError, Stal
 from pipelines.domain.ids import GenerationId
 from tests.support.generations import a_staged_generation, publish
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> Catalog:

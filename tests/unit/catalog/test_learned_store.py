@@ -10,9 +10,9 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.learned import LearnedState, read_evidence
 from pipelines.domain.errors import CorruptionError, StaleVersionError, StoreError
 from pipelines.domain.ids import LearnedVersion
-from pipelines.learning.calibration.scores import Calibration, Isotonic
+from pipelines.learning.calibration.scores import Isotonic, ScoreCalibration
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.observe.uses import UsageKey
+from pipelines.learning.uses import UsageKey
 from pipelines.runtime.storage.files import write_atomically
 
 
@@ -51,7 +51,7 @@ def test_a_learned_version_comes_back_as_it_was(catalog: Catalog) -> None:
         parent=None,
         evidence=used(7),
         cut=used(3),
-        calibration=Calibration(Isotonic(scores=(0.0, 1.0), probabilities=(0.25, 0.75))),
+        calibration=ScoreCalibration(Isotonic(scores=(0.0, 1.0), probabilities=(0.25, 0.75))),
         priors="p",
         policy={"fusion": "rrf"},
         provenance={"observations": 12},

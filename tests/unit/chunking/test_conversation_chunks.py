@@ -6,8 +6,8 @@ import pytest
 from pipelines.chunking.conversation.dialogue import Line, Turn, written
 from pipelines.chunking.conversation.exchanges import question_of
 from pipelines.chunking.conversation.session import chunk_conversation
-from pipelines.chunking.conversation.topics import TopicRules, distances
-from pipelines.chunking.units.sizes import ChunkSizes
+from pipelines.chunking.conversation.topics import distances
+from pipelines.chunking.units.sizes import ChunkSizes, TopicRules
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 

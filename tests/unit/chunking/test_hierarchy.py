@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from pipelines.chunking.units.hierarchy import Facts, Positions, Unit, assemble
+from pipelines.chunking.units.hierarchy import NamePositions, ParsedUnit, SourceFacts, assemble
 from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
@@ -11,17 +11,22 @@ from pipelines.domain.links import Link, LinkKind
 SIZES = ChunkSizes(max_tokens=400, target_tokens=100, min_tokens=5, overlap_tokens=10)
 
 
-def assembled(*units: Unit, text: str, facts: Facts | None = None) -> list[Chunk]:
+def assembled(*units: ParsedUnit, text: str, facts: SourceFacts | None = None) -> list[Chunk]:
     document = Document(uri="tree/a", content_type=ContentType.TEXT, domain=Domain.GENERAL, text=text, trust_level=70)
     return assemble(
-        document, text.encode(), units, facts=facts or Facts(), sizes=SIZES, count_tokens=lambda text: len(text.split())
+        document,
+        text.encode(),
+        units,
+        facts=facts or SourceFacts(),
+        sizes=SIZES,
+        count_tokens=lambda text: len(text.split()),
     )
 
 
-def units_of(text: str, *paths: str, **given: str | None) -> list[Unit]:
+def units_of(text: str, *paths: str, **given: str | None) -> list[ParsedUnit]:
     starts = [0, *(index + 1 for index, letter in enumerate(text) if letter == " "), len(text)]
     return [
-        Unit(start=start, end=end, path=path, kind="part", level=1, bundle_path=given.get(path))
+        ParsedUnit(start=start, end=end, path=path, kind="part", level=1, bundle_path=given.get(path))
         for (start, end), path in zip(pairwise(starts), paths, strict=True)
     ]
 
@@ -45,9 +50,9 @@ def test_links_are_the_units_own_and_those_in_its_span_each_once() -> None:
     """ING-14: the surest of several links of one kind to one target is kept."""
     called, likelier = Link(LinkKind.CALLS, "f", 0.4), Link(LinkKind.CALLS, "f", 0.9)
     own, beyond = Link(LinkKind.TESTS, "f", 0.6), Link(LinkKind.CALLS, "g", 0.4)
-    facts = Facts(links=Positions.of([(2, beyond), (1, likelier), (0, called)]))
-    units = [Unit(start=0, end=2, path="a", kind="part", level=1, links=(own,), attributes={"speaker": "A"})]
-    units.append(Unit(start=2, end=3, path="b", kind="part", level=1))
+    facts = SourceFacts(links=NamePositions.of([(2, beyond), (1, likelier), (0, called)]))
+    units = [ParsedUnit(start=0, end=2, path="a", kind="part", level=1, links=(own,), attributes={"speaker": "A"})]
+    units.append(ParsedUnit(start=2, end=3, path="b", kind="part", level=1))
     first, second = assembled(*units, text="abc", facts=facts)
     assert (first.links, first.attributes) == ((own, likelier), {"speaker": "A"})
     assert (second.links, second.attributes) == ((beyond,), {})

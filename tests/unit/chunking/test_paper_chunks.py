@@ -3,7 +3,7 @@
 import pytest
 
 from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.paper.citations import Reference, title_in
+from pipelines.chunking.paper.citations import BibliographyEntry, title_in
 from pipelines.chunking.paper.paper import is_paper
 from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.chunks import Chunk
@@ -195,4 +195,4 @@ def test_the_title_of_a_reference_is_found(text: str, title: str | None) -> None
 
 def test_a_reference_without_identifiers_is_found_by_its_key() -> None:
     """ING-7: nothing else is known of it."""
-    assert Reference("still", "Personal communication.").targets == ("still",)
+    assert BibliographyEntry("still", "Personal communication.").targets == ("still",)

@@ -10,7 +10,7 @@ import pytest
 from pipelines.consolidation.recalibrate import recalibrate, unreliable, with_matches
 from pipelines.domain.matching import Match
 from pipelines.learning.calibration.matching import MatchCalibration, MatchCurve
-from pipelines.learning.calibration.scores import Calibration, Isotonic, ScoreBins
+from pipelines.learning.calibration.scores import Isotonic, ScoreBins, ScoreCalibration
 from pipelines.settings import load_settings
 
 SETTINGS = load_settings(environment={})
@@ -39,7 +39,7 @@ def test_a_score_that_says_too_much_is_corrected() -> None:
 @pytest.mark.parametrize("per_bin", [0.0, 1.0])
 def test_too_little_evidence_keeps_the_former_calibration(per_bin: float) -> None:
     """CON-8: 20 observations calibrate nothing, none even less, and both say so."""
-    former = Calibration(Isotonic((0.0, 1.0), (0.0, 1.0)))
+    former = ScoreCalibration(Isotonic((0.0, 1.0), (0.0, 1.0)))
     found = recalibrate(outcomes(SCORES, per_bin=per_bin), former, SETTINGS.learning, RULES)
     assert (found.calibration, found.refitted) == (former, False)
     assert "insufficient evidence" in found.reason
@@ -53,7 +53,7 @@ def test_outcomes_of_one_kind_only_are_too_little() -> None:
 
 def test_a_former_calibration_that_predicts_better_stays() -> None:
     """CON-8: a refit on few outcomes does not replace the truth."""
-    truth = Calibration(Isotonic(tuple(SCORES.tolist()), tuple((SCORES**2).tolist())))
+    truth = ScoreCalibration(Isotonic(tuple(SCORES.tolist()), tuple((SCORES**2).tolist())))
     found = recalibrate(outcomes(SCORES**2, per_bin=5.0), truth, SETTINGS.learning, RULES)
     assert (found.calibration, found.refitted) == (truth, False)
     assert "predicts better" in found.reason
@@ -69,7 +69,7 @@ def test_a_calibration_that_is_no_better_than_the_raw_score_stays_out() -> None:
 
 def test_a_former_calibration_that_has_become_worse_than_the_raw_score_goes() -> None:
     """CON-8, OPS-15: it predicted s² once, and the score has come to mean what it says."""
-    former = Calibration(Isotonic(tuple(SCORES.tolist()), tuple((SCORES**2).tolist())))
+    former = ScoreCalibration(Isotonic(tuple(SCORES.tolist()), tuple((SCORES**2).tolist())))
     found = recalibrate(outcomes(SCORES, per_bin=20.0), former, SETTINGS.learning, RULES)
     assert (found.calibration, found.refitted) == (None, False)
     assert found.after is not None
@@ -81,7 +81,7 @@ def test_a_former_calibration_that_has_become_worse_than_the_raw_score_goes() ->
 def test_curves_of_matches_do_not_need_a_calibration_of_scores(curves: MatchCalibration | None) -> None:
     """CON-8, RET-15: they come with scores that are left as they are; without new ones the former stay."""
     match = MatchCalibration(None, MatchCurve(4.0, 0.0, -2.0), None)
-    former = Calibration(Isotonic(tuple(SCORES.tolist()), tuple((SCORES**2).tolist())), match)
+    former = ScoreCalibration(Isotonic(tuple(SCORES.tolist()), tuple((SCORES**2).tolist())), match)
     found = recalibrate(outcomes(SCORES, per_bin=20.0), former, SETTINGS.learning, RULES)
     calibration = with_matches(found, curves, former, None, RULES).calibration
     assert calibration is not None

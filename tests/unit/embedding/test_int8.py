@@ -10,6 +10,8 @@ from pipelines.embedding.encoders.bert_files import Bert
 from pipelines.embedding.encoders.int8 import Int8Linear, Scratch, _scale
 from pipelines.embedding.encoders.packed import PackedBert, packs
 
+pytestmark = pytest.mark.integration
+
 
 def applied(layer: Int8Linear, values: torch.Tensor) -> torch.Tensor:
     scratch = Scratch(len(values), max(layer.inputs, layer.outputs))

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import pytest
 
 from pipelines.domain.entities import Mention
-from pipelines.extraction.training.card import Facts, card
+from pipelines.extraction.training.card import CardFacts, card
 from pipelines.extraction.training.evaluation import measure
-from pipelines.extraction.training.loop import FLOOR, WARM_UP, Progress, Schedule, rate
-from pipelines.extraction.training.metrics import Judged, Tally, best_thresholds, micro, precision_points, tally
+from pipelines.extraction.training.loop import FLOOR, WARM_UP, Schedule, TrainingProgress, rate
+from pipelines.extraction.training.metrics import Judged, LabelCounts, best_thresholds, micro, precision_points, tally
 from pipelines.extraction.training.sampling import Sentence
 from pipelines.settings import load_settings
 
@@ -26,7 +26,7 @@ SCHEDULE = Schedule(
 
 def test_spans_above_the_threshold_count_and_labels_that_are_not_judged_do_not() -> None:
     """ING-16: "place" is not annotated in this text, so that find is neither right nor wrong."""
-    assert tally([TEXT], {"person": 0.3}, 0.5) == {"person": Tally(hits=1, found=2, gold=1)}
+    assert tally([TEXT], {"person": 0.3}, 0.5) == {"person": LabelCounts(hits=1, found=2, gold=1)}
     assert micro(tally([TEXT], {}, 0.5)).f1 == 2 * 1 / (1 + 1)
 
 
@@ -65,9 +65,11 @@ def test_software_found_as_technology_counts_when_either_is_asked() -> None:
         return [[Mention(4, 9, "Redis", "technology", 0.8)] for _ in texts]
 
     report = measure(recognise, sentences, ["software", "technology"], default=0.5, unseen={"few_tk": []})
-    assert report.labels["software"] == Tally(hits=0, found=0, gold=3)
-    assert report.either == Tally(hits=3, found=3, gold=3)
-    text = card(report, Facts(size=25_000_000, speed=20, threads=2, offered=9, training="Trained.", mentions="Some."))
+    assert report.labels["software"] == LabelCounts(hits=0, found=0, gold=3)
+    assert report.either == LabelCounts(hits=3, found=3, gold=3)
+    text = card(
+        report, CardFacts(size=25_000_000, speed=20, threads=2, offered=9, training="Trained.", mentions="Some.")
+    )
     assert "| software or technology | as above | 100.0 | 100.0 | 100.0 | 3 |" in text
     assert "25.0 MB" in text
 
@@ -82,7 +84,7 @@ def test_the_rate_rises_then_falls_to_the_floor() -> None:
 
 def test_the_budget_that_ends_first_sets_the_pace() -> None:
     """ING-16: 40 of 100 words, but 45 of 60 seconds."""
-    progress = Progress().after(40, loss=2.0, seconds=45)
+    progress = TrainingProgress().after(40, loss=2.0, seconds=45)
     assert progress.done(SCHEDULE) == 0.75
     assert progress.loss == 2.0
     assert not math.isnan(progress.after(10, loss=1.0, seconds=46).loss)

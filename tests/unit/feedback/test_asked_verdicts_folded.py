@@ -8,8 +8,8 @@ import pytest
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.matching import Match
-from pipelines.learning.calibration.matching import ASKED, MATCH, match_key
 from pipelines.learning.evidence import MICRO, EvidenceKey
+from pipelines.learning.observe.matches import ASKED, MATCH, match_key
 from tests.support.feedback_events import BINS, explicit, impression, shown
 from tests.support.session_store import Partition
 

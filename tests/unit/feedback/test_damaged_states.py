@@ -10,10 +10,10 @@ import pytest
 from pipelines.domain.errors import CorruptionError, DiskError
 from pipelines.feedback.run.updater import Updater, partition_folder
 from pipelines.feedback.store.checkpoints import checkpoints_in, write_checkpoint
-from pipelines.serving.cli import main
 from tests.support.feedback_events import BINS, RULES, explicit, impression, records, session
 from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.small_disk import small_disk
+from weft.cli import main
 
 LOG = FakeLog.of(records([session(), impression(), explicit()]))
 

@@ -21,6 +21,8 @@ from tests.support.feedback_events import BINS, RULES, records, rules, session
 from tests.support.feedback_publisher import MemoryTopic, republisher
 from tests.support.feedback_source import FakeLog, FakeSource
 
+pytestmark = pytest.mark.integration
+
 AWAY = BrokerUnavailableError("nobody answers")
 
 

@@ -15,7 +15,7 @@ from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.store import integrity
 from pipelines.feedback.store.state import STATE_FILE
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.observe.uses import UsageKey
+from pipelines.learning.uses import UsageKey
 from tests.support.feedback_events import BINS, RULES, explicit, impression, records
 from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.session_store import Partition, judged, phase

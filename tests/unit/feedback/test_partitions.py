@@ -24,6 +24,8 @@ from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.folded_evidence import digest_of_stores
 from tests.support.session_store import Partition, judged, phase
 
+pytestmark = pytest.mark.integration
+
 SPOKEN = records([session(), impression(), explicit()])
 
 

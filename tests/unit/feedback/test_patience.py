@@ -13,6 +13,8 @@ from pipelines.runtime.kafka.log import Batches
 from tests.support.feedback_events import BINS, RULES, records, session
 from tests.support.feedback_source import FakeLog, FakeSource
 
+pytestmark = pytest.mark.integration
+
 PATIENCE_S, TURN_S = 60.0, 1.0
 
 

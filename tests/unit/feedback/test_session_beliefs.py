@@ -13,13 +13,13 @@ from pipelines.domain.events import AnyEvent
 from pipelines.domain.ids import LearnedVersion, SessionId
 from pipelines.domain.ranking import Scope, Signal, WeightBelief
 from pipelines.learning.beliefs import read_beliefs
-from pipelines.learning.priors import Weighing
+from pipelines.learning.priors import WeightMethod
 from pipelines.retrieval.snapshot.ports import Calibration
 from pipelines.retrieval.snapshot.sessions import ListedSessions, ReadingCache
 from tests.support.feedback_events import NOON, SETTINGS, explicit, impression, rules, shown
 from tests.support.session_store import Partition, phase
 
-_SIGNALS = SETTINGS.priors.signals.model_copy(update={"weighing": Weighing.LOG_ODDS})
+_SIGNALS = SETTINGS.priors.signals.model_copy(update={"weighing": WeightMethod.LOG_ODDS})
 PRIORS = SETTINGS.priors.model_copy(update={"signals": _SIGNALS})
 """Weights that say of each signal what is believed of it, whatever the others do."""
 SCOPE = Scope(Domain.CODE, "m", "a")

@@ -11,7 +11,7 @@ from pipelines.feedback.fold.credit import tally_triggers
 from pipelines.feedback.settings import TriggerSettings
 from pipelines.learning.observe.tallies import Tally
 from pipelines.learning.observe.triggers import LEARNED
-from pipelines.learning.observe.uses import UsageKey
+from pipelines.learning.uses import UsageKey
 from tests.support.answers import a_query
 from tests.support.feedback_events import HASHES, SETTINGS, impression, selection, shown
 from tests.support.feedback_publisher import MemoryPublisher

@@ -14,7 +14,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.events import AnyEvent, Explicit, Impression, Selection
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.questions import question_of
-from pipelines.feedback.events.ubi import Known, Mapped, from_ubi, hashes_alone
+from pipelines.feedback.events.ubi import Mapped, UbiObject, from_ubi, hashes_alone
 from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.settings import UbiSettings
 from tests.support.feedback_events import BINS, HASHES, NOON, RULES, records
@@ -187,7 +187,7 @@ def test_older_positions_are_read() -> None:
 
 def test_objects_may_have_ids_of_their_own() -> None:
     """FBK-2: a resolver says which content they stand for; hits that are none of weft's keep their ranks free."""
-    known = {"7": Known(ContentHash(HASHES[1]), Domain.ACADEMIC)}
+    known = {"7": UbiObject(ContentHash(HASHES[1]), Domain.ACADEMIC)}
     shown, chosen = from_ubi(
         [
             query(query_response_hit_ids=["6", "7", "7"]),

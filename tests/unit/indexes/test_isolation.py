@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from pipelines.domain.errors import CorruptionError
 from pipelines.indexes.dense import isolation
 from pipelines.indexes.dense.isolation import ISOLATION_FILE, isolation_of, read_isolation, write_isolation
-from pipelines.indexes.dense.vectors import VECTORS_FILE, DenseFacts, open_dense
+from pipelines.indexes.dense.vectors import VECTORS_FILE, open_dense
+from pipelines.indexes.manifest import DenseFacts
 from pipelines.indexes.settings import IsolationSettings
 
 DIMENSION = 6

@@ -3,7 +3,7 @@
 import pytest
 
 from pipelines.domain.documents import ContentType, Domain
-from pipelines.ingestion.sources.content_types import Kind, kind_of
+from pipelines.ingestion.sources.content_types import FileKind, kind_of
 
 CODE = {
     "a.py": "python",
@@ -41,13 +41,13 @@ CONFIGURATION = {
 @pytest.mark.parametrize(("name", "language"), CODE.items())
 def test_source_code_goes_by_its_language(name: str, language: str) -> None:
     """ING-1: every language with a chunker of its own, and others that a parser knows."""
-    assert kind_of(name, "x\n") == Kind(ContentType.CODE, Domain.CODE, language)
+    assert kind_of(name, "x\n") == FileKind(ContentType.CODE, Domain.CODE, language)
 
 
 @pytest.mark.parametrize(("name", "language"), CONFIGURATION.items())
 def test_configuration_goes_by_its_notation(name: str, language: str) -> None:
     """ING-1: JSON, YAML, TOML, INI, Dockerfile, compose, go.mod, package.json and their kin."""
-    assert kind_of(name, '{"a": 1}') == Kind(ContentType.CONFIGURATION, Domain.CODE, language)
+    assert kind_of(name, '{"a": 1}') == FileKind(ContentType.CONFIGURATION, Domain.CODE, language)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.ingestion.stages.pools import PoolSettings, sized
+from pipelines.ingestion.settings import PoolSettings
+from pipelines.ingestion.stages.pools import sized
 
 counts = st.integers(0, 64)
 

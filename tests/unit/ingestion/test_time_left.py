@@ -8,7 +8,7 @@ from itertools import accumulate
 
 import pytest
 
-from pipelines.ingestion.report import Progress
+from pipelines.ingestion.report import IndexProgress
 from pipelines.ingestion.sources.items import FileItem
 from pipelines.ingestion.units import Unit, grouped, shuffled
 from pipelines.settings import load_settings
@@ -93,7 +93,7 @@ def require_within_a_factor_of_two(
 ) -> None:
     work = [unit.work(INGEST.document_bytes) for unit in units]
     ends = list(accumulate(seconds_of(unit, number / len(units)) for number, unit in enumerate(units)))
-    progress = Progress("reading", total=len(units), begun=0.0, now=0.0).entering("embedding", 0.0, work=sum(work))
+    progress = IndexProgress("reading", total=len(units), begun=0.0, now=0.0).entering("embedding", 0.0, work=sum(work))
     for amount, now in zip(work, ends, strict=True):
         progress = progress.after({}, now, work=amount)
         if ends[-1] / 3 <= now <= ends[-1] * until:
@@ -103,7 +103,7 @@ def require_within_a_factor_of_two(
 
 def test_what_was_done_before_a_phase_says_nothing_of_its_pace() -> None:
     """ING-27: thousands of unchanged documents are compared in a moment, and the few new ones take long."""
-    progress = Progress("comparing", total=1010, begun=0.0, now=0.0, work=1010.0)
+    progress = IndexProgress("comparing", total=1010, begun=0.0, now=0.0, work=1010.0)
     progress = progress.after({}, 1.0, units=1000, work=1010.0)
     assert progress.seconds_left == 0.0
     progress = progress.entering("embedding", 1.0, work=10.0)
@@ -113,6 +113,6 @@ def test_what_was_done_before_a_phase_says_nothing_of_its_pace() -> None:
 
 def test_work_that_is_nothing_changes_no_pace() -> None:
     """ING-27: a task whose units have all changed is no unit done."""
-    progress = Progress("comparing", total=4, begun=0.0, now=0.0).after({}, 5.0, units=0)
+    progress = IndexProgress("comparing", total=4, begun=0.0, now=0.0).after({}, 5.0, units=0)
     assert progress.seconds_left is None
     assert progress.after({}, 10.0).seconds_left == pytest.approx(30.0)

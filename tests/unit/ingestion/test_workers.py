@@ -8,31 +8,33 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.chunking.units.summary import summary_of
+from pipelines.chunking.prose.summary import summary_of
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.errors import SourceError
 from pipelines.indexes.merge import REPEATED, Merge, merge_tables
-from pipelines.ingestion.plan import Plan, items_of, units_of
+from pipelines.ingestion.plan import IndexPlan, items_of, units_of
 from pipelines.ingestion.report import NOTES
 from pipelines.ingestion.sizing import prior_sizes
 from pipelines.ingestion.stages.embed import Embed
 from pipelines.ingestion.stages.find_entities import FindEntities
 from pipelines.ingestion.stages.parts import write_part
-from pipelines.ingestion.stages.read_and_chunk import ReadAndChunk, Reading
+from pipelines.ingestion.stages.read_and_chunk import ReadAndChunk, ReadRules
 from pipelines.ingestion.units import Unit, pack, unpack
 from tests.support.ingestion import CAPITALS, FORBIDDEN, WORDS, a_plan, a_tree
 
+pytestmark = pytest.mark.integration
 
-def _read(plan: Plan) -> list[Unit]:
+
+def _read(plan: IndexPlan) -> list[Unit]:
     worker = _reader(plan)
     return [worker.work(unit) for unit in units_of(plan, items_of(plan))]
 
 
-def _reader(plan: Plan) -> ReadAndChunk:
-    return ReadAndChunk(Reading(plan.ingest, prior_sizes(plan.chunking, plan.priors), plan.embedding, plan.domain))
+def _reader(plan: IndexPlan) -> ReadAndChunk:
+    return ReadAndChunk(ReadRules(plan.ingest, prior_sizes(plan.chunking, plan.priors), plan.embedding, plan.domain))
 
 
-def _merged(plan: Plan, units: list[Unit], folder: Path) -> Path:
+def _merged(plan: IndexPlan, units: list[Unit], folder: Path) -> Path:
     parts, out = folder / "parts", folder / "out"
     parts.mkdir()
     written = [write_part(parts, unit) for unit in units]
@@ -40,7 +42,7 @@ def _merged(plan: Plan, units: list[Unit], folder: Path) -> Path:
     return out / "chunks"
 
 
-def _embed(plan: Plan, maker: str = WORDS) -> Embed:
+def _embed(plan: IndexPlan, maker: str = WORDS) -> Embed:
     return Embed(plan.embedding, "words", "words-1", plan.vectors, maker)
 
 

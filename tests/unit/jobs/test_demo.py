@@ -25,6 +25,8 @@ from tests.support.feedback_publisher import MemoryPublisher
 from tests.support.learner import learned
 from tests.support.retrieval_fakes import MemoryGeneration, a_searcher
 
+pytestmark = pytest.mark.integration
+
 SETTINGS = load_settings(environment={})
 FRUIT = MemoryGeneration({"a": ["red apple"], "b": ["red pear"], "c": ["green apple pie"], "d": ["plum"]})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from jobs._job import Sparing
+from pipelines.serving.logs import Sparing
 from pipelines.serving.terminal import LogLines
 
 

@@ -8,13 +8,13 @@ from jobs import _job
 from jobs.reindex import headline, keep_record, plan_of, reindex
 from pipelines.domain.errors import ConfigurationError
 from pipelines.domain.ids import GenerationId
-from pipelines.ingestion.report import Outcome, Progress
+from pipelines.ingestion.report import IndexOutcome, IndexProgress
 from pipelines.settings import load_settings
 
 
 def test_progress_adds_up_over_units() -> None:
     """ING-27: counts, rates, rejects and the time left come from the units done."""
-    progress = Progress("embedding", total=10, begun=100.0, now=100.0)
+    progress = IndexProgress("embedding", total=10, begun=100.0, now=100.0)
     progress = progress.after({"chunks": 6, "rejected:binary": 1}, now=102.0)
     progress = progress.after({"chunks": 4, "rejected:binary": 2, "rejected:blank": 1}, now=104.0)
     assert progress.rate("chunks") == pytest.approx((6 + 4) / 4.0)
@@ -28,11 +28,11 @@ def test_a_run_without_sources_is_refused(tmp_path: Path) -> None:
         plan_of(load_settings([], [f"storage.root={tmp_path}"], environment={}), [])
 
 
-def an_outcome(*, published: bool = True) -> Outcome:
+def an_outcome(*, published: bool = True) -> IndexOutcome:
     facts = dict.fromkeys(("documents", "chunks", "entities", "embedded", "embedding_cache_hits"), 1)
     more = dict.fromkeys(("extracted", "entity_cache_hits", "skipped", "unchanged"), 0)
     empty: dict[str, dict[str, int]] = {name: {} for name in ("rejected", "by_type", "by_domain", "by_language")}
-    return Outcome(
+    return IndexOutcome(
         generation=GenerationId("g"), content_hash="h", published=published, seconds=1.0, **facts, **more, **empty
     )
 

@@ -10,9 +10,10 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import ANY
 from pipelines.learning.calibration.fit import VerdictModel, calibrate_matches
-from pipelines.learning.calibration.matching import ASKED, MATCH, MatchBins, MatchCurve, match_bins, match_key
+from pipelines.learning.calibration.matching import MatchBins, MatchCurve, match_bins
 from pipelines.learning.calibration.reliability import Predictions, reliability
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
+from pipelines.learning.observe.matches import ASKED, MATCH, match_key
 from pipelines.learning.observe.outcomes import ASKED_FOR, VOLUNTEERED, Under
 from pipelines.learning.observe.tallies import Tally
 from pipelines.settings import load_settings

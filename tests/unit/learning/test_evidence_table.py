@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.domain.errors import StoreError
 from pipelines.learning.evidence import SCHEMA, Evidence, EvidenceKey
-from pipelines.learning.observe.uses import UsageKey
+from pipelines.learning.uses import UsageKey
 
 SOME = Evidence(
     {EvidenceKey(1, "code", "m", "a", "*", "relevance", "00/20.good"): 5},

@@ -11,7 +11,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.events import ShownResult
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.examination import EXAMINATION, Grid, read_examination
-from pipelines.learning.observe.impressions import Looks, Page
+from pipelines.learning.observe.impressions import ImpressionBuckets, Looks
 from pipelines.learning.recency import Discount
 from pipelines.settings import load_settings
 
@@ -42,7 +42,7 @@ def test_a_click_is_counted_where_its_result_was_shown(
     answers: list[list[ShownResult]], grid: Grid, ranks: int
 ) -> None:
     """FBK-10: results are counted in columns and clicks one by one; if all are clicked, both come to the same."""
-    looks, page = Looks(), Page(3, "*", "*", ranks, grid)
+    looks, page = Looks(), ImpressionBuckets(3, "*", "*", ranks, grid)
     for results in answers:
         looks.show(0, page, results)
         for result in results:
@@ -65,7 +65,7 @@ def test_a_click_is_counted_where_its_result_was_shown(
 
 def test_a_lead_is_over_the_best_of_the_others() -> None:
     """FBK-10: equals lead by nothing, whichever stands first; who has no score is nobody's rival."""
-    looks, page = Looks(), Page(0, "*", "*", 10, Grid(2, 4))
+    looks, page = Looks(), ImpressionBuckets(0, "*", "*", 10, Grid(2, 4))
     looks.show(0, page, answer(0.75, 0.75, None, 0.5))
     looks.show(0, page, answer(1.0, 0.5))
     looks.show(0, page, answer(0.5, None))
@@ -81,7 +81,7 @@ def test_a_lead_is_over_the_best_of_the_others() -> None:
 
 def test_counts_without_leads_say_nothing() -> None:
     """FBK-10: those of earlier versions knew scores alone; beside today's they would be taken for leads of −1."""
-    looks, page = Looks(), Page(0, "code", "*", 10, Grid(8, 8))
+    looks, page = Looks(), ImpressionBuckets(0, "code", "*", 10, Grid(8, 8))
     for _ in range(50):
         shown = answer(0.75, 0.5)
         looks.show(0, page, shown)

@@ -21,11 +21,11 @@ from pipelines.learning.calibration.matching import (
     MatchCurve,
     answering_from,
     match_bins,
-    match_key,
 )
 from pipelines.learning.calibration.reliability import Predictions, reliability
-from pipelines.learning.calibration.scores import Calibration, Isotonic
+from pipelines.learning.calibration.scores import Isotonic, ScoreCalibration
 from pipelines.learning.evidence import MICRO, Evidence
+from pipelines.learning.observe.matches import match_key
 from pipelines.settings import load_settings
 
 SETTINGS = load_settings(environment={})
@@ -160,8 +160,8 @@ def test_a_calibration_keeps_its_curves() -> None:
     """CON-8, RET-15: through JSON and back; one written before there were any still reads."""
     curves = MatchCalibration(TRUTH, None, MatchCurve(0.0, 2.0, -1.0), Answering(0.1, 0.2, 0.05, 100))
     for match in (curves, None):
-        calibration = Calibration(Isotonic((0.0, 1.0), (0.0, 1.0)), match)
-        assert Calibration.from_json(calibration.to_json()) == calibration
+        calibration = ScoreCalibration(Isotonic((0.0, 1.0), (0.0, 1.0)), match)
+        assert ScoreCalibration.from_json(calibration.to_json()) == calibration
     before_nearness = {name: value for name, value in curves.to_json_value().items() if not name.startswith("near")}
     assert MatchCalibration.from_json_value(before_nearness) == curves
     older = {**curves.to_json_value(), "answering": {"threshold": 0.4, "bound": 0.05, "probes": 100}}

@@ -14,7 +14,7 @@ from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
 from pipelines.learning.observe.observations import Tally, observe_outcome, outcome_evidence
 from pipelines.learning.observe.outcomes import Under
-from pipelines.learning.observe.uses import UsageKey
+from pipelines.learning.uses import UsageKey
 
 HASH = ContentHash("c" * 64)
 OUTCOME = {

@@ -15,8 +15,8 @@ from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.observations import outcome_evidence
 from pipelines.learning.pooling.agreement import read_agreement
 from pipelines.learning.pooling.gathering import SIGNALS, gathered
-from pipelines.learning.pooling.robustness import DailyMasses, capped_share, trusted_shares
-from pipelines.learning.recency import Discount
+from pipelines.learning.pooling.robustness import DailyMasses, trusted_shares
+from pipelines.learning.recency import Discount, capped_share
 from pipelines.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.triggers import LEARNED, LearnedTriggers, read_triggers
-from pipelines.learning.observe.uses import UsageKey
+from pipelines.learning.uses import UsageKey
 from pipelines.settings import load_settings
 
 PRIOR = load_settings(environment={}).priors.triggers

@@ -12,7 +12,7 @@ from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.families.beta import Beta
 from pipelines.learning.observe.usage import NEVER, ContentSignals, Usage, read_usage
-from pipelines.learning.observe.uses import UsageKey
+from pipelines.learning.uses import UsageKey
 from pipelines.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors

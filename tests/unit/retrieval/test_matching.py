@@ -16,7 +16,7 @@ from pipelines.domain.ranking import Answer, Channel, Signal
 from pipelines.embedding.late_interaction import max_similarities, quantised
 from pipelines.feedback.events.producer import impression_of
 from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
-from pipelines.learning.calibration.scores import Calibration, Isotonic
+from pipelines.learning.calibration.scores import Isotonic, ScoreCalibration
 from pipelines.retrieval.answer.matching import asking
 from pipelines.retrieval.answer.trace import answer_as_json
 from pipelines.retrieval.searcher import Searcher
@@ -26,10 +26,10 @@ from tests.support.retrieval_fakes import MemoryGeneration, MemorySource, a_quer
 FRUIT = MemoryGeneration({"a": ["red apple"], "b": ["red pear"], "c": ["green apple pie"], "d": ["plum"]})
 CURVE = MatchCurve(6.0, 3.0, -4.0)
 ALONE = MatchCalibration(CURVE, MatchCurve(7.0, 0.0, -4.0), None, Answering(0.45, None, 0.05, 100))
-KNOWN = Calibration(Isotonic((0.0, 1.0), (0.0, 1.0)), ALONE)
+KNOWN = ScoreCalibration(Isotonic((0.0, 1.0), (0.0, 1.0)), ALONE)
 
 
-def asked(text: str, calibration: Calibration | None = KNOWN, **changes: object) -> Answer:
+def asked(text: str, calibration: ScoreCalibration | None = KNOWN, **changes: object) -> Answer:
     tuned = settings(**changes)
     with Searcher(MemorySource(FRUIT, calibration=calibration), FRUIT.encoder, tuned, clock=lambda: 0.0) as searcher:
         return searcher.search(a_query(text))
@@ -59,7 +59,7 @@ def test_with_one_channel_the_curve_of_that_channel_tells() -> None:
 
 def test_a_curve_of_scores_gives_no_probability() -> None:
     """RET-15: it depends on the weights; where matches were not learned from, there is none and the answer says so."""
-    answer = asked("red apple", Calibration(KNOWN.curve))
+    answer = asked("red apple", ScoreCalibration(KNOWN.curve))
     assert [one.probability for one in answer.results] == [None] * len(answer.results)
     assert "no calibration" in answer.uncalibrated
     assert answer.gap is None
@@ -95,7 +95,7 @@ def test_a_doubtful_result_takes_no_place_for_the_sake_of_its_channel() -> None:
     texts = {"a": ["red apple"], "b": ["red apple pie"], "c": ["red stone wall house roof door"]}
     generation = MemoryGeneration(texts, {"c": {"triggers": ("red",)}})
 
-    def found(calibration: Calibration | None) -> list[list[str]]:
+    def found(calibration: ScoreCalibration | None) -> list[list[str]]:
         """Of three queries that are asked together, the results of each."""
         answers = a_searcher(generation, calibration=calibration).search_many([a_query("red apple", k=2)] * 3)
         return [[result.uris[0] for result in answer.results] for answer in answers]
@@ -111,7 +111,7 @@ def test_each_channel_with_weight_has_a_word_in_every_fusion(fusion: FusionMode)
     generation = MemoryGeneration(texts, {"c": {"triggers": ("red",)}})
     usual = settings()
 
-    def found(*, weight: float, calibration: Calibration | None = None, represent: bool = True) -> list[str]:
+    def found(*, weight: float, calibration: ScoreCalibration | None = None, represent: bool = True) -> list[str]:
         searcher = a_searcher(
             generation,
             calibration=calibration,
@@ -134,7 +134,7 @@ def test_each_channel_with_weight_has_a_word_in_every_fusion(fusion: FusionMode)
 
 def test_without_probes_no_gap_is_claimed() -> None:
     """RET-15: a threshold that nothing bounds is none."""
-    unbounded = Calibration(KNOWN.curve, replace(ALONE, answering=None))
+    unbounded = ScoreCalibration(KNOWN.curve, replace(ALONE, answering=None))
     lost = asked("violin concerto", unbounded)
     assert lost.gap is None
     assert not any(one.doubtful for one in lost.results)

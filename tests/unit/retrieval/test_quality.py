@@ -13,7 +13,7 @@ from pipelines.domain.questions import question_of
 from pipelines.domain.ranking import Channel, ChannelHit, Repeats, Signal
 from pipelines.domain.sessions import SessionMemory
 from pipelines.indexes.graph.schemas import EdgeKind
-from pipelines.retrieval.answer.repeats import REPEATED
+from pipelines.retrieval.ranking.adjustments import REPEATED
 from pipelines.retrieval.ranking.quality import Moment, with_propagated, with_quality
 from pipelines.retrieval.snapshot.facts import GenerationFacts
 from tests.support.candidate_tables import AHit, a_hit, a_table
@@ -83,7 +83,7 @@ def test_authority_counts_citations_on_a_logarithmic_scale() -> None:
 
 def test_structure_is_how_whole_and_readable_a_chunk_is() -> None:
     """RET-13: the parse's quality times the share of the unit that the chunk holds."""
-    facts = GenerationFacts(tells=frozenset({Signal.STRUCTURE}), structure=np.array([1.0, 0.8 * 0.5]))
+    facts = GenerationFacts(available_signals=frozenset({Signal.STRUCTURE}), structure=np.array([1.0, 0.8 * 0.5]))
     found = a_table(a_hit("text", {}, places=(a_place("a", "text", place=1),)))
     seen = with_quality(found, [EvenBeliefs()], [Moment(a_query("q"), NOW, facts)], settings().quality)
     assert seen.signal(Signal.STRUCTURE).tolist() == pytest.approx([0.4])
@@ -93,7 +93,7 @@ def test_a_whole_gets_its_best_parts_score_per_level() -> None:
     """RET-13: 0.3 per level up, also over a level that is no candidate itself."""
     # section ← paragraph ← sentence, and section ← figure ← caption, whose figure nobody found
     parents = np.array([-1, 0, 1, 0, 3])
-    facts = GenerationFacts(tells=frozenset({Signal.PROPAGATED}), parents=parents)
+    facts = GenerationFacts(available_signals=frozenset({Signal.PROPAGATED}), parents=parents)
 
     def scored(name: str, place: int, score: float) -> AHit:
         return a_hit(

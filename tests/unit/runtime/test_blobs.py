@@ -9,6 +9,8 @@ import pytest
 
 from pipelines.runtime.storage.blobs import BlobCache, blob_key
 
+pytestmark = pytest.mark.integration
+
 
 def _put_many(path: Path, worker: int) -> None:
     cache = BlobCache(path)

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.integration
+
 FAULTS = """
 import resource, sys
 import numpy as np

@@ -11,8 +11,8 @@ from pipelines.catalog.learned import LearnedState
 from pipelines.domain.documents import Rejection
 from pipelines.indexes.schemas import rejections_to_table
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.serving.cli import main
 from tests.support.generations import publish
+from weft.cli import main
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey, day_of
-from pipelines.learning.observe.uses import UsageKey
-from pipelines.serving.cli import main
+from pipelines.learning.uses import UsageKey
 from pipelines.serving.learned_page import LearnedPage, page_of
 from pipelines.settings import load_settings
+from weft.cli import main
 
 PRIORS = load_settings(environment={}).priors
 NOW = 1_790_000_000.0

@@ -14,12 +14,12 @@ from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Channel
 from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.feedback.events.codec import encode
-from pipelines.serving.cli import main
 from pipelines.settings import load_settings
 from tests.support.feedback_events import lesson_outcome
 from tests.support.generations import publish
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 from tests.support.session_store import Partition, judged, phase
+from weft.cli import main
 
 MARKUP, ESCAPE = "[/b] [red] :key:", "\x1b]0;owned\x07"
 HOSTILE = f"{MARKUP} {ESCAPE}"

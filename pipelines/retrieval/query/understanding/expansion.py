@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from pipelines.domain.understanding import Variant
-from pipelines.retrieval.query.understanding.settings import ExpansionSettings
+from pipelines.retrieval.query_settings import ExpansionSettings
 
 _WORD = re.compile(r"[^\W\d_]\w*")
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from pipelines.domain.understanding import QueryType
-from pipelines.retrieval.query.understanding.settings import TypeSettings
+from pipelines.retrieval.query_settings import TypeSettings
 
 # In this order where two types have as many cues: what fails is looked into before what works is admired.
 _ORDER = (QueryType.DEBUG, QueryType.HOW, QueryType.EXPLORATORY, QueryType.SPECIFIC)

@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Mapping
 
 from pipelines.domain.understanding import InferredFilter
-from pipelines.retrieval.query.understanding.settings import PrefilterSettings
+from pipelines.retrieval.query_settings import PrefilterSettings
+from pipelines.retrieval.snapshot.facts import FOLDER
 
 _STATED = re.compile(r"(?<!\S)(\w+):(?!//)(\"[^\"]+\"|[^\s:]\S*)")
 _PATH = re.compile(
     r"(?:\b(in|under|inside|within|below|from)\s+)?(?:the\s+)?(?<!\S)([\w.-]+(?:/[\w.-]+)+)/?(?=[\s,;?]|$)"
 )
-FOLDER = "folder"
 
 
 def inferred_filters(

@@ -10,7 +10,7 @@ import numpy as np
 
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.understanding import Shift
-from pipelines.retrieval.query.understanding.settings import ShiftSettings
+from pipelines.retrieval.query_settings import ShiftSettings
 
 
 def shift_of(vector: np.ndarray, memory: SessionMemory, settings: ShiftSettings) -> Shift | None:

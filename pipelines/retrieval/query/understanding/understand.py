@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
 from pipelines.domain.ranking import ANY, Query
-from pipelines.domain.understanding import Understanding
-from pipelines.retrieval.query.understanding.kinds import query_type
+from pipelines.domain.understanding import Complexity, Understanding
+from pipelines.retrieval.query.understanding.kinds import exact_names, query_type
 from pipelines.retrieval.query.understanding.prefilter import applied, inferred_filters, unknown_filters
-from pipelines.retrieval.query.understanding.router import complexity
-from pipelines.retrieval.query.understanding.settings import UnderstandingSettings
+from pipelines.retrieval.query_settings import RouterSettings, UnderstandingSettings
 
 DOMAIN = "domain"
 """The filter by which a search stays in one domain."""
@@ -52,3 +52,28 @@ def home_of(query: Query, settings: UnderstandingSettings) -> str | None:
         return None
     home = settings.scope.homes.get(query.agent)
     return None if home is None else home.value
+
+
+_QUESTION = re.compile(r"\?(?=\s|$)")
+
+
+def complexity(text: str, settings: RouterSettings) -> Complexity:
+    """Simple where nothing but a few exact names is asked for; complex where much is, or several things.
+
+    An exact name is found by its letters: other channels add cost and nothing else.
+
+    Examples:
+        >>> from pipelines.settings import load_settings
+        >>> tuned = load_settings(environment={}).retrieval.understanding.router
+        >>> complexity("Store.get_page", tuned).value, complexity("pages of a store", tuned).value
+        ('simple', 'moderate')
+        >>> complexity("What is a page? Who writes it?", tuned).value
+        'complex'
+    """
+    words = text.split()
+    names = exact_names(text)
+    if names and len(words) <= settings.simple_words and " ".join(names) == " ".join(words):
+        return Complexity.SIMPLE
+    if len(words) >= settings.complex_words or len(_QUESTION.findall(text)) >= settings.complex_questions:
+        return Complexity.COMPLEX
+    return Complexity.MODERATE

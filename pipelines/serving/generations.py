@@ -1,12 +1,8 @@
-"""The `weft` command: look at what is published and change what is live.
-
-Exit codes: 0 done, 1 refused with a one-line reason on stderr, 2 wrong usage.
-"""
+"""`weft generations`: which generations there are, what is in them, and which one is live (ING-26)."""
 
 from __future__ import annotations
 
 import json
-import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,31 +14,21 @@ from rich.table import Column, Table
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.pointer import Pointer
-from pipelines.domain.errors import StoreError, WeftError
+from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import GenerationId
-from pipelines.indexes.generation import CHUNKS_FOLDER
+from pipelines.indexes.layout import CHUNKS_FOLDER
 from pipelines.indexes.manifest import Manifest
-from pipelines.serving.attribution import attribute
-from pipelines.serving.dlq import dlq
-from pipelines.serving.feedback_status import feedback
-from pipelines.serving.learned import learned
-from pipelines.serving.queries import queries
-from pipelines.serving.sessions import sessions
 from pipelines.serving.terminal import (
     AsJson,
     Conf,
-    LogLines,
     Store,
     cells,
-    machines,
     print_lines,
-    refusal,
     root_of,
     stamp,
     tell,
     visible,
 )
-from pipelines.serving.ubi import send_ubi
 from pipelines.settings import load_settings
 
 Generation = Annotated[str, typer.Argument(help="Id of a generation, or `live`.")]
@@ -50,39 +36,7 @@ Older = Annotated[str, typer.Argument(help="Id of the generation; `weft generati
 
 LIVE = "live"
 
-weft = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    help="Look at what a store holds, and change what is live.",
-)
 generations = typer.Typer(no_args_is_help=True, help="Immutable, complete sets of indexes; exactly one is live.")
-weft.add_typer(generations, name="generations")
-weft.add_typer(learned, name="learned")
-weft.add_typer(dlq, name="dlq")
-weft.add_typer(feedback, name="feedback")
-weft.add_typer(sessions, name="sessions")
-weft.add_typer(queries, name="queries")
-weft.command("ubi")(send_ubi)
-weft.command("attribute")(attribute)
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit code."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(LogLines())
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    try:
-        weft(args=None if argv is None else list(argv))
-    except WeftError as error:
-        sys.stderr.write(refusal("weft", error))
-        return 1
-    except OSError as error:
-        sys.stderr.write(refusal("weft", machines(error)))
-        return 1
-    except SystemExit as ended:  # typer reports wrong usage and --help itself
-        return int(ended.code or 0)
-    return 0
 
 
 @generations.command("list")

@@ -16,15 +16,12 @@ import numpy as np
 from pipelines.domain.ranking import Channel
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.understanding import Complexity, Variant
-from pipelines.retrieval.channels.rankings import Hits, ScoreRows
-from pipelines.retrieval.channels.rounds import Steps
-from pipelines.retrieval.channels.run import Asked, Found, Ranked
+from pipelines.retrieval.channels.rankings import Floats, Hits, Ints, ScoreRows
+from pipelines.retrieval.channels.run import DENSE, ChannelRankings, ChannelRequest, Ranked, scores_of
 from pipelines.retrieval.query.plan import Plan
 from pipelines.retrieval.query.understanding.expansion import combined_scores, feedback_variant, neighbour_variant
-from pipelines.retrieval.query.understanding.settings import ExpansionSettings
 from pipelines.retrieval.query.understanding.shift import centroid, shift_of
-from pipelines.retrieval.ranking.signals import DENSE
-from pipelines.retrieval.ranking.table import Candidates, Floats, Ints
+from pipelines.retrieval.query_settings import ExpansionSettings
 from pipelines.retrieval.settings import RetrievalSettings
 
 _WORDS_AND_MEANING = (*DENSE, Channel.LEXICAL)
@@ -43,7 +40,7 @@ class Hints:
     names_near: Callable[[str, int], Sequence[str]]
 
 
-def reconsidered(plan: Plan, found: Mapping[Channel, Ranked], hints: Hints, settings: RetrievalSettings) -> Plan:
+def revise_plan(plan: Plan, found: Mapping[Channel, Ranked], hints: Hints, settings: RetrievalSettings) -> Plan:
     """The plan after a first look at what was found; the same where that was enough."""
     tuned = settings.understanding
     vector = query_vector(found)
@@ -128,7 +125,7 @@ def _variants(text: str, first: Sequence[int], hints: Hints, settings: Expansion
 
 
 def _combined(original: Ranked, variants: Sequence[Ranked], settings: ExpansionSettings) -> Ranked:
-    scored = [_scores(ranked) for ranked in (original, *variants)]
+    scored = [scores_of(ranked) for ranked in (original, *variants)]
     rows = np.unique(np.concatenate([ranked.ranking.rows for ranked in (original, *variants)]))
 
     def score_rows(rows: Ints) -> Floats:
@@ -141,55 +138,34 @@ def _combined(original: Ranked, variants: Sequence[Ranked], settings: ExpansionS
     return replace(original, ranking=Hits(rows[order], scores[order]), score_rows=scorer, alone=original)
 
 
-def own_scores(candidates: Candidates, channel: Channel, found: Mapping[Channel, Ranked]) -> list[float]:
-    """A channel's scores of the candidates of one query by the query's own words; 0 where it knows none.
-
-    What they match is the query: other words help to find it, and say nothing about how well it is answered (RET-3).
-    """
-    alone = found[channel].alone if channel in found else None
-    if alone is None:
-        told = candidates.scores_of(channel)
-        scores: list[float] = np.where(np.isnan(told), 0.0, told).tolist()
-        return scores
-    known, rows = dict(alone.ranking), candidates.rows
-    return [known.get(row, score) for row, score in zip(rows.tolist(), _scores(alone)(rows).tolist(), strict=True)]
-
-
-def _scores(ranked: Ranked) -> ScoreRows:
-    if ranked.score_rows is not None:
-        return ranked.score_rows
-    known = dict(ranked.ranking)
-    return lambda rows: np.array([known.get(row, 0.0) for row in rows.tolist()], dtype=np.float64)
-
-
-Run = Callable[[Sequence[Asked]], Steps[list[Ranked], Found]]
-"""The steps of a search through the channels for a batch."""
+Run = Callable[[Sequence[ChannelRequest]], ChannelRankings]
+"""A search through the channels for a batch."""
 
 
 def search_again(
     plans: Sequence[Plan],
-    found: Found,
+    found: ChannelRankings,
     run: Run,
     hints: Hints,
     settings: RetrievalSettings,
-) -> Steps[list[Ranked], tuple[list[Plan], Found]]:
+) -> tuple[list[Plan], ChannelRankings]:
     """The plans after a first look, and what the channels found for those that needed another pass, with all else."""
-    later = [reconsidered(plan, found.of(at), hints, settings) for at, plan in enumerate(plans)]
-    again = [at for at, plan in enumerate(later) if needs_another_pass(plans[at], plan)]
-    if not again:
-        return later, found
+    revised = [revise_plan(plan, found.of(at), hints, settings) for at, plan in enumerate(plans)]
+    repeated = [at for at, plan in enumerate(revised) if needs_another_pass(plans[at], plan)]
+    if not repeated:
+        return revised, found
     own = {
-        at: [Asked(plan.text, plan.channels, plan.depth, plan.among)]
-        for at, plan in enumerate(later)
+        at: [ChannelRequest(plan.text, plan.channels, plan.depth, plan.among)]
+        for at, plan in enumerate(revised)
         if _other(plans[at], plan)
     }
-    asked = [asking for at in again for asking in (*own.get(at, ()), *_variants_asked(later[at]))]
-    second = yield from run(asked)
+    asked = [asking for at in repeated for asking in (*own.get(at, ()), *_variants_asked(revised[at]))]
+    second = run(asked)
     rankings, failed = {channel: dict(of_channel) for channel, of_channel in found.rankings.items()}, [*found.failed]
     places = iter(range(len(asked)))
-    for at in again:
+    for at in repeated:
         place = next(places) if at in own else None
-        variants = [next(places) for _ in later[at].understanding.variants]
+        variants = [next(places) for _ in revised[at].understanding.variants]
         first, failed[at] = (found.of(at), failed[at]) if place is None else (second.of(place), second.failed[place])
         failed[at] = {**failed[at], **{name: why for one in variants for name, why in second.failed[one].items()}}
         others = [second.of(one) for one in variants]
@@ -197,9 +173,9 @@ def search_again(
         for channel, ranked in joined.items():
             rankings.setdefault(channel, {})[at] = ranked
     elapsed_ms = found.elapsed_ms + second.elapsed_ms * len(asked) / len(plans)
-    return later, Found(rankings, failed, elapsed_ms)
+    return revised, ChannelRankings(rankings, failed, elapsed_ms)
 
 
-def _variants_asked(plan: Plan) -> list[Asked]:
+def _variants_asked(plan: Plan) -> list[ChannelRequest]:
     both = [channel for channel in plan.channels if channel in _WORDS_AND_MEANING]
-    return [Asked(variant.text, both, plan.depth, plan.among) for variant in plan.understanding.variants]
+    return [ChannelRequest(variant.text, both, plan.depth, plan.among) for variant in plan.understanding.variants]

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.stages.parts import write_part
-from pipelines.ingestion.stages.read_and_chunk import ReadAndChunk, Reading, Work
+from pipelines.ingestion.stages.read_and_chunk import NewWork, ReadAndChunk, ReadRules
 from pipelines.ingestion.units import Unit
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class UnitComparison:
     """Neighbouring units to be compared with the live generation.
 
     Attributes:
@@ -22,7 +22,7 @@ class Comparison:
     """
 
     units: tuple[Unit, ...]
-    reading: Reading
+    reading: ReadRules
     parts: Path
 
 
@@ -35,26 +35,26 @@ class Compared:
     """
 
     changed: tuple[Unit, ...]
-    work: Work
+    work: NewWork
     done: int
     counts: Mapping[str, int]
 
 
-def comparisons(units: Sequence[Unit], reading: Reading, parts: Path, *, together: int) -> list[Comparison]:
+def comparisons(units: Sequence[Unit], reading: ReadRules, parts: Path, *, together: int) -> list[UnitComparison]:
     """Tasks of `together` units each."""
     starts = range(0, len(units), together)
-    return [Comparison(tuple(units[start : start + together]), reading, parts) for start in starts]
+    return [UnitComparison(tuple(units[start : start + together]), reading, parts) for start in starts]
 
 
-def compare(task: Comparison) -> Compared:
+def compare(task: UnitComparison) -> Compared:
     """Read every document and look its key up; a task lost with its worker is run again."""
     reader = ReadAndChunk(task.reading)
     changed: list[Unit] = []
-    work = Work()
+    work = NewWork()
     counts: Counter[str] = Counter()
     for unit in task.units:
         found = reader.compared(unit)
-        if isinstance(found, Work):
+        if isinstance(found, NewWork):
             changed.append(unit)
             work += found
         else:
@@ -63,7 +63,7 @@ def compare(task: Comparison) -> Compared:
     return Compared(tuple(changed), work, len(task.units) - len(changed), dict(counts))
 
 
-def is_little(work: Work, settings: IngestSettings) -> bool:
+def is_little(work: NewWork, settings: IngestSettings) -> bool:
     """Whether one worker is done with it before a pool of actors would have started."""
     few = settings.pools.few
     return work.documents <= few * settings.unit_documents and work.characters <= few * settings.unit_bytes

@@ -1,1 +1,0 @@
-"""What the live generation holds already, and need not be made again."""

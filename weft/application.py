@@ -1,0 +1,95 @@
+"""The few functions that an application needs: index, search, tell what became of an answer, ask a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+
+from pipelines.domain.ranking import Answer, RankedResult
+from pipelines.evaluation.queries.writer import QueryLog
+from pipelines.feedback.events.producer import FeedbackProducer
+from pipelines.ingestion.report import IndexOutcome
+from pipelines.retrieval.searcher import Searcher
+from pipelines.runtime.ray.stages import HERE
+from pipelines.serving.engines import opened
+from pipelines.serving.indexing import plan_of, run
+from pipelines.settings import Settings, load_settings
+
+INSTRUCTION = "Answer the question from the passages below. Name the passages that you use by their numbers."
+
+
+def index(
+    sources: Sequence[str | PathLike[str]], store: str | PathLike[str], *, assignments: Sequence[str] = ()
+) -> IndexOutcome:
+    """Index folders and files in this process, and make the result live; large corpora take `weft index` on Ray.
+
+    Args:
+        assignments: Settings as "section.key=value".
+
+    Raises:
+        WeftError: A source cannot be read, or nothing in it can be indexed.
+    """
+    plan = plan_of(_settings(store, assignments), [Path(source) for source in sources])
+    return run(plan, executor=HERE)
+
+
+@contextmanager
+def open_searcher(store: str | PathLike[str], *, assignments: Sequence[str] = ()) -> Iterator[Searcher]:
+    """A searcher over what is live in a store. Open one per process and keep it; threads may share it.
+
+    Opening loads the encoder and the indexes. New generations and new beliefs reach searches while it is open.
+
+    Args:
+        assignments: Settings as "section.key=value".
+
+    Raises:
+        WeftError: Nothing is live in the store, or it is damaged.
+    """
+    with opened(_settings(store, assignments)) as searcher:
+        yield searcher
+
+
+@contextmanager
+def open_query_log(store: str | PathLike[str], *, assignments: Sequence[str] = ()) -> Iterator[QueryLog]:
+    """The query log of a store: its `emit(answer)` never waits. `weft queries` and the nightly job read it."""
+    with QueryLog(Path(store), _settings(store, assignments).query_log) as log:
+        yield log
+
+
+def open_producer(bootstrap: str, *, assignments: Sequence[str] = ()) -> FeedbackProducer:
+    """A producer of feedback; it starts before its broker, if need be, and `close` says how many events were lost.
+
+    Args:
+        bootstrap: The broker, as "host:port".
+        assignments: Settings as "section.key=value", such as those of `kafka`.
+    """
+    settings = load_settings(assignments=[f"kafka.bootstrap={json.dumps(bootstrap)}", *assignments])
+    return FeedbackProducer.connect(settings.kafka, settings.feedback)
+
+
+def prompt(answer: Answer) -> str:
+    """A prompt for a language model: the instruction, each result with its source, and the question.
+
+    A result that came with its surroundings (`Query(context=True)`) is given whole.
+
+    Examples:
+        >>> from pipelines.domain.ranking import Query
+        >>> print(prompt(Answer(query=Query(text="why"), results=(), generation="", learned="", fusion="rrf")))
+        Answer the question from the passages below. Name the passages that you use by their numbers.
+        <BLANKLINE>
+        Question: why
+    """
+    passages = [_passage(result) for result in answer.results]
+    return "\n\n".join([INSTRUCTION, *passages, f"Question: {answer.query.text}"])
+
+
+def _passage(result: RankedResult) -> str:
+    text = result.text if result.context is None else result.context.text
+    return f"[{result.rank}] {result.uris[0]}, lines {result.start_line} to {result.end_line}\n{text}"
+
+
+def _settings(store: str | PathLike[str], assignments: Sequence[str]) -> Settings:
+    return load_settings(assignments=[*assignments, f"storage.root={json.dumps(str(Path(store)))}"])

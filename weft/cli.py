@@ -1,0 +1,133 @@
+"""The `weft` command: index, search, and look at what is published and change what is live.
+
+Exit codes: 0 done, 1 refused with a one-line reason on stderr, 2 wrong usage, 130 interrupted.
+
+A command's module is imported when the command is called: `weft --help` imports none of them.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperGroup
+
+from pipelines.domain.errors import WeftError
+
+INTERRUPTED = 130
+"""The exit code of what SIGINT ended, as shells have it."""
+
+
+class Command(NamedTuple):
+    """A command that is not imported yet.
+
+    Attributes:
+        target: Where its function or its group of commands lies, as "module:name".
+        summary: The first sentence of its help.
+    """
+
+    target: str
+    summary: str
+
+
+COMMANDS: Mapping[str, Command] = {
+    "index": Command("jobs.reindex:reindex", "Index sources and make the result live."),
+    "search": Command("jobs.search:search", "Search what is live in the store."),
+    "ask": Command("jobs.ask:ask", "Ask one question after the other, and say what the results are worth."),
+    "status": Command("pipelines.serving.status:status", "What is live in a store, and what became of feedback."),
+    "generations": Command(
+        "pipelines.serving.generations:generations", "Immutable, complete sets of indexes; exactly one is live."
+    ),
+    "learned": Command(
+        "pipelines.serving.learned:learned", "What was learned: versions, beliefs, and how they changed."
+    ),
+    "feedback": Command("pipelines.serving.feedback_status:feedback", "What became of feedback."),
+    "sessions": Command("pipelines.serving.sessions:sessions", "Sessions that learn alone until they complete."),
+    "queries": Command("pipelines.serving.queries:queries", "What was asked and answered, from the query log."),
+    "dlq": Command("pipelines.serving.dlq:dlq", "Records that could not become events."),
+    "ubi": Command("pipelines.serving.ubi:send_ubi", "Send feedback collected by OpenSearch User Behavior Insights."),
+    "attribute": Command("pipelines.serving.attribution:attribute", "Print the `attribution` of an event."),
+}
+
+
+class Imported(Mapping[str, Any]):
+    """The commands by name; each is imported when it is looked up."""
+
+    def __getitem__(self, name: str) -> Any:
+        return load_command(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class Commands(TyperGroup):
+    """The group of all commands, whose help needs none of them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  as the base class calls it
+        """Their names, in the order of the help."""
+        return list(COMMANDS)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  as above
+        """Write their names and summaries."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        all_commands().main(arguments, prog_name="weft")
+    except (WeftError, OSError) as error:
+        sys.stderr.write(_refusal(error))
+        return 1
+    except SystemExit as ended:  # how typer ends: 0 done, 2 after it explained wrong usage, 130 after Ctrl-C
+        if ended.code == INTERRUPTED:
+            sys.stderr.write("weft: interrupted\n")
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    return 0
+
+
+def all_commands() -> Commands:
+    """The group of all commands."""
+    group = Commands(
+        name="weft",
+        help="Index what you have, search it, see what it learned, and change what is live.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
+    group.commands = Imported()  # type: ignore[assignment]  # a mapping that imports is enough for looking up
+    return group
+
+
+def load_command(name: str) -> Any:
+    """The command of a name, imported, and logging set up for it.
+
+    Raises:
+        KeyError: There is none.
+    """
+    from pipelines.serving.logs import log_progress, log_warnings  # noqa: PLC0415  the help needs no settings
+
+    log_progress() if name == "index" else log_warnings()
+    loaded = pkgutil.resolve_name(COMMANDS[name].target)
+    if isinstance(loaded, typer.Typer):
+        return typer.main.get_command(loaded)
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command(name)(loaded)
+    return typer.main.get_command(app)
+
+
+def _refusal(error: WeftError | OSError) -> str:
+    from pipelines.serving.terminal import machines, refusal  # noqa: PLC0415  as above
+
+    return refusal("weft", error if isinstance(error, WeftError) else machines(error))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
