@@ -44,11 +44,11 @@ from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.kafka.broker import EmbeddedBroker
+from pipelines.serving.commands.learned import write_page
 from pipelines.serving.demo import report
 from pipelines.serving.demo.corpus import make_room, prepare, split
 from pipelines.serving.engines import opened
 from pipelines.serving.indexing import plan_of
-from pipelines.serving.learned import write_page
 from pipelines.serving.study.sessions import scaled_to_days
 from pipelines.serving.terminal import Conf, Store, stderr
 from pipelines.serving.updaters import BackgroundUpdaters

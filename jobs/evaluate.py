@@ -40,7 +40,7 @@ from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.retrieval.settings import FusionMode
 from pipelines.runtime.ray.cluster import connect
 from pipelines.serving.collections import document_id, indexed, measuring, root_of, run, runs_of
-from pipelines.serving.queries import collected
+from pipelines.serving.commands.queries import collected
 from pipelines.serving.replays import StoreReplay
 from pipelines.serving.reports import ablation, comparison, query_log
 from pipelines.serving.reports import snapshot as snapshots

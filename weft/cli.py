@@ -37,19 +37,28 @@ COMMANDS: Mapping[str, Command] = {
     "index": Command("jobs.reindex:reindex", "Index sources and make the result live."),
     "search": Command("jobs.search:search", "Search what is live in the store."),
     "ask": Command("jobs.ask:ask", "Ask one question after the other, and say what the results are worth."),
-    "status": Command("pipelines.serving.status:status", "What is live in a store, and what became of feedback."),
+    "status": Command(
+        "pipelines.serving.commands.status:status", "What is live in a store, and what became of feedback."
+    ),
     "generations": Command(
-        "pipelines.serving.generations:generations", "Immutable, complete sets of indexes; exactly one is live."
+        "pipelines.serving.commands.generations:generations",
+        "Immutable, complete sets of indexes; exactly one is live.",
     ),
     "learned": Command(
-        "pipelines.serving.learned:learned", "What was learned: versions, beliefs, and how they changed."
+        "pipelines.serving.commands.learned:learned", "What was learned: versions, beliefs, and how they changed."
     ),
-    "feedback": Command("pipelines.serving.feedback_status:feedback", "What became of feedback."),
-    "sessions": Command("pipelines.serving.sessions:sessions", "Sessions that learn alone until they complete."),
-    "queries": Command("pipelines.serving.queries:queries", "What was asked and answered, from the query log."),
-    "dlq": Command("pipelines.serving.dlq:dlq", "Records that could not become events."),
-    "ubi": Command("pipelines.serving.ubi:send_ubi", "Send feedback collected by OpenSearch User Behavior Insights."),
-    "attribute": Command("pipelines.serving.attribution:attribute", "Print the `attribution` of an event."),
+    "feedback": Command("pipelines.serving.commands.feedback_status:feedback", "What became of feedback."),
+    "sessions": Command(
+        "pipelines.serving.commands.sessions:sessions", "Sessions that learn alone until they complete."
+    ),
+    "queries": Command(
+        "pipelines.serving.commands.queries:queries", "What was asked and answered, from the query log."
+    ),
+    "dlq": Command("pipelines.serving.commands.dlq:dlq", "Records that could not become events."),
+    "ubi": Command(
+        "pipelines.serving.commands.ubi:send_ubi", "Send feedback collected by OpenSearch User Behavior Insights."
+    ),
+    "attribute": Command("pipelines.serving.commands.attribution:attribute", "Print the `attribution` of an event."),
 }
 
 

@@ -93,7 +93,7 @@ REACH = "reach"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Proposal:
     """What a night proposes to learn from.
 
     Attributes:
@@ -130,7 +130,7 @@ class Candidate:
         return {} if self.adopted is None else {ADOPTED: self.adopted["store"]}
 
 
-def merge(catalog: Catalog, registry: Aliases, adopted: Adopted | None = None) -> Candidate:
+def merge(catalog: Catalog, registry: Aliases, adopted: Adopted | None = None) -> Proposal:
     """The candidate: the version to build on + (streamed − newest cut), integer for integer.
 
     It builds on the live version, or on a challenger that is the newest and still waits for its verdict, so that a
@@ -144,7 +144,7 @@ def merge(catalog: Catalog, registry: Aliases, adopted: Adopted | None = None) -
     waits = newest is not None and registry.alias(CHALLENGER) == newest
     streamed, reach = catalog.streamed_reach()
     fresh = streamed - last.cut + (Evidence() if adopted is None else adopted.evidence)
-    return Candidate(
+    return Proposal(
         published=None,
         parent=parent,
         newest=newest,
@@ -158,11 +158,11 @@ def merge(catalog: Catalog, registry: Aliases, adopted: Adopted | None = None) -
     )
 
 
-def resume(catalog: Catalog, version: LearnedVersion) -> Candidate:
+def resume(catalog: Catalog, version: LearnedVersion) -> Proposal:
     """The candidate that a published version was, for a night that takes up where a killed one stopped."""
     learned = catalog.read_learned(version)
     parent = _read(catalog, learned.parent)
-    return Candidate(
+    return Proposal(
         published=version,
         parent=learned.parent,
         newest=version,

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from scipy import stats
 
-from pipelines.consolidation.candidate import Candidate
+from pipelines.consolidation.candidate import Proposal
 from pipelines.consolidation.settings import ConsolidationSettings, MovementSettings, ShadowSettings
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
@@ -110,7 +110,7 @@ Improve = Callable[[Evidence, Evidence], Improvement]
 
 
 def judge(
-    candidate: Candidate,
+    candidate: Proposal,
     before: Beliefs,
     after: Beliefs,
     *,

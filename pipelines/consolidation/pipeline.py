@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pipelines.consolidation.candidate import Adopted, Candidate, merge, require_new, resume
+from pipelines.consolidation.candidate import Adopted, Proposal, merge, require_new, resume
 from pipelines.consolidation.champion import follow_if_possible
 from pipelines.consolidation.gate import GateVerdict, judge
 from pipelines.consolidation.night import Night, RunRecord
@@ -47,7 +47,7 @@ def consolidate(night: Night, *, dry_run: bool = False, adopted: Adopted | None 
     return _recorded(night, candidate, dry_run=dry_run)
 
 
-def _recorded(night: Night, candidate: Candidate, *, dry_run: bool) -> Mapping[str, Any]:
+def _recorded(night: Night, candidate: Proposal, *, dry_run: bool) -> Mapping[str, Any]:
     with night.page(dry_run=dry_run) as page:
         page.parameters({**night.facts, **candidate.facts})
         before, after = _merged(night, candidate, page)
@@ -63,13 +63,13 @@ def _recorded(night: Night, candidate: Candidate, *, dry_run: bool) -> Mapping[s
         return {**written.summary, "run": page.run_id or None}
 
 
-def _merged(night: Night, candidate: Candidate, page: RunRecord) -> tuple[Beliefs, Beliefs]:
+def _merged(night: Night, candidate: Proposal, page: RunRecord) -> tuple[Beliefs, Beliefs]:
     with night.step(page, "merge") as note:
         note.metrics(candidate.observations, now=night.now)
         return night.beliefs(candidate.former), night.beliefs(candidate.base)
 
 
-def _recalibrated(night: Night, candidate: Candidate, page: RunRecord) -> Recalibration:
+def _recalibrated(night: Night, candidate: Proposal, page: RunRecord) -> Recalibration:
     rules, former = night.rules.calibration, candidate.former_calibration
     with night.step(page, "recalibrate") as note:
         scores = recalibrate(night.outcomes(candidate.base), former, night.learning, rules)
@@ -79,7 +79,7 @@ def _recalibrated(night: Night, candidate: Candidate, page: RunRecord) -> Recali
         return calibration
 
 
-def _judged(night: Night, candidate: Candidate, page: RunRecord, before: Beliefs, after: Beliefs) -> GateVerdict:
+def _judged(night: Night, candidate: Proposal, page: RunRecord, before: Beliefs, after: Beliefs) -> GateVerdict:
     with night.step(page, "gate") as note:
         recorded = recorded_verdict(night.tracking, candidate.published)
         verdict = recorded or judge(

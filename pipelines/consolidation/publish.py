@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.learned import LearnedState
-from pipelines.consolidation.candidate import ADOPTED, REACH, Candidate
+from pipelines.consolidation.candidate import ADOPTED, REACH, Proposal
 from pipelines.consolidation.champion import (
     CHALLENGER,
     CHAMPION,
@@ -39,7 +39,7 @@ FOLDER = "learned"
 
 
 def publish(
-    night: Night, page: RunRecord, candidate: Candidate, recalibration: Recalibration, verdict: GateVerdict
+    night: Night, page: RunRecord, candidate: Proposal, recalibration: Recalibration, verdict: GateVerdict
 ) -> LearnedVersion:
     """Publish the candidate and let the verdict decide whether it goes live or waits.
 
@@ -62,7 +62,7 @@ def publish(
     return version
 
 
-def _state(night: Night, page: RunRecord, candidate: Candidate, recalibration: Recalibration) -> LearnedState:
+def _state(night: Night, page: RunRecord, candidate: Proposal, recalibration: Recalibration) -> LearnedState:
     return LearnedState(
         parent=candidate.parent,
         evidence=candidate.base,
@@ -102,7 +102,7 @@ def recorded_verdict(tracking: Tracking, version: LearnedVersion | None) -> Gate
     return None if tags is None else GateVerdict(Decision(tags[DECISION_TAG]), tags[REASON_TAG])
 
 
-def _keep(page: RunRecord, candidate: Candidate, recalibration: Recalibration) -> None:
+def _keep(page: RunRecord, candidate: Proposal, recalibration: Recalibration) -> None:
     calibration = recalibration.calibration
     with tempfile.TemporaryDirectory() as scratch:
         for name, evidence in (("evidence", candidate.base), ("cut", candidate.cut)):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from pipelines.consolidation.candidate import Candidate
+from pipelines.consolidation.candidate import Proposal
 from pipelines.consolidation.gate import GateVerdict, WeightMove, Weights, moves, weights_of
 from pipelines.consolidation.night import Metrics, Night
 from pipelines.consolidation.recalibrate import Measured, Recalibration
@@ -46,7 +46,7 @@ class Findings:
         counters: What the updaters did with their records, by partition.
     """
 
-    candidate: Candidate
+    candidate: Proposal
     before: Beliefs
     after: Beliefs
     recalibration: Recalibration
@@ -58,7 +58,7 @@ class Findings:
     def of(
         cls,
         night: Night,
-        candidate: Candidate,
+        candidate: Proposal,
         *,
         before: Beliefs,
         after: Beliefs,

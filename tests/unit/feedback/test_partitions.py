@@ -17,7 +17,7 @@ from pipelines.feedback.run.updater import Updater, partition_folder
 from pipelines.feedback.store.checkpoints import write_checkpoint
 from pipelines.feedback.store.report import COUNTS
 from pipelines.feedback.store.state import STATE_FILE, PartitionState
-from pipelines.serving.partitions import states
+from pipelines.serving.commands.partitions import states
 from pipelines.settings import load_settings
 from tests.support.feedback_events import BINS, RULES, explicit, impression, records, session
 from tests.support.feedback_source import FakeLog, FakeSource

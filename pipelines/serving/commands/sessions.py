@@ -21,7 +21,7 @@ from pipelines.feedback.fold.sessions import Life, Phase
 from pipelines.feedback.store.overlays import PENDING, SETTLED
 from pipelines.feedback.store.state import PartitionState
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.serving.partitions import states
+from pipelines.serving.commands.partitions import states
 from pipelines.serving.terminal import AsJson, Bootstrap, Conf, Store, broker, cells, moment, print_lines, root_of, tell
 from pipelines.settings import Settings, load_settings
 

@@ -14,7 +14,7 @@ from pipelines.feedback.fold.names import principal_fingerprint
 from pipelines.feedback.fold.sources import SourceActivity
 from pipelines.feedback.run.metrics import losses_of, prometheus, samples, standings_of
 from pipelines.runtime.clock import system_clock
-from pipelines.serving.damaged import damaged
+from pipelines.serving.commands.damaged import damaged
 from pipelines.serving.terminal import Conf, Store, cells, moment, root_of, tell
 from pipelines.settings import load_settings
 
