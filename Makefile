@@ -115,6 +115,10 @@ crash: setup ## kill ingestion and the updater at many random points and compare
 bench-feedback: $(BENCH)/.installed ## measure an updater beside a bare poll loop on both brokers, and beside Quix Streams
 	$(BIN)/python -m pytest -m slow -s tests/bench/test_updater_throughput.py
 
+.PHONY: bench-cli
+bench-cli: setup ## measure how long the command line takes, on the standard library, in ten minutes
+	$(BIN)/python -m pytest -m slow -s tests/bench/test_command_line.py
+
 .PHONY: bench-search
 bench-search: $(BENCH)/.installed ## measure searches of 100,000 chunks, beside Pyserini's hybrid searcher and txtai's, in an hour
 	$(BIN)/python -m pytest -m slow -s tests/bench/test_search_beside_feedback.py \
