@@ -11,7 +11,7 @@ import json
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,9 +26,6 @@ from pipelines.domain.understanding import Complexity
 from pipelines.embedding.encoders.encoder import Encoder, load_encoder
 from pipelines.embedding.models import locate
 from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.channels.run import Found
-from pipelines.retrieval.pipeline import Pipeline, _Chosen
-from pipelines.retrieval.query.plan import Plan
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import day_of
 from pipelines.serving.engines import load_engines, opened, source_of
@@ -89,67 +86,6 @@ def test_what_ranking_adds_to_its_engines(corpus: Corpus, line: Line, encoder: s
     told = f"{overhead:.0%} of {whole / (TURNS * QUERIES) * 1e3:.1f} ms"
     line(f"beyond the engines, encoder {encoder}", told, f"<= {OVERHEAD:.0%}")
     assert overhead <= OVERHEAD
-
-
-def test_what_would_be_left_if_ranking_cost_nothing(corpus: Corpus, line: Line) -> None:
-    """RET-20: the least share beyond the engines that any ranking could reach here; as it is set.
-
-    Every search plans, hands over, asks its channels and follows the graph; what was ranked, and then also what was
-    told of it, is remembered from when the same was asked before. No goal: what remains is the same search's rest.
-    """
-    with opened(corpus.settings) as searcher:
-        held = searcher._held
-        ways = {
-            "as it is": held.pipeline,
-            "candidates to assembly free": Remembering.of(held.pipeline, answers=False),
-            "explanations free, too": Remembering.of(held.pipeline, answers=True),
-        }
-        alone = EnginesAlone(corpus, searcher, load_encoder(corpus.settings.embedding))
-
-        def ask(way: Pipeline, query: Query) -> tuple[float, float]:
-            searcher._held = replace(held, pipeline=way)
-            return alone.beside(query)
-
-        for query in corpus.queries * ROUNDS:
-            for way in ways.values():
-                ask(way, query)
-        spent = {name: np.zeros(2) for name in ways}
-        for query in corpus.queries * TURNS:
-            for name, way in ways.items():
-                spent[name] += ask(way, query)
-        searcher._held = held
-    engines = np.mean([each[1] for each in spent.values()])
-    wholes = [whole for whole, _ in spent.values()]
-    for name, whole in zip(ways, wholes, strict=True):
-        line(f"  {name}", f"{1.0 - engines / whole:.0%} of {whole / (TURNS * QUERIES) * 1e3:.1f} ms", "")
-    assert wholes == sorted(wholes, reverse=True)
-
-
-@dataclass(frozen=True)
-class Remembering(Pipeline):
-    """Ranks each single query once, and remembers what came of it, however old."""
-
-    chosen: dict[str, _Chosen] = field(default_factory=dict)
-    told: dict[str, list[Answer]] = field(default_factory=dict)
-    answers: bool = False
-
-    @classmethod
-    def of(cls, pipeline: Pipeline, *, answers: bool) -> Remembering:
-        return cls(**{each.name: getattr(pipeline, each.name) for each in fields(Pipeline)}, answers=answers)
-
-    def _chosen(self, plans: Sequence[Plan], found: Found, now: float) -> _Chosen:
-        (plan,) = plans
-        if plan.query.text not in self.chosen:
-            self.chosen[plan.query.text] = super()._chosen(plans, found, now)
-        return self.chosen[plan.query.text]
-
-    def _answers(self, chosen: _Chosen) -> list[Answer]:
-        (ground,) = chosen.grounds
-        if not self.answers:
-            return super()._answers(chosen)
-        if ground.plan.query.text not in self.told:
-            self.told[ground.plan.query.text] = super()._answers(chosen)
-        return self.told[ground.plan.query.text]
 
 
 def as_published(settings: Settings) -> Settings:
