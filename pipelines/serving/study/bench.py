@@ -18,8 +18,8 @@ from pipelines.evaluation.measures.beir import Dataset, JudgedQuery, Qrels
 from pipelines.evaluation.measures.measuring import as_query
 from pipelines.evaluation.measures.runs import Run, as_ranked
 from pipelines.evaluation.replay.replay import Replay, shown_matches
-from pipelines.evaluation.simulation.sessions import PAGE
 from pipelines.evaluation.simulation.study import Values, best_weight, convex, headline
+from pipelines.evaluation.simulation.users import PAGE
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.calibration.fit import Shown, calibrate_matches, carried_over
 from pipelines.learning.calibration.matching import MatchCalibration, answering_from, match_bins
