@@ -36,8 +36,7 @@ from pipelines.evaluation.measures.compare import compare
 from pipelines.evaluation.measures.metrics import PerQuery, measure
 from pipelines.evaluation.measures.runs import Run
 from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.evaluation.simulation.sessions import PAGE, tell, with_replies
-from pipelines.evaluation.simulation.users import react, refreshes
+from pipelines.evaluation.simulation.users import PAGE, react, refreshes, tell, with_replies
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.learning.evidence import Evidence

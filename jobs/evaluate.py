@@ -220,8 +220,8 @@ def table(summary: Mapping[str, Any], measurement: Measurement) -> Table:
 
 
 def _shown(queries: Iterable[JudgedQuery]) -> Iterable[JudgedQuery]:
-    queued = list(queries)
-    return track(queued, description="asking", console=stderr, transient=True)
+    judged = list(queries)
+    return track(judged, description="asking", console=stderr, transient=True)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -19,8 +19,7 @@ from pipelines.chunking.settings import ChunkingSettings
 from pipelines.consolidation.settings import ConsolidationSettings
 from pipelines.domain.errors import ConfigurationError
 from pipelines.embedding.settings import EmbeddingSettings
-from pipelines.evaluation.queries.settings import QueryLogSettings
-from pipelines.evaluation.settings import EvaluationSettings, SimulationSettings
+from pipelines.evaluation.settings import EvaluationSettings, QueryLogSettings, SimulationSettings
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.indexes.settings import IndexSettings

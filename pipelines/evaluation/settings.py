@@ -89,3 +89,17 @@ class SimulationSettings(BaseModel):
         if self.random + self.adversarial > 1.0:
             raise ValueError(f"random + adversarial: expected at most 1, found {self.random + self.adversarial}")
         return self
+
+
+class QueryLogSettings(BaseModel):
+    """How much of what is asked is kept, where it waits, and for how long it stays."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    enabled: bool
+    sample: Annotated[float, Field(ge=0.0, le=1.0)]
+    queue: Count
+    flush_rows: Count
+    flush_s: Annotated[float, Field(gt=0.0)]
+    keep_days: Count
+    read_memory_mb: Count

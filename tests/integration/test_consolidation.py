@@ -285,7 +285,9 @@ def test_a_night_killed_anywhere_is_finished_by_the_next(
     stream(root, 0, FIRST_DAY)
     with monkeypatch.context() as patch:
         patch.setattr(killed_before, killed)
-        patch.setattr("pipelines.runtime.mlflow.tracking.Run.__exit__", lambda *_: None)  # the dead finish no run
+        patch.setattr(
+            "pipelines.runtime.mlflow.tracking.TrackedRun.__exit__", lambda *_: None
+        )  # the dead finish no run
         with pytest.raises(Killed):
             go(night)
     summary = go(night)

@@ -86,17 +86,17 @@ def _measures(recalibration: Recalibration) -> dict[str, float | None]:
 
 
 def _metrics(findings: Findings) -> dict[str, float]:
-    metrics_ = {name: value for name, value in _measures(findings.recalibration).items() if value is not None}
-    metrics_ |= {f"gate_{name}": value for name, value in findings.verdict.figures.items()}
-    metrics_ |= findings.candidate.observations
+    measures = {name: value for name, value in _measures(findings.recalibration).items() if value is not None}
+    measures |= {f"gate_{name}": value for name, value in findings.verdict.figures.items()}
+    measures |= findings.candidate.observations
     for domain, weights in findings.weights_after.items():
-        metrics_ |= {f"weight_{domain.value}_{signal.value}": belief.mean for signal, belief in weights.items()}
+        measures |= {f"weight_{domain.value}_{signal.value}": belief.mean for signal, belief in weights.items()}
     for when, metrics in zip(("before", "after"), findings.retrieval or (), strict=False):
-        metrics_ |= {f"{name.replace('@', '_at_')}_{when}": value for name, value in metrics.items()}
+        measures |= {f"{name.replace('@', '_at_')}_{when}": value for name, value in metrics.items()}
     for name in ("consumed", "applied", "duplicate", "dead_lettered", "late"):
         if findings.counters:
-            metrics_[f"events_{name}"] = sum(counts.get(name, 0) for counts in findings.counters.values())
-    return metrics_
+            measures[f"events_{name}"] = sum(counts.get(name, 0) for counts in findings.counters.values())
+    return measures
 
 
 def _pictures(findings: Findings) -> dict[str, Figure]:

@@ -91,8 +91,8 @@ def probability_report(
 def judged_bins(answers: Sequence[Answer], qrels: Qrels, names: Mapping[str, Sequence[str]]) -> MatchBins:
     """What judgements say about everything that was shown: no reader stopped before the end of a page."""
     shown = [each for each in _shown(answers, qrels, names) if each.match is not None]
-    values_of = [[getattr(each.match, name) for name in MEASURED] for each in shown]
-    matches = [[float("nan") if value is None else value for value in values] for values in values_of]
+    measured = [[getattr(each.match, name) for name in MEASURED] for each in shown]
+    matches = [[float("nan") if value is None else value for value in values] for values in measured]
     good = np.array([each.good for each in shown], dtype=np.float64)
     return MatchBins.of_all(np.array(matches, dtype=np.float64).reshape(-1, MEASURES), good, 1.0 - good)
 

@@ -18,8 +18,8 @@ from pipelines.domain.errors import InvalidEventError, WrongLogError
 from pipelines.domain.events import AnyEvent, Explicit, Feedback, Reference, Selection
 from pipelines.evaluation.queries.days import OUTCOME_LOG, day_folder, keep_days, merge_small
 from pipelines.evaluation.queries.schema import OUTCOMES
-from pipelines.evaluation.queries.settings import QueryLogSettings
 from pipelines.evaluation.queries.writer import write_rows
+from pipelines.evaluation.settings import QueryLogSettings
 from pipelines.feedback.events.codec import decode
 from pipelines.feedback.log.source import FeedbackSource
 from pipelines.runtime.clock import day_of

@@ -19,7 +19,7 @@ from pipelines.domain.events import Retrieval
 from pipelines.domain.ids import ContentHash, QueryId
 from pipelines.evaluation.queries.days import OUTCOME_LOG, QUERY_LOG, files_of
 from pipelines.evaluation.queries.schema import OUTCOMES, QUERIES
-from pipelines.evaluation.queries.settings import QueryLogSettings
+from pipelines.evaluation.settings import QueryLogSettings
 from pipelines.runtime.clock import day_of
 from pipelines.runtime.storage.tables import TableQueries
 

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from pipelines.domain.ranking import Answer
 from pipelines.evaluation.queries.days import QUERY_LOG, day_folder, keep_days, merge_small
 from pipelines.evaluation.queries.schema import QUERIES, row_of
-from pipelines.evaluation.queries.settings import QueryLogSettings
+from pipelines.evaluation.settings import QueryLogSettings
 from pipelines.runtime.clock import Clock, day_of, system_clock
 from pipelines.runtime.storage.advice import advice_on
 from pipelines.runtime.storage.files import write_atomically

@@ -1,16 +1,19 @@
-"""Simulated users (EVA-6): what somebody who knows the right answer would do with a list of results."""
+"""Simulated users (EVA-6): what somebody who knows the right answer does with results, as events on the topic."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TypeVar
 
 from pipelines.domain.ids import ContentHash
+from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.settings import SimulationSettings
+from pipelines.feedback.events.producer import FeedbackProducer
+from pipelines.learning.priors import Priors
 
 _ANSWERS = 0.5  # probability that a user who is asked about a result says what it is, wherever it stands
 _FIRST_REFRESH = 20  # sessions after which searches first see what was learned
@@ -151,3 +154,40 @@ def refreshes(marks: Sequence[int]) -> list[int]:
         sessions.add(int(at))
         at *= _REFRESH_GROWTH
     return sorted(sessions)
+
+
+PAGE = 10
+"""Results that a simulated user is shown."""
+
+
+def of_days(priors: Priors, days: float) -> Priors:
+    """The priors for what happens within minutes and stands for days: as much counts as of so many days (LRN-3)."""
+    cap = priors.robustness.daily_cap * max(1.0, days)
+    return priors.model_copy(update={"robustness": priors.robustness.model_copy(update={"daily_cap": cap})})
+
+
+def tell(producer: FeedbackProducer, query: Query, reactions: Iterable[Reaction]) -> None:
+    """Say what a user did about the results of a query."""
+    for reaction in reactions:
+        if reaction.satisfaction is None:
+            producer.selection(query, reaction.content_hash, reaction.rank)
+        else:
+            producer.explicit(
+                query, reaction.satisfaction, content_hash=reaction.content_hash, asked=reaction.requested
+            )
+
+
+def with_replies(
+    answer: Answer,
+    reactions: Iterable[Reaction],
+    right: Collection[ContentHash],
+    settings: SimulationSettings,
+    *,
+    kind: UserKind = UserKind.HONEST,
+) -> list[Reaction]:
+    """What a user does, and says about the result that the answer asks about, which is said once."""
+    rng = random.Random(f"asked-{answer.query.query_id}")  # noqa: S311  a simulation, repeatable by the query
+    about = [(result.content_hash, result.rank) for result in answer.results if result.asked]
+    replies = [each for content, rank in about for each in answered(content, rank, right, settings, rng, kind=kind)]
+    replied = {each.content_hash for each in replies}
+    return [each for each in reactions if each.satisfaction is None or each.content_hash not in replied] + replies

@@ -104,10 +104,8 @@ def collect(
     """Read new feedback from the topic and keep it beside the queries it is about."""
     settings = load_settings(conf, broker(bootstrap))
     root = root_of(store, settings)
-    collected_now = collected(root, settings)
-    sys.stdout.write(
-        json.dumps({"records": collected_now.records, "outcomes": collected_now.outcomes}, sort_keys=True) + "\n"
-    )
+    feedback = collected(root, settings)
+    sys.stdout.write(json.dumps({"records": feedback.records, "outcomes": feedback.outcomes}, sort_keys=True) + "\n")
 
 
 def collected(root: Path, settings: Settings) -> Any:

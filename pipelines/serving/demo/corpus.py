@@ -46,12 +46,12 @@ def prepare(folder: Path, settings: Settings, *, modules: int) -> DemoCorpus:
     """
     shutil.rmtree(folder, ignore_errors=True)
     count_tokens = load_token_counter(settings.embedding)
-    documents_read = [
+    originals = [
         *_documents("weft", _own(), settings),
         *_documents("python", _standard_library(modules), settings),
     ]
     sizes = prior_sizes(settings.chunking, settings.priors)
-    documents, questions = masked_corpus(documents_read, sizes.sizes_of, count_tokens)
+    documents, questions = masked_corpus(originals, sizes.sizes_of, count_tokens)
     for document in documents:
         _write(folder / document.uri, document)
     return DemoCorpus((folder / "weft", folder / "python"), len(documents), tuple(questions))

@@ -18,8 +18,8 @@ from pipelines.evaluation.measures.beir import Dataset, JudgedQuery, Qrels
 from pipelines.evaluation.measures.measuring import as_query
 from pipelines.evaluation.measures.runs import Run, as_ranked
 from pipelines.evaluation.replay.replay import Replay, shown_matches
-from pipelines.evaluation.simulation.sessions import PAGE
 from pipelines.evaluation.simulation.study import Values, best_weight, convex, headline
+from pipelines.evaluation.simulation.users import PAGE
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.calibration.fit import ShownResults, calibrate_matches, carried_over
 from pipelines.learning.calibration.matching import MatchCalibration, answering_from, match_bins
@@ -127,11 +127,9 @@ class Bench:
     def weights(self, evidence: Evidence) -> Mapping[str, float]:
         """What the evidence says each signal of similarity should weigh, in the domain of the corpus."""
         first = self.answers(self.dataset.queries[:1])[0].results
-        answers_ = {signal for result in first for signal in result.signals} - set(HIDDEN)
+        signals = {signal for result in first for signal in result.signals} - set(HIDDEN)
         scope = Scope(first[0].domain, agent=AGENT)
-        return {
-            signal.value: belief.mean for signal, belief in self._beliefs(evidence).weights(scope, answers_).items()
-        }
+        return {signal.value: belief.mean for signal, belief in self._beliefs(evidence).weights(scope, signals).items()}
 
     def _asking(self, evidence: Evidence, hidden: Sequence[Signal]) -> tuple[list[Query], RetrievalSettings, Snapshot]:
         """The held-out queries, and what they are asked under for the sake of what the evidence says."""
@@ -161,8 +159,8 @@ def measure_probabilities(
     judged = judged_bins(taught, lessons.qrels, bench.names(taught))
     fit = calibrate_matches(judged, None, folds=rules.folds, seed=rules.seed, least_gain=rules.least_gain).calibration
     fit = carried_over(fit, looked.alone, least=rules.minimum_observations)
-    answers_ = curves_of(verdicts, bench.settings.priors.verdicts, rules, lambda: looked)
-    from_verdicts = answers_ or MatchCalibration(None, None, None)
+    curves = curves_of(verdicts, bench.settings.priors.verdicts, rules, lambda: looked)
+    from_verdicts = curves or MatchCalibration(None, None, None)
     bound, confidence = rules.answering_bound, rules.answering_confidence
     answering = answering_from(bench.probed(), bound=bound, confidence=confidence)
     without = {each.name: bench.answers(_strange(each)) for each in strangers}
@@ -192,10 +190,10 @@ def baselines(bench: Bench, lessons: Dataset) -> tuple[dict[str, Values], float 
         for name, changes in _BASELINES.items()
     }
     depth = bench.settings.evaluation.depth
-    answers_ = bench.answers(_some(lessons, bench.settings), k=depth), bench.answers(queries, k=depth)
-    tuned = {float(weight): _combined(bench, answers_[0], lessons.qrels, float(weight)) for weight in _CONVEX}
+    candidates = bench.answers(_some(lessons, bench.settings), k=depth), bench.answers(queries, k=depth)
+    tuned = {float(weight): _combined(bench, candidates[0], lessons.qrels, float(weight)) for weight in _CONVEX}
     best = best_weight(tuned)
-    return {**values, CONVEX: _combined(bench, answers_[1], bench.dataset.qrels, best)}, best
+    return {**values, CONVEX: _combined(bench, candidates[1], bench.dataset.qrels, best)}, best
 
 
 def _combined(bench: Bench, answers: Sequence[Answer], qrels: Qrels, weight: float) -> Values:

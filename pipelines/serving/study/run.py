@@ -61,13 +61,13 @@ def run(
     rows = [
         row(
             name,
-            values_of_row,
+            measured,
             settings.evaluation,
             against=values[PRIOR] if name in after else None,
             weights=weights.get(name),
             deals=dealt.get(name, ()),
         )
-        for name, values_of_row in values.items()
+        for name, measured in values.items()
     ]
     return Studied(rows, values, weight, taught_by[0], worth)
 

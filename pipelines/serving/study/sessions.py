@@ -17,8 +17,16 @@ from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.measures.beir import Dataset, JudgedQuery
 from pipelines.evaluation.measures.measuring import as_query
 from pipelines.evaluation.replay.remembering import RememberingSource
-from pipelines.evaluation.simulation.sessions import PAGE, of_days, tell, with_replies
-from pipelines.evaluation.simulation.users import dealt, kind_of_user, react, refreshes
+from pipelines.evaluation.simulation.users import (
+    PAGE,
+    dealt,
+    kind_of_user,
+    of_days,
+    react,
+    refreshes,
+    tell,
+    with_replies,
+)
 from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher

@@ -15,8 +15,8 @@ from pipelines.evaluation.queries import writer
 from pipelines.evaluation.queries.days import OUTCOME_LOG, QUERY_LOG, day_folder, files_of, keep_days, merge_small
 from pipelines.evaluation.queries.outcomes import Outcomes, outcome_rows
 from pipelines.evaluation.queries.reader import read_queries
-from pipelines.evaluation.queries.settings import QueryLogSettings
 from pipelines.evaluation.queries.writer import QueryLog, sampled
+from pipelines.evaluation.settings import QueryLogSettings
 from pipelines.feedback.events.codec import encode
 from pipelines.runtime.clock import day_of
 from pipelines.runtime.kafka.log import Record

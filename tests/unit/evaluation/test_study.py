@@ -12,8 +12,8 @@ from jobs.study import marks_of
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Signal
 from pipelines.evaluation.measures.answerable import Worth, probability_report
-from pipelines.evaluation.simulation.sessions import of_days
 from pipelines.evaluation.simulation.study import averaged, best_weight, convex, row
+from pipelines.evaluation.simulation.users import of_days
 from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
 from pipelines.learning.calibration.reliability import Reliability
 from pipelines.serving.study.report import mean_error
