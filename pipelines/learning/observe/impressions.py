@@ -37,7 +37,7 @@ class ImpressionBuckets(NamedTuple):
     grid: Grid
 
 
-class Looks:
+class ImpressionCounts:
     """Shown and clicked results under way: answers are kept whole, and counted column by column at the end.
 
     Several tallies are counted in one go: `of` is the number of the one that something goes to.

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from pipelines.domain.events import ShownResult
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.learning.observe.impressions import ImpressionBuckets, Looks
+from pipelines.learning.observe.impressions import ImpressionBuckets, ImpressionCounts
 from pipelines.learning.observe.outcomes import UNJUDGED, Observed, OutcomeColumns, Row, Under
 from pipelines.learning.parameters import SURPLUS
 from pipelines.learning.uses import UsageKey
@@ -26,12 +26,12 @@ class Tallies:
         [0, 1]
     """
 
-    __slots__ = ("_reported", "_used", "looks", "opened", "rows")
+    __slots__ = ("_reported", "_used", "impression_counts", "opened", "rows")
 
     def __init__(self) -> None:
         self.opened = 0
         self.rows: list[Row] = []
-        self.looks = Looks()
+        self.impression_counts = ImpressionCounts()
         self._used: dict[tuple[int, UsageKey], int] = {}
         self._reported: dict[tuple[int, EvidenceKey], int] = {}
 
@@ -54,7 +54,7 @@ class Tallies:
         usage: list[dict[UsageKey, int]] = [{} for _ in range(self.opened)]
         for (of, reported), mass in self._reported.items():
             counts[of][reported] = mass
-        for of, key, mass in self.looks.counts():
+        for of, key, mass in self.impression_counts.counts():
             counts[of][key] = mass
         for (of, used), mass in self._used.items():
             usage[of][used] = mass
@@ -133,11 +133,11 @@ class Tally:
 
     def show(self, page: ImpressionBuckets, results: Sequence[ShownResult]) -> None:
         """Note that results were shown."""
-        self._all.looks.show(self.number, page, results)
+        self._all.impression_counts.show(self.number, page, results)
 
     def click(self, page: ImpressionBuckets, result: ShownResult, results: Sequence[ShownResult]) -> None:
         """Note that one of the results which were shown was clicked."""
-        self._all.looks.click(self.number, page, result, results)
+        self._all.impression_counts.click(self.number, page, result, results)
 
     def freeze(self) -> Evidence:
         """What was noted so far, as a value; several tallies are frozen more cheaply together."""

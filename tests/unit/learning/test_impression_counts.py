@@ -11,7 +11,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.events import ShownResult
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.examination import EXAMINATION, Grid, read_examination
-from pipelines.learning.observe.impressions import ImpressionBuckets, Looks
+from pipelines.learning.observe.impressions import ImpressionBuckets, ImpressionCounts
 from pipelines.learning.recency import Discount
 from pipelines.settings import load_settings
 
@@ -26,9 +26,9 @@ def answer(*scores: float | None) -> list[ShownResult]:
     ]
 
 
-def masses(looks: Looks) -> dict[str, int]:
+def masses(impression_counts: ImpressionCounts) -> dict[str, int]:
     """By bin; every key is named once."""
-    found = [(key.bin, mass) for _, key, mass in looks.counts()]
+    found = [(key.bin, mass) for _, key, mass in impression_counts.counts()]
     assert len(found) == len(dict(found))
     return dict(found)
 
@@ -42,13 +42,13 @@ def test_a_click_is_counted_where_its_result_was_shown(
     answers: list[list[ShownResult]], grid: Grid, ranks: int
 ) -> None:
     """FBK-10: results are counted in columns and clicks one by one; if all are clicked, both come to the same."""
-    looks, page = Looks(), ImpressionBuckets(3, "*", "*", ranks, grid)
+    impression_counts, page = ImpressionCounts(), ImpressionBuckets(3, "*", "*", ranks, grid)
     for results in answers:
-        looks.show(0, page, results)
+        impression_counts.show(0, page, results)
         for result in results:
-            looks.click(0, page, result, results)
+            impression_counts.click(0, page, result, results)
     kinds: dict[str, Counter[str]] = {"shown": Counter(), "clicked": Counter(), "score": Counter(), "lead": Counter()}
-    for name, mass in masses(looks).items():
+    for name, mass in masses(impression_counts).items():
         where, _, kind = name.partition(".")
         kinds[kind][where] = mass
     counted = [
@@ -65,11 +65,11 @@ def test_a_click_is_counted_where_its_result_was_shown(
 
 def test_a_lead_is_over_the_best_of_the_others() -> None:
     """FBK-10: equals lead by nothing, whichever stands first; who has no score is nobody's rival."""
-    looks, page = Looks(), ImpressionBuckets(0, "*", "*", 10, Grid(2, 4))
-    looks.show(0, page, answer(0.75, 0.75, None, 0.5))
-    looks.show(0, page, answer(1.0, 0.5))
-    looks.show(0, page, answer(0.5, None))
-    leads = {name: mass for name, mass in masses(looks).items() if name.endswith("lead")}
+    impression_counts, page = ImpressionCounts(), ImpressionBuckets(0, "*", "*", 10, Grid(2, 4))
+    impression_counts.show(0, page, answer(0.75, 0.75, None, 0.5))
+    impression_counts.show(0, page, answer(1.0, 0.5))
+    impression_counts.show(0, page, answer(0.5, None))
+    leads = {name: mass for name, mass in masses(impression_counts).items() if name.endswith("lead")}
     assert leads == {
         "01/01/2/02/4.lead": 500_000,
         "02/01/2/02/4.lead": 500_000,
@@ -81,12 +81,12 @@ def test_a_lead_is_over_the_best_of_the_others() -> None:
 
 def test_counts_without_leads_say_nothing() -> None:
     """FBK-10: those of earlier versions knew scores alone; beside today's they would be taken for leads of −1."""
-    looks, page = Looks(), ImpressionBuckets(0, "code", "*", 10, Grid(8, 8))
+    impression_counts, page = ImpressionCounts(), ImpressionBuckets(0, "code", "*", 10, Grid(8, 8))
     for _ in range(50):
         shown = answer(0.75, 0.5)
-        looks.show(0, page, shown)
-        looks.click(0, page, shown[1], shown)
-    today = {key: mass for _, key, mass in looks.counts()}
+        impression_counts.show(0, page, shown)
+        impression_counts.click(0, page, shown[1], shown)
+    today = {key: mass for _, key, mass in impression_counts.counts()}
     old = {
         next(iter(today))._replace(parameter=EXAMINATION, bin=f"02/03/5.{kind}"): mass * MICRO
         for kind, mass in (("shown", 1000), ("score", 700), ("clicked", 1))
