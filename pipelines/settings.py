@@ -88,7 +88,7 @@ def load_settings(
     assignments: Sequence[str] = (),
     *,
     environment: Mapping[str, str] | None = None,
-    conf: Path = CONF,
+    conf: Path | None = None,
 ) -> Settings:
     """Read `conf/base/*.yaml` and `conf/priors.yaml`, then lay files, environment and assignments over them.
 
@@ -96,12 +96,13 @@ def load_settings(
         files: YAML files with sections at their top; later ones override earlier ones.
         assignments: "section.key=value", the value in YAML.
         environment: Variables; those named WEFT__SECTION__KEY override the files. None reads the process's.
+        conf: The folder of `base` and `priors.yaml`; None for the one that came with weft.
 
     Raises:
         ConfigurationError: A file cannot be read, a key is unknown (the nearest known one is named), or a value
             does not fit its type.
     """
-    values = _base(conf)
+    values = _base(conf or CONF)
     for file in files:
         _overlay(values, _mapping(file))
     for path, value in _from_environment(os.environ if environment is None else environment):
