@@ -127,7 +127,7 @@ class Sitting:
         self.log.emit(answer)
         if self.producer is not None:
             self.producer.emit(answer)
-        show(answer, self.settings.retrieval, explain=False)
+        show(answer, explain=False)
         for result in answer.results:
             if result.asked:
                 _job.stdout.print(

@@ -36,7 +36,7 @@ from pipelines.feedback.events.producer import ANONYMOUS, FeedbackProducer
 from pipelines.retrieval.answer.snippet import snippet
 from pipelines.retrieval.answer.trace import answer_as_json, context_lines, explained, gap_line, understanding_line
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
+from pipelines.retrieval.settings import FusionMode, ResultUnit
 from pipelines.runtime.storage.files import text_lines
 from pipelines.serving.engines import load_engines, searching, source_of
 from pipelines.serving.terminal import Conf, Store, broker, login, plain
@@ -112,7 +112,7 @@ def search(
         _job.stderr.print(f"[yellow]{unlogged} of {len(answers)} answers are not in the query log[/]")
     if not as_json:
         for answer in answers:
-            show(answer, settings.retrieval, explain=explain)
+            show(answer, explain=explain)
     told = [answer_as_json(answer) for answer in answers]
     if refused:
         of_all = f"{len(refused)} of {len(refused) + len(answers)} queries were not answered"
@@ -171,7 +171,7 @@ def _must_be_published(settings: Settings) -> None:
         )
 
 
-def show(answer: Answer, settings: RetrievalSettings, *, explain: bool) -> None:
+def show(answer: Answer, *, explain: bool) -> None:
     """Print an answer for people."""
     out = _job.stdout
     out.print(f"[bold]{plain(answer.query.text)}[/]")
@@ -188,7 +188,7 @@ def show(answer: Answer, settings: RetrievalSettings, *, explain: bool) -> None:
     if answer.uncalibrated and explain:
         out.print(f"[dim]no probabilities: {plain(answer.uncalibrated)}[/]")
     for result in answer.results:
-        _show_result(result, answer.query.text, settings.snippet_characters, explain=explain)
+        _show_result(result, answer.query.text, explain=explain)
     how = (
         f"query {answer.query.query_id} · {answer.fusion} · generation {answer.generation} · "
         f"learned {answer.learned} · {sum(answer.timings_ms.values()):.0f} ms"
@@ -196,7 +196,7 @@ def show(answer: Answer, settings: RetrievalSettings, *, explain: bool) -> None:
     out.print(f"[dim]{plain(how)}[/]\n")
 
 
-def _show_result(result: RankedResult, query: str, length: int, *, explain: bool) -> None:
+def _show_result(result: RankedResult, query: str, *, explain: bool) -> None:
     out = _job.stdout
     name = result.symbol or " › ".join(result.heading_path)
     place = f"{result.uris[0]}:{result.start_line}-{result.end_line}"
@@ -205,7 +205,7 @@ def _show_result(result: RankedResult, query: str, length: int, *, explain: bool
         f"[bold]{result.rank:>3}[/]  [cyan]{result.score:.4f}[/]{sure}  {plain(place)}  [magenta]{plain(name)}[/]",
         highlight=False,
     )
-    shown = Padding(plain(snippet(result.text, query, length)), (0, 0, 0, 5))
+    shown = Padding(plain(snippet(result.text, query)), (0, 0, 0, 5))
     out.print(shown, style="dim", highlight=False, soft_wrap=False)
     for uri in result.uris[1:]:
         out.print(f"     [dim]also {plain(uri)}[/]", highlight=False)

@@ -82,7 +82,7 @@ def passing(edges: EdgeArrays, weights: Mapping[EdgeKind, float]) -> sparse.csr_
     Returns:
         float64 (places, places), by row what a place gives; edges lead both ways, edges of weight 0 nowhere.
     """
-    of_kind = np.array([weights[kind] for kind in _KINDS])
+    of_kind = np.array([weights.get(kind, 0.0) for kind in _KINDS])
     weight = of_kind[edges.kind] * edges.strength
     some = np.flatnonzero(weight > 0.0)
     source, target, weight = edges.source[some], edges.target[some], weight[some]

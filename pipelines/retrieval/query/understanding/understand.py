@@ -10,7 +10,7 @@ from pipelines.domain.ranking import ANY, Query
 from pipelines.domain.understanding import Complexity, Understanding
 from pipelines.retrieval.query.understanding.kinds import exact_names, query_type
 from pipelines.retrieval.query.understanding.prefilter import applied, inferred_filters, unknown_filters
-from pipelines.retrieval.query_settings import RouterSettings, UnderstandingSettings
+from pipelines.retrieval.query_settings import UnderstandingSettings
 
 DOMAIN = "domain"
 """The filter by which a search stays in one domain."""
@@ -30,7 +30,7 @@ def understood(
     kind, confidence, cues = query_type(text, settings.type)
     sought, filters = inferred_filters(text, known, settings.prefilter) if settings.prefilter.enabled else (text, ())
     home = home_of(query, settings)
-    routed = complexity(sought, settings.router)
+    routed = complexity(sought)
     understanding = Understanding(
         type=kind,
         confidence=confidence,
@@ -54,26 +54,27 @@ def home_of(query: Query, settings: UnderstandingSettings) -> str | None:
     return None if home is None else home.value
 
 
+_SIMPLE_WORDS = 3  # of a query of exact names alone that one channel, by words, answers
+_COMPLEX_WORDS = 30  # from which a query is complex
+_COMPLEX_QUESTIONS = 2  # question marks from which it is
 _QUESTION = re.compile(r"\?(?=\s|$)")
 
 
-def complexity(text: str, settings: RouterSettings) -> Complexity:
+def complexity(text: str) -> Complexity:
     """Simple where nothing but a few exact names is asked for; complex where much is, or several things.
 
     An exact name is found by its letters: other channels add cost and nothing else.
 
     Examples:
-        >>> from pipelines.settings import load_settings
-        >>> tuned = load_settings(environment={}).retrieval.understanding.router
-        >>> complexity("Store.get_page", tuned).value, complexity("pages of a store", tuned).value
+        >>> complexity("Store.get_page").value, complexity("pages of a store").value
         ('simple', 'moderate')
-        >>> complexity("What is a page? Who writes it?", tuned).value
+        >>> complexity("What is a page? Who writes it?").value
         'complex'
     """
     words = text.split()
     names = exact_names(text)
-    if names and len(words) <= settings.simple_words and " ".join(names) == " ".join(words):
+    if names and len(words) <= _SIMPLE_WORDS and " ".join(names) == " ".join(words):
         return Complexity.SIMPLE
-    if len(words) >= settings.complex_words or len(_QUESTION.findall(text)) >= settings.complex_questions:
+    if len(words) >= _COMPLEX_WORDS or len(_QUESTION.findall(text)) >= _COMPLEX_QUESTIONS:
         return Complexity.COMPLEX
     return Complexity.MODERATE
