@@ -25,8 +25,7 @@ from pipelines.retrieval.ranking.merging import head
 from pipelines.retrieval.ranking.table import Candidates
 from pipelines.retrieval.ranking_context import RankingContext
 from pipelines.retrieval.rerank.explored import Choice
-from pipelines.retrieval.resources import Resources
-from pipelines.retrieval.stopwatch import Stopwatch
+from pipelines.retrieval.resources import Resources, Stopwatch
 
 SHOWN_REMEMBERED = 200
 """Results that a session's memory holds, those given last: ten pages of twenty."""

@@ -22,18 +22,16 @@ from pipelines.retrieval.query.plan import Plan
 from pipelines.retrieval.ranking.aggregation import UNITS
 from pipelines.retrieval.ranking.fusion import FUSIONS
 from pipelines.retrieval.ranking.merging import merge
-from pipelines.retrieval.ranking.pseudo_relevance import with_pseudo_relevance
 from pipelines.retrieval.ranking.quality import with_propagated
-from pipelines.retrieval.ranking.signals import with_similarity
+from pipelines.retrieval.ranking.signals import with_pseudo_relevance, with_similarity
 from pipelines.retrieval.ranking.table import Candidates
 from pipelines.retrieval.ranking.weights import Weighing
 from pipelines.retrieval.ranking_context import RankingContext, ranking_contexts
 from pipelines.retrieval.rerank.best import reranked
 from pipelines.retrieval.rerank.diversity import diverse, vectors_of
 from pipelines.retrieval.rerank.explored import EXPLORED_DEPTH, Choice, contending
-from pipelines.retrieval.resources import Resources
+from pipelines.retrieval.resources import Resources, Stopwatch
 from pipelines.retrieval.search import one_ahead, search
-from pipelines.retrieval.stopwatch import Stopwatch
 
 T = TypeVar("T")
 

@@ -10,18 +10,17 @@ from pipelines.domain.questions import question_of
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.retrieval.answer.matching import doubtful, match_of
 from pipelines.retrieval.channels.graph import GraphChannel
-from pipelines.retrieval.channels.learned_triggers import with_learned_triggers
 from pipelines.retrieval.channels.rankings import Hits, ScoreRows
 from pipelines.retrieval.channels.run import (
     ChannelRankings,
     Ranked,
 )
 from pipelines.retrieval.channels.second_pass import nearness_to_session
+from pipelines.retrieval.channels.triggers import with_learned_triggers
 from pipelines.retrieval.query.plan import Plan
 from pipelines.retrieval.query.understanding.shift import usage_kept
-from pipelines.retrieval.ranking.pseudo_relevance import pseudo_relevance_signals
 from pipelines.retrieval.ranking.quality import Moment, telling
-from pipelines.retrieval.ranking.signals import active_signals, answering, own_scores
+from pipelines.retrieval.ranking.signals import active_signals, answering, own_scores, pseudo_relevance_signals
 from pipelines.retrieval.ranking.table import Candidates
 from pipelines.retrieval.ranking.weights import Shared, SignalWeights, WeightDraws, believed_in_common
 from pipelines.retrieval.rerank.best import Rerankers, matcher, rerankers

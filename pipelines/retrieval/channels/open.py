@@ -14,8 +14,7 @@ from pipelines.domain.ranking import Channel
 from pipelines.indexes.graph.graph import EdgeArrays
 from pipelines.retrieval.channels.degree import DegreeChannel
 from pipelines.retrieval.channels.dense import DenseChannel
-from pipelines.retrieval.channels.graph import GraphChannel
-from pipelines.retrieval.channels.names import Vocabulary
+from pipelines.retrieval.channels.graph import GraphChannel, Vocabulary
 from pipelines.retrieval.channels.rankings import Hits
 from pipelines.retrieval.channels.run import Among, Channels, FollowingChannel, Ranked, SearchChannel
 from pipelines.retrieval.channels.triggers import TriggerChannel, Triggered

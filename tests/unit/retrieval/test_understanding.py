@@ -14,10 +14,9 @@ from pipelines.domain.understanding import Complexity, QueryType, Shift
 from pipelines.indexes.graph.schemas import EdgeKind
 from pipelines.retrieval.answer.trace import answer_as_json, understanding_line
 from pipelines.retrieval.query.understanding.expansion import feedback_variant, neighbour_variant
-from pipelines.retrieval.query.understanding.kinds import query_type
 from pipelines.retrieval.query.understanding.prefilter import inferred_filters
 from pipelines.retrieval.query.understanding.shift import WINDOW, remembered, shift_of, usage_kept
-from pipelines.retrieval.query.understanding.understand import complexity
+from pipelines.retrieval.query.understanding.understand import complexity, query_type
 from pipelines.retrieval.ranking.adjustments import ACROSS
 from pipelines.retrieval.snapshot.facts import GenerationFacts
 from tests.support.retrieval_fakes import MemoryGeneration, MemoryGraph, a_query, a_searcher, settings
