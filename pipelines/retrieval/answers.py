@@ -136,8 +136,8 @@ def _with_contexts(
     return with_contexts(shown, plan.understanding.type, neighbours, moved, tuned)
 
 
-def _remembered(plan: Plan, found: Mapping[Channel, Ranked], shown: Sequence[RankedResult]) -> SessionMemory | None:
+def _remembered(plan: Plan, rankings: Mapping[Channel, Ranked], shown: Sequence[RankedResult]) -> SessionMemory | None:
     if plan.query.memory is None:
         return None
-    asked = remembered(query_vector(found), plan.query.memory)
+    asked = remembered(query_vector(rankings), plan.query.memory)
     return asked.given((result.content_hash for result in shown), kept=SHOWN_REMEMBERED)

@@ -56,10 +56,10 @@ class Pipeline(Resources):
     def _answers(self, ranking: RankedBatch) -> list[Answer]:
         return answers(self, ranking)
 
-    def _ranked(self, plans: Sequence[Plan], found: ChannelRankings, now: float) -> RankedBatch:
+    def _ranked(self, plans: Sequence[Plan], rankings: ChannelRankings, now: float) -> RankedBatch:
         """Rank what was found for a batch of queries: all of them in one table, in which none minds the others."""
-        watch, tuned = Stopwatch(found.elapsed_ms, len(plans)), self.settings
-        contexts = ranking_contexts(self, plans, found, now)
+        watch, tuned = Stopwatch(rankings.elapsed_ms, len(plans)), self.settings
+        contexts = ranking_contexts(self, plans, rankings, now)
         weights, beliefs = [each.weights for each in contexts], [each.reading.beliefs for each in contexts]
         with watch.stage("candidates"):
             candidates = self._candidates(contexts)
@@ -83,7 +83,7 @@ class Pipeline(Resources):
                 for at, each in enumerate(contexts)
                 if each.plan.query.explore
             }
-        failed = [{**silent, **lacking} for silent, lacking in zip(found.failed, left_out, strict=True)]
+        failed = [{**silent, **lacking} for silent, lacking in zip(rankings.failed, left_out, strict=True)]
         return RankedBatch(contexts, shown, choices, failed, watch)
 
     def _candidates(self, contexts: Sequence[RankingContext]) -> Candidates:

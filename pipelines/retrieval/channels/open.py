@@ -183,5 +183,5 @@ class LexicalChannel:
 
     def search(self, texts: Sequence[str], among: Among, depth: int) -> list[Ranked]:
         """The `depth` best contents of each text."""
-        found = self._index.search_many(texts, depth, self._threads, among)
-        return [Ranked(Hits(rows, scores)) for rows, scores in found]
+        hits = self._index.search_many(texts, depth, self._threads, among)
+        return [Ranked(Hits(rows, scores)) for rows, scores in hits]

@@ -145,12 +145,12 @@ def with_pseudo_relevance(
     able = [of_query is not None for of_query in vectors]
     if not settings.first or not any(able):
         return candidates
-    known = _agreed(candidates)
+    agreed = _agreed(candidates)
     likeness = np.full(len(candidates), np.nan)
     for query, lines in candidates.queries:
         of_query = vectors[query]
         if of_query is not None:
-            likeness[lines] = likeness_to_first(of_query(candidates.rows[lines]), known[lines], settings)
+            likeness[lines] = likeness_to_first(of_query(candidates.rows[lines]), agreed[lines], settings)
     values = signals.pseudo_relevance(likeness, candidates.queries)
     return candidates.with_signals(
         {Signal.PSEUDO_RELEVANCE: np.where(np.array(able)[candidates.query], values, np.nan)}

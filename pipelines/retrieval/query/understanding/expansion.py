@@ -32,13 +32,13 @@ def feedback_variant(query: str, first: Sequence[str], others: Sequence[str]) ->
         others: Texts found after them.
     """
     in_first, in_all = _document_frequencies(first), _document_frequencies([*first, *others])
-    asked = _terms(query)
+    query_terms = _terms(query)
     texts = 1 + len(first) + len(others)
     gains = {
         term: count / len(first) * math.log(texts / (1 + in_all[term]))
         for term, count in in_first.items()
         # What one text alone says is about that text.
-        if term not in asked and len(term) >= _SHORTEST_TERM and (count > 1 or len(first) == 1)
+        if term not in query_terms and len(term) >= _SHORTEST_TERM and (count > 1 or len(first) == 1)
     }
     best = sorted(gains, key=lambda term: (-gains[term], term))[:_FEEDBACK_TERMS]
     return Variant(" ".join(best), FEEDBACK) if best and gains[best[0]] > 0.0 else None
@@ -46,8 +46,8 @@ def feedback_variant(query: str, first: Sequence[str], others: Sequence[str]) ->
 
 def neighbour_variant(query: str, names: Iterable[str]) -> Variant | None:
     """Names that stand near those in the query, such as other spellings and what is mentioned beside them."""
-    asked = _terms(query)
-    kept = [name for name in dict.fromkeys(names) if not _terms(name) <= asked][:MOST_NAMES]
+    query_terms = _terms(query)
+    kept = [name for name in dict.fromkeys(names) if not _terms(name) <= query_terms][:MOST_NAMES]
     return Variant(" ".join(kept), NEIGHBOURS) if kept else None
 
 

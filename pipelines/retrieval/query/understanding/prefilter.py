@@ -20,7 +20,7 @@ _PATH = re.compile(
 
 
 def inferred_filters(
-    text: str, known: Callable[[str, str], bool], settings: PrefilterSettings
+    text: str, exists: Callable[[str, str], bool], settings: PrefilterSettings
 ) -> tuple[str, tuple[InferredFilter, ...]]:
     """Filters in a query's text, and the text without those that are no question of their own.
 
@@ -28,7 +28,7 @@ def inferred_filters(
     Only what at least one document has is a filter: of anything else the text speaks.
 
     Args:
-        known: Whether any document has the value under the name.
+        exists: Whether any document has the value under the name.
 
     Examples:
         >>> from pipelines.settings import load_settings
@@ -40,21 +40,21 @@ def inferred_filters(
         >>> inferred_filters("is 10:30 a time", has, tuned)
         ('is 10:30 a time', ())
     """
-    found: dict[str, InferredFilter] = {}
+    inferred: dict[str, InferredFilter] = {}
 
     def note(name: str, value: str, confidence: float) -> bool:
-        if name in found or not known(name, value):
+        if name in inferred or not exists(name, value):
             return False
-        found[name] = InferredFilter(name, value, confidence, confidence > settings.applied_above)
+        inferred[name] = InferredFilter(name, value, confidence, confidence > settings.applied_above)
         return True
 
     kept = _STATED.sub(lambda match: "" if note(match[1], match[2].strip('"'), _STATED_CONFIDENCE) else match[0], text)
     for match in _PATH.finditer(kept):
         note(FOLDER, match[2], _NAMED_PATH if match[1] else _MENTIONED_PATH)
-    return " ".join(kept.split()) or text, tuple(found.values())
+    return " ".join(kept.split()) or text, tuple(inferred.values())
 
 
-def unknown_filters(sought: str, known: Callable[[str, str], bool]) -> tuple[str, ...]:
+def unknown_filters(sought: str, exists: Callable[[str, str], bool]) -> tuple[str, ...]:
     """What reads like a filter in a text that is searched, and names what no document has: mistyped, or words.
 
     Examples:
@@ -62,7 +62,7 @@ def unknown_filters(sought: str, known: Callable[[str, str], bool]) -> tuple[str
         ('langauge:python',)
     """
     stated = (match for match in _STATED.finditer(sought) if _is_name(match[1]))
-    return tuple(match[0] for match in stated if not known(match[1], match[2].strip('"')))
+    return tuple(match[0] for match in stated if not exists(match[1], match[2].strip('"')))
 
 
 def _is_name(text: str) -> bool:

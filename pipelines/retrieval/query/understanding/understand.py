@@ -36,17 +36,17 @@ def query_type(text: str, settings: TypeSettings) -> tuple[QueryType, float, tup
 
     Examples:
         >>> from pipelines.settings import load_settings
-        >>> known = load_settings(environment={}).retrieval.understanding.type
-        >>> kind, confidence, cues = query_type("How does the updater commit its offsets?", known)
+        >>> tuned = load_settings(environment={}).retrieval.understanding.type
+        >>> kind, confidence, cues = query_type("How does the updater commit its offsets?", tuned)
         >>> kind.value, confidence, cues
         ('how_does_it_work', 0.5, ('how does',))
     """
-    found = {kind: _cues(text, kind, settings) for kind in _ORDER}
-    best = max(_ORDER, key=lambda kind: (len(found[kind]), -_ORDER.index(kind)))
-    total = sum(map(len, found.values()))
+    cues_of = {kind: _cues(text, kind, settings) for kind in _ORDER}
+    best = max(_ORDER, key=lambda kind: (len(cues_of[kind]), -_ORDER.index(kind)))
+    total = sum(map(len, cues_of.values()))
     if not total:
         return QueryType.SPECIFIC, 0.0, ()
-    return best, len(found[best]) / (total + 1), found[best]
+    return best, len(cues_of[best]) / (total + 1), cues_of[best]
 
 
 def exact_names(text: str) -> list[str]:
@@ -71,9 +71,9 @@ def taken_apart(text: str) -> str:
 
 
 def _cues(text: str, kind: QueryType, settings: TypeSettings) -> tuple[str, ...]:
-    said = [match.group().casefold() for match in _pattern(settings.cues[kind]).finditer(text)]
+    phrased = [match.group().casefold() for match in _pattern(settings.cues[kind]).finditer(text)]
     shown = [match.group() for match in _SHAPES[kind].finditer(text)] if kind in _SHAPES else []
-    return tuple(dict.fromkeys([*said, *shown]))
+    return tuple(dict.fromkeys([*phrased, *shown]))
 
 
 _SHAPES: Mapping[QueryType, re.Pattern[str]] = MappingProxyType({QueryType.SPECIFIC: _EXACT, QueryType.DEBUG: _FAILURE})
@@ -90,7 +90,7 @@ DOMAIN = "domain"
 
 
 def understood(
-    query: Query, text: str, known: Callable[[str, str], bool], settings: UnderstandingSettings
+    query: Query, text: str, exists: Callable[[str, str], bool], settings: UnderstandingSettings
 ) -> tuple[Query, str, Understanding]:
     """What a query asks for, the query with what was inferred filled in, and the text that is searched.
 
@@ -98,10 +98,10 @@ def understood(
 
     Args:
         text: The query's text within bounds.
-        known: Whether any document has a value under a name.
+        exists: Whether any document has a value under a name.
     """
     kind, confidence, cues = query_type(text, settings.type)
-    sought, filters = inferred_filters(text, known, settings.prefilter) if settings.prefilter.enabled else (text, ())
+    sought, filters = inferred_filters(text, exists, settings.prefilter) if settings.prefilter.enabled else (text, ())
     home = home_of(query, settings)
     routed = complexity(sought)
     understanding = Understanding(
@@ -111,7 +111,7 @@ def understood(
         complexity=routed,
         limit=settings.router.limits[routed],
         filters=filters,
-        unknown=unknown_filters(sought, known) if settings.prefilter.enabled else (),
+        unknown=unknown_filters(sought, exists) if settings.prefilter.enabled else (),
         home=home,
     )
     intent = kind.value if query.intent == ANY and confidence >= settings.type.intent_from else query.intent
