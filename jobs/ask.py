@@ -133,7 +133,7 @@ class Sitting:
         self.log.emit(answer)
         if self.producer is not None:
             self.producer.emit(answer)
-        show(answer, self.settings.retrieval, explain=False)
+        show(answer, explain=False)
         for result in answer.results:
             if result.asked:
                 stdout.print(f"[dim]is {result.rank} any good? +{result.rank} or -{result.rank}[/]", highlight=False)

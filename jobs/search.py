@@ -33,7 +33,7 @@ from pipelines.domain.ranking import ANONYMOUS, ANY, Answer, Channel, Query, Ran
 from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.retrieval.answer.snippet import snippet
 from pipelines.retrieval.answer.trace import answer_as_json, context_lines, explained, gap_line, understanding_line
-from pipelines.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
+from pipelines.retrieval.settings import FusionMode, ResultUnit
 from pipelines.runtime.storage.files import text_lines
 from pipelines.serving.engines import answering
 from pipelines.serving.terminal import Conf, Store, broker, login, plain, stderr, stdout
@@ -115,7 +115,7 @@ def search(
         stderr.print(f"[yellow]{unlogged} of {len(answers)} answers are not in the query log[/]")
     if not as_json:
         for answer in answers:
-            show(answer, settings.retrieval, explain=explain)
+            show(answer, explain=explain)
     rendered = [answer_as_json(answer) for answer in answers]
     if refused:
         of_all = f"{len(refused)} of {len(refused) + len(answers)} queries were not answered"
@@ -126,7 +126,7 @@ def search(
         _publish(settings, answers)
 
 
-def show(answer: Answer, settings: RetrievalSettings, *, explain: bool) -> None:
+def show(answer: Answer, *, explain: bool) -> None:
     """Print an answer for people."""
     out = stdout
     out.print(f"[bold]{plain(answer.query.text)}[/]")
@@ -143,7 +143,7 @@ def show(answer: Answer, settings: RetrievalSettings, *, explain: bool) -> None:
     if answer.uncalibrated and explain:
         out.print(f"[dim]no probabilities: {plain(answer.uncalibrated)}[/]")
     for result in answer.results:
-        _show_result(result, answer.query.text, settings.snippet_characters, explain=explain)
+        _show_result(result, answer.query.text, explain=explain)
     how = (
         f"query {answer.query.query_id} · {answer.fusion} · generation {answer.generation} · "
         f"learned {answer.learned} · {sum(answer.timings_ms.values()):.0f} ms"
@@ -151,7 +151,7 @@ def show(answer: Answer, settings: RetrievalSettings, *, explain: bool) -> None:
     out.print(f"[dim]{plain(how)}[/]\n")
 
 
-def _show_result(result: RankedResult, query: str, length: int, *, explain: bool) -> None:
+def _show_result(result: RankedResult, query: str, *, explain: bool) -> None:
     out = stdout
     name = result.symbol or " › ".join(result.heading_path)
     place = f"{result.uris[0]}:{result.start_line}-{result.end_line}"
@@ -160,7 +160,7 @@ def _show_result(result: RankedResult, query: str, length: int, *, explain: bool
         f"[bold]{result.rank:>3}[/]  [cyan]{result.score:.4f}[/]{sure}  {plain(place)}  [magenta]{plain(name)}[/]",
         highlight=False,
     )
-    shown = Padding(plain(snippet(result.text, query, length)), (0, 0, 0, 5))
+    shown = Padding(plain(snippet(result.text, query)), (0, 0, 0, 5))
     out.print(shown, style="dim", highlight=False, soft_wrap=False)
     for uri in result.uris[1:]:
         out.print(f"     [dim]also {plain(uri)}[/]", highlight=False)

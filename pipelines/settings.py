@@ -172,12 +172,14 @@ def _value(raw: str, place: str) -> Any:
 
 def _assign(values: dict[str, Any], path: Sequence[str], value: Any) -> None:
     *sections, key = path
+    # In a table, such as weights by signal, what is not named is none: the model says which keys there may be.
+    closed = not sections or bool(_fields_at(sections))
     for depth, section in enumerate(sections):
         child = values.get(section)
         if not isinstance(child, dict):
             raise ConfigurationError(_unknown(path[: depth + 1], values.keys()))
         values = child
-    if key not in values:
+    if closed and key not in values:
         raise ConfigurationError(_unknown(path, values.keys()))
     values[key] = value
 

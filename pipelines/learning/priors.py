@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from scipy.special import expit
 
 from pipelines.domain.documents import Domain
@@ -59,6 +59,7 @@ class AgreementPrior(_Section):
         global_strength: Pseudo-observations behind the prior of all domains together, per kind of outcome.
         variance_factor: By how much a domain's prior variance exceeds that of `pooling` κ.
         weights: Stated weight >= 0 by domain and signal; shares of one another, they need not sum to 1.
+            A signal that is not named weighs 0.
         weighing: Whether weights are log-odds, or log-odds of which is taken out what signals have in common.
     """
 
@@ -69,12 +70,16 @@ class AgreementPrior(_Section):
     variance_factor: dict[Domain, Annotated[float, Field(ge=1.0)]]
     weights: dict[Domain, dict[Signal, Annotated[float, Field(ge=0.0, le=1.0)]]]
 
+    @field_validator("weights")
+    @classmethod
+    def _unnamed_weigh_nothing(cls, stated: dict[Domain, dict[Signal, float]]) -> dict[Domain, dict[Signal, float]]:
+        nothing = dict.fromkeys(Signal, 0.0)
+        return {domain: nothing | weights for domain, weights in stated.items()}
+
     @model_validator(mode="after")
     def _covers_everything(self) -> Self:
         _require(Domain, self.variance_factor, "signals.variance_factor")
         _require(Domain, self.weights, "signals.weights")
-        for domain, weights in self.weights.items():
-            _require(Signal, weights, f"signals.weights.{domain}")
         return self
 
     def mean(self, domain: Domain, signal: Signal) -> float:

@@ -17,7 +17,7 @@ from pipelines.retrieval.channels.run import (
     Ranked,
 )
 from pipelines.retrieval.channels.second_pass import query_vector
-from pipelines.retrieval.context.assemble import with_contexts
+from pipelines.retrieval.context.assemble import MOST, with_contexts
 from pipelines.retrieval.context.read import neighbours_in
 from pipelines.retrieval.query.plan import Plan
 from pipelines.retrieval.query.understanding.shift import remembered
@@ -25,8 +25,10 @@ from pipelines.retrieval.ranking.merging import head
 from pipelines.retrieval.ranking.table import Candidates
 from pipelines.retrieval.ranking_context import RankingContext
 from pipelines.retrieval.rerank.explored import Choice
-from pipelines.retrieval.resources import Resources
-from pipelines.retrieval.stopwatch import Stopwatch
+from pipelines.retrieval.resources import Resources, Stopwatch
+
+SHOWN_REMEMBERED = 200
+"""Results that a session's memory holds, those given last: ten pages of twenty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ def _answer(
         failed_channels=failed,
         timings_ms=watch.timings_ms,
         understanding=plan.understanding,
-        memory=_remembered(resources, plan, context.ranked, shown),
+        memory=_remembered(plan, context.ranked, shown),
         gap=gap_in(shown, reading.calibration),
         uncalibrated=uncalibrated(shown, reading.calibration),
     )
@@ -126,7 +128,7 @@ def _with_contexts(
     resources: Resources, context: RankingContext, shown: Sequence[RankedResult]
 ) -> tuple[RankedResult, ...]:
     tuned, plan = resources.settings.context, context.plan
-    neighbours = neighbours_in(resources.snapshot.generation, most=max(tuned.most.values()))
+    neighbours = neighbours_in(resources.snapshot.generation, most=max(MOST.values()))
 
     def moved(result: RankedResult) -> float:
         return context.reading.beliefs.threshold_moved(result.domain, plan.query.agent)
@@ -134,10 +136,8 @@ def _with_contexts(
     return with_contexts(shown, plan.understanding.type, neighbours, moved, tuned)
 
 
-def _remembered(
-    resources: Resources, plan: Plan, found: Mapping[Channel, Ranked], shown: Sequence[RankedResult]
-) -> SessionMemory | None:
+def _remembered(plan: Plan, rankings: Mapping[Channel, Ranked], shown: Sequence[RankedResult]) -> SessionMemory | None:
     if plan.query.memory is None:
         return None
-    asked = remembered(query_vector(found), plan.query.memory, resources.settings.understanding.shift)
-    return asked.given((result.content_hash for result in shown), kept=resources.settings.session.shown_kept)
+    asked = remembered(query_vector(rankings), plan.query.memory)
+    return asked.given((result.content_hash for result in shown), kept=SHOWN_REMEMBERED)

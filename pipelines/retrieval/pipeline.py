@@ -22,18 +22,16 @@ from pipelines.retrieval.query.plan import Plan
 from pipelines.retrieval.ranking.aggregation import UNITS
 from pipelines.retrieval.ranking.fusion import FUSIONS
 from pipelines.retrieval.ranking.merging import merge
-from pipelines.retrieval.ranking.pseudo_relevance import with_pseudo_relevance
 from pipelines.retrieval.ranking.quality import with_propagated
-from pipelines.retrieval.ranking.signals import with_similarity
+from pipelines.retrieval.ranking.signals import with_pseudo_relevance, with_similarity
 from pipelines.retrieval.ranking.table import Candidates
 from pipelines.retrieval.ranking.weights import Weighing
 from pipelines.retrieval.ranking_context import RankingContext, ranking_contexts
 from pipelines.retrieval.rerank.best import reranked
 from pipelines.retrieval.rerank.diversity import diverse, vectors_of
-from pipelines.retrieval.rerank.explored import Choice, contending
-from pipelines.retrieval.resources import Resources
+from pipelines.retrieval.rerank.explored import EXPLORED_DEPTH, Choice, contending
+from pipelines.retrieval.resources import Resources, Stopwatch
 from pipelines.retrieval.search import one_ahead, search
-from pipelines.retrieval.stopwatch import Stopwatch
 
 T = TypeVar("T")
 
@@ -58,10 +56,10 @@ class Pipeline(Resources):
     def _answers(self, ranking: RankedBatch) -> list[Answer]:
         return answers(self, ranking)
 
-    def _ranked(self, plans: Sequence[Plan], found: ChannelRankings, now: float) -> RankedBatch:
+    def _ranked(self, plans: Sequence[Plan], rankings: ChannelRankings, now: float) -> RankedBatch:
         """Rank what was found for a batch of queries: all of them in one table, in which none minds the others."""
-        watch, tuned = Stopwatch(found.elapsed_ms, len(plans)), self.settings
-        contexts = ranking_contexts(self, plans, found, now)
+        watch, tuned = Stopwatch(rankings.elapsed_ms, len(plans)), self.settings
+        contexts = ranking_contexts(self, plans, rankings, now)
         weights, beliefs = [each.weights for each in contexts], [each.reading.beliefs for each in contexts]
         with watch.stage("candidates"):
             candidates = self._candidates(contexts)
@@ -75,10 +73,8 @@ class Pipeline(Resources):
             united = UNITS[tuned.unit](with_propagated(reranked_candidates, self.facts, tuned.quality), tuned)
         with watch.stage("assembly"):
             ks = np.array([each.plan.k for each in contexts])
-            depths, moments = (
-                np.maximum(ks + tuned.diversity.depth, tuned.explored_depth),
-                [each.moment for each in contexts],
-            )
+            depths = np.maximum(ks + tuned.diversity.depth, EXPLORED_DEPTH)
+            moments = [each.moment for each in contexts]
             contenders = score_and_cut(united, depths, beliefs, weights, moments=moments, settings=tuned)
             passes = [each.passes for each in contexts]
             shown = diverse(contenders, ks, vectors, tuned, passes=passes)
@@ -87,7 +83,7 @@ class Pipeline(Resources):
                 for at, each in enumerate(contexts)
                 if each.plan.query.explore
             }
-        failed = [{**silent, **lacking} for silent, lacking in zip(found.failed, left_out, strict=True)]
+        failed = [{**silent, **lacking} for silent, lacking in zip(rankings.failed, left_out, strict=True)]
         return RankedBatch(contexts, shown, choices, failed, watch)
 
     def _candidates(self, contexts: Sequence[RankingContext]) -> Candidates:

@@ -10,18 +10,17 @@ from pipelines.domain.questions import question_of
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.retrieval.answer.matching import doubtful, match_of
 from pipelines.retrieval.channels.graph import GraphChannel
-from pipelines.retrieval.channels.learned_triggers import with_learned_triggers
 from pipelines.retrieval.channels.rankings import Hits, ScoreRows
 from pipelines.retrieval.channels.run import (
     ChannelRankings,
     Ranked,
 )
 from pipelines.retrieval.channels.second_pass import nearness_to_session
+from pipelines.retrieval.channels.triggers import with_learned_triggers
 from pipelines.retrieval.query.plan import Plan
 from pipelines.retrieval.query.understanding.shift import usage_kept
-from pipelines.retrieval.ranking.pseudo_relevance import pseudo_relevance_signals
 from pipelines.retrieval.ranking.quality import Moment, telling
-from pipelines.retrieval.ranking.signals import active_signals, answering, own_scores
+from pipelines.retrieval.ranking.signals import active_signals, answering, own_scores, pseudo_relevance_signals
 from pipelines.retrieval.ranking.table import Candidates
 from pipelines.retrieval.ranking.weights import Shared, SignalWeights, WeightDraws, believed_in_common
 from pipelines.retrieval.rerank.best import Rerankers, matcher, rerankers
@@ -84,6 +83,9 @@ class RankingContext:
         }
 
 
+_DRAWS = 400  # of the weights behind "belongs above the next": standard error at most .025
+
+
 def ranking_contexts(
     resources: Resources, plans: Sequence[Plan], found: ChannelRankings, now: float
 ) -> list[RankingContext]:
@@ -106,7 +108,7 @@ def _context(
     told = telling(plan.query, resources.facts, nearness=nearness, asked_before=asked_before) | reranking.signals
     told |= pseudo_relevance_signals(vectors_of(found), resources.settings.pseudo_relevance)
     active = active_signals(answered, tuned.without_signals, telling=told)
-    weights, draws = believed_in_common(plan.query, reading.beliefs, active, tuned.order_draws, believed)
+    weights, draws = believed_in_common(plan.query, reading.beliefs, active, _DRAWS, believed)
     return RankingContext(
         plan=plan,
         ranked=found,

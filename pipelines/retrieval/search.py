@@ -26,9 +26,9 @@ def search(resources: Resources, queries: Sequence[Query]) -> tuple[list[Plan], 
     return search_again(plans, first, partial(_run, resources), _hints(resources), resources.settings)
 
 
-def _run(resources: Resources, asked: Sequence[ChannelRequest]) -> ChannelRankings:
+def _run(resources: Resources, requests: Sequence[ChannelRequest]) -> ChannelRankings:
     tuned = resources.settings
-    return run_channels(resources.channels, asked, budget_ms=tuned.budget_ms, threads=resources.threads)
+    return run_channels(resources.channels, requests, budget_ms=tuned.budget_ms, threads=resources.threads)
 
 
 def _hints(resources: Resources) -> Hints:

@@ -22,6 +22,9 @@ from pipelines.runtime.clock import Clock
 
 log = logging.getLogger(__name__)
 
+BELIEFS_MAX_AGE_S = 3600.0
+"""After this beliefs are read again though nothing changed: evidence decays with time, by days."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Held:
@@ -157,7 +160,7 @@ class Searcher:
         held = self._held
         try:
             token = self._source.token()
-            aged = now - held.read_at >= self._settings.beliefs_max_age_s
+            aged = now - held.read_at >= BELIEFS_MAX_AGE_S
             self._held = self._take(held, token) if aged or token != held.token else _seen(held, now)
         except (StoreError, OSError) as error:
             # What is held was verified when it was opened; it serves until something whole is live, and within reach,

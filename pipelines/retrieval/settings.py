@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -45,15 +45,11 @@ class ResultUnit(StrEnum):
 
 
 class _EdgeWeights(BaseModel):
+    """Weights by kind of edge; one that is not named weighs 0."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     edge_weights: Mapping[EdgeKind, Share]
-
-    @model_validator(mode="after")
-    def _every_kind_is_weighed(self) -> Self:
-        if missing := [kind.value for kind in EdgeKind if kind not in self.edge_weights]:
-            raise ValueError(f"edge_weights: expected a value per kind of edge, none for {missing}")
-        return self
 
 
 class GraphSettings(_EdgeWeights):
@@ -66,14 +62,12 @@ class GraphSettings(_EdgeWeights):
     hit_energy: Weight
     name_energy: Weight
     name_words: Count
-    name_characters: Count
 
 
 class DegreeSettings(_EdgeWeights):
     """How well connected contents are."""
 
     cap: Share
-    excluded_tiers: tuple[str, ...]
 
 
 class DiversitySettings(BaseModel):
@@ -126,7 +120,6 @@ class SessionSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    shown_kept: Annotated[int, Field(ge=0)]
     repeat_penalty: Annotated[Share, OffAt(0.0)]
 
 
@@ -196,16 +189,12 @@ class RetrievalSettings(BaseModel):
     refresh_s: Positive
     look_ms: Positive
     look_share: Annotated[float, Field(gt=0.0, le=1.0)]
-    beliefs_max_age_s: Positive
     sessions_held: Count
-    snippet_characters: Count
     understanding: UnderstandingSettings
     context: ContextSettings
     quality: QualitySettings
     session: SessionSettings
     ask: Share
-    order_draws: Count
-    explored_depth: Count
     heads_kept: Annotated[int, Field(ge=0)]
 
     @model_validator(mode="after")

@@ -21,7 +21,7 @@ import msgspec
 
 from pipelines.domain.ids import GenerationId
 from pipelines.domain.ranking import Answer, Placings, Query
-from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.searcher import BELIEFS_MAX_AGE_S, Searcher
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.garbage import uncollected
 from pipelines.runtime.ray.actors import ActorPool, Shared
@@ -171,7 +171,7 @@ class SearcherPool:
         """What is live now; the same view as before where it would give the same answers."""
         # The token first: what comes in between is looked at again by the next call.
         rules, token, now = self._settings.retrieval, self._source.token(), self._clock()
-        token = (token, now // rules.time_step_s, now // rules.beliefs_max_age_s)
+        token = (token, now // rules.time_step_s, now // BELIEFS_MAX_AGE_S)
         if self._live is None or self._live[0] != token:
             self._live = (token, View(self._settings, self._source.pin()))
         return self._live[1]

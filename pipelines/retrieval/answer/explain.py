@@ -77,9 +77,9 @@ def explain_candidates(candidates: Candidates, weights: Sequence[SignalWeights])
         candidates.contents,
         scopes.tolist(),
         candidates.place.tolist(),
-        _named(CHANNELS, ranks > 0, lambda found: map(ChannelHit, ranks[found].tolist(), scores[found].tolist())),
-        _named(CHANNELS, ~np.isnan(scores), lambda known: scores[known].tolist()),
-        _named(SIGNALS, ~np.isnan(signals), lambda known: signals[known].tolist()),
+        _named(CHANNELS, ranks > 0, lambda present: map(ChannelHit, ranks[present].tolist(), scores[present].tolist())),
+        _named(CHANNELS, ~np.isnan(scores), lambda mask: scores[mask].tolist()),
+        _named(SIGNALS, ~np.isnan(signals), lambda mask: signals[mask].tolist()),
         _contributions(candidates, scopes, believed),
         _relevances(candidates, believed).tolist(),
         strict=True,
@@ -117,21 +117,21 @@ Value = TypeVar("Value")
 
 
 def _named(
-    names: Sequence[Name], known: Flags, values: Callable[[Flags], Iterable[Value]]
+    names: Sequence[Name], mask: Flags, values: Callable[[Flags], Iterable[Value]]
 ) -> Iterator[dict[Name, Value]]:
     """What is known of each line, by the name of its column.
 
     Args:
-        known: (lines, names).
+        mask: (lines, names).
         values: Of what is known, line by line.
     """
-    of = list(zip(_picked(names, known.nonzero()[1]), values(known), strict=True))
-    return (dict(of[start:end]) for start, end in _spans(known))
+    of = list(zip(_picked(names, mask.nonzero()[1]), values(mask), strict=True))
+    return (dict(of[start:end]) for start, end in _spans(mask))
 
 
-def _spans(known: Flags) -> Iterator[tuple[int, int]]:
+def _spans(mask: Flags) -> Iterator[tuple[int, int]]:
     """Where each line's known values start and end, among those of all lines."""
-    ends = np.add.reduce(known, axis=1, dtype=np.int64).cumsum().tolist()
+    ends = np.add.reduce(mask, axis=1, dtype=np.int64).cumsum().tolist()
     return zip([0, *ends], ends, strict=False)
 
 

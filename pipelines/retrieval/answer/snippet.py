@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+CHARACTERS = 240  # about three lines of a terminal
 _WORD = re.compile(r"\w+")
 
 
-def snippet(text: str, query: str, length: int) -> str:
+def snippet(text: str, query: str, length: int = CHARACTERS) -> str:
     r"""The text from the line that has most words of the query, on one line, at most `length` characters.
 
     Examples:

@@ -162,8 +162,8 @@ def _contribution_as_json(contribution: Contribution) -> dict[str, Any]:
 
 
 def _channels(result: RankedResult) -> Text:
-    found = (f"{channel.value} #{hit.rank} ({hit.score:.4g})" for channel, hit in sorted(result.channels.items()))
-    return Text(f"found by {', '.join(found)}", style="dim")
+    hits = (f"{channel.value} #{hit.rank} ({hit.score:.4g})" for channel, hit in sorted(result.channels.items()))
+    return Text(f"found by {', '.join(hits)}", style="dim")
 
 
 def _order(result: RankedResult) -> Iterable[Text]:

@@ -56,7 +56,7 @@ def degree_scores(
     Returns:
         float64 (contents,) in [0, cap].
     """
-    of_kind = np.array([weights[kind] for kind in _KINDS])
+    of_kind = np.array([weights.get(kind, 0.0) for kind in _KINDS])
     weight = of_kind[edges.kind] * edges.strength
     degree = np.zeros(edges.contents + edges.entities)
     np.add.at(degree, edges.source, weight)

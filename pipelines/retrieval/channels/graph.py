@@ -2,24 +2,93 @@
 
 Collins and Loftus, A spreading-activation theory of semantic processing, Psychological Review 1975. A place that passes
 energy e on gives each neighbour e · decay · weight of the edge / √(its edges): a hub tells little about each of them.
+Entities that a query names are those of its words: no model runs for a query.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 
 import numpy as np
 from scipy import sparse
 
 from pipelines.domain.ranking import Channel
+from pipelines.indexes.graph.aliases import entity_key, entity_keys
 from pipelines.indexes.graph.graph import EdgeArrays
 from pipelines.indexes.graph.schemas import EdgeKind
 from pipelines.indexes.rows import RowSet
-from pipelines.retrieval.channels.names import Vocabulary
 from pipelines.retrieval.channels.rankings import NOTHING, Floats, Hits, Ints
 from pipelines.retrieval.channels.run import Among, Ranked
 from pipelines.retrieval.settings import GraphSettings
+
+_WORD = re.compile(r"[^\s,;:!?()\[\]{}\"“”]+")
+_MEMBER = re.compile(r"[.#]|::|->")
+
+
+class Vocabulary:
+    """Which entities each name may mean, whatever its case and punctuation; a member of a type by its last name too."""
+
+    def __init__(
+        self, names: Iterable[tuple[int, Sequence[str]]], *, longest: int, shortest: int, most_words: int
+    ) -> None:
+        """Take names up.
+
+        Args:
+            names: Each entity with its spellings.
+            longest: Words that a name has at most; longer ones are not found in queries.
+            shortest: Characters that a name has at least: shorter ones stand in every text.
+            most_words: Words of a text that are looked at.
+        """
+        self._most_words = most_words
+        self._longest = longest
+        self._shortest = shortest
+        named: defaultdict[str, list[int]] = defaultdict(list)
+        self._first: dict[int, str] = {}
+        for entity, spellings in names:
+            self._first[entity] = next(iter(spellings), "")
+            for key in {key for spelling in spellings for key in _keys(spelling)}:
+                named[key].append(entity)
+        self._named: Mapping[str, Sequence[int]] = named
+
+    def named_in(self, text: str) -> list[Sequence[int]]:
+        """The entities that each name in a text may mean; of names within a longer one only that.
+
+        Examples:
+            >>> names = [(0, ["Kafka"]), (1, ["Apache Kafka"]), (2, ["Store.get_page"])]
+            >>> known = Vocabulary(names, longest=4, shortest=3, most_words=99)
+            >>> known.named_in("does apache kafka call get_page()?")
+            [[1], [2]]
+        """
+        words = [match.group() for match in islice(_WORD.finditer(text), self._most_words)]
+        keys = entity_keys(words, self._longest)
+        found: list[Sequence[int]] = []
+        start = 0
+        while start < len(words):
+            length, entities = self._longest_of(keys[start])
+            if entities:
+                found.append(entities)
+            start += length
+        return found
+
+    def name_of(self, entity: int) -> str:
+        """One spelling of an entity."""
+        return self._first[entity]
+
+    def _longest_of(self, keys: Sequence[str]) -> tuple[int, Sequence[int]]:
+        for length in range(len(keys), 0, -1):
+            name = keys[length - 1]
+            if len(name) >= self._shortest and (entities := self._named.get(name)):
+                return length, entities
+        return 1, ()
+
+
+def _keys(spelling: str) -> set[str]:
+    return {entity_key(spelling), entity_key(_MEMBER.split(spelling.rstrip("()"))[-1])} - {""}
+
 
 _KINDS = tuple(EdgeKind)
 
@@ -82,7 +151,7 @@ def passing(edges: EdgeArrays, weights: Mapping[EdgeKind, float]) -> sparse.csr_
     Returns:
         float64 (places, places), by row what a place gives; edges lead both ways, edges of weight 0 nowhere.
     """
-    of_kind = np.array([weights[kind] for kind in _KINDS])
+    of_kind = np.array([weights.get(kind, 0.0) for kind in _KINDS])
     weight = of_kind[edges.kind] * edges.strength
     some = np.flatnonzero(weight > 0.0)
     source, target, weight = edges.source[some], edges.target[some], weight[some]

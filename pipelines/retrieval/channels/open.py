@@ -14,8 +14,7 @@ from pipelines.domain.ranking import Channel
 from pipelines.indexes.graph.graph import EdgeArrays
 from pipelines.retrieval.channels.degree import DegreeChannel
 from pipelines.retrieval.channels.dense import DenseChannel
-from pipelines.retrieval.channels.graph import GraphChannel
-from pipelines.retrieval.channels.names import Vocabulary
+from pipelines.retrieval.channels.graph import GraphChannel, Vocabulary
 from pipelines.retrieval.channels.rankings import Hits
 from pipelines.retrieval.channels.run import Among, Channels, FollowingChannel, Ranked, SearchChannel
 from pipelines.retrieval.channels.triggers import TriggerChannel, Triggered
@@ -23,6 +22,9 @@ from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot.ports import OpenGeneration, QueryEncoder, TextIndex
 
 log = logging.getLogger(__name__)
+
+_SHORTEST_NAME = 3  # characters: shorter ones stand in every text
+_WITHOUT_DEGREE = ("constitutional",)  # tiers: what always holds need not be well connected
 
 ENCODERS = (Channel.DENSE, Channel.DENSE_2, Channel.DENSE_3)
 """The channel of each encoder, in their order."""
@@ -144,7 +146,7 @@ class _Opening:
 
         def opened() -> FollowingChannel:
             spellings = self.generation.graph.spellings()
-            names = Vocabulary(spellings, longest=tuned.name_words, shortest=tuned.name_characters, most_words=words)
+            names = Vocabulary(spellings, longest=tuned.name_words, shortest=_SHORTEST_NAME, most_words=words)
             return GraphChannel(self.edges, names, tuned)
 
         return (tuned, words), opened
@@ -153,7 +155,7 @@ class _Opening:
         tuned = self.settings.degree
 
         def opened() -> FollowingChannel:
-            excluded = self.generation.chunks.rows_of_tiers(tuned.excluded_tiers)
+            excluded = self.generation.chunks.rows_of_tiers(_WITHOUT_DEGREE)
             return DegreeChannel(self.edges, tuned, excluded=excluded)
 
         return tuned, opened
@@ -181,5 +183,5 @@ class LexicalChannel:
 
     def search(self, texts: Sequence[str], among: Among, depth: int) -> list[Ranked]:
         """The `depth` best contents of each text."""
-        found = self._index.search_many(texts, depth, self._threads, among)
-        return [Ranked(Hits(rows, scores)) for rows, scores in found]
+        hits = self._index.search_many(texts, depth, self._threads, among)
+        return [Ranked(Hits(rows, scores)) for rows, scores in hits]

@@ -125,7 +125,7 @@ class ChannelRequest:
 
 
 def run_channels(
-    channels: Channels, asked: Sequence[ChannelRequest], *, budget_ms: Mapping[Channel, float], threads: Executor
+    channels: Channels, requests: Sequence[ChannelRequest], *, budget_ms: Mapping[Channel, float], threads: Executor
 ) -> ChannelRankings:
     """Search with all channels at once, then with all that follow them at once.
 
@@ -134,9 +134,9 @@ def run_channels(
         budget_ms: Time per query and channel; a batch of n has n times as long. Followers' time begins with theirs.
     """
     started = time.perf_counter()
-    wanting = {channel: [at for at, each in enumerate(asked) if channel in each.channels] for channel in budget_ms}
+    wanting = {channel: [at for at, each in enumerate(requests) if channel in each.channels] for channel in budget_ms}
     budget_s = {channel: budget * len(wanting[channel]) / 1000 for channel, budget in budget_ms.items()}
-    of_channel = {channel: [asked[at] for at in places] for channel, places in wanting.items()}
+    of_channel = {channel: [requests[at] for at in places] for channel, places in wanting.items()}
     searches = {
         channel: partial(_searched, each, of_channel[channel])
         for channel, each in channels.searching.items()
@@ -152,9 +152,9 @@ def run_channels(
     reasons = {**failed, **failed_too}
     without = [
         {**channels.missing, **{channel.value: reasons[channel] for channel in reasons if channel in each.channels}}
-        for each in asked
+        for each in requests
     ]
-    elapsed_ms = (time.perf_counter() - started) * 1000.0 / max(1, len(asked))
+    elapsed_ms = (time.perf_counter() - started) * 1000.0 / max(1, len(requests))
     return ChannelRankings({**rankings, **following}, without, elapsed_ms)
 
 
@@ -193,26 +193,26 @@ def _first(rankings: Mapping[Channel, Mapping[int, Ranked]], places: Sequence[in
     return [{channel: found[at] for channel, found in rankings.items() if at in found} for at in places]
 
 
-def _searched(channel: SearchChannel, asked: Sequence[ChannelRequest]) -> list[Ranked]:
-    return _to_depths(lambda some, depth: channel.search(*_texts(asked, some), depth), asked)
+def _searched(channel: SearchChannel, requests: Sequence[ChannelRequest]) -> list[Ranked]:
+    return _to_depths(lambda some, depth: channel.search(*_texts(requests, some), depth), requests)
 
 
 def _followed(
-    channel: FollowingChannel, asked: Sequence[ChannelRequest], first: Sequence[Mapping[Channel, Ranked]]
+    channel: FollowingChannel, requests: Sequence[ChannelRequest], first: Sequence[Mapping[Channel, Ranked]]
 ) -> list[Ranked]:
     return _to_depths(
-        lambda some, depth: channel.follow(*_texts(asked, some), [first[at] for at in some], depth), asked
+        lambda some, depth: channel.follow(*_texts(requests, some), [first[at] for at in some], depth), requests
     )
 
 
-def _to_depths(find: Callable[[Sequence[int], int], list[Ranked]], asked: Sequence[ChannelRequest]) -> list[Ranked]:
+def _to_depths(find: Callable[[Sequence[int], int], list[Ranked]], requests: Sequence[ChannelRequest]) -> list[Ranked]:
     """What a channel finds for each, to its own depth: who is searched deeper in company would get another answer."""
     found: dict[int, Ranked] = {}
-    for depth in dict.fromkeys(each.depth for each in asked):
-        some = [at for at, each in enumerate(asked) if each.depth == depth]
+    for depth in dict.fromkeys(each.depth for each in requests):
+        some = [at for at, each in enumerate(requests) if each.depth == depth]
         found |= dict(zip(some, find(some, depth), strict=True))
-    return [found[at] for at in range(len(asked))]
+    return [found[at] for at in range(len(requests))]
 
 
-def _texts(asked: Sequence[ChannelRequest], some: Sequence[int]) -> tuple[list[str], list[RowSet | None]]:
-    return [asked[at].text for at in some], [asked[at].among for at in some]
+def _texts(requests: Sequence[ChannelRequest], some: Sequence[int]) -> tuple[list[str], list[RowSet | None]]:
+    return [requests[at].text for at in some], [requests[at].among for at in some]

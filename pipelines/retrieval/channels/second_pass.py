@@ -19,7 +19,14 @@ from pipelines.domain.understanding import Complexity, Variant
 from pipelines.retrieval.channels.rankings import Floats, Hits, Ints, ScoreRows
 from pipelines.retrieval.channels.run import DENSE, ChannelRankings, ChannelRequest, Ranked, scores_of
 from pipelines.retrieval.query.plan import Plan
-from pipelines.retrieval.query.understanding.expansion import combined_scores, feedback_variant, neighbour_variant
+from pipelines.retrieval.query.understanding.expansion import (
+    BACKGROUND_TEXTS,
+    MOST_NAMES,
+    MOST_WORDS,
+    combined_scores,
+    feedback_variant,
+    neighbour_variant,
+)
 from pipelines.retrieval.query.understanding.shift import centroid, shift_of
 from pipelines.retrieval.query_settings import ExpansionSettings
 from pipelines.retrieval.settings import RetrievalSettings
@@ -40,26 +47,28 @@ class Hints:
     names_near: Callable[[str, int], Sequence[str]]
 
 
-def revise_plan(plan: Plan, found: Mapping[Channel, Ranked], hints: Hints, settings: RetrievalSettings) -> Plan:
+def revise_plan(plan: Plan, by_channel: Mapping[Channel, Ranked], hints: Hints, settings: RetrievalSettings) -> Plan:
     """The plan after a first look at what was found; the same where that was enough."""
     tuned = settings.understanding
-    vector = query_vector(found)
+    vector = query_vector(by_channel)
     memory = plan.query.memory
     shift = None if vector is None or memory is None else shift_of(vector, memory, tuned.shift)
     widening = tuned.shift.widening if shift is not None and shift.happened else 1.0
-    most = max((len(found[channel].ranking) for channel in _WORDS_AND_MEANING if channel in found), default=0)
+    most = max((len(by_channel[channel].ranking) for channel in _WORDS_AND_MEANING if channel in by_channel), default=0)
     # Of a query that one channel was enough for, one hit is the answer.
     routed = plan.channels != settings.channels
     least = 1 if routed else tuned.expansion.fewer_than
-    few = most < least and len(first_rows(found)) < least
+    few = most < least and len(first_rows(by_channel)) < least
     channels = settings.channels if few else plan.channels
     wanted = (few and not routed) or plan.understanding.complexity is Complexity.COMPLEX
     if shift is None and not (few or wanted):
         return plan
     understanding = replace(plan.understanding, shift=shift)
     # To a text so long other words add nothing but time.
-    if tuned.expansion.enabled and wanted and len(plan.text.split()) <= tuned.expansion.most_words:
-        understanding = replace(understanding, variants=_variants(plan.text, first_rows(found), hints, tuned.expansion))
+    if tuned.expansion.enabled and wanted and len(plan.text.split()) <= MOST_WORDS:
+        understanding = replace(
+            understanding, variants=_variants(plan.text, first_rows(by_channel), hints, tuned.expansion)
+        )
     words = plan.text if few else plan.words
     return replace(
         plan, understanding=understanding, depth=round(plan.depth * widening), channels=channels, words=words
@@ -76,25 +85,25 @@ def _other(before: Plan, after: Plan) -> bool:
     return (before.depth, before.channels) != (after.depth, after.channels)
 
 
-def query_vector(found: Mapping[Channel, Ranked]) -> np.ndarray | None:
+def query_vector(by_channel: Mapping[Channel, Ranked]) -> np.ndarray | None:
     """The query's embedding by the first encoder; None where it made none."""
-    return found[Channel.DENSE].vector if Channel.DENSE in found else None
+    return by_channel[Channel.DENSE].vector if Channel.DENSE in by_channel else None
 
 
-def nearness_to_session(found: Mapping[Channel, Ranked], memory: SessionMemory | None) -> ScoreRows | None:
+def nearness_to_session(by_channel: Mapping[Channel, Ranked], memory: SessionMemory | None) -> ScoreRows | None:
     """Cosine of contents, by row, to the centroid of a session's recent queries; None without any."""
-    ranked = found.get(Channel.DENSE)
+    ranked = by_channel.get(Channel.DENSE)
     if memory is None or ranked is None or ranked.vector is None or ranked.cosines is None:
         return None
     middle = centroid([query for query in memory.queries if len(query) == len(ranked.vector)])
     return None if middle is None else partial(ranked.cosines, middle)
 
 
-def first_rows(found: Mapping[Channel, Ranked]) -> list[int]:
+def first_rows(by_channel: Mapping[Channel, Ranked]) -> list[int]:
     """Rows that words and meaning found, those first that both rank high."""
     ranks: defaultdict[int, float] = defaultdict(float)
     for channel in _WORDS_AND_MEANING:
-        for rank, (row, _) in enumerate(found[channel].ranking if channel in found else (), start=1):
+        for rank, (row, _) in enumerate(by_channel[channel].ranking if channel in by_channel else (), start=1):
             ranks[row] += 1.0 / rank
     return sorted(ranks, key=lambda row: (-ranks[row], row))
 
@@ -117,10 +126,10 @@ def combined(
 def _variants(text: str, first: Sequence[int], hints: Hints, settings: ExpansionSettings) -> tuple[Variant, ...]:
     if not settings.variants:
         return ()
-    neighbours = neighbour_variant(text, hints.names_near(text, settings.neighbours), settings)
-    texts = hints.texts_of(first[: settings.feedback_texts + settings.background_texts])
+    neighbours = neighbour_variant(text, hints.names_near(text, MOST_NAMES))
+    texts = hints.texts_of(first[: settings.feedback_texts + BACKGROUND_TEXTS])
     head, rest = texts[: settings.feedback_texts], texts[settings.feedback_texts :]
-    feedback = feedback_variant(text, head, rest, settings) if head else None
+    feedback = feedback_variant(text, head, rest) if head else None
     return tuple(variant for variant in (feedback, neighbours) if variant is not None)[: settings.variants]
 
 
@@ -144,35 +153,40 @@ Run = Callable[[Sequence[ChannelRequest]], ChannelRankings]
 
 def search_again(
     plans: Sequence[Plan],
-    found: ChannelRankings,
+    first_pass: ChannelRankings,
     run: Run,
     hints: Hints,
     settings: RetrievalSettings,
 ) -> tuple[list[Plan], ChannelRankings]:
     """The plans after a first look, and what the channels found for those that needed another pass, with all else."""
-    revised = [revise_plan(plan, found.of(at), hints, settings) for at, plan in enumerate(plans)]
+    revised = [revise_plan(plan, first_pass.of(at), hints, settings) for at, plan in enumerate(plans)]
     repeated = [at for at, plan in enumerate(revised) if needs_another_pass(plans[at], plan)]
     if not repeated:
-        return revised, found
+        return revised, first_pass
     own = {
         at: [ChannelRequest(plan.text, plan.channels, plan.depth, plan.among)]
         for at, plan in enumerate(revised)
         if _other(plans[at], plan)
     }
-    asked = [asking for at in repeated for asking in (*own.get(at, ()), *_variants_asked(revised[at]))]
-    second = run(asked)
-    rankings, failed = {channel: dict(of_channel) for channel, of_channel in found.rankings.items()}, [*found.failed]
-    places = iter(range(len(asked)))
+    requests = [asking for at in repeated for asking in (*own.get(at, ()), *_variants_asked(revised[at]))]
+    second = run(requests)
+    rankings, failed = (
+        {channel: dict(of_channel) for channel, of_channel in first_pass.rankings.items()},
+        [*first_pass.failed],
+    )
+    places = iter(range(len(requests)))
     for at in repeated:
         place = next(places) if at in own else None
         variants = [next(places) for _ in revised[at].understanding.variants]
-        first, failed[at] = (found.of(at), failed[at]) if place is None else (second.of(place), second.failed[place])
+        first, failed[at] = (
+            (first_pass.of(at), failed[at]) if place is None else (second.of(place), second.failed[place])
+        )
         failed[at] = {**failed[at], **{name: why for one in variants for name, why in second.failed[one].items()}}
         others = [second.of(one) for one in variants]
         joined = combined(first, others, settings.understanding.expansion) if others else first
         for channel, ranked in joined.items():
             rankings.setdefault(channel, {})[at] = ranked
-    elapsed_ms = found.elapsed_ms + second.elapsed_ms * len(asked) / len(plans)
+    elapsed_ms = first_pass.elapsed_ms + second.elapsed_ms * len(requests) / len(plans)
     return revised, ChannelRankings(rankings, failed, elapsed_ms)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from msgspec import structs
 
@@ -14,6 +15,11 @@ from pipelines.domain.ranking import RankedResult
 from pipelines.domain.understanding import QueryType
 from pipelines.retrieval.context.surroundings import Surrounding, surroundings
 from pipelines.retrieval.context_settings import ContextSettings
+
+MOST: Mapping[Role, int] = MappingProxyType(
+    {Role.HEADER: 1, Role.TYPE: 3, Role.CHUNK: 1, Role.SIBLING: 4, Role.DEPENDENCY: 4, Role.USER: 2}
+)
+"""Chunks of each role around one result at most; the budget of tokens ends most contexts before."""
 
 _ORDER = {role: place for place, role in enumerate(Role)}
 
@@ -79,7 +85,7 @@ def _wanted(
         document,
         points_to=neighbours.points_to(result),
         used_by=neighbours.used_by(result),
-        most=settings.most,
+        most=MOST,
     )
     return reach, [(Role.CHUNK, own), *around]
 

@@ -44,7 +44,7 @@ def surroundings(
         used_by: Chunks that point to it, the surest first.
         most: Chunks of each role at most.
     """
-    found: Mapping[Role, Iterable[Chunk]] = {
+    by_role: Mapping[Role, Iterable[Chunk]] = {
         Role.HEADER: document[:1],
         Role.TYPE: _above(chunk, document, _LEVELS.get(reach, len(document))),
         Role.SIBLING: _beside(chunk, document),
@@ -52,7 +52,7 @@ def surroundings(
         Role.USER: used_by,
     }
     seen = {chunk.chunk_id}
-    return [(role, each) for role in _WITHIN[reach] for each in _first(found[role], most[role], seen)]
+    return [(role, each) for role in _WITHIN[reach] for each in _first(by_role[role], most[role], seen)]
 
 
 def _first(chunks: Iterable[Chunk], most: int, seen: set[ChunkId]) -> list[Chunk]:

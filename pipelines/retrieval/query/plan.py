@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from pipelines.domain.ranking import Channel, Query
 from pipelines.domain.understanding import Complexity, Understanding
 from pipelines.indexes.rows import RowSet
-from pipelines.retrieval.query.understanding.kinds import taken_apart
-from pipelines.retrieval.query.understanding.understand import understood
+from pipelines.retrieval.query.understanding.understand import taken_apart, understood
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot.facts import GenerationFacts
 from pipelines.retrieval.snapshot.filters import RowFilter

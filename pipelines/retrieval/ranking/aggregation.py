@@ -85,9 +85,9 @@ def _support(totals: Floats, bounds: Ints) -> Floats:
     support = np.full(len(bounds) - 1, np.nan)
     sizes = bounds[1:] - bounds[:-1]
     several = (sizes > 1).nonzero()[0]
-    known = totals.tolist()
+    values = totals.tolist()
     firsts, ends = (bounds[several] + 1).tolist(), bounds[several + 1].tolist()
-    rests = [math.fsum(known[first:end]) for first, end in zip(firsts, ends, strict=True)]
+    rests = [math.fsum(values[first:end]) for first, end in zip(firsts, ends, strict=True)]
     support[several] = np.array(rests) / np.sqrt(sizes[several])
     return support
 

@@ -173,8 +173,8 @@ def _declared(documents: Ints, facts: Documents, moment: Moment, settings: Quali
         ),
         Signal.CONGRUENCE: lambda: facts.intent.numbers(documents, congruence),
     }
-    known = telling(moment.query, moment.facts, nearness=None, asked_before=False)
-    return {signal: tell() for signal, tell in every.items() if signal in known}
+    available = telling(moment.query, moment.facts, nearness=None, asked_before=False)
+    return {signal: tell() for signal, tell in every.items() if signal in available}
 
 
 def _ages_hours(modified_at: Floats, now: float) -> Floats:

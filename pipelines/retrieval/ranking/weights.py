@@ -84,13 +84,13 @@ def believed_draws(query: Query, beliefs: ReadableBeliefs, active: Collection[Si
 
 def _each_once(query: Query, read: Callable[[Domain], Known]) -> Callable[[Domain], Known]:
     """What is believed for the query's domain, or for each candidate's own, read once of each."""
-    known: dict[Domain, Known] = {}
+    by_domain: dict[Domain, Known] = {}
 
     def of(domain: Domain) -> Known:
         asked = query.domain or domain
-        if asked not in known:
-            known[asked] = read(asked)
-        return known[asked]
+        if asked not in by_domain:
+            by_domain[asked] = read(asked)
+        return by_domain[asked]
 
     return of
 

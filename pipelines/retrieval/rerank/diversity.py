@@ -52,8 +52,8 @@ def diverse(
     chosen = marginal(candidates, vectors, tuned) if learned else candidates
     if not tuned.represent:
         return chosen.head(ks)
-    heard = [learned or settings.channel_weights[channel] > 0.0 for channel in CHANNELS]
-    return represented(chosen, ks, tuned, passes, np.array(heard))
+    counted = [learned or settings.channel_weights[channel] > 0.0 for channel in CHANNELS]
+    return represented(chosen, ks, tuned, passes, np.array(counted))
 
 
 def marginal(candidates: Candidates, vectors: Sequence[VectorsOf | None], settings: DiversitySettings) -> Candidates:
@@ -138,7 +138,7 @@ def _twins(turns: Ints, taken: Floats, cosines: np.ndarray) -> dict[int, list[in
 
 
 def represented(
-    candidates: Candidates, ks: Ints, settings: DiversitySettings, passes: Sequence[Passes], heard: Flags
+    candidates: Candidates, ks: Ints, settings: DiversitySettings, passes: Sequence[Passes], counted: Flags
 ) -> Candidates:
     """The best of each query, the last of them making room for the best of each channel that none was found by.
 
@@ -146,11 +146,11 @@ def represented(
     result of all stays, and so does whoever is the only one of its channel.
 
     Args:
-        heard: Which channels count, (channels,).
+        counted: Which channels count, (channels,).
     """
     if not len(candidates):
         return candidates
-    found = (candidates.merged.ranks[candidates.number] > 0) & heard
+    found = (candidates.merged.ranks[candidates.number] > 0) & counted
     head = candidates.queries.places() < ks[candidates.query]
     starts = candidates.queries.starts
     shown = np.logical_or.reduceat(found & head[:, None], starts, axis=0)

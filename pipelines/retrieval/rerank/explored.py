@@ -19,6 +19,9 @@ from pipelines.retrieval.ranking.table import Candidates, Flags, Floats, Ints
 from pipelines.retrieval.rerank.diversity import Passes, cosines_of, marginal_relevance, with_newcomers
 from pipelines.retrieval.settings import DiversitySettings
 
+EXPLORED_DEPTH = 50
+"""Candidates, at least, that compete for a shown rank when propensities of an exploring search are computed."""
+
 
 def contending(candidates: Candidates, query: int) -> Candidates:
     """Those of one query, by content hash."""
@@ -77,22 +80,22 @@ class Choice:
         Args:
             order: Lines of contenders under each draw, the best first; `stays` and `head` follow it.
         """
-        found = self.contenders.merged.ranks[self.contenders.number] > 0
+        by_channel = self.contenders.merged.ranks[self.contenders.number] > 0
         fit = self.contenders.scores_of(Channel.DENSE) >= self.settings.least_similarity
-        known: dict[int, bool] = {}
+        passed: dict[int, bool] = {}
 
         def passes(line: int) -> bool:
-            if line not in known:
-                known[line] = self.passes(self.contenders.take(slice(line, line + 1)))
-            return known[line]
+            if line not in passed:
+                passed[line] = self.passes(self.contenders.take(slice(line, line + 1)))
+            return passed[line]
 
-        by_place = found[order]  # (places, draws, channels)
+        by_place = by_channel[order]  # (places, draws, channels)
         shown = np.logical_or.reduce(by_place & head[:, :, None], axis=0)
         missing = np.logical_or.reduce(by_place & (stays & ~head)[:, :, None], axis=0) & ~shown
         for draw in np.flatnonzero(np.logical_or.reduce(missing, axis=1)).tolist():
             lines = order[:, draw]
-            able = found[lines] & (fit[lines] & stays[:, draw])[:, None] & missing[draw]
-            head[:, draw] = with_newcomers(head[:, draw], found[lines], able, partial(_at, lines, passes))
+            able = by_channel[lines] & (fit[lines] & stays[:, draw])[:, None] & missing[draw]
+            head[:, draw] = with_newcomers(head[:, draw], by_channel[lines], able, partial(_at, lines, passes))
 
 
 def _at(lines: Ints, passes: Callable[[int], bool], at: int) -> bool:

@@ -98,10 +98,10 @@ def seconds(date: str) -> float:
         (86400.0, 0.0)
     """
     try:
-        found = datetime.fromisoformat(date)
+        parsed = datetime.fromisoformat(date)
     except ValueError as error:
         raise ValueError(f"expected a date such as 2024-05-31 in a filter by time, found {date!r}") from error
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
 
 
 TIMES = frozenset({"since", "until"})

@@ -16,7 +16,7 @@ from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Answer
 from pipelines.feedback.events.producer import FeedbackProducer
 from tests.support.feedback_publisher import MemoryPublisher
-from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, settings
+from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 
 
 @pytest.mark.parametrize("text", ["one\u2028two", "one\u0085two", "plain"])
@@ -94,7 +94,7 @@ def test_nothing_that_was_indexed_steers_a_terminal(capsys: pytest.CaptureFixtur
     """OPS-11: texts, places and queries are shown as they are."""
     hostile = "[/b] :key: \x1b]0;owned\x07 apple"
     answer = a_searcher(MemoryGeneration({hostile: [hostile]})).search(a_query(hostile, context=True))
-    search.show(answer, settings(), explain=True)
+    search.show(answer, explain=True)
     said = capsys.readouterr().out
     assert said.count("[/b] :key:") >= 3
     assert not {"\x1b", "\x07"} & set(said)

@@ -4,7 +4,9 @@ import re
 
 import pytest
 
+from pipelines.domain.documents import Domain
 from pipelines.domain.errors import ConfigurationError
+from pipelines.domain.ranking import Signal
 from pipelines.settings import CONF, load_settings
 
 
@@ -23,7 +25,6 @@ def test_every_number_in_the_priors_has_a_comment_on_why() -> None:
 @pytest.mark.parametrize(
     ("assignment", "complaint"),
     [
-        ("priors.signals.weights.code={vector: 0.5}", "missing .*cross_validation"),
         ("priors.signals.weights.code.vector=-1", "greater than or equal to 0"),
         ("priors.signals.variance_factor={code: 1}", "missing .*academic"),
         ("priors.decay.domains.code.rate_hours=0", "greater than 0"),
@@ -35,6 +36,21 @@ def test_incomplete_or_impossible_priors_are_refused(assignment: str, complaint:
     """OPS-3, LRN-12."""
     with pytest.raises(ConfigurationError, match=complaint):
         load_settings([], [assignment], environment={})
+
+
+def test_a_signal_that_is_not_named_weighs_nothing() -> None:
+    """RET-14: and its agreement is expected to be that of chance, one in two."""
+    signals = load_settings(environment={}).priors.signals
+    assert signals.weights[Domain.CODE][Signal.AUTHORITY] == 0.0
+    assert signals.mean(Domain.CODE, Signal.AUTHORITY) == 0.5
+
+
+def test_a_signal_that_is_not_named_can_be_given_a_weight() -> None:
+    """OPS-3: alone, too, and only one that there is."""
+    signals = load_settings([], ["priors.signals.weights.code.authority=0.1"], environment={}).priors.signals
+    assert signals.weights[Domain.CODE][Signal.AUTHORITY] == 0.1
+    with pytest.raises(ConfigurationError, match="Input should be 'vector'"):
+        load_settings([], ["priors.signals.weights.code.fame=0.1"], environment={})
 
 
 def test_the_fingerprint_follows_the_values() -> None:

@@ -15,7 +15,7 @@ from pipelines.domain.ranking import RankedResult
 from pipelines.domain.understanding import QueryType
 from pipelines.indexes.graph.schemas import EdgeKind
 from pipelines.retrieval.answer.trace import answer_as_json, context_lines
-from pipelines.retrieval.context.assemble import Neighbours, reach_of, with_contexts
+from pipelines.retrieval.context.assemble import MOST, Neighbours, reach_of, with_contexts
 from pipelines.retrieval.context.surroundings import surroundings
 from pipelines.retrieval.context_settings import ContextSettings
 from tests.support.answers import an_answer
@@ -68,7 +68,7 @@ def around(reach: Reach, chunk: Chunk, document: Mapping[str, Chunk]) -> list[tu
         list(document.values()),
         points_to=[OTHER["flush"]],
         used_by=[OTHER["sync"]],
-        most=TUNED.most,
+        most=MOST,
     )
     return [(role, each.text.split(" ", 1)[1]) for role, each in found]
 

@@ -11,8 +11,7 @@ from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.indexes.graph.schemas import EdgeKind
 from pipelines.retrieval.channels.degree import DegreeChannel, degree_scores
-from pipelines.retrieval.channels.graph import GraphChannel
-from pipelines.retrieval.channels.names import Vocabulary
+from pipelines.retrieval.channels.graph import GraphChannel, Vocabulary
 from pipelines.retrieval.channels.rankings import NOTHING, Hits
 from pipelines.retrieval.channels.run import Ranked
 from tests.support.retrieval_fakes import MemoryGeneration, MemoryGraph, a_query, a_searcher, settings

@@ -75,7 +75,7 @@ def test_an_answer_says_when_nothing_found_answers(capsys: pytest.CaptureFixture
     assert lost.gap.match <= lost.gap.threshold == 0.45
     assert all(one.doubtful for one in lost.results)
     assert answer_as_json(lost)["gap"] == {"match": lost.gap.match, "threshold": 0.45, "bound": 0.05}
-    show(lost, settings(), explain=False)
+    show(lost, explain=False)
     assert "evidence gap" in capsys.readouterr().out
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pipelines.domain.ranking import Answer, Signal
 from pipelines.evaluation.replay.ablation import features_of
-from pipelines.retrieval.ranking.pseudo_relevance import likeness_to_first
+from pipelines.retrieval.ranking.signals import likeness_to_first
 from pipelines.retrieval.settings import PseudoRelevanceSettings
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, settings
 

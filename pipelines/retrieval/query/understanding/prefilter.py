@@ -10,13 +10,17 @@ from pipelines.retrieval.query_settings import PrefilterSettings
 from pipelines.retrieval.snapshot.facts import FOLDER
 
 _STATED = re.compile(r"(?<!\S)(\w+):(?!//)(\"[^\"]+\"|[^\s:]\S*)")
+_STATED_CONFIDENCE = 0.95  # name:value, where a document has that value
+_NAMED_PATH = 0.9  # "in src/store", where there is such a folder
+_MENTIONED_PATH = 0.6  # the path alone may be what is asked about
+
 _PATH = re.compile(
     r"(?:\b(in|under|inside|within|below|from)\s+)?(?:the\s+)?(?<!\S)([\w.-]+(?:/[\w.-]+)+)/?(?=[\s,;?]|$)"
 )
 
 
 def inferred_filters(
-    text: str, known: Callable[[str, str], bool], settings: PrefilterSettings
+    text: str, exists: Callable[[str, str], bool], settings: PrefilterSettings
 ) -> tuple[str, tuple[InferredFilter, ...]]:
     """Filters in a query's text, and the text without those that are no question of their own.
 
@@ -24,7 +28,7 @@ def inferred_filters(
     Only what at least one document has is a filter: of anything else the text speaks.
 
     Args:
-        known: Whether any document has the value under the name.
+        exists: Whether any document has the value under the name.
 
     Examples:
         >>> from pipelines.settings import load_settings
@@ -36,21 +40,21 @@ def inferred_filters(
         >>> inferred_filters("is 10:30 a time", has, tuned)
         ('is 10:30 a time', ())
     """
-    found: dict[str, InferredFilter] = {}
+    inferred: dict[str, InferredFilter] = {}
 
     def note(name: str, value: str, confidence: float) -> bool:
-        if name in found or not known(name, value):
+        if name in inferred or not exists(name, value):
             return False
-        found[name] = InferredFilter(name, value, confidence, confidence > settings.applied_above)
+        inferred[name] = InferredFilter(name, value, confidence, confidence > settings.applied_above)
         return True
 
-    kept = _STATED.sub(lambda match: "" if note(match[1], match[2].strip('"'), settings.stated) else match[0], text)
+    kept = _STATED.sub(lambda match: "" if note(match[1], match[2].strip('"'), _STATED_CONFIDENCE) else match[0], text)
     for match in _PATH.finditer(kept):
-        note(FOLDER, match[2], settings.named_path if match[1] else settings.mentioned_path)
-    return " ".join(kept.split()) or text, tuple(found.values())
+        note(FOLDER, match[2], _NAMED_PATH if match[1] else _MENTIONED_PATH)
+    return " ".join(kept.split()) or text, tuple(inferred.values())
 
 
-def unknown_filters(sought: str, known: Callable[[str, str], bool]) -> tuple[str, ...]:
+def unknown_filters(sought: str, exists: Callable[[str, str], bool]) -> tuple[str, ...]:
     """What reads like a filter in a text that is searched, and names what no document has: mistyped, or words.
 
     Examples:
@@ -58,7 +62,7 @@ def unknown_filters(sought: str, known: Callable[[str, str], bool]) -> tuple[str
         ('langauge:python',)
     """
     stated = (match for match in _STATED.finditer(sought) if _is_name(match[1]))
-    return tuple(match[0] for match in stated if not known(match[1], match[2].strip('"')))
+    return tuple(match[0] for match in stated if not exists(match[1], match[2].strip('"')))
 
 
 def _is_name(text: str) -> bool:

@@ -3,21 +3,94 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
+from types import MappingProxyType
 
 from pipelines.domain.ranking import ANY, Query
-from pipelines.domain.understanding import Complexity, Understanding
-from pipelines.retrieval.query.understanding.kinds import exact_names, query_type
+from pipelines.domain.understanding import Complexity, QueryType, Understanding
 from pipelines.retrieval.query.understanding.prefilter import applied, inferred_filters, unknown_filters
-from pipelines.retrieval.query_settings import RouterSettings, UnderstandingSettings
+from pipelines.retrieval.query_settings import TypeSettings, UnderstandingSettings
+
+# In this order where two types have as many cues: what fails is looked into before what works is admired.
+_ORDER = (QueryType.DEBUG, QueryType.HOW, QueryType.EXPLORATORY, QueryType.SPECIFIC)
+
+# Each alternative begins where no word stands before it, so that a long word is tried once and not from each letter.
+_EXACT = re.compile(
+    r"(?x) [`\"“][^`\"”]{1,80}[`\"”] | (?<!\w)(?: \w+(?:\.|::|->|/)\w\S* | \w*_\w+ | [a-z]+[A-Z]\w* | \w+\(\) )"
+)
+"""Names that stand for one thing: quoted, dotted, with underscores or a capital inside."""
+
+_JOINT = re.compile(r"(?<=\w)(?:\.|::|->|/)(?=\w)")
+
+_FAILURE = re.compile(r"(?<!\w)(?:\w+(?:Error|Exception)\b|Traceback\b|line \d+\b|exit code \d+\b|0x[0-9a-f]{4,}\b)")
+"""What machines say when something went wrong."""
+
+
+def query_type(text: str, settings: TypeSettings) -> tuple[QueryType, float, tuple[str, ...]]:
+    """The type of a query, the confidence in it, and the cues that speak for it.
+
+    Confidence is the cues' share, with one more for what was not seen: n / (all cues + 1). A query without any is
+    specific with confidence 0.
+
+    Examples:
+        >>> from pipelines.settings import load_settings
+        >>> tuned = load_settings(environment={}).retrieval.understanding.type
+        >>> kind, confidence, cues = query_type("How does the updater commit its offsets?", tuned)
+        >>> kind.value, confidence, cues
+        ('how_does_it_work', 0.5, ('how does',))
+    """
+    cues_of = {kind: _cues(text, kind, settings) for kind in _ORDER}
+    best = max(_ORDER, key=lambda kind: (len(cues_of[kind]), -_ORDER.index(kind)))
+    total = sum(map(len, cues_of.values()))
+    if not total:
+        return QueryType.SPECIFIC, 0.0, ()
+    return best, len(cues_of[best]) / (total + 1), cues_of[best]
+
+
+def exact_names(text: str) -> list[str]:
+    """The parts of a text that name one thing.
+
+    Examples:
+        >>> exact_names('where is Store.get_page and "late events"')
+        ['Store.get_page', '"late events"']
+    """
+    return [match.group() for match in _EXACT.finditer(text)]
+
+
+def taken_apart(text: str) -> str:
+    """A text of names, and behind it the parts of those that are made of several: texts hold these apart, too.
+
+    Examples:
+        >>> taken_apart("Store.get_page"), taken_apart("get_page")
+        ('Store.get_page Store get_page', 'get_page')
+    """
+    apart = _JOINT.sub(" ", text)
+    return text if apart == text else f"{text} {apart}"
+
+
+def _cues(text: str, kind: QueryType, settings: TypeSettings) -> tuple[str, ...]:
+    phrased = [match.group().casefold() for match in _pattern(settings.cues[kind]).finditer(text)]
+    shown = [match.group() for match in _SHAPES[kind].finditer(text)] if kind in _SHAPES else []
+    return tuple(dict.fromkeys([*phrased, *shown]))
+
+
+_SHAPES: Mapping[QueryType, re.Pattern[str]] = MappingProxyType({QueryType.SPECIFIC: _EXACT, QueryType.DEBUG: _FAILURE})
+
+
+@lru_cache(maxsize=64)
+def _pattern(phrases: Sequence[str]) -> re.Pattern[str]:
+    ordered = sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, ordered))})\b", re.IGNORECASE)
+
 
 DOMAIN = "domain"
 """The filter by which a search stays in one domain."""
 
 
 def understood(
-    query: Query, text: str, known: Callable[[str, str], bool], settings: UnderstandingSettings
+    query: Query, text: str, exists: Callable[[str, str], bool], settings: UnderstandingSettings
 ) -> tuple[Query, str, Understanding]:
     """What a query asks for, the query with what was inferred filled in, and the text that is searched.
 
@@ -25,12 +98,12 @@ def understood(
 
     Args:
         text: The query's text within bounds.
-        known: Whether any document has a value under a name.
+        exists: Whether any document has a value under a name.
     """
     kind, confidence, cues = query_type(text, settings.type)
-    sought, filters = inferred_filters(text, known, settings.prefilter) if settings.prefilter.enabled else (text, ())
+    sought, filters = inferred_filters(text, exists, settings.prefilter) if settings.prefilter.enabled else (text, ())
     home = home_of(query, settings)
-    routed = complexity(sought, settings.router)
+    routed = complexity(sought)
     understanding = Understanding(
         type=kind,
         confidence=confidence,
@@ -38,7 +111,7 @@ def understood(
         complexity=routed,
         limit=settings.router.limits[routed],
         filters=filters,
-        unknown=unknown_filters(sought, known) if settings.prefilter.enabled else (),
+        unknown=unknown_filters(sought, exists) if settings.prefilter.enabled else (),
         home=home,
     )
     intent = kind.value if query.intent == ANY and confidence >= settings.type.intent_from else query.intent
@@ -54,26 +127,27 @@ def home_of(query: Query, settings: UnderstandingSettings) -> str | None:
     return None if home is None else home.value
 
 
+_SIMPLE_WORDS = 3  # of a query of exact names alone that one channel, by words, answers
+_COMPLEX_WORDS = 30  # from which a query is complex
+_COMPLEX_QUESTIONS = 2  # question marks from which it is
 _QUESTION = re.compile(r"\?(?=\s|$)")
 
 
-def complexity(text: str, settings: RouterSettings) -> Complexity:
+def complexity(text: str) -> Complexity:
     """Simple where nothing but a few exact names is asked for; complex where much is, or several things.
 
     An exact name is found by its letters: other channels add cost and nothing else.
 
     Examples:
-        >>> from pipelines.settings import load_settings
-        >>> tuned = load_settings(environment={}).retrieval.understanding.router
-        >>> complexity("Store.get_page", tuned).value, complexity("pages of a store", tuned).value
+        >>> complexity("Store.get_page").value, complexity("pages of a store").value
         ('simple', 'moderate')
-        >>> complexity("What is a page? Who writes it?", tuned).value
+        >>> complexity("What is a page? Who writes it?").value
         'complex'
     """
     words = text.split()
     names = exact_names(text)
-    if names and len(words) <= settings.simple_words and " ".join(names) == " ".join(words):
+    if names and len(words) <= _SIMPLE_WORDS and " ".join(names) == " ".join(words):
         return Complexity.SIMPLE
-    if len(words) >= settings.complex_words or len(_QUESTION.findall(text)) >= settings.complex_questions:
+    if len(words) >= _COMPLEX_WORDS or len(_QUESTION.findall(text)) >= _COMPLEX_QUESTIONS:
         return Complexity.COMPLEX
     return Complexity.MODERATE
