@@ -84,7 +84,7 @@ def _answer(
         failed_channels=failed,
         timings_ms=watch.timings_ms,
         understanding=plan.understanding,
-        memory=_remembered(plan, context.ranked, shown),
+        memory=_remembered(resources, plan, context.ranked, shown),
         gap=gap_in(shown, reading.calibration),
         uncalibrated=uncalibrated(shown, reading.calibration),
     )
@@ -136,8 +136,10 @@ def _with_contexts(
     return with_contexts(shown, plan.understanding.type, neighbours, moved, tuned)
 
 
-def _remembered(plan: Plan, rankings: Mapping[Channel, Ranked], shown: Sequence[RankedResult]) -> SessionMemory | None:
+def _remembered(
+    resources: Resources, plan: Plan, rankings: Mapping[Channel, Ranked], shown: Sequence[RankedResult]
+) -> SessionMemory | None:
     if plan.query.memory is None:
         return None
-    asked = remembered(query_vector(rankings), plan.query.memory)
+    asked = remembered(query_vector(rankings), plan.query.memory, resources.settings.understanding.shift)
     return asked.given((result.content_hash for result in shown), kept=SHOWN_REMEMBERED)

@@ -29,7 +29,7 @@ from pipelines.retrieval.ranking.weights import Weighing
 from pipelines.retrieval.ranking_context import RankingContext, ranking_contexts
 from pipelines.retrieval.rerank.best import reranked
 from pipelines.retrieval.rerank.diversity import diverse, vectors_of
-from pipelines.retrieval.rerank.explored import EXPLORED_DEPTH, Choice, contending
+from pipelines.retrieval.rerank.explored import Choice, contending
 from pipelines.retrieval.resources import Resources, Stopwatch
 from pipelines.retrieval.search import one_ahead, search
 
@@ -73,7 +73,7 @@ class Pipeline(Resources):
             united = UNITS[tuned.unit](with_propagated(reranked_candidates, self.facts, tuned.quality), tuned)
         with watch.stage("assembly"):
             ks = np.array([each.plan.k for each in contexts])
-            depths = np.maximum(ks + tuned.diversity.depth, EXPLORED_DEPTH)
+            depths = np.maximum(ks + tuned.diversity.depth, tuned.explored_depth)
             moments = [each.moment for each in contexts]
             contenders = score_and_cut(united, depths, beliefs, weights, moments=moments, settings=tuned)
             passes = [each.passes for each in contexts]

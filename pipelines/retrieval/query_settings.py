@@ -33,10 +33,13 @@ class TypeSettings(_Section):
 
 
 class RouterSettings(_Section):
-    """What simple and complex queries get."""
+    """What makes a query simple or complex, and what each kind gets."""
 
     enabled: bool
     parts: bool
+    simple_words: Whole
+    complex_words: Count
+    complex_questions: Count
     limits: Mapping[Complexity, Count]
 
 
@@ -45,16 +48,24 @@ class ExpansionSettings(_Section):
 
     enabled: bool
     fewer_than: Whole
+    most_words: Count
     variants: Annotated[int, Field(ge=0, le=3)]
     original_weight: Annotated[float, Field(gt=0.0)]
     feedback_texts: Count
+    background_texts: Whole
+    feedback_terms: Count
+    neighbours: Count
+    shortest_term: Count
 
 
 class PrefilterSettings(_Section):
-    """From which confidence an inferred filter leaves documents out."""
+    """From which confidence an inferred filter leaves documents out, and how sure each way of saying it is."""
 
     enabled: bool
     applied_above: Share
+    stated: Share
+    named_path: Share
+    mentioned_path: Share
     most_values: Count
 
 
@@ -69,6 +80,8 @@ class ShiftSettings(_Section):
     """When a session has changed its topic, and what follows."""
 
     enabled: bool
+    window: Count
+    least: Count
     distance: Annotated[float, Field(ge=0.0, le=2.0)]
     deviations: Annotated[float, Field(ge=0.0)]
     usage_kept: Share

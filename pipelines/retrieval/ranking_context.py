@@ -83,9 +83,6 @@ class RankingContext:
         }
 
 
-_DRAWS = 400  # of the weights behind "belongs above the next": standard error at most .025
-
-
 def ranking_contexts(
     resources: Resources, plans: Sequence[Plan], found: ChannelRankings, now: float
 ) -> list[RankingContext]:
@@ -108,7 +105,7 @@ def _context(
     told = telling(plan.query, resources.facts, nearness=nearness, asked_before=asked_before) | reranking.signals
     told |= pseudo_relevance_signals(vectors_of(found), resources.settings.pseudo_relevance)
     active = active_signals(answered, tuned.without_signals, telling=told)
-    weights, draws = believed_in_common(plan.query, reading.beliefs, active, _DRAWS, believed)
+    weights, draws = believed_in_common(plan.query, reading.beliefs, active, tuned.order_draws, believed)
     return RankingContext(
         plan=plan,
         ranked=found,

@@ -62,12 +62,14 @@ class GraphSettings(_EdgeWeights):
     hit_energy: Weight
     name_energy: Weight
     name_words: Count
+    name_characters: Count
 
 
 class DegreeSettings(_EdgeWeights):
     """How well connected contents are."""
 
     cap: Share
+    excluded_tiers: tuple[str, ...]
 
 
 class DiversitySettings(BaseModel):
@@ -195,6 +197,8 @@ class RetrievalSettings(BaseModel):
     quality: QualitySettings
     session: SessionSettings
     ask: Share
+    order_draws: Count
+    explored_depth: Count
     heads_kept: Annotated[int, Field(ge=0)]
 
     @model_validator(mode="after")

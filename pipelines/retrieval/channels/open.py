@@ -23,9 +23,6 @@ from pipelines.retrieval.snapshot.ports import OpenGeneration, QueryEncoder, Tex
 
 log = logging.getLogger(__name__)
 
-_SHORTEST_NAME = 3  # characters: shorter ones stand in every text
-_WITHOUT_DEGREE = ("constitutional",)  # tiers: what always holds need not be well connected
-
 ENCODERS = (Channel.DENSE, Channel.DENSE_2, Channel.DENSE_3)
 """The channel of each encoder, in their order."""
 
@@ -146,7 +143,7 @@ class _Opening:
 
         def opened() -> FollowingChannel:
             spellings = self.generation.graph.spellings()
-            names = Vocabulary(spellings, longest=tuned.name_words, shortest=_SHORTEST_NAME, most_words=words)
+            names = Vocabulary(spellings, longest=tuned.name_words, shortest=tuned.name_characters, most_words=words)
             return GraphChannel(self.edges, names, tuned)
 
         return (tuned, words), opened
@@ -155,7 +152,7 @@ class _Opening:
         tuned = self.settings.degree
 
         def opened() -> FollowingChannel:
-            excluded = self.generation.chunks.rows_of_tiers(_WITHOUT_DEGREE)
+            excluded = self.generation.chunks.rows_of_tiers(tuned.excluded_tiers)
             return DegreeChannel(self.edges, tuned, excluded=excluded)
 
         return tuned, opened

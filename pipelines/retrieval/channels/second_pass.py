@@ -20,9 +20,6 @@ from pipelines.retrieval.channels.rankings import Floats, Hits, Ints, ScoreRows
 from pipelines.retrieval.channels.run import DENSE, ChannelRankings, ChannelRequest, Ranked, scores_of
 from pipelines.retrieval.query.plan import Plan
 from pipelines.retrieval.query.understanding.expansion import (
-    BACKGROUND_TEXTS,
-    MOST_NAMES,
-    MOST_WORDS,
     combined_scores,
     feedback_variant,
     neighbour_variant,
@@ -65,7 +62,7 @@ def revise_plan(plan: Plan, by_channel: Mapping[Channel, Ranked], hints: Hints, 
         return plan
     understanding = replace(plan.understanding, shift=shift)
     # To a text so long other words add nothing but time.
-    if tuned.expansion.enabled and wanted and len(plan.text.split()) <= MOST_WORDS:
+    if tuned.expansion.enabled and wanted and len(plan.text.split()) <= tuned.expansion.most_words:
         understanding = replace(
             understanding, variants=_variants(plan.text, first_rows(by_channel), hints, tuned.expansion)
         )
@@ -126,10 +123,10 @@ def combined(
 def _variants(text: str, first: Sequence[int], hints: Hints, settings: ExpansionSettings) -> tuple[Variant, ...]:
     if not settings.variants:
         return ()
-    neighbours = neighbour_variant(text, hints.names_near(text, MOST_NAMES))
-    texts = hints.texts_of(first[: settings.feedback_texts + BACKGROUND_TEXTS])
+    neighbours = neighbour_variant(text, hints.names_near(text, settings.neighbours), settings)
+    texts = hints.texts_of(first[: settings.feedback_texts + settings.background_texts])
     head, rest = texts[: settings.feedback_texts], texts[settings.feedback_texts :]
-    feedback = feedback_variant(text, head, rest) if head else None
+    feedback = feedback_variant(text, head, rest, settings) if head else None
     return tuple(variant for variant in (feedback, neighbours) if variant is not None)[: settings.variants]
 
 

@@ -19,9 +19,6 @@ from pipelines.retrieval.ranking.table import Candidates, Flags, Floats, Ints
 from pipelines.retrieval.rerank.diversity import Passes, cosines_of, marginal_relevance, with_newcomers
 from pipelines.retrieval.settings import DiversitySettings
 
-EXPLORED_DEPTH = 50
-"""Candidates, at least, that compete for a shown rank when propensities of an exploring search are computed."""
-
 
 def contending(candidates: Candidates, query: int) -> Candidates:
     """Those of one query, by content hash."""

@@ -15,7 +15,7 @@ from pipelines.indexes.graph.schemas import EdgeKind
 from pipelines.retrieval.answer.trace import answer_as_json, understanding_line
 from pipelines.retrieval.query.understanding.expansion import feedback_variant, neighbour_variant
 from pipelines.retrieval.query.understanding.prefilter import inferred_filters
-from pipelines.retrieval.query.understanding.shift import WINDOW, remembered, shift_of, usage_kept
+from pipelines.retrieval.query.understanding.shift import remembered, shift_of, usage_kept
 from pipelines.retrieval.query.understanding.understand import complexity, query_type
 from pipelines.retrieval.ranking.adjustments import ACROSS
 from pipelines.retrieval.snapshot.facts import GenerationFacts
@@ -88,7 +88,7 @@ def test_an_inferred_intent_is_read_once_and_a_stated_one_stands() -> None:
 )
 def test_complexity_is_told_by_what_is_asked(text: str, expected: Complexity) -> None:
     """RET-2."""
-    assert complexity(text) is expected
+    assert complexity(text, TUNED.router) is expected
 
 
 def test_a_simple_query_that_leaves_it_open_searches_one_channel_and_gets_few_results() -> None:
@@ -134,19 +134,19 @@ def test_the_router_can_be_switched_off() -> None:
 def test_terms_of_the_first_results_make_a_variant() -> None:
     """RET-3: those that the first results share and the others lack, without the query's own."""
     first = ["apple pie with cinnamon", "apple tart with cinnamon", "the cinnamon apple"]
-    variant = feedback_variant("apple", first, ["the pie", "the bread with butter", "with jam"])
+    variant = feedback_variant("apple", first, ["the pie", "the bread with butter", "with jam"], TUNED.expansion)
     assert variant is not None
     assert variant.text.split()[0] == "cinnamon"
     assert "apple" not in variant.text.split()
-    assert feedback_variant("apple", ["apple"], []) is None
+    assert feedback_variant("apple", ["apple"], [], TUNED.expansion) is None
 
 
 def test_names_beside_those_in_the_query_make_a_variant() -> None:
     """RET-3: what the query names already is left out."""
-    variant = neighbour_variant("what is Kafka", ["Kafka", "Zookeeper", "Zookeeper"])
+    variant = neighbour_variant("what is Kafka", ["Kafka", "Zookeeper", "Zookeeper"], TUNED.expansion)
     assert variant is not None
     assert variant.text == "Zookeeper"
-    assert neighbour_variant("what is Kafka", ["kafka"]) is None
+    assert neighbour_variant("what is Kafka", ["kafka"], TUNED.expansion) is None
 
 
 def test_a_complex_query_is_asked_in_other_words_too_and_says_so() -> None:
@@ -299,7 +299,7 @@ def test_a_topic_has_changed_where_a_query_lies_far_from_the_recent_ones() -> No
     """RET-6: 1 − cosine to the centroid of the last five; none before there are two."""
     memory = SessionMemory()
     for vector in (unit(1, 0), unit(1, 0.1), unit(1, -0.1)):
-        memory = remembered(vector, memory)
+        memory = remembered(vector, memory, TUNED.shift)
     near, far = shift_of(unit(1, 0.05), memory, TUNED.shift), shift_of(unit(0, 1), memory, TUNED.shift)
     assert near is not None
     assert far is not None
@@ -321,8 +321,8 @@ def test_the_memory_keeps_the_last_queries_alone() -> None:
     """RET-6: and of another encoder's vectors none is compared."""
     memory = SessionMemory()
     for step in range(8):
-        memory = remembered(unit(1, step), memory)
-    assert len(memory.queries) == WINDOW
+        memory = remembered(unit(1, step), memory, TUNED.shift)
+    assert len(memory.queries) == TUNED.shift.window
     assert shift_of(unit(1, 0, 0), memory, TUNED.shift) is None
 
 

@@ -14,14 +14,10 @@ _WORD = re.compile(r"[^\W\d_]\w*")
 
 FEEDBACK, NEIGHBOURS = "feedback", "neighbours"
 
-MOST_WORDS = 100  # of a query that is expanded at all: a page of text has said enough
-BACKGROUND_TEXTS = 45  # results after the first ones, against which the terms of the first stand out
-MOST_NAMES = 6  # beside those in the query; as many as feedback adds terms: more would outweigh what was asked
-_FEEDBACK_TERMS = 6
-_SHORTEST_TERM = 3  # characters: shorter ones are seldom names of anything
 
-
-def feedback_variant(query: str, first: Sequence[str], others: Sequence[str]) -> Variant | None:
+def feedback_variant(
+    query: str, first: Sequence[str], others: Sequence[str], settings: ExpansionSettings
+) -> Variant | None:
     """The terms that tell the first results from the further ones, best first; None where there are none.
 
     Pseudo-relevance feedback (Rocchio 1971; Lavrenko and Croft, SIGIR 2001), with the further results of the same
@@ -38,17 +34,18 @@ def feedback_variant(query: str, first: Sequence[str], others: Sequence[str]) ->
         term: count / len(first) * math.log(texts / (1 + in_all[term]))
         for term, count in in_first.items()
         # What one text alone says is about that text.
-        if term not in query_terms and len(term) >= _SHORTEST_TERM and (count > 1 or len(first) == 1)
+        if term not in query_terms and len(term) >= settings.shortest_term and (count > 1 or len(first) == 1)
     }
-    best = sorted(gains, key=lambda term: (-gains[term], term))[:_FEEDBACK_TERMS]
+    best = sorted(gains, key=lambda term: (-gains[term], term))[: settings.feedback_terms]
     return Variant(" ".join(best), FEEDBACK) if best and gains[best[0]] > 0.0 else None
 
 
-def neighbour_variant(query: str, names: Iterable[str]) -> Variant | None:
+def neighbour_variant(query: str, names: Iterable[str], settings: ExpansionSettings) -> Variant | None:
     """Names that stand near those in the query, such as other spellings and what is mentioned beside them."""
     query_terms = _terms(query)
-    kept = [name for name in dict.fromkeys(names) if not _terms(name) <= query_terms][:MOST_NAMES]
-    return Variant(" ".join(kept), NEIGHBOURS) if kept else None
+    others = [name for name in dict.fromkeys(names) if not _terms(name) <= query_terms]
+    nearest = others[: settings.neighbours]
+    return Variant(" ".join(nearest), NEIGHBOURS) if nearest else None
 
 
 def combined_scores(original: float, variants: Sequence[float], settings: ExpansionSettings) -> float:

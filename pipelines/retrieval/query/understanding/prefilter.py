@@ -10,10 +10,6 @@ from pipelines.retrieval.query_settings import PrefilterSettings
 from pipelines.retrieval.snapshot.facts import FOLDER
 
 _STATED = re.compile(r"(?<!\S)(\w+):(?!//)(\"[^\"]+\"|[^\s:]\S*)")
-_STATED_CONFIDENCE = 0.95  # name:value, where a document has that value
-_NAMED_PATH = 0.9  # "in src/store", where there is such a folder
-_MENTIONED_PATH = 0.6  # the path alone may be what is asked about
-
 _PATH = re.compile(
     r"(?:\b(in|under|inside|within|below|from)\s+)?(?:the\s+)?(?<!\S)([\w.-]+(?:/[\w.-]+)+)/?(?=[\s,;?]|$)"
 )
@@ -48,9 +44,9 @@ def inferred_filters(
         inferred[name] = InferredFilter(name, value, confidence, confidence > settings.applied_above)
         return True
 
-    kept = _STATED.sub(lambda match: "" if note(match[1], match[2].strip('"'), _STATED_CONFIDENCE) else match[0], text)
+    kept = _STATED.sub(lambda match: "" if note(match[1], match[2].strip('"'), settings.stated) else match[0], text)
     for match in _PATH.finditer(kept):
-        note(FOLDER, match[2], _NAMED_PATH if match[1] else _MENTIONED_PATH)
+        note(FOLDER, match[2], settings.named_path if match[1] else settings.mentioned_path)
     return " ".join(kept.split()) or text, tuple(inferred.values())
 
 

@@ -12,9 +12,6 @@ from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.understanding import Shift
 from pipelines.retrieval.query_settings import ShiftSettings
 
-WINDOW = 5  # recent queries of a session that a new one is compared with
-_LEAST = 2  # queries before which nothing has a topic yet
-
 
 def shift_of(vector: np.ndarray, memory: SessionMemory, settings: ShiftSettings) -> Shift | None:
     """How far a query lies from the centroid of its session's recent ones; None before there are enough of them.
@@ -25,10 +22,10 @@ def shift_of(vector: np.ndarray, memory: SessionMemory, settings: ShiftSettings)
     Args:
         vector: float32 (dimension,), a unit vector.
     """
-    recent = [query for query in memory.queries[-WINDOW:] if len(query) == len(vector)]
-    if not settings.enabled or len(recent) < _LEAST:
+    recent = [query for query in memory.queries[-settings.window :] if len(query) == len(vector)]
+    if not settings.enabled or len(recent) < settings.least:
         return None
-    return Shift(distance(vector, recent), _threshold(memory.shift[-WINDOW:], settings))
+    return Shift(distance(vector, recent), _threshold(memory.shift[-settings.window :], settings))
 
 
 def distance(vector: np.ndarray, recent: Sequence[Sequence[float]]) -> float:
@@ -46,12 +43,12 @@ def centroid(vectors: Sequence[Sequence[float]]) -> np.ndarray | None:
     return None if length == 0.0 else np.asarray(mean / length, dtype=np.float32)
 
 
-def remembered(vector: np.ndarray | None, memory: SessionMemory) -> SessionMemory:
+def remembered(vector: np.ndarray | None, memory: SessionMemory, settings: ShiftSettings) -> SessionMemory:
     """The memory after one more query; the same where the query had no vector."""
     if vector is None:
         return memory
-    recent = [query for query in memory.queries[-WINDOW:] if len(query) == len(vector)]
-    return memory.asked(tuple(vector.tolist()), shift=distance(vector, recent), window=WINDOW)
+    recent = [query for query in memory.queries[-settings.window :] if len(query) == len(vector)]
+    return memory.asked(tuple(vector.tolist()), shift=distance(vector, recent), window=settings.window)
 
 
 def usage_kept(shift: Shift | None, settings: ShiftSettings) -> float:
@@ -60,7 +57,7 @@ def usage_kept(shift: Shift | None, settings: ShiftSettings) -> float:
 
 
 def _threshold(distances: tuple[float, ...], settings: ShiftSettings) -> float:
-    if len(distances) < _LEAST:
+    if len(distances) < settings.least:
         return settings.distance
     spread = statistics.pstdev(distances)
     learned = statistics.fmean(distances) + settings.deviations * spread

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from pipelines.domain.ranking import ANY, Query
 from pipelines.domain.understanding import Complexity, QueryType, Understanding
 from pipelines.retrieval.query.understanding.prefilter import applied, inferred_filters, unknown_filters
-from pipelines.retrieval.query_settings import TypeSettings, UnderstandingSettings
+from pipelines.retrieval.query_settings import RouterSettings, TypeSettings, UnderstandingSettings
 
 # In this order where two types have as many cues: what fails is looked into before what works is admired.
 _ORDER = (QueryType.DEBUG, QueryType.HOW, QueryType.EXPLORATORY, QueryType.SPECIFIC)
@@ -103,7 +103,7 @@ def understood(
     kind, confidence, cues = query_type(text, settings.type)
     sought, filters = inferred_filters(text, exists, settings.prefilter) if settings.prefilter.enabled else (text, ())
     home = home_of(query, settings)
-    routed = complexity(sought)
+    routed = complexity(sought, settings.router)
     understanding = Understanding(
         type=kind,
         confidence=confidence,
@@ -127,27 +127,26 @@ def home_of(query: Query, settings: UnderstandingSettings) -> str | None:
     return None if home is None else home.value
 
 
-_SIMPLE_WORDS = 3  # of a query of exact names alone that one channel, by words, answers
-_COMPLEX_WORDS = 30  # from which a query is complex
-_COMPLEX_QUESTIONS = 2  # question marks from which it is
 _QUESTION = re.compile(r"\?(?=\s|$)")
 
 
-def complexity(text: str) -> Complexity:
+def complexity(text: str, settings: RouterSettings) -> Complexity:
     """Simple where nothing but a few exact names is asked for; complex where much is, or several things.
 
     An exact name is found by its letters: other channels add cost and nothing else.
 
     Examples:
-        >>> complexity("Store.get_page").value, complexity("pages of a store").value
+        >>> from pipelines.settings import load_settings
+        >>> tuned = load_settings(environment={}).retrieval.understanding.router
+        >>> complexity("Store.get_page", tuned).value, complexity("pages of a store", tuned).value
         ('simple', 'moderate')
-        >>> complexity("What is a page? Who writes it?").value
+        >>> complexity("What is a page? Who writes it?", tuned).value
         'complex'
     """
     words = text.split()
     names = exact_names(text)
-    if names and len(words) <= _SIMPLE_WORDS and " ".join(names) == " ".join(words):
+    if names and len(words) <= settings.simple_words and " ".join(names) == " ".join(words):
         return Complexity.SIMPLE
-    if len(words) >= _COMPLEX_WORDS or len(_QUESTION.findall(text)) >= _COMPLEX_QUESTIONS:
+    if len(words) >= settings.complex_words or len(_QUESTION.findall(text)) >= settings.complex_questions:
         return Complexity.COMPLEX
     return Complexity.MODERATE
