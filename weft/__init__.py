@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pipelines.feedback.events.producer import FeedbackProducer as Producer
     from pipelines.retrieval.searcher import Searcher
     from pipelines.settings import Settings, load_settings
-    from weft.application import index, open_producer, open_searcher, prompt
+    from weft.application import index, open_producer, open_query_log, open_searcher, prompt
 
 __all__ = [
     "Answer",
@@ -35,6 +35,7 @@ __all__ = [
     "index",
     "load_settings",
     "open_producer",
+    "open_query_log",
     "open_searcher",
     "prompt",
 ]
@@ -52,6 +53,7 @@ _PLACES = {
     "index": "weft.application:index",
     "load_settings": "pipelines.settings:load_settings",
     "open_producer": "weft.application:open_producer",
+    "open_query_log": "weft.application:open_query_log",
     "open_searcher": "weft.application:open_searcher",
     "prompt": "weft.application:prompt",
 }
