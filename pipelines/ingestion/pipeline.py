@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
-
-import pyarrow as pa
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.store_id import StoreGuard
@@ -173,15 +170,16 @@ class _Steps:
         self.watch(progress)
         rows = [pack(unit) for unit in shuffled(units, rules.unit_bytes)]
         if rows and alone:
-            found: Iterable[pa.Table] = chain.from_iterable(self.executor.tasks(run_through, [(rows, stages)]))
+            found = (row for made in self.executor.tasks(run_through, [(rows, stages)]) for row in made)
         else:
             found = self.executor.stream(rows, stages)
         by_number = {unit.number: unit for unit in units}
-        for row in found:
-            done = unpack(row)
-            self._doubt([by_number[done.number]], done.counts)
-            progress = progress.after(done.counts, self.clock(), work=work[done.number])
-            self.watch(progress)
+        with closing(found):
+            for row in found:
+                done = unpack(row)
+                self._doubt([by_number[done.number]], done.counts)
+                progress = progress.after(done.counts, self.clock(), work=work[done.number])
+                self.watch(progress)
         return progress
 
     def _doubt(self, units: Sequence[Unit], counts: Mapping[str, int]) -> None:

@@ -6,7 +6,7 @@ import itertools
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -201,7 +201,7 @@ def test_a_run_that_lost_what_a_worker_made_publishes_nothing(tmp_path: Path) ->
     for name in "abcd":
         (root / f"{name}.txt").write_text(f"File {name}.\n")
 
-    def forgetful(rows: Sequence[pa.Table], stages: Sequence[Stage]) -> Iterator[pa.Table]:
+    def forgetful(rows: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa.Table]:
         yield from HERE.stream(rows[1:], stages)
 
     plan = a_plan(root, store, "index.shards=1", "ingest.unit_documents=1")

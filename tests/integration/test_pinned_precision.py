@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -98,7 +98,7 @@ def test_another_processor_finds_and_adds_the_same(
 def test_workers_on_different_processors_make_one_precision(tmp_path: Path, processor: Processor, source: Path) -> None:
     """ARC-9: the driver chooses; each unit is computed elsewhere, and the generation is that of one processor."""
 
-    def elsewhere(rows: Sequence[pa.Table], stages: Sequence[Stage]) -> Iterator[pa.Table]:
+    def elsewhere(rows: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa.Table]:
         for row, flags in zip(rows, itertools.cycle((OLD, NEW)), strict=False):
             processor.is_now(flags)
             yield from HERE.stream([row], stages)

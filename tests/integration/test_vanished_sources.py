@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,11 +49,11 @@ def sources(folder: Path) -> tuple[Path, Path, Path, Path]:
 def while_workers_read(take: Callable[[], None], bring: Callable[[], None]) -> Executor:
     """One host, whose disk changes before the first worker reads and after the last one has."""
 
-    def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Iterator[pa.Table]:
+    def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa.Table]:
         take()
         done = list(HERE.stream(batches, stages))
         bring()
-        return iter(done)
+        yield from done
 
     return replace(HERE, stream=stream)
 

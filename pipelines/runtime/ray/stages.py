@@ -6,7 +6,8 @@ import functools
 import logging
 import pickle
 import socket
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
@@ -54,8 +55,11 @@ class Stage:
     cpus: float
 
 
-def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Iterator[pa.Table]:
+def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa.Table]:
     """Pass every batch through all stages, in whatever order they get done; only batches in flight are in memory.
+
+    Who stops before the end closes the stream (`contextlib.closing`): one that is still open when the process leaves
+    the cluster joins it again to stop its actors, and waits for an answer that never comes.
 
     Raises:
         WeftError, OSError: What a worker raised, as it raised it; the stream stops.
@@ -74,14 +78,15 @@ def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Iterator[pa.
             num_cpus=stage.cpus,
         )
     try:
-        for batch in dataset.iter_batches(batch_size=1, batch_format="pyarrow", prefetch_batches=0):
-            _raise_carried(batch)
-            yield batch
+        with closing(iter(dataset.iter_batches(batch_size=1, batch_format="pyarrow", prefetch_batches=0))) as made:
+            for batch in made:
+                _raise_carried(batch)
+                yield batch
     except RayError as error:
         raise raised_inside(error, _TOLD) from error
 
 
-def stream_here(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Iterator[pa.Table]:
+def stream_here(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa.Table]:
     """The same as `stream`, one batch after the other in this process."""
     workers = [stage.worker(*stage.arguments) for stage in stages]
     for batch in batches:
@@ -164,7 +169,7 @@ class Executor:
         on_other_hosts: Runs a function once on every other host there is; its name, and what was returned there.
     """
 
-    stream: Callable[[Sequence[pa.Table], Sequence[Stage]], Iterator[pa.Table]]
+    stream: Callable[[Sequence[pa.Table], Sequence[Stage]], Generator[pa.Table]]
     tasks: Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
     cpus: Callable[[], int]
     on_other_hosts: Callable[[Callable[[], Any]], Sequence[tuple[str, Any]]]
@@ -172,7 +177,7 @@ class Executor:
     def guarded(self, guard: Guard) -> Executor:
         """The same, where every worker and every task calls a guard first, which raises where it must not work."""
 
-        def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Iterator[pa.Table]:
+        def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa.Table]:
             made = [replace(stage, worker=functools.partial(_made, guard, stage.worker)) for stage in stages]
             return self.stream(batches, made)
 
