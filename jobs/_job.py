@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from pipelines.domain.errors import WeftError
-from pipelines.serving.logs import log_progress
-from pipelines.serving.terminal import machines, refusal
+from pipelines.serving.console.logs import log_progress
+from pipelines.serving.console.terminal import machines, refusal
 from pipelines.settings import Settings, load_settings
 
 Assignments = Annotated[list[str], typer.Option("--set", help="section.key=value; repeatable, wins over files.")]

@@ -35,8 +35,8 @@ from pipelines.domain.ranking import ANONYMOUS, ANY, Answer, Query, RankedResult
 from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.retrieval.answer.trace import explained
 from pipelines.retrieval.searcher import Searcher
-from pipelines.serving.engines import opened
-from pipelines.serving.terminal import Conf, Store, broker, login, plain, stderr, stdout
+from pipelines.serving.console.terminal import Conf, Store, broker, login, plain, stderr, stdout
+from pipelines.serving.searching.engines import opened
 from pipelines.settings import Settings
 
 if TYPE_CHECKING:

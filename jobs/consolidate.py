@@ -31,10 +31,10 @@ from pipelines.learning.calibration.fit import Look
 from pipelines.learning.calibration.matching import Probe
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.mlflow.tracking import Tracking
-from pipelines.serving.engines import opened
-from pipelines.serving.replays import StoreReplay
+from pipelines.serving.console.terminal import Conf, Store, plain, root_of, stderr
 from pipelines.serving.reports import query_log
-from pipelines.serving.terminal import Conf, Store, plain, root_of, stderr
+from pipelines.serving.searching.engines import opened
+from pipelines.serving.searching.replay import StoreReplay
 from pipelines.settings import Settings
 
 _DOING = {

@@ -44,12 +44,12 @@ from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.serving.commands.learned import write_page
+from pipelines.serving.console.terminal import Conf, Store, stderr
 from pipelines.serving.demo import report
 from pipelines.serving.demo.corpus import make_room, prepare, split
-from pipelines.serving.engines import opened
 from pipelines.serving.indexing import plan_of
+from pipelines.serving.searching.engines import opened
 from pipelines.serving.study.sessions import scaled_to_days
-from pipelines.serving.terminal import Conf, Store, stderr
 from pipelines.serving.updaters import BackgroundUpdaters
 from pipelines.settings import Settings
 

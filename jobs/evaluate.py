@@ -41,10 +41,10 @@ from pipelines.retrieval.settings import FusionMode
 from pipelines.runtime.ray.cluster import connect
 from pipelines.serving.collections import document_id, indexed, measuring, root_of, run, runs_of
 from pipelines.serving.commands.queries import collected
-from pipelines.serving.replays import StoreReplay
+from pipelines.serving.console.terminal import Conf, Store, broker, plain, stderr, tell
 from pipelines.serving.reports import ablation, comparison, query_log
 from pipelines.serving.reports import snapshot as snapshots
-from pipelines.serving.terminal import Conf, Store, broker, plain, stderr, tell
+from pipelines.serving.searching.replay import StoreReplay
 from pipelines.settings import Settings
 
 _TIMED = 100  # queries of B that a comparison asks one by one besides

@@ -34,8 +34,8 @@ from pipelines.ingestion.report import IndexOutcome, IndexProgress
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.ray.cluster import connect
 from pipelines.runtime.storage.locks import alone
+from pipelines.serving.console.terminal import Conf, Store, named_path, plain, stderr
 from pipelines.serving.indexing import headline, line, plan_of, report, run
-from pipelines.serving.terminal import Conf, Store, named_path, plain, stderr
 from pipelines.settings import Settings
 
 log = logging.getLogger(__name__)

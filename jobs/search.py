@@ -35,8 +35,8 @@ from pipelines.retrieval.answer.snippet import snippet
 from pipelines.retrieval.answer.trace import answer_as_json, context_lines, explained, gap_line, understanding_line
 from pipelines.retrieval.settings import FusionMode, ResultUnit
 from pipelines.runtime.storage.files import text_lines
-from pipelines.serving.engines import answering
-from pipelines.serving.terminal import Conf, Store, broker, login, plain, stderr, stdout
+from pipelines.serving.console.terminal import Conf, Store, broker, login, plain, stderr, stdout
+from pipelines.serving.searching.engines import answering
 from pipelines.settings import Settings
 
 if TYPE_CHECKING:

@@ -28,9 +28,9 @@ from pipelines.domain.errors import SourceError
 from pipelines.evaluation.measures.beir import read_dataset
 from pipelines.evaluation.simulation.study import dealt_apart
 from pipelines.serving.collections import measuring
+from pipelines.serving.console.terminal import Conf, Store, tell
 from pipelines.serving.study.report import calibrated, described, table
 from pipelines.serving.study.run import run
-from pipelines.serving.terminal import Conf, Store, tell
 from pipelines.settings import Settings
 
 ALL = "all"

@@ -20,7 +20,7 @@ from jobs import _job
 from pipelines.extraction.training import recipe
 from pipelines.extraction.training.evaluation import EITHER, ExtractionReport
 from pipelines.extraction.training.loop import Schedule
-from pipelines.serving.terminal import Conf
+from pipelines.serving.console.terminal import Conf
 
 
 def train_ner(

@@ -34,7 +34,7 @@ from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.feedback.settings import MS
 from pipelines.feedback.store.losses import Acceptance
 from pipelines.runtime.clock import system_clock
-from pipelines.serving.terminal import Bootstrap, Conf, Store, broker, login, plain, root_of, stderr
+from pipelines.serving.console.terminal import Bootstrap, Conf, Store, broker, login, plain, root_of, stderr
 from pipelines.serving.updaters import require_balance, run, summary
 from pipelines.settings import Settings
 

@@ -121,7 +121,7 @@ def load_command(name: str) -> Any:
     Raises:
         KeyError: There is none.
     """
-    from pipelines.serving.logs import log_progress, log_warnings  # noqa: PLC0415  the help needs no settings
+    from pipelines.serving.console.logs import log_progress, log_warnings  # noqa: PLC0415  the help needs no settings
 
     log_progress() if name == "index" else log_warnings()
     loaded = pkgutil.resolve_name(COMMANDS[name].target)
@@ -133,7 +133,7 @@ def load_command(name: str) -> Any:
 
 
 def _refusal(error: WeftError | OSError) -> str:
-    from pipelines.serving.terminal import machines, refusal  # noqa: PLC0415  as above
+    from pipelines.serving.console.terminal import machines, refusal  # noqa: PLC0415  as above
 
     return refusal("weft", error if isinstance(error, WeftError) else machines(error))
 

@@ -24,9 +24,9 @@ from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.runtime.clock import day_of, system_clock
 from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.engines import opened
-from pipelines.serving.replays import StoreReplay
 from pipelines.serving.reports import query_log
+from pipelines.serving.searching.engines import opened
+from pipelines.serving.searching.replay import StoreReplay
 from pipelines.settings import Settings, load_settings
 from tests.support.judging_model import a_model
 from tests.support.nights import a_day, stream

@@ -105,7 +105,7 @@ def query(scratch: Path, stack: ExitStack) -> Callable[[], object]:
     """A searcher that is open answers one query over one document."""
     from pipelines.domain.ids import QueryId
     from pipelines.domain.ranking import Query
-    from pipelines.serving.engines import opened
+    from pipelines.serving.searching.engines import opened
 
     document(scratch, stack)()
     searcher = stack.enter_context(opened(settings_of(scratch / "store")))

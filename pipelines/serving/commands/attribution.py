@@ -17,7 +17,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.embedding.encoders.precision import pinned
 from pipelines.feedback.events.attributor import Attributor, texts_in
 from pipelines.runtime.storage.advice import advice_on
-from pipelines.serving.terminal import Conf, Store, root_of
+from pipelines.serving.console.terminal import Conf, Store, root_of
 from pipelines.settings import load_settings
 
 Response = Annotated[Path, typer.Argument(help="File with the text of the response; - is standard input.")]

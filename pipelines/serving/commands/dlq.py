@@ -17,7 +17,7 @@ from pipelines.feedback.store.state import PartitionState
 from pipelines.feedback.store.tables import KeptDeadLetter
 from pipelines.runtime.kafka.writer import KafkaPublisher
 from pipelines.serving.commands.partitions import states
-from pipelines.serving.terminal import AsJson, Bootstrap, Conf, Store, broker, cells, moment, tell
+from pipelines.serving.console.terminal import AsJson, Bootstrap, Conf, Store, broker, cells, moment, tell
 from pipelines.settings import load_settings
 
 Reason = Annotated[str | None, typer.Option("--reason", help="Only those with this reason code.")]

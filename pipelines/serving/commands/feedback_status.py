@@ -18,7 +18,7 @@ from pipelines.feedback.run.metrics import losses_of, prometheus, samples, stand
 from pipelines.feedback.run.updater import UPDATERS, partition_folder
 from pipelines.feedback.store.damaged import damaged_in, remove_damaged
 from pipelines.runtime.clock import system_clock
-from pipelines.serving.terminal import AsJson, Conf, Store, cells, moment, print_lines, root_of, stamp, tell
+from pipelines.serving.console.terminal import AsJson, Conf, Store, cells, moment, print_lines, root_of, stamp, tell
 from pipelines.settings import load_settings
 
 damaged = typer.Typer(no_args_is_help=True, help="Damaged states that updaters set aside; no run removes them.")

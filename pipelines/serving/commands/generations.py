@@ -18,7 +18,7 @@ from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import GenerationId
 from pipelines.indexes.layout import CHUNKS_FOLDER
 from pipelines.indexes.manifest import Manifest
-from pipelines.serving.terminal import (
+from pipelines.serving.console.terminal import (
     AsJson,
     Conf,
     Store,

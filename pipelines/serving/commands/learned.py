@@ -26,7 +26,18 @@ from pipelines.learning.reading import BeliefChange, Reading, moves, read_all
 from pipelines.retrieval.answer.snippet import snippet
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.commands.learned_page import number, page_of
-from pipelines.serving.terminal import AsJson, Conf, Store, cells, login, print_lines, root_of, stamp, tell, visible
+from pipelines.serving.console.terminal import (
+    AsJson,
+    Conf,
+    Store,
+    cells,
+    login,
+    print_lines,
+    root_of,
+    stamp,
+    tell,
+    visible,
+)
 from pipelines.settings import Settings, load_settings
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from pipelines.domain.errors import StoreError
 from pipelines.feedback.run.partitions import partitions_in, states_in
 from pipelines.feedback.store.state import PartitionState
-from pipelines.serving.terminal import root_of
+from pipelines.serving.console.terminal import root_of
 from pipelines.settings import Settings
 
 

@@ -16,7 +16,7 @@ from pipelines.domain.errors import StoreError
 from pipelines.evaluation.queries.outcomes import POLL_RECORDS, Outcomes
 from pipelines.evaluation.queries.reader import LoggedQuery, LoggedResult, read_queries
 from pipelines.runtime.clock import SECONDS_PER_DAY, system_clock
-from pipelines.serving.terminal import (
+from pipelines.serving.console.terminal import (
     AsJson,
     Bootstrap,
     Conf,

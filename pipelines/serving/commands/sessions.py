@@ -22,7 +22,18 @@ from pipelines.feedback.store.overlays import PENDING, SETTLED
 from pipelines.feedback.store.state import PartitionState
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.serving.commands.partitions import states
-from pipelines.serving.terminal import AsJson, Bootstrap, Conf, Store, broker, cells, moment, print_lines, root_of, tell
+from pipelines.serving.console.terminal import (
+    AsJson,
+    Bootstrap,
+    Conf,
+    Store,
+    broker,
+    cells,
+    moment,
+    print_lines,
+    root_of,
+    tell,
+)
 from pipelines.settings import Settings, load_settings
 
 Session = Annotated[str, typer.Argument(help="Id of a session.")]

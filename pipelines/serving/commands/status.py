@@ -10,7 +10,7 @@ from rich.table import Table
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.feedback.run.partitions import states_in
-from pipelines.serving.terminal import AsJson, Conf, Store, cells, print_lines, root_of, stamp, tell
+from pipelines.serving.console.terminal import AsJson, Conf, Store, cells, print_lines, root_of, stamp, tell
 from pipelines.settings import Settings, load_settings
 
 _COUNTS = ("documents", "chunks", "contents")

@@ -19,7 +19,7 @@ from pipelines.feedback.events.ubi import Refused, from_ubi, hashes_alone
 from pipelines.runtime.kafka.writer import KafkaPublisher
 from pipelines.runtime.storage.advice import advice_on
 from pipelines.runtime.storage.files import text_lines
-from pipelines.serving.terminal import Bootstrap, Conf, broker
+from pipelines.serving.console.terminal import Bootstrap, Conf, broker
 from pipelines.settings import Settings, load_settings
 
 Files = Annotated[list[Path], typer.Argument(help="Documents of ubi_queries and ubi_events, one JSON object a line.")]

@@ -43,9 +43,9 @@ from pipelines.indexes.generation import Generation
 from pipelines.learning.calibration.fit import Look
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.clock import SECONDS_PER_DAY, system_clock
-from pipelines.serving.replays import StoreReplay, live_replay
+from pipelines.serving.console.terminal import cells, plain, stderr, stdout, tell
 from pipelines.serving.reports.comparison import LABELS
-from pipelines.serving.terminal import cells, plain, stderr, stdout, tell
+from pipelines.serving.searching.replay import StoreReplay, live_replay
 from pipelines.settings import Settings
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from pipelines.serving.logs import Sparing
-from pipelines.serving.terminal import LogLines
+from pipelines.serving.console.logs import Sparing
+from pipelines.serving.console.terminal import LogLines
 
 
 def a_record(name: str, message: str, *arguments: object) -> logging.LogRecord:

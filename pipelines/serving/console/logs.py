@@ -7,7 +7,7 @@ import re
 import sys
 
 from pipelines.runtime.clock import Clock, system_clock
-from pipelines.serving.terminal import LogLines, stderr
+from pipelines.serving.console.terminal import LogLines, stderr
 
 _KAFKA_CLIENTS = ("kafka", "pipelines.runtime.kafka.reader", "rdkafka")
 _VARYING = re.compile(r"[0-9.]+")  # ports, attempts and times of a message that is otherwise the same
