@@ -31,7 +31,8 @@ from pipelines.learning.calibration.fit import Look
 from pipelines.learning.calibration.matching import Probe
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.mlflow.tracking import Tracking
-from pipelines.serving.console.terminal import Conf, Store, plain, root_of, stderr
+from pipelines.serving.console.options import CommonOptions, job_command, require_store
+from pipelines.serving.console.terminal import plain, stderr
 from pipelines.serving.reports import query_log
 from pipelines.serving.searching.engines import opened
 from pipelines.serving.searching.replay import StoreReplay
@@ -46,17 +47,16 @@ _DOING = {
 }
 
 
+@job_command
 def consolidate(
-    conf: Conf = [],
-    assignments: _job.Assignments = [],
-    store: Store = None,
+    options: CommonOptions,
     adopt: Annotated[Path | None, typer.Option("--adopt", help="Another store, to take over what it learned.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what would be published, change nothing.")] = False,
     as_json: _job.AsJson = False,
 ) -> None:
     """Fold the day's evidence into a learned version, calibrate, judge, publish and report it."""
-    settings = _job.settings_of(conf, assignments, store)
-    root_of(store, settings)  # a night over a folder that is not there would find nothing new, every night
+    settings = options.settings()
+    require_store(settings)  # a night over a folder that is not there would find nothing new, every night
     with closing(StoreReplay(settings, times=2)) as replay:
         shadow, look = query_log.shadow_of(settings, replay), query_log.look_of(settings)
         adopted = None if adopt is None else _learned_by(adopt, settings)

@@ -44,7 +44,8 @@ from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.serving.commands.learned import write_page
-from pipelines.serving.console.terminal import Conf, Store, stderr
+from pipelines.serving.console.options import CommonOptions, job_command
+from pipelines.serving.console.terminal import stderr
 from pipelines.serving.demo import report
 from pipelines.serving.demo.corpus import make_room, prepare, split
 from pipelines.serving.indexing import plan_of
@@ -67,10 +68,9 @@ class SystemRun:
         return {name: fmean(values.values()) for name, values in self.measured.items()}
 
 
+@job_command
 def demo(
-    conf: Conf = [],
-    assignments: _job.Assignments = [],
-    store: Store = None,
+    options: CommonOptions,
     bootstrap: Annotated[
         str | None, typer.Option("--bootstrap", help="Broker, host:port; default an embedded one.")
     ] = None,
@@ -83,7 +83,7 @@ def demo(
     """Show the whole loop on real input."""
     begun = time.perf_counter()
     # A question's answer is one chunk, so chunks are what is ranked.
-    settings = _job.settings_of(conf, [*assignments, "retrieval.unit=chunk"], store)
+    settings = options.settings("retrieval.unit=chunk")
     root = Path(settings.storage.root)
     make_room(root)
     report.step("Preparing the corpus: this repository and the standard library, what is asked masked")

@@ -1,4 +1,4 @@
-"""What the commands of `weft` and the jobs share: their options, and how they print.
+"""How commands and jobs print.
 
 Session ids, agents, queries and what is wrong with records are written by whoever can write to the topic. So no text of
 a store is markup, and none of its control characters reaches a terminal.
@@ -8,64 +8,29 @@ from __future__ import annotations
 
 import getpass
 import json
-import logging
 import re
 import sys
 import time
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
-import typer
 from rich.console import Console, RenderableType
 from rich.markup import escape
+from rich.table import Table
 from rich.text import Text
 
-from pipelines.domain.errors import StoreError, WeftError
+from pipelines.domain.errors import WeftError
 from pipelines.runtime.storage.advice import advice_on
-from pipelines.settings import Settings
 
-
-def named_path(text: str) -> Path:
-    """A path that was given; an empty one, as a variable without a value leaves it, would be the working directory.
-
-    Raises:
-        typer.BadParameter: It is empty.
-    """
-    if not text.strip():
-        raise typer.BadParameter("expected a path, found none; the working directory is '.'")
-    return Path(text)
-
-
-Store = Annotated[
-    Path | None,
-    typer.Option(
-        "--store", parser=named_path, metavar="PATH", help="Where weft keeps everything; default storage.root."
-    ),
-]
-Conf = Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable, later files win.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
-Bootstrap = Annotated[str | None, typer.Option("--bootstrap", help="Broker, host:port; default kafka.bootstrap.")]
+T = TypeVar("T")
 
 # What others wrote is printed here, and a part of a path such as :key: is no picture.
-stderr = Console(stderr=True, emoji=False)
-stdout = Console(soft_wrap=True, emoji=False)
+stderr = Console(stderr=True, emoji=False, highlight=False)
+stdout = Console(soft_wrap=True, emoji=False, highlight=False)
 
 # Columns. Tables are only as wide as what they hold: a narrower bound would change nothing but those that it folds.
 _PIPED_WIDTH = 200
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
-
-
-def root_of(store: Path | None, settings: Settings) -> Path:
-    """The folder of the store, the one that `--store` names or else the settings do.
-
-    Raises:
-        StoreError: There is none: a name mistyped would look like a store in which nothing was ever done.
-    """
-    root = store or Path(settings.storage.root)
-    if not root.is_dir():
-        raise StoreError(f"expected a store in {root}, found no such folder: name it with --store or storage.root")
-    return root
 
 
 def login() -> str:
@@ -74,11 +39,6 @@ def login() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return ""
-
-
-def broker(bootstrap: str | None) -> list[str]:
-    """The setting that `--bootstrap` stands for."""
-    return [] if bootstrap is None else [f"kafka.bootstrap={json.dumps(bootstrap)}"]
 
 
 def visible(text: str) -> str:
@@ -101,37 +61,19 @@ def plain(text: str) -> str:
     return escape(visible(text))
 
 
-def refusal(command: str, error: WeftError) -> str:
-    r"""Why a command did not do what it was told to, in one line.
+def refusal(command: str, error: WeftError | OSError) -> str:
+    r"""Why a command did not do what it was asked to, in one line; a full disk or a wrong path is no defect.
 
     Examples:
-        >>> refusal("weft", StoreError("expected a store,\nfound none"))
+        >>> refusal("weft", WeftError("expected a store,\nfound none"))
         'weft: expected a store, found none\n'
+        >>> print(refusal("weft", OSError(30, "Read-only file system", "store/current.json")))
+        weft: expected the machine to let it read and write, found [Errno 30] Read-only file system: ...
     """
-    return f"{command}: {visible(' '.join(str(error).split()))}\n"
-
-
-class LogLines(logging.Formatter):
-    r"""What is logged, which may quote anybody, without what would steer a terminal; one message looks like one.
-
-    Examples:
-        >>> LogLines().format(logging.makeLogRecord({"msg": "query %s lost", "args": ("a\x1b\nb",)}))
-        'query a�\n    b lost'
-    """
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The message, and the traceback where there is one."""
-        return "\n    ".join(map(visible, super().format(record).split("\n")))
-
-
-def machines(error: OSError) -> StoreError:
-    """What the machine did not let a command do, and what helps: a wrong path, or a full disk, is no defect.
-
-    Examples:
-        >>> print(machines(OSError(30, "Read-only file system", "store/current.json")))
-        expected the machine to let it read and write, found [Errno 30] Read-only file system: 'store/current.json': ...
-    """
-    return StoreError(f"expected the machine to let it read and write, found {error}: {advice_on(error)}")
+    reason = str(error)
+    if isinstance(error, OSError):
+        reason = f"expected the machine to let it read and write, found {error}: {advice_on(error)}"
+    return f"{command}: {visible(' '.join(reason.split()))}\n"
 
 
 def cells(*texts: str) -> list[Text]:
@@ -144,7 +86,7 @@ def console() -> Console:
 
     What is piped into a file or a pager is not cut to the width of a terminal that nobody looks at.
     """
-    return Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH, emoji=False)
+    return Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH, emoji=False, highlight=False)
 
 
 def tell(shown: RenderableType) -> None:
@@ -155,6 +97,29 @@ def tell(shown: RenderableType) -> None:
 def print_lines(rows: Iterable[object]) -> None:
     """Print values as JSON, one per line."""
     sys.stdout.writelines(json.dumps(row, sort_keys=True, default=str) + "\n" for row in rows)
+
+
+def print_rows(
+    rows: Iterable[T],
+    *,
+    as_json: bool,
+    document: Callable[[T], object],
+    table: Table,
+    texts: Callable[[T], Sequence[str]],
+) -> None:
+    """Print rows: as JSON, one object per line, or as a table.
+
+    Args:
+        document: A row as JSON.
+        table: Its columns; no rows yet.
+        texts: A row of the table.
+    """
+    if as_json:
+        print_lines(map(document, rows))
+        return
+    for row in rows:
+        table.add_row(*cells(*texts(row)))
+    tell(table)
 
 
 def stamp(seconds: float) -> str:
