@@ -9,7 +9,6 @@ from pipelines.evaluation.measures.beir import Dataset
 from pipelines.evaluation.simulation.study import averaged, row
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.kafka.broker import EmbeddedBroker
-from pipelines.runtime.ray.cluster import connect
 from pipelines.serving.collections import indexed
 from pipelines.serving.study.bench import HIDDEN, Bench, baselines, measure_probabilities
 from pipelines.serving.study.report import Studied
@@ -39,7 +38,7 @@ def run(
         bare: Leave out what does not depend on learning, and what its probabilities are worth: less than half the time.
         probabilities: Whether to look at what they are worth; not where it is bare.
     """
-    stored = indexed(held_out, settings, before=lambda: connect(settings.cluster))
+    stored = indexed(held_out, settings)
     with _streamed(stored, marks) as streamed:
         bench = Bench(streamed, held_out)
         values, weight = ({}, None) if bare else baselines(bench, lessons)
