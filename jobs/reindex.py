@@ -17,7 +17,6 @@ from __future__ import annotations
 import logging
 import shlex
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -29,6 +28,7 @@ from jobs import _job
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import TrackingUnavailableError
+from pipelines.ingestion.pipeline import Watch
 from pipelines.ingestion.plan import IndexPlan
 from pipelines.ingestion.report import IndexOutcome, IndexProgress
 from pipelines.runtime.clock import system_clock
@@ -61,11 +61,11 @@ def reindex(
     plan = plan_of(settings, source, domain=domain, full=full)
     outcome = run_visibly(settings, plan)
     keep_record(settings, plan, outcome)
-    stderr.print(headline(outcome), soft_wrap=True, highlight=False)
+    stderr.print(headline(outcome), soft_wrap=True)
     stderr.print(report(outcome))
     if outcome.rejected:
         named = f"weft generations rejected --store {shlex.quote(settings.storage.root)}"
-        stderr.print(f"what was rejected, and why: {plain(named)}", soft_wrap=True, highlight=False)
+        stderr.print(f"what was rejected, and why: {plain(named)}", soft_wrap=True)
     _job.emit(asdict(outcome), as_json=as_json)
 
 
@@ -79,7 +79,8 @@ def run_visibly(settings: Settings, plan: IndexPlan) -> IndexOutcome:
         stderr.print("starting: joining or starting the cluster")
         connect(settings.cluster)
         with Live(console=stderr, auto_refresh=False, transient=True) as live:
-            return run(plan, watch=_shown(live) if stderr.is_terminal else _logged())
+            shown: Watch = lambda progress: live.update(line(progress), refresh=True)  # noqa: E731
+            return run(plan, watch=shown if stderr.is_terminal else _logged())
 
 
 def keep_record(settings: Settings, plan: IndexPlan, outcome: IndexOutcome) -> None:
@@ -98,18 +99,14 @@ def keep_record(settings: Settings, plan: IndexPlan, outcome: IndexOutcome) -> N
         log.warning("this run is not recorded in MLflow: %s", error)
 
 
-def _shown(live: Live) -> Callable[[IndexProgress], None]:
-    return lambda progress: live.update(line(progress), refresh=True)
-
-
-def _logged() -> Callable[[IndexProgress], None]:
+def _logged() -> Watch:
     """Where there is no terminal, a line at every new phase and every few seconds."""
     last: dict[str, float] = {}
 
     def watch(progress: IndexProgress) -> None:
         if progress.now - last.get(progress.phase, float("-inf")) >= _LINE_EVERY_S:
             last[progress.phase] = progress.now
-            stderr.print(line(progress), highlight=False, soft_wrap=True)
+            stderr.print(line(progress), soft_wrap=True)
 
     return watch
 

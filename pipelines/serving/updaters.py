@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 import time
@@ -39,13 +40,12 @@ def run(
         impatient: Give up on a silent broker after `feedback.unreachable_s` also where they run until they are stopped.
         acceptance: By whom records are given up that the log has lost by now.
     """
-    patience = settings.feedback.unreachable_s if until_caught_up or impatient else None
     task = Task(
         store=Path(settings.storage.root).absolute(),
         kafka=settings.kafka,
         feedback=settings.feedback,
         bins=bins_of(settings.learning, settings.priors.quality),
-        unreachable_s=patience,
+        unreachable_s=settings.feedback.unreachable_s if until_caught_up or impatient else None,
     )
     return run_updaters(
         task,
@@ -60,7 +60,18 @@ def run(
 
 def summary(progress: Sequence[PartitionProgress]) -> dict[str, Any]:
     """Counts per partition and in total, for machines."""
-    partitions = [_row(each) for each in progress]
+    partitions: list[dict[str, Any]] = [
+        {
+            "partition": each.report.partition,
+            "next_offset": each.report.next_offset,
+            "lag": each.lag,
+            "open_transaction_s": each.open_transaction_s,
+            "epoch": each.report.epoch,
+            **each.report.counts,
+            "dead_letters": dict(each.report.reasons),
+        }
+        for each in progress
+    ]
     totals = {name: sum(row[name] for row in partitions) for name in COUNTS}
     return {**totals, "balanced": all(one.report.balanced for one in progress), "partitions": partitions}
 
@@ -77,19 +88,6 @@ def require_balance(progress: Sequence[PartitionProgress]) -> None:
             "the store is damaged; bring back a copy of it, or delete updaters/<partition> to replay what the topic "
             "still holds"
         )
-
-
-def _row(progress: PartitionProgress) -> dict[str, Any]:
-    report = progress.report
-    return {
-        "partition": report.partition,
-        "next_offset": report.next_offset,
-        "lag": progress.lag,
-        "open_transaction_s": progress.open_transaction_s,
-        "epoch": report.epoch,
-        **report.counts,
-        "dead_letters": dict(report.reasons),
-    }
 
 
 class BackgroundUpdaters:
@@ -183,14 +181,9 @@ def apart(settings: Settings) -> Iterator[Settings]:
     own = beside.stage()
     try:
         generation = Catalog(root).pointer().generation
-        shutil.copytree(
-            root / "generations" / str(generation), own / "generations" / str(generation), copy_function=_linked
-        )
+        place = Path("generations") / str(generation)
+        shutil.copytree(root / place, own / place, copy_function=os.link)
         shutil.copy(root / "current.json", own / "current.json")
         yield settings.model_copy(update={"storage": settings.storage.model_copy(update={"root": str(own)})})
     finally:
         beside.release(own)
-
-
-def _linked(source: str, target: str) -> None:
-    Path(target).hardlink_to(source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import asdict
 from enum import StrEnum
 from functools import partial
@@ -17,7 +17,6 @@ from rich.table import Column, Table
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import ContentHash, LearnedVersion
-from pipelines.indexes.chunk_store import Content
 from pipelines.indexes.generation import Generation
 from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
@@ -149,7 +148,8 @@ def write_page(catalog: Catalog, priors: Priors, out: Path, *, version: str = LI
     (new, evidence), (old, _) = (_beliefs(catalog, priors, each) for each in (version, since))
     hashes = sorted({ContentHash(key.content_hash) for key in evidence.usage})
     title = f"{version}, beside {since} · {catalog.root} · {stamp(system_clock())}"
-    with _live(catalog) as generation:
+    nothing_live = catalog.pointer().generation is None
+    with nullcontext() if nothing_live else closing(catalog.open_live()) as generation:
         shown = page_of(title, old, new, priors, hashes=hashes, names=partial(_names, generation))
     out.write_text(shown.html(), encoding="utf-8")
 
@@ -227,22 +227,16 @@ def _beliefs(catalog: Catalog, priors: Priors, version: str) -> tuple[Beliefs, E
     return read_beliefs(priors, evidence, now=now), evidence
 
 
-def _live(catalog: Catalog) -> AbstractContextManager[Generation | None]:
-    return nullcontext() if catalog.pointer().generation is None else closing(catalog.open_live())
-
-
 def _names(generation: Generation | None, hashes: Sequence[ContentHash]) -> list[str]:
     """Where contents stand and how they begin; of those that the live generation does not hold, the hash."""
-    rows = [None if generation is None else generation.chunks.row_of(content_hash) for content_hash in hashes]
-    held = [row for row in rows if row is not None]
-    contents = dict(zip(held, [] if generation is None else generation.chunks.contents(held), strict=True))
-    named = zip(rows, hashes, strict=True)
-    return [content_hash[:12] if row is None else _name(contents[row]) for row, content_hash in named]
-
-
-def _name(content: Content) -> str:
-    place = content.occurrences[0]
-    return f"{place.uri}:{place.label.start_line}  {snippet(content.text, '', _SHOWN)}"
+    names = {content_hash: content_hash[:12] for content_hash in hashes}
+    if generation is not None:
+        rows = [row for content_hash in hashes if (row := generation.chunks.row_of(content_hash)) is not None]
+        for content in generation.chunks.contents(rows):
+            place = content.occurrences[0]
+            start = snippet(content.text, "", _SHOWN)
+            names[content.content_hash] = f"{place.uri}:{place.label.start_line}  {start}"
+    return [names[content_hash] for content_hash in hashes]
 
 
 def _selected(readings: Iterable[Reading], family: FamilyName | None, scope: str | None) -> list[Reading]:

@@ -11,7 +11,9 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TypeVar
 
 from rich.console import Console, RenderableType
@@ -19,7 +21,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from pipelines.domain.errors import WeftError
+from pipelines.domain.errors import SourceError, WeftError
 from pipelines.runtime.storage.advice import advice_on
 
 T = TypeVar("T")
@@ -74,6 +76,19 @@ def refusal(command: str, error: WeftError | OSError) -> str:
     if isinstance(error, OSError):
         reason = f"expected the machine to let it read and write, found {error}: {advice_on(error)}"
     return f"{command}: {visible(' '.join(reason.split()))}\n"
+
+
+@contextmanager
+def reading(file: Path) -> Iterator[None]:
+    """A block that reads a file whose name was given.
+
+    Raises:
+        SourceError: It cannot be read.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise SourceError(f"{file}: expected a readable file, found: {error}: {advice_on(error)}") from error
 
 
 def cells(*texts: str) -> list[Text]:
