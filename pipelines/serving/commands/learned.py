@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Column, Table
+from rich.table import Column
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import StoreError
@@ -65,7 +65,7 @@ def list_learned(options: CommonOptions, as_json: AsJson = False) -> None:
         map(catalog.learned_manifest, catalog.learned_versions()),
         as_json=as_json,
         document=lambda one: {**one.model_dump(mode="json", exclude={"files"}), "live": one.version == live},
-        table=Table("", "version", "made", "built on", "evidence", "MLflow run", box=None),
+        columns=("", "version", "made", "built on", "evidence", "MLflow run"),
         texts=lambda one: (
             LIVE if one.version == live else "",
             one.version,
@@ -93,7 +93,7 @@ def show(
         _selected(_readings(catalog, settings.priors, version), family, scope),
         as_json=as_json,
         document=asdict,
-        table=_table("family", "scope", "parameter", *_FIGURES, "level"),
+        columns=_columns("family", "scope", "parameter", *_FIGURES, "level"),
         texts=lambda reading: (*reading.key, *_figures(reading), reading.level),
     )
 
@@ -116,7 +116,7 @@ def diff(
         moves(old, new),
         as_json=as_json,
         document=_move_as_json,
-        table=_table("family", "scope", "parameter", before, after, "change", "surprise"),
+        columns=_columns("family", "scope", "parameter", before, after, "change", "surprise"),
         texts=lambda move: (
             *move.key,
             *(number(None if each is None else each.mean) for each in (move.before, move.after)),
@@ -202,7 +202,7 @@ def history(
         rows if as_json else sorted(rows, key=lambda row: row[1].key),
         as_json=as_json,
         document=lambda row: {"version": row[0], **asdict(row[1])},
-        table=_table("family", "scope", "version", *_FIGURES),
+        columns=_columns("family", "scope", "version", *_FIGURES),
         texts=lambda row: (row[1].family, row[1].scope, row[0], *_figures(row[1])),
     )
 
@@ -257,10 +257,9 @@ def _move_as_json(move: BeliefChange) -> dict[str, Any]:
     }
 
 
-def _table(*names: str) -> Table:
+def _columns(*names: str) -> list[Column]:
     text = {"family", "scope", "parameter", "version", "level"}
-    columns = [Column(name, justify="left" if name in text else "right", no_wrap=True) for name in names]
-    return Table(*columns, box=None)
+    return [Column(name, justify="left" if name in text else "right", no_wrap=True) for name in names]
 
 
 def _figures(reading: Reading) -> tuple[str, ...]:

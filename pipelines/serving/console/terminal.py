@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from rich.console import Console, RenderableType
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from pipelines.domain.errors import SourceError, WeftError
@@ -96,6 +96,14 @@ def cells(*texts: str) -> list[Text]:
     return [Text(visible(text)) for text in texts]
 
 
+def table_of(columns: Sequence[str | Column], rows: Iterable[Sequence[str]], *, title: str | None = None) -> Table:
+    """A table of texts as they are."""
+    table = Table(*columns, title=title, box=None)
+    for row in rows:
+        table.add_row(*cells(*row))
+    return table
+
+
 def console() -> Console:
     """Prints texts as they are, `:key:` included.
 
@@ -119,22 +127,19 @@ def print_rows(
     *,
     as_json: bool,
     document: Callable[[T], object],
-    table: Table,
+    columns: Sequence[str | Column],
     texts: Callable[[T], Sequence[str]],
 ) -> None:
     """Print rows: as JSON, one object per line, or as a table.
 
     Args:
         document: A row as JSON.
-        table: Its columns; no rows yet.
-        texts: A row of the table.
+        texts: A row of the table, a text for each column.
     """
     if as_json:
         print_lines(map(document, rows))
-        return
-    for row in rows:
-        table.add_row(*cells(*texts(row)))
-    tell(table)
+    else:
+        tell(table_of(columns, map(texts, rows)))
 
 
 def stamp(seconds: float) -> str:
