@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,19 +12,12 @@ import typer
 from pipelines.domain.errors import WeftError
 from pipelines.serving.logs import log_progress
 from pipelines.serving.terminal import machines, refusal
-from pipelines.settings import Settings, load_settings
 
 Assignments = Annotated[list[str], typer.Option("--set", help="section.key=value; repeatable, wins over files.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line of stdout.")]
 
 INTERRUPTED = 130
 """The exit code of what SIGINT ended, as shells have it."""
-
-
-def settings_of(conf: Sequence[Path], assignments: Sequence[str], store: Path | None) -> Settings:
-    """Settings with a job's common options applied; `--store` is short for `--set storage.root=`."""
-    rooted = [] if store is None else [f"storage.root={json.dumps(str(store))}"]
-    return load_settings(conf, [*assignments, *rooted])
 
 
 def emit(summary: Mapping[str, Any], *, as_json: bool) -> None:

@@ -36,7 +36,7 @@ from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.retrieval.answer.trace import explained
 from pipelines.retrieval.searcher import Searcher
 from pipelines.serving.engines import opened
-from pipelines.serving.terminal import Conf, Store, broker, login, plain, stderr, stdout
+from pipelines.serving.terminal import Conf, Store, broker, login, plain, settings_of, stderr, stdout
 from pipelines.settings import Settings
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def ask(
     bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker that is told what you say.")] = None,
 ) -> None:
     """Ask one question after the other, and say what the results are worth."""
-    settings = _job.settings_of(conf, [*assignments, *broker(bootstrap)], store)
+    settings = settings_of(conf, [*assignments, *broker(bootstrap)], store)
     who = Query(text="", query_id=new_id(), k=k, model=model, agent=agent, principal=principal or login() or ANONYMOUS)
     with ExitStack() as open_:
         searcher = open_.enter_context(opened(settings))

@@ -34,7 +34,7 @@ from pipelines.runtime.mlflow.tracking import Tracking
 from pipelines.serving.engines import opened
 from pipelines.serving.replays import StoreReplay
 from pipelines.serving.reports import query_log
-from pipelines.serving.terminal import Conf, Store, plain, root_of, stderr
+from pipelines.serving.terminal import Conf, Store, plain, root_of, settings_of, stderr
 from pipelines.settings import Settings
 
 _DOING = {
@@ -55,7 +55,7 @@ def consolidate(
     as_json: _job.AsJson = False,
 ) -> None:
     """Fold the day's evidence into a learned version, calibrate, judge, publish and report it."""
-    settings = _job.settings_of(conf, assignments, store)
+    settings = settings_of(conf, assignments, store)
     root_of(store, settings)  # a night over a folder that is not there would find nothing new, every night
     with closing(StoreReplay(settings, times=2)) as replay:
         shadow, look = query_log.shadow_of(settings, replay), query_log.look_of(settings)

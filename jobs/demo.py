@@ -49,7 +49,7 @@ from pipelines.serving.demo.corpus import make_room, prepare, split
 from pipelines.serving.engines import opened
 from pipelines.serving.indexing import plan_of
 from pipelines.serving.study.sessions import scaled_to_days
-from pipelines.serving.terminal import Conf, Store, stderr
+from pipelines.serving.terminal import MEASURED, Conf, Store, settings_of, stderr
 from pipelines.serving.updaters import BackgroundUpdaters
 from pipelines.settings import Settings
 
@@ -83,7 +83,7 @@ def demo(
     """Show the whole loop on real input."""
     begun = time.perf_counter()
     # A question's answer is one chunk, so chunks are what is ranked.
-    settings = _job.settings_of(conf, [*assignments, "retrieval.unit=chunk"], store)
+    settings = settings_of(conf, [MEASURED, *assignments, "retrieval.unit=chunk"], store)
     root = Path(settings.storage.root)
     make_room(root)
     report.step("Preparing the corpus: this repository and the standard library, what is asked masked")

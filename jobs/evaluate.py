@@ -44,7 +44,7 @@ from pipelines.serving.commands.queries import collected
 from pipelines.serving.replays import StoreReplay
 from pipelines.serving.reports import ablation, comparison, query_log
 from pipelines.serving.reports import snapshot as snapshots
-from pipelines.serving.terminal import Conf, Store, broker, plain, stderr, tell
+from pipelines.serving.terminal import MEASURED, Conf, Store, broker, plain, settings_of, stderr, tell
 from pipelines.settings import Settings
 
 _TIMED = 100  # queries of B that a comparison asks one by one besides
@@ -91,13 +91,13 @@ def evaluate(
     chosen += [] if fusion is None else [f"retrieval.fusion={fusion.value}"]
 
     def configured(files: list[Path], more: list[str]) -> Settings:
-        return measuring(_job.settings_of([*conf, *files], [*assignments, *chosen, *more], store))
+        return measuring(settings_of([*conf, *files], [MEASURED, *assignments, *chosen, *more], store))
 
     settings = configured([], [])
     if dataset is None:
         name, measured = "query log", Path(settings.storage.root)
         if bootstrap is not None:
-            collected(measured, _job.settings_of(conf, [*assignments, *broker(bootstrap)], store))
+            collected(measured, settings_of(conf, [*assignments, *broker(bootstrap)], store))
         logged = query_log.read(settings, days=DAYS if days is None else days, judgements=judgements, ask=judge)
         summary = _log_compared(logged, compare, configured) if compare else _log_reported(logged, settings)
     else:

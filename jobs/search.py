@@ -36,7 +36,7 @@ from pipelines.retrieval.answer.trace import answer_as_json, context_lines, expl
 from pipelines.retrieval.settings import FusionMode, ResultUnit
 from pipelines.runtime.storage.files import text_lines
 from pipelines.serving.engines import answering
-from pipelines.serving.terminal import Conf, Store, broker, login, plain, stderr, stdout
+from pipelines.serving.terminal import Conf, Store, broker, login, plain, settings_of, stderr, stdout
 from pipelines.settings import Settings
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def search(
     if query is not None and not query.strip():
         raise typer.BadParameter("expected a query with words in it, found none")
     chosen = [*assignments, *_chosen(fusion, channels, unit)]
-    settings = _job.settings_of(conf, [*chosen, *broker(bootstrap)], store)
+    settings = settings_of(conf, [*chosen, *broker(bootstrap)], store)
     if k is not None and k > settings.retrieval.depth:
         deeper = f"--set retrieval.depth={k}"
         stderr.print(f"[yellow]each channel finds {settings.retrieval.depth} at most; for more: {deeper}[/]")

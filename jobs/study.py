@@ -30,7 +30,7 @@ from pipelines.evaluation.simulation.study import dealt_apart
 from pipelines.serving.collections import measuring
 from pipelines.serving.study.report import calibrated, described, table
 from pipelines.serving.study.run import run
-from pipelines.serving.terminal import Conf, Store, tell
+from pipelines.serving.terminal import MEASURED, Conf, Store, settings_of, tell
 from pipelines.settings import Settings
 
 ALL = "all"
@@ -76,7 +76,7 @@ def study(
     elsewhere = [_place_of(each) for each in foreign]
     named = {"random": random_users, "adversarial": adversarial, "deals": deals}
     chosen = [f"simulation.{name}={value}" for name, value in named.items() if value is not None]
-    settings = measuring(_job.settings_of(conf, [*assignments, *chosen], store))
+    settings = measuring(settings_of(conf, [MEASURED, *assignments, *chosen], store))
     marks = marks_of(sessions, settings)
     lessons, held_out = read_dataset(dataset, learn_from), read_dataset(dataset, split)
     lessons, held_out = dealt_apart(lessons, held_out, hold_out, random.Random(settings.evaluation.seed))  # noqa: S311

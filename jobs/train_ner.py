@@ -20,7 +20,7 @@ from jobs import _job
 from pipelines.extraction.training import recipe
 from pipelines.extraction.training.evaluation import EITHER, ExtractionReport
 from pipelines.extraction.training.loop import Schedule
-from pipelines.serving.terminal import Conf
+from pipelines.serving.terminal import Conf, settings_of
 
 
 def train_ner(
@@ -49,7 +49,7 @@ def train_ner(
     """Train, export and measure the bundled entity recogniser."""
     out.mkdir(parents=True, exist_ok=True)
     schedule = Schedule(words, minutes, batch_words, encoder_rate, head_rate, bf16, save_minutes, log_every)
-    settings = _job.settings_of(conf, assignments, None).extraction
+    settings = settings_of(conf, assignments, None).extraction
     run = recipe.TrainingRun(data, out, seed, threads, schedule, settings, start)
     progress = recipe.export_saved(run) if export_only else recipe.fit(run, resume=resume)
     report, facts = recipe.assess(run, progress)

@@ -34,9 +34,9 @@ from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.feedback.settings import MS
 from pipelines.feedback.store.losses import Acceptance
 from pipelines.runtime.clock import system_clock
-from pipelines.serving.terminal import Bootstrap, Conf, Store, broker, login, plain, root_of, stderr
+from pipelines.serving.terminal import Bootstrap, Conf, Store, broker, login, plain, root_of, settings_of, stderr
 from pipelines.serving.updaters import require_balance, run, summary
-from pipelines.settings import Settings
+from pipelines.settings import Settings, keep_settings
 
 log = logging.getLogger(__name__)
 
@@ -63,8 +63,9 @@ def update(
     as_json: _job.AsJson = False,
 ) -> None:
     """Keep the evidence of every partition up with the feedback topic; while it runs on, follow the champion alias."""
-    settings = _job.settings_of(conf, [*assignments, *broker(bootstrap)], store)
+    settings = settings_of(conf, [*assignments, *broker(bootstrap)], store)
     root = root_of(store, settings)  # a name mistyped would learn beside the store that searches read, and say nothing
+    keep_settings(settings)
     follower = ChampionFollower(
         Catalog(root),
         _Registry(settings),

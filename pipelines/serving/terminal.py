@@ -12,7 +12,7 @@ import logging
 import re
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +23,7 @@ from rich.text import Text
 
 from pipelines.domain.errors import StoreError, WeftError
 from pipelines.runtime.storage.advice import advice_on
-from pipelines.settings import Settings
+from pipelines.settings import Settings, load_settings
 
 
 def named_path(text: str) -> Path:
@@ -54,6 +54,20 @@ stdout = Console(soft_wrap=True, emoji=False)
 # Columns. Tables are only as wide as what they hold: a narrower bound would change nothing but those that it folds.
 _PIPED_WIDTH = 200
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+
+
+MEASURED = "storage.settings=given"
+"""The setting of what measures: it tries settings, and changes nothing of the store."""
+
+
+def settings_of(conf: Sequence[Path], assignments: Sequence[str], store: Path | None) -> Settings:
+    """Settings with the common options applied; `--store` is short for `--set storage.root=`.
+
+    Raises:
+        ConfigurationError: See `load_settings`.
+    """
+    rooted = [] if store is None else [f"storage.root={json.dumps(str(store))}"]
+    return load_settings(conf, [*assignments, *rooted])
 
 
 def root_of(store: Path | None, settings: Settings) -> Path:

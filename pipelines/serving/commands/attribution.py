@@ -17,8 +17,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.embedding.encoders.precision import pinned
 from pipelines.feedback.events.attributor import Attributor, texts_in
 from pipelines.runtime.storage.advice import advice_on
-from pipelines.serving.terminal import Conf, Store, root_of
-from pipelines.settings import load_settings
+from pipelines.serving.terminal import Conf, Store, root_of, settings_of
 
 Response = Annotated[Path, typer.Argument(help="File with the text of the response; - is standard input.")]
 Contents = Annotated[list[str], typer.Argument(help="Content hashes of what the response was given.")]
@@ -34,7 +33,7 @@ def attribute(
 
     Texts are those of the live generation; contents that it does not hold are counted on stderr and get nothing.
     """
-    settings = load_settings(conf, [])
+    settings = settings_of(conf, [], store)
     rules = settings.feedback.attribution.model_copy(update={"encoder": True})
     text = _text_of(response)
     catalog = Catalog(root_of(store, settings))

@@ -17,8 +17,7 @@ from pipelines.feedback.store.state import PartitionState
 from pipelines.feedback.store.tables import KeptDeadLetter
 from pipelines.runtime.kafka.writer import KafkaPublisher
 from pipelines.serving.commands.partitions import states
-from pipelines.serving.terminal import AsJson, Bootstrap, Conf, Store, broker, cells, moment, tell
-from pipelines.settings import load_settings
+from pipelines.serving.terminal import AsJson, Bootstrap, Conf, Store, broker, cells, moment, settings_of, tell
 
 Reason = Annotated[str | None, typer.Option("--reason", help="Only those with this reason code.")]
 Partition = Annotated[int | None, typer.Option("--partition", min=0, help="Only those of this partition.")]
@@ -38,7 +37,7 @@ def list_dead_letters(  # noqa: PLR0917  typer names options after parameters
     as_json: AsJson = False,
 ) -> None:
     """Dead letters that the updaters keep, by partition and offset; and how many there were by reason."""
-    settings = load_settings(conf)
+    settings = settings_of(conf, [], store)
     counts: Counter[str] = Counter()
     shown: list[tuple[PartitionReport, KeptDeadLetter]] = []
     for state in states(settings, store, partition):
@@ -69,7 +68,7 @@ def replay(
     An event counts once, however often it is sent: its id tells. What still cannot be read, or was kept in part
     only, stays where it is.
     """
-    settings = load_settings(conf, broker(bootstrap))
+    settings = settings_of(conf, broker(bootstrap), store)
     sent: Counter[str] = Counter()
     left: Counter[str] = Counter()
     publisher = KafkaPublisher(settings.kafka, settings.feedback.topic)

@@ -18,8 +18,18 @@ from pipelines.feedback.run.metrics import losses_of, prometheus, samples, stand
 from pipelines.feedback.run.updater import UPDATERS, partition_folder
 from pipelines.feedback.store.damaged import damaged_in, remove_damaged
 from pipelines.runtime.clock import system_clock
-from pipelines.serving.terminal import AsJson, Conf, Store, cells, moment, print_lines, root_of, stamp, tell
-from pipelines.settings import load_settings
+from pipelines.serving.terminal import (
+    AsJson,
+    Conf,
+    Store,
+    cells,
+    moment,
+    print_lines,
+    root_of,
+    settings_of,
+    stamp,
+    tell,
+)
 
 damaged = typer.Typer(no_args_is_help=True, help="Damaged states that updaters set aside; no run removes them.")
 
@@ -34,7 +44,7 @@ class _DamagedState(NamedTuple):
 @damaged.command("list")
 def list_damaged(store: Store = None, conf: Conf = [], as_json: AsJson = False) -> None:  # noqa: B006
     """Every state that was set aside, by partition, oldest first."""
-    root = root_of(store, load_settings(conf))
+    root = root_of(store, settings_of(conf, [], store))
     rows = [
         _DamagedState(partition, str(folder), _bytes(folder), folder.stat().st_mtime)
         for partition in _partitions(root)
@@ -56,7 +66,7 @@ def remove(
     conf: Conf = [],  # noqa: B006
 ) -> None:
     """Remove all damaged states of a partition, for good."""
-    root = root_of(store, load_settings(conf))
+    root = root_of(store, settings_of(conf, [], store))
     if not (count := remove_damaged(partition_folder(root, partition))):
         raise StoreError(
             f"{root}: expected damaged states of partition {partition}, found none; `weft feedback damaged list` names"
@@ -88,7 +98,7 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Each source beside all others: rates of events per answer shown, and what is wrong; or metrics of partitions."""
-    settings = load_settings(conf)
+    settings = settings_of(conf, [], store)
     root = root_of(store, settings)
     standings, sources = standings_of(root, settings.feedback)
     if principal is not None:

@@ -25,11 +25,11 @@ from pipelines.serving.terminal import (
     cells,
     print_lines,
     root_of,
+    settings_of,
     stamp,
     tell,
     visible,
 )
-from pipelines.settings import load_settings
 
 Generation = Annotated[str, typer.Argument(help="Id of a generation, or `live`.")]
 Older = Annotated[str, typer.Argument(help="Id of the generation; `weft generations list` marks the previous one.")]
@@ -114,7 +114,7 @@ def prune(
 
 
 def _catalog(store: Path | None, conf: Sequence[Path]) -> Catalog:
-    return Catalog(root_of(store, load_settings(conf)))
+    return Catalog(root_of(store, settings_of(conf, [], store)))
 
 
 def _resolved(catalog: Catalog, generation: str) -> GenerationId:

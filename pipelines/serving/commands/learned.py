@@ -26,8 +26,20 @@ from pipelines.learning.reading import BeliefChange, Reading, moves, read_all
 from pipelines.retrieval.answer.snippet import snippet
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.commands.learned_page import number, page_of
-from pipelines.serving.terminal import AsJson, Conf, Store, cells, login, print_lines, root_of, stamp, tell, visible
-from pipelines.settings import Settings, load_settings
+from pipelines.serving.terminal import (
+    AsJson,
+    Conf,
+    Store,
+    cells,
+    login,
+    print_lines,
+    root_of,
+    settings_of,
+    stamp,
+    tell,
+    visible,
+)
+from pipelines.settings import Settings
 
 
 class FamilyName(StrEnum):
@@ -204,7 +216,7 @@ def history(
 
 
 def _opened(store: Path | None, conf: Sequence[Path]) -> tuple[Catalog, Settings]:
-    settings = load_settings(conf)
+    settings = settings_of(conf, [], store)
     return Catalog(root_of(store, settings)), settings
 
 

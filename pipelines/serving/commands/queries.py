@@ -27,10 +27,11 @@ from pipelines.serving.terminal import (
     plain,
     print_lines,
     root_of,
+    settings_of,
     stamp,
     tell,
 )
-from pipelines.settings import Settings, load_settings
+from pipelines.settings import Settings
 
 queries = typer.Typer(no_args_is_help=True, help="What was asked and answered, from the query log.")
 
@@ -102,7 +103,7 @@ def collect(
     bootstrap: Bootstrap = None,
 ) -> None:
     """Read new feedback from the topic and keep it beside the queries it is about."""
-    settings = load_settings(conf, broker(bootstrap))
+    settings = settings_of(conf, broker(bootstrap), store)
     root = root_of(store, settings)
     feedback = collected(root, settings)
     sys.stdout.write(json.dumps({"records": feedback.records, "outcomes": feedback.outcomes}, sort_keys=True) + "\n")
@@ -184,5 +185,5 @@ def _why(result: LoggedResult) -> Table:
 
 
 def _opened(store: Path | None, conf: Sequence[Path]) -> tuple[Path, Settings]:
-    settings = load_settings(conf)
+    settings = settings_of(conf, [], store)
     return root_of(store, settings), settings

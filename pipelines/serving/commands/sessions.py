@@ -22,8 +22,20 @@ from pipelines.feedback.store.overlays import PENDING, SETTLED
 from pipelines.feedback.store.state import PartitionState
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.serving.commands.partitions import states
-from pipelines.serving.terminal import AsJson, Bootstrap, Conf, Store, broker, cells, moment, print_lines, root_of, tell
-from pipelines.settings import Settings, load_settings
+from pipelines.serving.terminal import (
+    AsJson,
+    Bootstrap,
+    Conf,
+    Store,
+    broker,
+    cells,
+    moment,
+    print_lines,
+    root_of,
+    settings_of,
+    tell,
+)
+from pipelines.settings import Settings
 
 Session = Annotated[str, typer.Argument(help="Id of a session.")]
 InPhase = Annotated[Phase | None, typer.Option("--phase", help="Only those in this phase.")]
@@ -42,7 +54,7 @@ def list_sessions(  # noqa: PLR0917  typer names options after parameters
     as_json: AsJson = False,
 ) -> None:
     """Sessions that the updaters remember, by partition, the one heard of longest ago first."""
-    settings = load_settings(conf)
+    settings = settings_of(conf, [], store)
     reach = None if version is None else _reach(_catalog(settings, store), LearnedVersion(version))
     rows = [
         (state.partition, life)
@@ -65,7 +77,7 @@ def list_sessions(  # noqa: PLR0917  typer names options after parameters
 @sessions.command()
 def show(session: Session, store: Store = None, conf: Conf = []) -> None:  # noqa: B006
     """What a session has learned, what its merge met, and the learned versions that it is in."""
-    settings = load_settings(conf)
+    settings = settings_of(conf, [], store)
     catalog = _catalog(settings, store)
     for state, life in _states_of(settings, store, session):
         report = state.merge_report(session)
@@ -96,7 +108,7 @@ def unlearn(
     The wish travels through the log like everything else, so that a store which is built anew from the log
     unlearns it, too.
     """
-    settings = load_settings(conf, broker(bootstrap))
+    settings = settings_of(conf, broker(bootstrap), store)
     catalog = _catalog(settings, store)
     for state, life in _states_of(settings, store, session):
         _require_in_force(catalog, state.partition, life)

@@ -10,8 +10,8 @@ from rich.table import Table
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.feedback.run.partitions import states_in
-from pipelines.serving.terminal import AsJson, Conf, Store, cells, print_lines, root_of, stamp, tell
-from pipelines.settings import Settings, load_settings
+from pipelines.serving.terminal import AsJson, Conf, Store, cells, print_lines, root_of, settings_of, stamp, tell
+from pipelines.settings import Settings
 
 _COUNTS = ("documents", "chunks", "contents")
 _EVENTS = ("consumed", "applied", "dead_lettered", "lost")
@@ -19,7 +19,7 @@ _EVENTS = ("consumed", "applied", "dead_lettered", "lost")
 
 def status(store: Store = None, conf: Conf = [], as_json: AsJson = False) -> None:  # noqa: B006
     """What is live in a store, and what became of feedback."""
-    settings = load_settings(conf)
+    settings = settings_of(conf, [], store)
     facts = facts_of(root_of(store, settings), settings)
     if as_json:
         print_lines([facts])

@@ -19,8 +19,8 @@ from pipelines.feedback.events.ubi import Refused, from_ubi, hashes_alone
 from pipelines.runtime.kafka.writer import KafkaPublisher
 from pipelines.runtime.storage.advice import advice_on
 from pipelines.runtime.storage.files import text_lines
-from pipelines.serving.terminal import Bootstrap, Conf, broker
-from pipelines.settings import Settings, load_settings
+from pipelines.serving.terminal import Bootstrap, Conf, broker, settings_of
+from pipelines.settings import Settings
 
 Files = Annotated[list[Path], typer.Argument(help="Documents of ubi_queries and ubi_events, one JSON object a line.")]
 Of = Annotated[Domain, typer.Option("--domain", help="Domain of the contents that the documents name.")]
@@ -44,7 +44,7 @@ def send_ubi(
 
     Objects are content hashes. Read again, documents are recognised as repeats. Refused ones are told on stderr.
     """
-    settings = load_settings(conf, broker(bootstrap))
+    settings = settings_of(conf, broker(bootstrap), None)
     lines = [(Line(file, number), text) for file in files for number, text in _lines(file)]
     documents = [_parsed(text) for _, text in lines]
     mapped = from_ubi(documents, settings.feedback.ubi, hashes_alone(domain))
