@@ -2,7 +2,7 @@
 
 Level 0 is the preamble (header comment, package, imports), 1 types and constants, 2 functions, methods and interfaces,
 3 blocks of functions that are too long. Units lie between lines: each runs up to the next, and its leading comments
-are its own. What differs between languages is data: see `code_grammars`.
+are its own. What differs between languages is data: see `grammars`.
 """
 
 from __future__ import annotations
