@@ -18,8 +18,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from pipelines.chunking.chunker import CHUNKERS, Chunkers, chunk_or_fallback, chunkers_with
-from pipelines.chunking.conversation.topics import Similarity
-from pipelines.chunking.prose.plain import chunk_plainly
+from pipelines.chunking.conversation.session import Similarity
+from pipelines.chunking.prose.text import chunk_plainly
 from pipelines.chunking.units.sizes import TokenCounter
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.embedding.tokens import load_token_counter

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from pipelines.chunking.prose.plain import byte_length, chunk_plainly
+from pipelines.chunking.prose.text import byte_length, chunk_plainly
 from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.documents import Document, Rejection
 from pipelines.domain.errors import WeftError
