@@ -19,8 +19,7 @@ from pipelines.indexes.dense.vectors import DenseIndex, open_dense
 from pipelines.indexes.graph.aliases import Key, Name, cosines, entity_key, merged
 from pipelines.indexes.graph.graph import EDGES, GRAPH_FOLDER, NODES, SYMBOL_LABEL, EdgeKind
 from pipelines.indexes.graph.links import resolve_links
-from pipelines.indexes.layout import CHUNKS_FOLDER, VECTORS_FOLDER, encoder_folder
-from pipelines.indexes.manifest import DenseFacts
+from pipelines.indexes.manifest import CHUNKS_FOLDER, VECTORS_FOLDER, DenseFacts, encoder_folder
 from pipelines.indexes.settings import GraphIndexSettings
 from pipelines.runtime.storage.tables import Database, as_read, create, database, insert, rows_of
 
