@@ -21,7 +21,7 @@ from pipelines.indexes.manifest import (
     read_generation_manifest,
 )
 from pipelines.indexes.text.lexical import LexicalIndex
-from pipelines.runtime.storage.sealed import verify_files
+from pipelines.runtime.storage.files import verify_files
 
 
 class Generation:

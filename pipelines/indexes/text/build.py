@@ -25,7 +25,7 @@ from pipelines.domain.documents import ContentType
 from pipelines.indexes.settings import LexicalSettings
 from pipelines.indexes.text.jvm import JAVA, java_class, java_error
 from pipelines.indexes.text.lexical import FIELDS, ROW, analyzer, check_order, directory, similarity
-from pipelines.runtime.storage.disk import cause_in
+from pipelines.runtime.storage.errors import cause_in
 
 _INDEX = "org.apache.lucene.index."
 _DOCUMENT = "org.apache.lucene.document."

@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from pipelines.domain.errors import StoreError
-from pipelines.runtime.storage.advice import advice_on
+from pipelines.runtime.storage.errors import advice_on
 
 _DAMAGED = "if a file of the store is damaged, index again with `python -m jobs.reindex --full`"
 _CUTS = 4096  # values that rows may be cut at: as many times the bound can be sorted
