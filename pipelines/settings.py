@@ -28,7 +28,7 @@ from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.runtime.settings import ClusterSettings, KafkaSettings, TrackingSettings
-from pipelines.runtime.storage.advice import advice_on
+from pipelines.runtime.storage.errors import advice_on
 from pipelines.shared_settings import keep_shared, read_shared, require_agreement
 
 _ROOT = Path(__file__).resolve().parent.parent

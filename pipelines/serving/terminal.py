@@ -22,7 +22,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from pipelines.domain.errors import StoreError, WeftError
-from pipelines.runtime.storage.advice import advice_on
+from pipelines.runtime.storage.errors import advice_on
 from pipelines.settings import Settings, load_settings
 
 

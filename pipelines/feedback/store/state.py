@@ -52,8 +52,9 @@ from pipelines.feedback.store.tables import KeptDeadLetter
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.pooling.shrinkage import Moments
 from pipelines.runtime.kafka.log import LogFacts
+from pipelines.runtime.storage.errors import code_of, is_damage, refused
 from pipelines.runtime.storage.locks import await_lock
-from pipelines.runtime.storage.sqlite import code_of, is_damage, refused, set_up
+from pipelines.runtime.storage.sqlite import set_up
 
 STATE_FILE = "state.sqlite"
 

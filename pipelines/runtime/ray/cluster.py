@@ -21,7 +21,7 @@ from ray.exceptions import RayError
 
 from pipelines.domain.errors import WeftError
 from pipelines.runtime.settings import ClusterSettings
-from pipelines.runtime.storage.advice import advice_on
+from pipelines.runtime.storage.errors import advice_on
 
 log = logging.getLogger(__name__)
 

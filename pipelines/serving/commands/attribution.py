@@ -16,7 +16,7 @@ from pipelines.domain.errors import SourceError, StoreError
 from pipelines.domain.ids import ContentHash
 from pipelines.embedding.encoders.precision import pinned
 from pipelines.feedback.events.attributor import Attributor, texts_in
-from pipelines.runtime.storage.advice import advice_on
+from pipelines.runtime.storage.errors import advice_on
 from pipelines.serving.terminal import Conf, Store, root_of, settings_of
 
 Response = Annotated[Path, typer.Argument(help="File with the text of the response; - is standard input.")]

@@ -16,8 +16,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.pointer import Pointer
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import GenerationId
-from pipelines.indexes.layout import CHUNKS_FOLDER
-from pipelines.indexes.manifest import Manifest
+from pipelines.indexes.manifest import CHUNKS_FOLDER, Manifest
 from pipelines.serving.terminal import (
     AsJson,
     Conf,

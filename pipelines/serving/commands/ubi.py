@@ -17,7 +17,7 @@ from pipelines.domain.events import AnyEvent
 from pipelines.feedback.events.codec import encode
 from pipelines.feedback.events.ubi import Refused, from_ubi, hashes_alone
 from pipelines.runtime.kafka.writer import KafkaPublisher
-from pipelines.runtime.storage.advice import advice_on
+from pipelines.runtime.storage.errors import advice_on
 from pipelines.runtime.storage.files import text_lines
 from pipelines.serving.terminal import Bootstrap, Conf, broker, settings_of
 from pipelines.settings import Settings

@@ -12,7 +12,7 @@ import pytest
 from pipelines.domain.errors import FencedError
 from pipelines.feedback.run.updater import Updater, partition_folder
 from pipelines.feedback.store.checkpoints import checkpoints_in, write_checkpoint
-from pipelines.runtime.storage.sealed import read_manifest, verify_files
+from pipelines.runtime.storage.files import read_manifest, verify_files
 from tests.support.feedback_events import BINS, RULES, explicit, impression, records, session
 from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.folded_evidence import digest_of_stores
