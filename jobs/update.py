@@ -32,7 +32,7 @@ from pipelines.domain.ids import LearnedVersion
 from pipelines.feedback.run.metrics import Paces, losses_of, standings_of, write_metrics
 from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.feedback.settings import MS
-from pipelines.feedback.store.losses import Acceptance
+from pipelines.feedback.store.report import Acceptance
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.terminal import Bootstrap, Conf, Store, broker, login, plain, root_of, settings_of, stderr
 from pipelines.serving.updaters import require_balance, run, summary

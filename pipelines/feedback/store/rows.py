@@ -1,18 +1,19 @@
-"""Whether a store says what was written into it: a sum over the rows of every table, kept in the same transaction.
+"""Rows of a partition's tables: looked up by many keys, and written with a sum that tells whether they are unchanged.
 
 SQLite checks what lies in its write-ahead log, and how pages hang together, but not what stands in a page: a flipped
 bit there would be read as it is. So every table has a sum of hashes of its rows: adding a row adds its hash, deleting
 one takes it away, both exactly, since sums of integers know no order.
 
-Triggers keep the sums of most tables, whoever writes. Those that take many rows per batch are written through `add`,
-`insert` and `delete` here, which hash many rows at once. Where rows hold a mass, that weighs the hash of its key: the
-sum then follows from what is added, whatever was there before.
+Triggers keep the sums of most tables, whoever writes. Tables that take many rows per batch are written through
+`add_masses`, `insert_rows` and `delete_rows`, which hash many rows at once. A mass weighs the hash of its key: the sum
+then follows from what is added, whatever was there before.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -43,7 +44,7 @@ _encode = msgspec.json.Encoder().encode
 Row = Sequence[Any]
 
 
-def teach(connection: sqlite3.Connection) -> None:
+def define_row_hash(connection: sqlite3.Connection) -> None:
     """Make a connection able to write to a protected store; it can always read one."""
     connection.create_function("row_hash", -1, row_hash, deterministic=True)
     connection.execute("pragma recursive_triggers = on")  # rows that `insert or replace` replaces are deleted rows, too
@@ -59,7 +60,7 @@ def row_hash(*values: object) -> int:
     return crc32(repr([crc32(value) if isinstance(value, bytes) else value for value in values]).encode())
 
 
-def add(connection: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:
+def add_masses(connection: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:
     """Add masses, each the last value of its row, to what lies under their keys in a table of `MASSES`."""
     if not rows:
         return
@@ -73,7 +74,7 @@ def add(connection: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None
     _move(connection, table, _total(table, rows))
 
 
-def insert(connection: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:
+def insert_rows(connection: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:
     """Write new rows, with all columns, into a table whose rows are hashed as a whole."""
     if rows:
         places = ", ".join("?" * len(rows[0]))
@@ -81,7 +82,7 @@ def insert(connection: sqlite3.Connection, table: str, rows: Sequence[Row]) -> N
         _move(connection, table, _total(table, rows))
 
 
-def delete(connection: sqlite3.Connection, table: str, condition: str, values: Sequence[Any]) -> int:
+def delete_rows(connection: sqlite3.Connection, table: str, condition: str, values: Sequence[Any]) -> int:
     """Delete rows of a table that is written through this module; how many there were."""
     statement = f"delete from {table} where {condition} returning *"  # noqa: S608 - names of ours
     gone = connection.execute(statement, values).fetchall()
@@ -135,7 +136,7 @@ def verify(connection: sqlite3.Connection) -> None:
             raise CorruptionError(f"table {table}: expected {expected[0]} rows that were written, found {sums[0]}")
 
 
-def copy(stored: sqlite3.Connection, target: sqlite3.Connection, path: Path) -> None:
+def copy_store(stored: sqlite3.Connection, target: sqlite3.Connection, path: Path) -> None:
     """Copy a store into the empty one at `path`, a single file afterwards, and read that again.
 
     Raises:
@@ -145,12 +146,12 @@ def copy(stored: sqlite3.Connection, target: sqlite3.Connection, path: Path) -> 
     try:
         stored.backup(target)
         target.execute("pragma journal_mode = delete")  # one file, with nothing beside it
-        teach(target)
+        define_row_hash(target)
         verify(target)
     except (sqlite3.Error, CorruptionError) as error:
         if isinstance(error, sqlite3.Error) and not is_damage(error):
             raise refused(path, error) from error
-        teach(stored)
+        define_row_hash(stored)
         verify(stored)  # only where the copy inherited its damage, the store is to blame
         raise DiskError(
             f"{path}: expected a copy of an intact state, found: {error}; look into the system's log for what the disk"
@@ -197,3 +198,22 @@ def _tables(connection: sqlite3.Connection) -> Iterable[str]:
 
 def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
     return [row[1] for row in connection.execute(f"pragma table_info({table})")]
+
+
+_VARIABLES = 30_000  # SQLite takes 32,766 in one statement
+
+
+def matching(
+    connection: sqlite3.Connection, select: str, keys: Iterable[bytes | int | str], *before: bytes | int | str
+) -> Iterator[Any]:
+    """Rows whose column is one of some keys.
+
+    Args:
+        connection: Inside the caller's transaction.
+        select: The statement up to and with its last word, `in`.
+        keys: As many as there are.
+        before: Values of the placeholders in `select`.
+    """
+    rest = iter(keys)
+    while some := list(islice(rest, _VARIABLES)):
+        yield from connection.execute(f"{select} ({','.join('?' * len(some))})", (*before, *some))
