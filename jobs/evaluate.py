@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,10 +42,11 @@ from pipelines.retrieval.settings import FusionMode
 from pipelines.runtime.ray.cluster import connect
 from pipelines.serving.collections import document_id, indexed, measuring, root_of, run, runs_of
 from pipelines.serving.commands.queries import collected
-from pipelines.serving.replays import StoreReplay
+from pipelines.serving.console.options import MEASURED, CommonOptions, job_command
+from pipelines.serving.console.terminal import plain, stderr, tell
 from pipelines.serving.reports import ablation, comparison, query_log
 from pipelines.serving.reports import snapshot as snapshots
-from pipelines.serving.terminal import MEASURED, Conf, Store, broker, plain, settings_of, stderr, tell
+from pipelines.serving.searching.replay import StoreReplay
 from pipelines.settings import Settings
 
 _TIMED = 100  # queries of B that a comparison asks one by one besides
@@ -52,15 +54,15 @@ DAYS = 7.0
 """Of the query log, where nobody says how many."""
 
 
+@job_command
 def evaluate(
     dataset: Annotated[
         Path | None,
         typer.Option("--dataset", help="Folder with corpus, queries and qrels/; without it, the query log."),
     ] = None,
-    conf: Conf = [],
-    assignments: _job.Assignments = [],
+    *,
+    options: CommonOptions,
     split: Annotated[str, typer.Option("--split", help="Which judgements.")] = "test",
-    store: Store = None,
     channels: Annotated[str | None, typer.Option("--channels", help="Only these, such as lexical,dense.")] = None,
     fusion: Annotated[FusionMode | None, typer.Option("--fusion", help="Default retrieval.fusion.")] = None,
     run_file: Annotated[Path | None, typer.Option("--run-file", help="Write what was returned, as TREC does.")] = None,
@@ -91,13 +93,13 @@ def evaluate(
     chosen += [] if fusion is None else [f"retrieval.fusion={fusion.value}"]
 
     def configured(files: list[Path], more: list[str]) -> Settings:
-        return measuring(settings_of([*conf, *files], [MEASURED, *assignments, *chosen, *more], store))
+        return measuring(options.settings(MEASURED, *chosen, *more, conf=files))
 
     settings = configured([], [])
     if dataset is None:
         name, measured = "query log", Path(settings.storage.root)
         if bootstrap is not None:
-            collected(measured, settings_of(conf, [*assignments, *broker(bootstrap)], store))
+            collected(measured, options.settings(bootstrap=bootstrap))
         logged = query_log.read(settings, days=DAYS if days is None else days, judgements=judgements, ask=judge)
         summary = _log_compared(logged, compare, configured) if compare else _log_reported(logged, settings)
     else:
@@ -224,9 +226,8 @@ def _shown(queries: Iterable[JudgedQuery]) -> Iterable[JudgedQuery]:
     return track(judged, description="asking", console=stderr, transient=True)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the job."""
-    return _job.run(evaluate, argv)
+main = partial(_job.run, evaluate)
+"""Run the job on arguments."""
 
 
 if __name__ == "__main__":

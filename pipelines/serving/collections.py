@@ -19,11 +19,11 @@ from pipelines.ingestion.stages.unchanged import cutting_code
 from pipelines.runtime.ray.cluster import connect
 from pipelines.runtime.ray.stages import ON_CLUSTER, Executor
 from pipelines.runtime.storage.files import sha256_of, write_atomically
-from pipelines.serving.engines import opened
+from pipelines.serving.console.terminal import plain, stderr
 from pipelines.serving.indexing import headline, line, plan_of
 from pipelines.serving.indexing import run as index
-from pipelines.serving.replays import StoreReplay
-from pipelines.serving.terminal import plain, stderr
+from pipelines.serving.searching.engines import opened
+from pipelines.serving.searching.replay import StoreReplay
 from pipelines.settings import Settings
 
 

@@ -24,8 +24,8 @@ from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.snapshot.snapshot import Snapshot
 from pipelines.runtime.clock import system_clock
-from pipelines.serving.replays import live_replay
-from pipelines.serving.terminal import plain, stderr, stdout, tell
+from pipelines.serving.console.terminal import plain, stderr, stdout, tell
+from pipelines.serving.searching.replay import live_replay
 from pipelines.settings import Settings
 
 LEARNED = "learned weights (priors alone)"

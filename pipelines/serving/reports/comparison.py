@@ -18,7 +18,7 @@ from pipelines.evaluation.measures.measuring import Measurement
 from pipelines.evaluation.measures.runs import Run, order_of, read_run
 from pipelines.evaluation.measures.significance import Half
 from pipelines.evaluation.settings import EvaluationSettings
-from pipelines.serving.terminal import plain, stdout, tell
+from pipelines.serving.console.terminal import plain, stdout, tell
 from pipelines.settings import Settings
 
 _MOVERS = 5  # queries that gained most, and that lost most, named one by one

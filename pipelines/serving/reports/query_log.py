@@ -12,7 +12,7 @@ import numpy as np
 from rich.table import Table
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.consolidation.gate import GateVerdict, Ranking, Shadow, judge_rankings
+from pipelines.consolidation.gate import GateVerdict, Ranking, judge_rankings
 from pipelines.domain.errors import NothingPublishedError, SourceError
 from pipelines.domain.ids import ContentHash, QueryId
 from pipelines.domain.ranking import Answer, Query
@@ -38,14 +38,11 @@ from pipelines.evaluation.measures.off_policy import Value, of_rankings
 from pipelines.evaluation.measures.runs import Run
 from pipelines.evaluation.measures.significance import strength_of, unjudged
 from pipelines.evaluation.queries.reader import LoggedQuery, read_queries
-from pipelines.evaluation.replay.replay import shown_matches
 from pipelines.indexes.generation import Generation
-from pipelines.learning.calibration.fit import Look
-from pipelines.learning.evidence import Evidence
 from pipelines.runtime.clock import SECONDS_PER_DAY, system_clock
-from pipelines.serving.replays import StoreReplay, live_replay
+from pipelines.serving.console.terminal import cells, plain, stderr, stdout, tell
 from pipelines.serving.reports.comparison import LABELS
-from pipelines.serving.terminal import cells, plain, stderr, stdout, tell
+from pipelines.serving.searching.replay import StoreReplay
 from pipelines.settings import Settings
 
 
@@ -250,39 +247,6 @@ def show_comparison(names: tuple[str, str], comparison: LogComparison) -> None:
         out.print(
             f"  {side} would have earned per answer: {line}; effective sample {effective:.0f} places", highlight=False
         )
-
-
-def shadow_of(settings: Settings, replay: StoreReplay) -> Shadow | None:
-    """What the night replays to judge a candidate: the newest logged queries; None where nothing was logged.
-
-    Args:
-        again: Asks them, under the evidence of what is live and of the candidate.
-    """
-    if not (queries := _newest(settings)):
-        return None
-
-    def rankings(evidence: Evidence) -> list[Ranking]:
-        (ranked,) = replay.rankings(queries, [(settings, evidence)])
-        return [[placed.content_hash for placed in results] for results in ranked]
-
-    return rankings
-
-
-def look_of(settings: Settings) -> Look | None:
-    """Asks the same queries of all channels and of each alone; None where nothing was logged."""
-    if not (queries := _newest(settings)):
-        return None
-    depth = settings.evaluation.depth
-    return lambda: shown_matches(live_replay(settings), settings.retrieval, queries, depth=depth)
-
-
-def _newest(settings: Settings) -> list[Query]:
-    """The newest logged queries, as many as a night replays; none without anything to ask them of."""
-    root = Path(settings.storage.root)
-    if Catalog(root).pointer().generation is None:
-        return []
-    logged = read_queries(root, settings.query_log, limit=LOGGED_QUERIES)
-    return to_replay(logged, settings.evaluation.shadow_queries)
 
 
 def _by_id(answers: Iterable[Answer]) -> dict[QueryId, Answer]:

@@ -28,8 +28,8 @@ from pipelines.retrieval.settings import FusionMode, RetrievalSettings
 from pipelines.retrieval.snapshot.snapshot import Snapshot
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.collections import document_id
-from pipelines.serving.engines import source_of
-from pipelines.serving.replays import remembering_engines
+from pipelines.serving.searching.engines import source_of
+from pipelines.serving.searching.replay import remembering_engines
 from pipelines.serving.study.report import CONVEX
 from pipelines.serving.study.sessions import AGENT
 from pipelines.settings import Settings

@@ -13,7 +13,7 @@ from pipelines.evaluation.measures.answerable import ProbabilityReport, Worth
 from pipelines.evaluation.measures.beir import Dataset
 from pipelines.evaluation.simulation.study import StudyRow, Values
 from pipelines.learning.evidence import Evidence
-from pipelines.serving.terminal import plain
+from pipelines.serving.console.terminal import plain
 
 CONVEX = "best fixed convex"
 

@@ -33,8 +33,8 @@ from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.ports import QueryEncoder
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.collections import document_id as document_id_of
-from pipelines.serving.engines import source_of
-from pipelines.serving.terminal import stderr
+from pipelines.serving.console.terminal import stderr
+from pipelines.serving.searching.engines import source_of
 from pipelines.serving.updaters import BackgroundUpdaters
 from pipelines.settings import Settings
 

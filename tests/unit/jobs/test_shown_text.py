@@ -17,10 +17,10 @@ from pipelines.evaluation.measures.beir import Dataset, JudgedQuery
 from pipelines.evaluation.measures.compare import HEADLINE
 from pipelines.evaluation.measures.measuring import Measurement
 from pipelines.evaluation.measures.metrics import estimates, measure
+from pipelines.serving.console.terminal import tell
 from pipelines.serving.demo import report as demo_report
 from pipelines.serving.reports import ablation, comparison, query_log
 from pipelines.serving.study import report as study_report
-from pipelines.serving.terminal import tell
 from pipelines.settings import load_settings
 from tests.support.logged_queries import a_logged, a_result
 

@@ -134,7 +134,7 @@ def answering(settings: Settings, queries: int) -> Iterator[SearchesMany]:
             yield searcher
         return
     require_published(settings)
-    from pipelines.serving.searcher_pool import SearcherPool  # noqa: PLC0415  only who needs Ray waits for it
+    from pipelines.serving.searching.searcher_pool import SearcherPool  # noqa: PLC0415  only who needs Ray waits for it
 
     with SearcherPool(settings, processes=processes) as pool:
         yield pool

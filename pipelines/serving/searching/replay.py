@@ -15,12 +15,12 @@ from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.live import Pin
 from pipelines.runtime.clock import system_clock
-from pipelines.serving.engines import Engines, load_engines, source_of
-from pipelines.serving.views import OpenViews, View, in_turns
+from pipelines.serving.searching.engines import Engines, load_engines, source_of
+from pipelines.serving.searching.views import OpenViews, View, in_turns
 from pipelines.settings import Settings
 
 if TYPE_CHECKING:
-    from pipelines.serving.searcher_pool import SearcherPool
+    from pipelines.serving.searching.searcher_pool import SearcherPool
 
 T = TypeVar("T")
 
@@ -89,7 +89,7 @@ class StoreReplay:
         """Processes, started for the first queries that pay for them; None where these do not."""
         processes = self._settings.retrieval.spread.worth(self._times * len(queries))
         if self._pool is None and processes > 1:
-            from pipelines.serving.searcher_pool import SearcherPool  # noqa: PLC0415  only who needs Ray waits for it
+            from pipelines.serving.searching.searcher_pool import SearcherPool  # noqa: PLC0415  only who needs Ray waits for it
 
             self._pool = SearcherPool(self._settings, processes=processes, load=remembering_engines)
         return self._pool

@@ -7,7 +7,7 @@ import re
 import sys
 
 from pipelines.runtime.clock import Clock, system_clock
-from pipelines.serving.terminal import LogLines, stderr
+from pipelines.serving.console.terminal import stderr, visible
 
 _KAFKA_CLIENTS = ("kafka", "pipelines.runtime.kafka.reader", "rdkafka")
 _VARYING = re.compile(r"[0-9.]+")  # ports, attempts and times of a message that is otherwise the same
@@ -27,6 +27,19 @@ def log_progress() -> None:
     logging.getLogger("kafka").setLevel(logging.ERROR)  # it narrates every connection, and every wait for the next one
     for name in ("alembic", "faiss"):  # they name what they load while they are imported
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+class LogLines(logging.Formatter):
+    r"""What is logged, which may quote anybody, without what would steer a terminal; one message looks like one.
+
+    Examples:
+        >>> LogLines().format(logging.makeLogRecord({"msg": "query %s lost", "args": ("a\x1b\nb",)}))
+        'query a�\n    b lost'
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The message, and the traceback where there is one."""
+        return "\n    ".join(map(visible, super().format(record).split("\n")))
 
 
 class Sparing(logging.Filter):

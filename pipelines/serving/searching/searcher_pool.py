@@ -27,8 +27,8 @@ from pipelines.runtime.garbage import uncollected
 from pipelines.runtime.ray.actors import ActorPool, Shared
 from pipelines.runtime.ray.cluster import connect
 from pipelines.runtime.ray.stages import cluster_cpus
-from pipelines.serving.engines import LoadEngines, load_engines, source_of
-from pipelines.serving.views import OpenViews, View
+from pipelines.serving.searching.engines import LoadEngines, load_engines, source_of
+from pipelines.serving.searching.views import OpenViews, View
 from pipelines.settings import Settings
 
 T = TypeVar("T")
