@@ -50,7 +50,7 @@ from pipelines.serving.demo.corpus import make_room, prepare, split
 from pipelines.serving.indexing import plan_of
 from pipelines.serving.night import night_of, run_visibly
 from pipelines.serving.searching.engines import opened
-from pipelines.serving.study.sessions import scaled_to_days
+from pipelines.serving.study.run import scaled_to_days
 from pipelines.serving.updaters import BackgroundUpdaters
 from pipelines.settings import Settings
 

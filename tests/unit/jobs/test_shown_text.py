@@ -34,8 +34,7 @@ RUN, OTHER = {HOSTILE: {"right": 1.0}}, {HOSTILE: {"wrong": 1.0}}
 
 def a_comparison() -> None:
     sides = comparison.Side(HOSTILE, OTHER), comparison.Side(HOSTILE, RUN)
-    found, moved = comparison.compared(DATASET, *sides, SETTINGS)
-    comparison.show(DATASET, *sides, found, moved, settings=SETTINGS.evaluation)
+    comparison.show(comparison.compared(DATASET, *sides, SETTINGS), interval=SETTINGS.evaluation.interval)
 
 
 def a_comparison_on_the_log() -> None:
