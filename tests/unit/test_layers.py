@@ -52,7 +52,6 @@ def test_only_one_module_talks_to_each_engine() -> None:
         "sentence_transformers": {"embedding/encoders/sentence_encoder.py", "embedding/encoders/cross_encoder.py"},
         "sqlite3": {
             "runtime/storage/sqlite.py",
-            "runtime/storage/sqlite.py",
             "runtime/storage/errors.py",
             *PARTITION_TABLES,
         },
