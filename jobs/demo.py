@@ -43,7 +43,7 @@ from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.serving.commands.learned import write_page
-from pipelines.serving.console.options import CommonOptions, job_command
+from pipelines.serving.console.options import MEASURED, CommonOptions, job_command
 from pipelines.serving.console.terminal import stderr
 from pipelines.serving.demo import report
 from pipelines.serving.demo.corpus import make_room, prepare, split
@@ -83,7 +83,7 @@ def demo(
     """Show the whole loop on real input."""
     begun = time.perf_counter()
     # A question's answer is one chunk, so chunks are what is ranked.
-    settings = options.settings("retrieval.unit=chunk")
+    settings = options.settings(MEASURED, "retrieval.unit=chunk")
     root = Path(settings.storage.root)
     make_room(root)
     report.step("Preparing the corpus: this repository and the standard library, what is asked masked")

@@ -41,7 +41,7 @@ from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.retrieval.settings import FusionMode
 from pipelines.serving.collections import document_id, indexed, measuring, root_of, run, runs_of
 from pipelines.serving.commands.queries import collected
-from pipelines.serving.console.options import CommonOptions, job_command
+from pipelines.serving.console.options import MEASURED, CommonOptions, job_command
 from pipelines.serving.console.terminal import stderr, tell
 from pipelines.serving.reports import ablation, comparison, query_log
 from pipelines.serving.reports import snapshot as snapshots
@@ -93,7 +93,7 @@ def evaluate(
     chosen += [] if fusion is None else [f"retrieval.fusion={fusion.value}"]
 
     def configured(files: list[Path], more: list[str]) -> Settings:
-        return measuring(options.settings(*chosen, *more, conf=files))
+        return measuring(options.settings(MEASURED, *chosen, *more, conf=files))
 
     settings = configured([], [])
     if dataset is None:

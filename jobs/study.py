@@ -28,7 +28,7 @@ from pipelines.domain.errors import SourceError
 from pipelines.evaluation.measures.beir import read_dataset
 from pipelines.evaluation.simulation.study import dealt_apart
 from pipelines.serving.collections import measuring
-from pipelines.serving.console.options import CommonOptions, job_command
+from pipelines.serving.console.options import MEASURED, CommonOptions, job_command
 from pipelines.serving.console.terminal import tell
 from pipelines.serving.study.report import calibrated, described, table
 from pipelines.serving.study.run import run
@@ -77,7 +77,7 @@ def study(
     elsewhere = [_place_of(each) for each in foreign]
     named = {"random": random_users, "adversarial": adversarial, "deals": deals}
     chosen = [f"simulation.{name}={value}" for name, value in named.items() if value is not None]
-    settings = measuring(options.settings(*chosen))
+    settings = measuring(options.settings(MEASURED, *chosen))
     marks = marks_of(sessions, settings)
     lessons, held_out = read_dataset(dataset, learn_from), read_dataset(dataset, split)
     lessons, held_out = dealt_apart(lessons, held_out, hold_out, random.Random(settings.evaluation.seed))  # noqa: S311

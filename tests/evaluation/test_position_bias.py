@@ -24,7 +24,7 @@ from pipelines.feedback.fold.credit import chosen_rank, credits_of, tally_click,
 from pipelines.ingestion.sources.corpus import corpus_name
 from pipelines.learning.beliefs import Beliefs
 from pipelines.learning.evidence import SECONDS_PER_DAY
-from pipelines.learning.observe.observations import Tally
+from pipelines.learning.observe.tallies import Tally
 from pipelines.retrieval.searcher import Searcher
 from pipelines.settings import Settings, load_settings
 from tests.support.learner import Learner

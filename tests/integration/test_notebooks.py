@@ -19,7 +19,6 @@ from pipelines.learning.families.beta import BetaEvidence
 from pipelines.learning.families.gaussian_process import QualityEvidence
 from pipelines.learning.families.survival import SurvivalEvidence
 from pipelines.learning.families.threshold import ThresholdEvidence
-from pipelines.learning.observe.observations import outcome_evidence
 from pipelines.learning.observe.reports import (
     accuracy_evidence,
     lesson_evidence,
@@ -30,6 +29,7 @@ from pipelines.learning.observe.reports import (
 from pipelines.serving.night import night_of
 from pipelines.settings import load_settings
 from tests.support.nights import a_day, stream
+from tests.support.outcomes import outcome_evidence
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 DAY = 20_000

@@ -14,8 +14,8 @@ from pipelines.domain.errors import StoreError
 from pipelines.feedback.fold.names import principal_fingerprint
 from pipelines.feedback.fold.sources import SourceActivity
 from pipelines.feedback.run.metrics import losses_of, prometheus, samples, standings_of
-from pipelines.feedback.run.updater import UPDATERS, partition_folder
-from pipelines.feedback.store.damaged import damaged_in, remove_damaged
+from pipelines.feedback.run.partitions import UPDATERS, partition_folder
+from pipelines.feedback.store.checkpoints import damaged_in, remove_damaged
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.console.options import AsJson, CommonOptions, require_store, store_command
 from pipelines.serving.console.terminal import moment, print_rows, stamp, table_of, tell

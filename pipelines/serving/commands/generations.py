@@ -13,8 +13,7 @@ from rich.table import Column
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import GenerationId
-from pipelines.indexes.layout import CHUNKS_FOLDER
-from pipelines.indexes.manifest import Manifest
+from pipelines.indexes.manifest import CHUNKS_FOLDER, Manifest
 from pipelines.serving.console.options import AsJson, CommonOptions, require_store, store_command
 from pipelines.serving.console.terminal import print_rows, stamp, visible
 

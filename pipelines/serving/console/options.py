@@ -42,6 +42,10 @@ _SHARED: dict[str, tuple[Any, Any]] = {"conf": (Conf, []), "assignments": (Assig
 """By the field of `CommonOptions`: its annotation and its default."""
 
 
+MEASURED = "storage.settings=given"
+"""The setting of what measures: it tries settings, and changes nothing of the store."""
+
+
 @dataclass(frozen=True, slots=True)
 class CommonOptions:
     """What every command line may say about settings."""

@@ -22,7 +22,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from pipelines.domain.errors import SourceError, WeftError
-from pipelines.runtime.storage.advice import advice_on
+from pipelines.runtime.storage.errors import advice_on
 
 T = TypeVar("T")
 

@@ -19,8 +19,7 @@ from pipelines.retrieval.snapshot.live import CatalogSource
 from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder
 from pipelines.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock, system_clock
-from pipelines.runtime.memory import keep_freed_memory
-from pipelines.runtime.threads import linear_algebra_threads
+from pipelines.runtime.process import keep_freed_memory, linear_algebra_threads
 from pipelines.settings import Settings
 
 

@@ -23,7 +23,7 @@ from pipelines.domain.ids import GenerationId
 from pipelines.domain.ranking import Answer, Placings, Query
 from pipelines.retrieval.searcher import BELIEFS_MAX_AGE_S, Searcher
 from pipelines.runtime.clock import system_clock
-from pipelines.runtime.garbage import uncollected
+from pipelines.runtime.process import uncollected
 from pipelines.runtime.ray.actors import ActorPool, Shared
 from pipelines.runtime.ray.cluster import connect
 from pipelines.runtime.ray.stages import cluster_cpus

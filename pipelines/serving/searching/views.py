@@ -12,7 +12,7 @@ from pipelines.retrieval.channels.open import Openings
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.live import Pin
 from pipelines.retrieval.snapshot.snapshot import OneSnapshot, Snapshot
-from pipelines.runtime.garbage import uncollected
+from pipelines.runtime.process import uncollected
 from pipelines.serving.searching.engines import LoadEngines, searching, source_of
 from pipelines.settings import Settings
 

@@ -12,8 +12,8 @@ import pytest
 
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.feedback.run.metrics import standings_of
-from pipelines.feedback.run.partitions import partitions_in, states_in
-from pipelines.feedback.run.updater import Updater, partition_folder
+from pipelines.feedback.run.partitions import partition_folder, partitions_in, states_in
+from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.store.checkpoints import write_checkpoint
 from pipelines.feedback.store.report import COUNTS
 from pipelines.feedback.store.state import STATE_FILE, PartitionState
