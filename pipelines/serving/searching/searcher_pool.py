@@ -14,7 +14,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from itertools import pairwise
 from math import ceil
-from types import TracebackType
 from typing import TypeAlias, TypeVar
 
 import msgspec
@@ -148,9 +147,7 @@ class SearcherPool:
     def __enter__(self) -> SearcherPool:
         return self
 
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _view(self) -> View:
