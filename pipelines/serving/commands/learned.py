@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import closing, nullcontext
 from dataclasses import asdict
 from enum import StrEnum
@@ -90,7 +90,7 @@ def show(
     """Every belief, with its interval, the observations behind it, and the level it comes from."""
     catalog, settings = _opened(options)
     print_rows(
-        _selected(_readings(catalog, settings.priors, version), family, scope),
+        _readings(catalog, settings.priors, version, family, scope),
         as_json=as_json,
         document=asdict,
         columns=_columns("family", "scope", "parameter", *_FIGURES, "level"),
@@ -111,7 +111,7 @@ def diff(
 ) -> None:
     """What is believed differently, the most surprising first: the change in half-widths of the former interval."""
     catalog, settings = _opened(options)
-    old, new = (_selected(_readings(catalog, settings.priors, version), family, scope) for version in (before, after))
+    old, new = (_readings(catalog, settings.priors, version, family, scope) for version in (before, after))
     print_rows(
         moves(old, new),
         as_json=as_json,
@@ -193,7 +193,7 @@ def history(
     rows: list[tuple[str, Reading]] = [
         (version, reading)
         for version in (*catalog.learned_versions(), LIVE)
-        for reading in _selected(_readings(catalog, settings.priors, version), family, scope)
+        for reading in _readings(catalog, settings.priors, version, family, scope)
         if reading.parameter == parameter
     ]
     if not rows:
@@ -212,9 +212,16 @@ def _opened(options: CommonOptions) -> tuple[Catalog, Settings]:
     return Catalog(require_store(settings)), settings
 
 
-def _readings(catalog: Catalog, priors: Priors, version: str) -> list[Reading]:
-    beliefs = _beliefs(catalog, priors, version)[0]
-    return read_all(beliefs, priors, beliefs.scopes())
+def _readings(
+    catalog: Catalog, priors: Priors, version: str, family: FamilyName | None, scope: str | None
+) -> list[Reading]:
+    """The beliefs of a version that are of the family, and whose scope begins so."""
+    beliefs, _ = _beliefs(catalog, priors, version)
+    return [
+        reading
+        for reading in read_all(beliefs, priors, beliefs.scopes())
+        if family in (None, reading.family) and reading.scope.startswith(scope or "")
+    ]
 
 
 def _beliefs(catalog: Catalog, priors: Priors, version: str) -> tuple[Beliefs, Evidence]:
@@ -237,14 +244,6 @@ def _names(generation: Generation | None, hashes: Sequence[ContentHash]) -> list
             start = snippet(content.text, "", _SHOWN)
             names[content.content_hash] = f"{place.uri}:{place.label.start_line}  {start}"
     return [names[content_hash] for content_hash in hashes]
-
-
-def _selected(readings: Iterable[Reading], family: FamilyName | None, scope: str | None) -> list[Reading]:
-    return [
-        reading
-        for reading in readings
-        if family in (None, reading.family) and (scope is None or reading.scope.startswith(scope))
-    ]
 
 
 def _move_as_json(move: BeliefChange) -> dict[str, Any]:
