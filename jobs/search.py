@@ -32,8 +32,14 @@ from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import QueryId, SessionId
 from pipelines.domain.ranking import ANONYMOUS, ANY, Answer, Channel, Query, RankedResult
 from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.retrieval.answer.snippet import snippet
-from pipelines.retrieval.answer.trace import answer_as_json, context_lines, explained, gap_line, understanding_line
+from pipelines.retrieval.answer.trace import (
+    answer_as_json,
+    context_lines,
+    explained,
+    gap_line,
+    snippet,
+    understanding_line,
+)
 from pipelines.retrieval.settings import FusionMode, ResultUnit
 from pipelines.runtime.storage.files import text_lines
 from pipelines.serving.console.options import CommonOptions, job_command
