@@ -21,7 +21,7 @@ from pipelines.feedback.run.partitions import claimed, partition_folder, partiti
 from pipelines.feedback.run.updater import PartitionProgress, Updater, keep_up
 from pipelines.feedback.run.watch import Absence
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.store.report import Acceptance
+from pipelines.feedback.store.report import Acceptance, losses_in
 from pipelines.learning.binning import Bins
 from pipelines.runtime.kafka.reader import KafkaSource
 from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
@@ -212,7 +212,7 @@ def _accept_losses(task: Task, acceptance: Acceptance) -> None:
             folder, log_start = partition_folder(task.store, partition), source.log_start(partition)
             state = claimed(folder, partition, task.feedback, facts, log_start=log_start, acceptance=acceptance)
             with contextlib.closing(state):
-                for loss in state.losses():
+                for loss in state.read(losses_in):
                     if loss.accepted_ms == acceptance.at_ms:
                         _log.warning("partition %d: %s", partition, loss)
 

@@ -11,7 +11,7 @@ from pipelines.domain.errors import CorruptionError
 from pipelines.feedback.publish.snapshot import mend_snapshot
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.checkpoints import alone, checkpoints_in, is_lost, restore, write_checkpoint
-from pipelines.feedback.store.report import Acceptance
+from pipelines.feedback.store.report import Acceptance, was_claimed
 from pipelines.feedback.store.state import STATE_FILE, PartitionState
 from pipelines.runtime.kafka.log import LogFacts
 
@@ -50,7 +50,7 @@ def states_in(
                 "updaters: whichever opens it restores it"
             )
         with contextlib.closing(PartitionState(folder, partition, rules)) as state:
-            if state.was_claimed() or checkpoints_in(folder):
+            if state.read(was_claimed) or checkpoints_in(folder):
                 yield state
 
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from pipelines.domain.errors import CorruptionError
 from pipelines.domain.events import SCHEMA_VERSION
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.store.state import STATE_FILE, PartitionState, Still
+from pipelines.feedback.store.report import PartitionReport
+from pipelines.feedback.store.state import STATE_FILE, PartitionState
 from pipelines.runtime.storage.disk import named
 from pipelines.runtime.storage.files import sync_folder, sync_tree
 from pipelines.runtime.storage.locks import Patience, locked
@@ -40,23 +41,23 @@ def write_checkpoint(state: PartitionState, *, keep: int) -> Path:
     Raises:
         FencedError: Another updater owns the partition; nothing was written, and nothing deleted.
     """
-    with state.still() as still:
-        folder = state.folder / _FOLDER / f"{still.report.next_offset:0{_DIGITS}d}"
+    with state.owned() as (_, report):
+        folder = state.folder / _FOLDER / f"{report.next_offset:0{_DIGITS}d}"
         if not folder.exists():
-            _write(folder, still)
+            _write(folder, state, report)
     for old in checkpoints_in(state.folder)[keep:]:
         shutil.rmtree(old, ignore_errors=True)
     return folder
 
 
-def _write(folder: Path, still: Still) -> None:
+def _write(folder: Path, state: PartitionState, report: PartitionReport) -> None:
     for left in folder.parent.glob(f"{_STAGED}*"):  # by updaters that were killed
         shutil.rmtree(left)
     staged = folder.with_name(_STAGED)
     staged.mkdir(parents=True)
     try:
-        still.copy_to(staged / STATE_FILE)
-        facts = {"partition": still.report.partition, "topic_id": still.report.topic_id, "events": SCHEMA_VERSION}
+        state.copy_to(staged / STATE_FILE)
+        facts = {"partition": report.partition, "topic_id": report.topic_id, "events": SCHEMA_VERSION}
         write_manifest(staged, {**facts, "files": hashes_to_seal(staged)})
         sync_tree(staged)
         staged.rename(folder)

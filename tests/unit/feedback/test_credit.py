@@ -4,7 +4,7 @@ import pytest
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import Attribution, Feedback, Selection
-from pipelines.feedback.fold.credit import credits_of, tally_credits
+from pipelines.feedback.fold.credit import credits_of, note_credits, under
 from pipelines.learning.observe.observations import Tally
 from pipelines.learning.observe.outcomes import ASKED_FOR, VOLUNTEERED
 from tests.support.feedback_events import (
@@ -133,7 +133,8 @@ def test_uses_are_counted_beside_outcomes() -> None:
     """FBK-6: one retrieval, one inclusion, and as much of a reference as its match is sure."""
     answer, tally = impression(), Tally()
     for feedback in (retrieval(1), inclusion(1), reference(1, match=0.5), selection(1)):
-        tally_credits(tally, credits_of(feedback, answer, chosen=(), rules=RULES), answer, day=3, bins=20)
+        credited = credits_of(feedback, answer, chosen=(), rules=RULES)
+        note_credits(tally, credited, under(answer, bins=20), answer.results, day=3, surplus=False)
     assert {key.bin: mass for key, mass in tally.freeze().usage.items()} == {
         "negative": 125_000,  # retrieved
         "positive": 250_000 + 375_000 + 500_000,  # included, half a reference, selected
