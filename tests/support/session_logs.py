@@ -70,7 +70,7 @@ logs = st.lists(_deeds, min_size=4, max_size=24).map(
 
 
 def limited(daily: float, part: float, **changes: object) -> FeedbackSettings:
-    times = dict.fromkeys(("clock_step_s", "session_idle_s", "session_suspended_s", "session_kept_s"), 10.0**9)
+    times = dict.fromkeys(("clock_step_s", "session_idle_s", "session_suspended_s", "session_remembered_s"), 10.0**9)
     limits = {"limits__principal_daily": daily, "limits__session_part": part}
     return rules(**{f"time__{name}": value for name, value in times.items()}, **limits, **changes)
 

@@ -34,7 +34,7 @@ SETTINGS = rules(
     time__window_s=10.0**9,
     time__session_idle_s=600.0,
     time__session_suspended_s=1_200.0,
-    time__session_kept_s=10.0**9,
+    time__session_remembered_s=10.0**9,
     limits__principal_daily=2.0,  # one principal says everything: soon more than it may
     limits__session_part=0.7,
 )

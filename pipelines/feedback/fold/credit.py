@@ -148,7 +148,7 @@ def tally_triggers(
     """
     if not selection.terms or chosen_rank(selection, impression) <= rules.beyond_rank:
         return
-    for term in learnable(selection.terms, rules)[: rules.terms]:
+    for term in learnable(selection.terms)[: rules.terms]:
         tally.note_use(day, selection.content_hash, LEARNED + term, 1.0, principal)
 
 
@@ -184,7 +184,7 @@ def shared_credits(
     included = [result for result in impression.results if result.included]
     if not included:
         raise InvalidEventError("unknown_result", f"query {impression.query_id!r} was answered with no results")
-    weight = abs(signal) * scale * rules.attribution.confidence(_method(attribution))
+    weight = abs(signal) * scale * rules.attribution.confidence[_method(attribution)]
     if attribution is None:
         found = [Credit(result, signal > 0.0, weight / len(included)) for result in included]
     else:

@@ -58,6 +58,9 @@ class NameKind(StrEnum):
     SOURCE = "source"
 
 
+_MANY = {NameKind.PRINCIPAL, NameKind.LESSON}
+
+
 def principal_fingerprint(principal: str) -> str:
     """Sixteen hex digits that stand for a principal.
 
@@ -155,7 +158,7 @@ class Names:
         if (kind, name) in self.existing:
             return name
         count = self.counts.get(kind, 0)
-        if count >= getattr(self.limits, f"{kind}s"):
+        if count >= (self.limits.principals if kind in _MANY else self.limits.names):
             if kind is not NameKind.PRINCIPAL:  # looked up once a batch: `counted` counts
                 self.overflowed[kind] += 1
             return OVERFLOW

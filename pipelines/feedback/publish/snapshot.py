@@ -59,6 +59,7 @@ from pipelines.runtime.storage.files import write_atomically
 _log = logging.getLogger(__name__)
 
 NAME = "evidence.parquet"
+_REPORTED = 100  # conflicts kept per merge, the widest first
 _AT_ONCE = 10_000  # sessions held in memory together
 _SESSIONS = "sessions-{}-{}.parquet"
 
@@ -198,7 +199,7 @@ class Forks:
             return None  # what it forked from is gone, and with it what others added since
         mine = sides_of(self._state.read(overlay_in, life.session, SETTLED))
         met = conflicts(before, self._now, mine, margin=rules.margin, strength=rules.strength)
-        shown = [asdict(conflict) for conflict in met[: rules.reported]]
+        shown = [asdict(conflict) for conflict in met[:_REPORTED]]
         return json.dumps({"conflicts": len(met), "widest": shown})
 
     def _before(self, base: BaseId) -> Sides:

@@ -12,7 +12,7 @@ from pipelines.feedback.fold.names import BLAME, IMPRESSION, OUTCOMES, PRAISE, S
 from pipelines.feedback.publish.snapshot import NAME, rows_of
 from pipelines.feedback.run.partitions import partition_folder, states_in
 from pipelines.feedback.run.updater import PartitionProgress
-from pipelines.feedback.settings import FeedbackSettings, SourceSettings
+from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.checkpoints import checkpoints_in
 from pipelines.feedback.store.report import losses_in
 from pipelines.feedback.store.state import STATE_FILE
@@ -21,6 +21,10 @@ from pipelines.runtime.storage.files import write_atomically
 
 METRICS_FILE = "logs/feedback.prom"
 """In a store, replaced whole about once a second while updaters run."""
+
+# When a source is flagged: below so many answers or verdicts it may be chance.
+_IMPRESSIONS, _VERDICTS = 100, 20
+_RATE_FACTOR = 5.0  # times as many verdicts per answer as others
 
 _COUNTERS = ("consumed", "applied", "duplicate", "dead_lettered", "late", "skipped", "holes", "unjoined", "dropped")
 
@@ -71,7 +75,7 @@ def standings_of(store: Path, rules: FeedbackSettings) -> tuple[list[PartitionPr
     for state in states_in(store, rules):
         standings.append(PartitionProgress(state.report(), None))
         counts.update(state.read(source_counts_in))
-    return standings, compare_sources(counts, rules.sources)
+    return standings, compare_sources(counts)
 
 
 def losses_of(store: Path, rules: FeedbackSettings) -> list[dict[str, Any]]:
@@ -179,15 +183,13 @@ def _of(store: Path, standing: PartitionProgress, now: float) -> Iterator[Sample
         yield Sample("checkpoint_behind_records", "gauge", partition, report.next_offset - int(newest.name))
 
 
-def compare_sources(counts: SourceCounts, rules: SourceSettings) -> list[SourceActivity]:
+def compare_sources(counts: SourceCounts) -> list[SourceActivity]:
     """Every source beside all others of its kind, those with flags first.
 
     Examples:
-        >>> from pipelines.feedback.settings import SourceSettings
         >>> counts = Counter({("agent", "mute", "impression"): 500, ("agent", "fan", "impression"): 100,
         ...                  ("agent", "fan", "praise"): 90})
-        >>> rules = SourceSettings(impressions=100, verdicts=20, rate_factor=5.0)
-        >>> [(source.name, source.flags) for source in compare_sources(counts, rules)]
+        >>> [(source.name, source.flags) for source in compare_sources(counts)]
         [('fan', ('reports only praise',)), ('mute', ('shows results and reports no outcome',))]
     """
     totals: dict[str, Counter[str]] = {}
@@ -195,21 +197,21 @@ def compare_sources(counts: SourceCounts, rules: SourceSettings) -> list[SourceA
     for (kind, name, what), events in counts.items():
         totals.setdefault(kind, Counter())[what] += events
         sources.setdefault((kind, name), Counter())[what] += events
-    found = [_activity(kind, name, counts, totals[kind], rules) for (kind, name), counts in sources.items()]
+    found = [_activity(kind, name, counts, totals[kind]) for (kind, name), counts in sources.items()]
     return sorted(found, key=lambda source: (not source.flags, source.kind, source.name))
 
 
-def _activity(kind: str, name: str, counts: Counter[str], total: Counter[str], rules: SourceSettings) -> SourceActivity:
+def _activity(kind: str, name: str, counts: Counter[str], total: Counter[str]) -> SourceActivity:
     others = Counter({what: total[what] - counts[what] for what in total})
     seen, expected = _rates(counts, total), _rates(others, total)
     flags = []
-    if counts[IMPRESSION] >= rules.impressions and not any(counts[what] for what in OUTCOMES):
+    if counts[IMPRESSION] >= _IMPRESSIONS and not any(counts[what] for what in OUTCOMES):
         flags.append("shows results and reports no outcome")
-    if counts[PRAISE] >= rules.verdicts and not counts[BLAME]:
+    if counts[PRAISE] >= _VERDICTS and not counts[BLAME]:
         flags.append("reports only praise")
-    if counts[PRAISE] + counts[BLAME] >= rules.verdicts and others[IMPRESSION] >= rules.impressions:
+    if counts[PRAISE] + counts[BLAME] >= _VERDICTS and others[IMPRESSION] >= _IMPRESSIONS:
         own, usual = (rates.get(PRAISE, 0.0) + rates.get(BLAME, 0.0) for rates in (seen, expected))
-        if own > rules.rate_factor * usual > 0.0:
+        if own > _RATE_FACTOR * usual > 0.0:
             flags.append(f"reports {own / usual:.0f} times as many verdicts per answer as others")
     return SourceActivity(kind, name, counts[IMPRESSION], seen, expected, tuple(flags))
 

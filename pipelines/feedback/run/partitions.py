@@ -75,7 +75,7 @@ def claimed(
     """
     with alone(folder, rules.patience):
         if is_lost(folder):
-            restore(folder, "there is none", log_start=log_start, at_most=rules.damaged_states)
+            restore(folder, "there is none", log_start=log_start)
         try:
             return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance)
         except CorruptionError as error:
@@ -83,7 +83,7 @@ def claimed(
         try:  # what does not show again was no damage: memory that ran out within SQLite looks like it, once
             return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance)
         except CorruptionError as error:
-            restore(folder, str(error), log_start=log_start, at_most=rules.damaged_states)
+            restore(folder, str(error), log_start=log_start)
         return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance)
 
 
@@ -101,7 +101,7 @@ def _claimed(
         state.claim(facts, log_start=log_start, acceptance=acceptance)
         mend_snapshot(state)
         if acceptance is not None or not checkpoints_in(folder):
-            write_checkpoint(state, keep=rules.checkpoints)
+            write_checkpoint(state)
     except BaseException:
         state.close()
         raise

@@ -37,6 +37,7 @@ from pipelines.feedback.store.rows import add_masses, delete_rows, insert_rows, 
 from pipelines.learning.evidence import Evidence, EvidenceKey, day_of, table_of
 from pipelines.learning.uses import UsageKey
 
+_DETAIL_CHARACTERS = 500
 _AT_ONCE = 10_000  # keys in one statement; SQLite takes 32,766
 
 _encoder = msgspec.json.Encoder()
@@ -193,7 +194,7 @@ def _write_dead_letters(
                 record.offset,
                 max(-(2**63), min(record.timestamp, 2**63 - 1)),
                 reason,
-                detail.encode("utf-8", "replace").decode()[: rules.limits.detail_characters],
+                detail.encode("utf-8", "replace").decode()[:_DETAIL_CHARACTERS],
                 len(original),
                 hashlib.sha256(original).hexdigest(),
                 original[: rules.limits.dead_letter_bytes],

@@ -114,7 +114,7 @@ def test_a_reference_that_names_nothing_is_shared_by_what_was_included() -> None
     results = [shown(1), shown(2, included=False), shown(3)]
     assert credited(reference(response="so"), results=results) == [(1, True, 0.75 / 2), (3, True, 0.75 / 2)]
     rests_on = Attribution(method="semantic", shares={HASHES[3]: 0.5})
-    confidence = RULES.attribution.confidence("semantic")
+    confidence = RULES.attribution.confidence["semantic"]
     assert credited(reference(attribution=rests_on, match=0.5), results=results) == [
         (3, True, 0.5 * confidence * 0.5 * 0.75)
     ]
@@ -125,7 +125,7 @@ def test_success_is_shared_by_what_was_included() -> None:
     results = [shown(1), shown(2, included=False), shown(3)]
     assert credited(success(), results=results) == [(1, True, 1.5 / 2), (3, True, 1.5 / 2)]
     rests_on = Attribution(method="attention", shares={HASHES[1]: 0.25, HASHES[2]: 1.0})
-    weight = 1.5 * RULES.attribution.confidence("attention") * 0.25
+    weight = 1.5 * RULES.attribution.confidence["attention"] * 0.25
     assert credited(success(attribution=rests_on), results=results) == [(1, True, weight)]
 
 

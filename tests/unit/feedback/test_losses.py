@@ -170,7 +170,7 @@ class DeletedLog(FakeSource):
 
 
 def test_a_deleted_topic_is_told_from_one_that_is_not_listed_for_a_moment(tmp_path: Path) -> None:
-    """FBK-5: only a second answer, `watch_every_s` after the first, counts; then it is called deleted."""
+    """FBK-5: only a second answer, a second after the first, counts; then it is called deleted."""
     log = log_of(*sessions(3))
     source = DeletedLog(log)
     updater = Updater.open(source, tmp_path, [0], RULES, BINS)

@@ -21,7 +21,7 @@ from pipelines.feedback.store.tables import evidence_in
 from tests.support.feedback_events import BINS, HASHES, NOON, RULES, records
 from tests.support.feedback_source import FakeLog, FakeSource
 
-ACTIONS = UbiSettings(actions={"click": "selection", "purchase": 1.0, "thumbs_down": -1.0})
+ACTIONS = UbiSettings(selections=("click",), verdicts={"purchase": 1.0, "thumbs_down": -1.0})
 NOON_ISO = "2026-09-21T12:00:00Z"
 
 
