@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pipelines.domain.ranking import Channel, Signal
 from pipelines.embedding.settings import CrossEncoderSettings
-from pipelines.indexes.graph.schemas import EdgeKind
+from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.retrieval.context_settings import ContextSettings
 from pipelines.retrieval.query_settings import UnderstandingSettings
 

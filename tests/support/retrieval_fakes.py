@@ -14,8 +14,7 @@ from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, chunk_id, content_hash
 from pipelines.domain.ranking import Query, Scope, Signal, WeightBelief
 from pipelines.embedding.late_interaction import quantised
-from pipelines.indexes.graph.graph import Direction, EdgeArrays, Neighbour
-from pipelines.indexes.graph.schemas import EdgeKind
+from pipelines.indexes.graph.graph import Direction, EdgeArrays, EdgeKind, Neighbour
 from pipelines.indexes.rows import RowSet
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.observe.triggers import LearnedTriggers

@@ -21,7 +21,7 @@ from pipelines.feedback.store.report import PartitionReport
 from pipelines.feedback.store.state import PartitionState
 from pipelines.learning.binning import Bins
 from pipelines.runtime.clock import system_clock
-from pipelines.runtime.garbage import UnhurriedCollection
+from pipelines.runtime.process import PeriodicCollection
 
 _log = logging.getLogger(__name__)
 
@@ -86,8 +86,7 @@ class Updater:
         self._begun_at: float | None = None
         self.silent_since: float | None = None
         # Batches make no cycles, but so many objects that looking for some takes a seventh of the time.
-        self._collection = UnhurriedCollection(every_s=_COLLECT_EVERY_S)
-        self._collection.begin()
+        self._collection = PeriodicCollection(every_s=_COLLECT_EVERY_S)
 
     @classmethod
     def open(
@@ -158,7 +157,7 @@ class Updater:
             self._keep_checkpoints()
             self._note_offsets()
             self._look_after_at = now + self._rules.publish_every_s
-        self._collection.look(now)
+        self._collection.collect_when_due(now)
         return delivered
 
     def _advance(self, now: float) -> int:

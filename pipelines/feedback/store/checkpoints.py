@@ -19,10 +19,16 @@ from pipelines.domain.events import SCHEMA_VERSION
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.report import PartitionReport
 from pipelines.feedback.store.state import STATE_FILE, PartitionState
-from pipelines.runtime.storage.disk import named
-from pipelines.runtime.storage.files import sync_folder, sync_tree
+from pipelines.runtime.storage.errors import named
+from pipelines.runtime.storage.files import (
+    file_hashes,
+    read_manifest,
+    sync_folder,
+    sync_tree,
+    verify_files,
+    write_manifest,
+)
 from pipelines.runtime.storage.locks import Patience, locked
-from pipelines.runtime.storage.sealed import hashes_to_seal, read_manifest, verify_files, write_manifest
 
 _log = logging.getLogger(__name__)
 
@@ -64,7 +70,7 @@ def _write(folder: Path, state: PartitionState, report: PartitionReport) -> None
     try:
         state.copy_to(staged / STATE_FILE)
         facts = {"partition": report.partition, "topic_id": report.topic_id, "events": SCHEMA_VERSION}
-        write_manifest(staged, {**facts, "files": hashes_to_seal(staged)})
+        write_manifest(staged, {**facts, "files": file_hashes(staged)})
         sync_tree(staged)
         staged.rename(folder)
     except BaseException:

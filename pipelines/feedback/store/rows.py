@@ -21,7 +21,7 @@ from zlib import crc32
 import msgspec
 
 from pipelines.domain.errors import CorruptionError, DiskError
-from pipelines.runtime.storage.sqlite import is_damage, refused
+from pipelines.runtime.storage.errors import is_damage, refused
 
 MASSES = (
     "allowances",

@@ -36,8 +36,9 @@ from pipelines.feedback.store.report import (
 )
 from pipelines.feedback.store.rows import copy_store, define_row_hash, protect, verify
 from pipelines.runtime.kafka.log import LogFacts
+from pipelines.runtime.storage.errors import code_of, is_damage, refused
 from pipelines.runtime.storage.locks import await_lock
-from pipelines.runtime.storage.sqlite import code_of, is_damage, refused, set_up
+from pipelines.runtime.storage.sqlite import set_up
 
 STATE_FILE = "state.sqlite"
 

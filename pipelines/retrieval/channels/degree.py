@@ -7,8 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from pipelines.domain.ranking import Channel
-from pipelines.indexes.graph.graph import EdgeArrays
-from pipelines.indexes.graph.schemas import EdgeKind
+from pipelines.indexes.graph.graph import EdgeArrays, EdgeKind
 from pipelines.retrieval.channels.rankings import NOTHING, Floats, Hits, Ints
 from pipelines.retrieval.channels.run import Among, Ranked
 from pipelines.retrieval.settings import DegreeSettings

@@ -18,8 +18,7 @@ from scipy import sparse
 
 from pipelines.domain.ranking import Channel
 from pipelines.indexes.graph.aliases import entity_key, entity_keys
-from pipelines.indexes.graph.graph import EdgeArrays
-from pipelines.indexes.graph.schemas import EdgeKind
+from pipelines.indexes.graph.graph import EdgeArrays, EdgeKind
 from pipelines.indexes.rows import RowSet
 from pipelines.retrieval.channels.rankings import NOTHING, Floats, Hits, Ints
 from pipelines.retrieval.channels.run import Among, Ranked

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import RankedResult
-from pipelines.indexes.graph.graph import Direction
-from pipelines.indexes.graph.schemas import CROSS_REFERENCES, EdgeKind
+from pipelines.indexes.graph.graph import CROSS_REFERENCES, Direction, EdgeKind
 from pipelines.retrieval.context.assemble import Neighbours
 from pipelines.retrieval.snapshot.ports import GraphIndex, OpenGeneration
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -20,7 +21,6 @@ from pipelines.domain.ranking import Channel, Signal
 from pipelines.quality.groups import Groups, exact_sums
 from pipelines.retrieval.snapshot.documents import Documents
 from pipelines.retrieval.snapshot.ports import ContentStore, StoredContent
-from pipelines.runtime.kept import kept
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -124,27 +124,27 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.number)
 
-    @kept
+    @cached_property
     def query(self) -> Ints:
         """Place of each line's query in its batch, (n,)."""
         return self.merged.query[self.number]
 
-    @kept
+    @cached_property
     def queries(self) -> Groups:
         """The lines of each query that has any."""
         return Groups.of(self.query)
 
-    @kept
+    @cached_property
     def rows(self) -> Ints:
         """Row of each line's content in every index, (n,)."""
         return self.merged.row[self.number]
 
-    @kept
+    @cached_property
     def domain(self) -> Ints:
         """Place in `DOMAINS` of the domain whose weights rank each line, (n,)."""
         return self.merged.domain[self.number]
 
-    @kept
+    @cached_property
     def total(self) -> Floats:
         """Score of each line, (n,)."""
         return self.totals[self.number]

@@ -10,7 +10,7 @@ import numpy as np
 
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Signal
-from pipelines.indexes.graph.schemas import EdgeKind
+from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.retrieval.snapshot.documents import NO_DOCUMENTS, Documents
 from pipelines.retrieval.snapshot.filters import TIMES, is_time
 from pipelines.retrieval.snapshot.ports import DeclaredFacts, OpenGeneration

@@ -208,8 +208,8 @@ class KafkaSource:
         try:
             yield
         except KafkaException as error:
-            found = error.args[0]
-            raise read_error(found.code(), found.str(), self._access) from error
+            cause = error.args[0]
+            raise read_error(cause.code(), cause.str(), self._access) from error
 
 
 def _columns(messages: Sequence[Any]) -> Records:
@@ -227,7 +227,7 @@ def _columns(messages: Sequence[Any]) -> Records:
 def _consumer(settings: KafkaSettings, max_poll_records: int) -> dict[str, Any]:
     """How librdkafka is told to reach the brokers."""
     password, key_password = settings.sasl_password, settings.ssl_keyfile_password
-    told = {
+    options = {
         "bootstrap.servers": settings.bootstrap,
         "security.protocol": settings.security_protocol,
         "sasl.mechanism": settings.sasl_mechanism,
@@ -252,4 +252,4 @@ def _consumer(settings: KafkaSettings, max_poll_records: int) -> dict[str, Any]:
         "fetch.queue.backoff.ms": 1,  # the client's own pause after it read ahead, 1000, starves an updater
         "socket.timeout.ms": settings.request_timeout_ms,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in options.items() if value is not None}

@@ -108,5 +108,5 @@ def test_a_checkpoint_without_room_leaves_the_older_ones(tmp_path: Path) -> None
         assert contents(copies) == before
         assert disk.room_kib() == 64
         disk.free()
-        assert [write_checkpoint(updater._states[0])] == checkpoints_in(copies.parent)
+        assert write_checkpoint(updater._states[0]) in checkpoints_in(copies.parent)
         updater.close()

@@ -13,7 +13,7 @@ from pipelines.domain.context import Reach, Role
 from pipelines.domain.ids import ChunkId
 from pipelines.domain.ranking import RankedResult
 from pipelines.domain.understanding import QueryType
-from pipelines.indexes.graph.schemas import EdgeKind
+from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.retrieval.answer.trace import answer_as_json, context_lines
 from pipelines.retrieval.context.assemble import MOST, Neighbours, reach_of, with_contexts
 from pipelines.retrieval.context.surroundings import surroundings

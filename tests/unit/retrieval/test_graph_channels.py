@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ranking import Channel, Signal
-from pipelines.indexes.graph.schemas import EdgeKind
+from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.retrieval.channels.degree import DegreeChannel, degree_scores
 from pipelines.retrieval.channels.graph import GraphChannel, Vocabulary
 from pipelines.retrieval.channels.rankings import NOTHING, Hits

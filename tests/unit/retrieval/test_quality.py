@@ -12,7 +12,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.questions import question_of
 from pipelines.domain.ranking import Channel, ChannelHit, Repeats, Signal
 from pipelines.domain.sessions import SessionMemory
-from pipelines.indexes.graph.schemas import EdgeKind
+from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.retrieval.ranking.adjustments import REPEATED
 from pipelines.retrieval.ranking.quality import Moment, with_propagated, with_quality
 from pipelines.retrieval.snapshot.facts import GenerationFacts

@@ -11,7 +11,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Channel, Signal
 from pipelines.domain.sessions import SessionMemory
 from pipelines.domain.understanding import Complexity, QueryType, Shift
-from pipelines.indexes.graph.schemas import EdgeKind
+from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.retrieval.answer.trace import answer_as_json, understanding_line
 from pipelines.retrieval.query.understanding.expansion import feedback_variant, neighbour_variant
 from pipelines.retrieval.query.understanding.prefilter import inferred_filters
