@@ -8,12 +8,11 @@ from dataclasses import replace
 from itertools import pairwise
 from operator import itemgetter
 
-from pipelines.chunking.paper.citations import Bibliography, BibliographyEntry, entry, links_to
+from pipelines.chunking.paper.citations import Bibliography, BibliographyEntry, entry, links_of_citations
 from pipelines.chunking.prose.markdown import markdown_outline
 from pipelines.chunking.prose.outline import HEADING, LIST, PARAGRAPH, WHOLE, Block, Outline
 from pipelines.chunking.units.hierarchy import NamePositions
 from pipelines.chunking.units.splitting import decoded, encoded
-from pipelines.domain.links import Link
 
 _NUMBER = r"^(?:[0-9]{1,3}(?:\.[0-9]{1,3}){0,4}\.?|[IVXivx]{1,5}\.)?\s*"
 _FRONT = re.compile(
@@ -43,7 +42,7 @@ def markdown_paper_outline(text: str, source: bytes) -> Outline:
     blocks = _with_special_units(_ranked(outline.blocks), source)
     bibliography = Bibliography(_references(blocks, source))
     cited = list(_cited(blocks, source, bibliography))
-    links = [*zip(outline.links.offsets, outline.links.values, strict=True), *_links(cited)]
+    links = [*zip(outline.links.offsets, outline.links.values, strict=True), *links_of_citations(cited)]
     return replace(
         outline,
         blocks=blocks,
@@ -77,12 +76,12 @@ def _ranked(blocks: Sequence[Block]) -> list[Block]:
 
 def _with_special_units(blocks: Sequence[Block], source: bytes) -> list[Block]:
     """The blocks, with statements and proofs, and figures and tables beside their captions, as units of their own."""
-    found: list[Block] = []
+    units: list[Block] = []
     index = 0
     while index < len(blocks):
         special, index = _special(blocks, index, source)
-        found.append(special)
-    return found
+        units.append(special)
+    return units
 
 
 def _special(blocks: Sequence[Block], index: int, source: bytes) -> tuple[Block, int]:
@@ -176,9 +175,3 @@ def _cited(
             offset += len(encoded(text[done:at]))
             done = at
             yield offset, reference
-
-
-def _links(cited: Sequence[tuple[int, BibliographyEntry]]) -> Iterator[tuple[int, Link]]:
-    for at, reference in cited:
-        for link in links_to(reference):
-            yield at, link

@@ -44,8 +44,8 @@ def paper_from_json(value: object) -> str | None:
         return None
     layers = [value, *(value[name] for name in _NESTED if isinstance(value.get(name), Mapping))]
     title = next((text for layer in layers if (text := _text(_first(layer, _TITLES)))), "")
-    abstract = next((told for layer in layers if (told := _paragraphs(layer.get("abstract")))), [])
-    sections = next((found for layer in layers if isinstance(found := _first(layer, _SECTIONS), (list, str))), None)
+    abstract = next((texts for layer in layers if (texts := _paragraphs(layer.get("abstract")))), [])
+    sections = next((each for layer in layers if isinstance(each := _first(layer, _SECTIONS), (list, str))), None)
     if not (title or abstract) or not (abstract or _is_sectioned(sections)):
         return None
     authors = "; ".join(_names(next((layer["authors"] for layer in layers if layer.get("authors")), None)))
@@ -54,7 +54,7 @@ def paper_from_json(value: object) -> str | None:
     parts += dict.fromkeys(number for layer in layers for number in _identifiers(layer))
     parts += ["## Abstract", *abstract] if abstract else []
     parts += _sections(sections)
-    references = next((found for layer in layers if (found := _first(layer, _REFERENCES))), None)
+    references = next((each for layer in layers if (each := _first(layer, _REFERENCES))), None)
     listed = list(_references(references, labels))
     parts += ["## References", "\n".join(listed)] if listed else []
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -156,8 +156,8 @@ def _reference(entry: object) -> str:
     year = entry.get("year")
     dated = f"{authors} ({year})".strip() if year else authors
     parts = [dated, _text(entry.get("title")), _text(_first(entry, _VENUES)), *_identifiers(entry)]
-    told = ". ".join(_line(part).rstrip(".") for part in parts if part)
-    return told or _line(_text(_first(entry, ("text", "raw_text"))))
+    text = ". ".join(_line(part).rstrip(".") for part in parts if part)
+    return text or _line(_text(_first(entry, ("text", "raw_text"))))
 
 
 def _identifiers(entry: Mapping[str, object]) -> Iterator[str]:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 
-from pipelines.chunking.config.entries import DEEPEST, Entry, Open, closed
-from pipelines.chunking.config.json_entries import entries_within
+from pipelines.chunking.config.entries import DEEPEST, LINE, Entry, Open, closed, entries_within
 from pipelines.chunking.units.splitting import decoded
 
-_LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 _KEY = re.compile(
     rb"""(?P<indent>[ ]*)(?P<dashes>(?:-[ ]+)*-?(?=[ \r\n]|\Z)[ ]*|)"""
     rb"""(?P<key>"(?:[^"\\\n]|\\.){0,200}"|'(?:[^'\n]|''){0,200}'"""
@@ -41,7 +39,7 @@ def yaml_documents(source: bytes) -> list[Entry]:
     starts = [0]
     contents: list[list[Open]] = [[]]
     reader = _Reader(source)
-    for line in _LINE.finditer(source):
+    for line in LINE.finditer(source):
         if _DOCUMENT.match(line.group()) and reader.outside(line.start()):
             if source[starts[-1] : line.start()].strip() and contents[-1]:
                 starts.append(line.start() if line.group().startswith(b"---") else line.end())
@@ -125,14 +123,14 @@ class _Reader:
         if not text or text.startswith((b"#", b"%")):
             self._pending.append((start, _indent(data) if text else 0))
             return
-        found = _KEY.match(data)
-        dash = _DASH.match(data) if found is None or found["dashes"] else None
+        key = _KEY.match(data)
+        dash = _DASH.match(data) if key is None or key["dashes"] else None
         if dash is not None:
             self._add(top, start, 2 * len(dash["indent"]) + 1, None)
-        elif found is not None:
-            self._add(top, start, 2 * len(found["indent"]), _name(found["key"]))
+        elif key is not None:
+            self._add(top, start, 2 * len(key["indent"]), _name(key["key"]))
         self._pending.clear()
-        innermost = found or dash
+        innermost = key or dash
         if innermost is not None:
             self._note(innermost["value"].strip(), len(innermost["indent"]) + len(innermost["dashes"]))
         elif self._awaiting is not None and _indent(data) > self._awaiting and text[:1] not in {b"{", b"["}:

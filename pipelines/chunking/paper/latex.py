@@ -6,11 +6,11 @@ What cannot be understood is text. Whatever is left open ends with its section, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from pipelines.chunking.paper.citations import BibliographyEntry, links_to
-from pipelines.chunking.paper.latex_text import balanced, masked, plain
+from pipelines.chunking.paper.citations import BibliographyEntry, links_of_citations
 from pipelines.chunking.prose.outline import HEADING, LIST, WHOLE, Block, Heading, Outline, with_explanations
 from pipelines.chunking.units.hierarchy import NamePositions
 from pipelines.chunking.units.splitting import decoded
@@ -56,21 +56,37 @@ _LISTS = re.compile(r"[a-z]*(?:itemize|enumerate|description)|thebibliography|li
 _REFERENCES = "thebibliography"
 _TRANSPARENT = frozenset({"document", "abstract", "center", "sloppypar", "appendices", "frontmatter"})
 _DEEPEST = 24  # environments: what is nested deeper is text
+_LONGEST_ARGUMENT = 4000  # bytes: a title or a list of authors whose brace is never closed ends here
+_HIDDEN = re.compile(
+    rb"\\(?:\\|%)|(?P<comment>%[^\n]*)|\\verb\*?(?P<sign>[^A-Za-z\s*])[^\n]{0,300}?(?P=sign)"
+    rb"|\\begin\s{0,3}\{(?P<name>verbatim\*?|lstlisting|minted|Verbatim|comment|filecontents\*?)\}"
+)
+_BRACE = re.compile(rb"\\.|[{}]|\n[ \t\r]*\n", re.DOTALL)
+_ASIDE = re.compile(
+    r"\\(?:thanks|footnote|footnotemark|inst|label|orcidlink|vspace|hspace)\*?(?:\[[^\]]{0,80}\])?\{[^{}]{0,600}\}"
+)
+_COMMENTED = re.compile(r"(?<!\\)%[^\n]*")
+_ACCENT = re.compile(r"\\([\"'`^~=.])(?:\{([A-Za-z])\}|([A-Za-z]))")
+_ANY_COMMAND = re.compile(r"\\[A-Za-z@]{1,40}\*?(?:\[[^\]]{0,80}\])?|\\[,;:!> ]")
+_ESCAPED = re.compile(r"\\([&%$#_{}])")
 
 
 def latex_outline(source: bytes) -> Outline:
     """Blocks of a source, its labels, references and citations."""
-    text = masked(source)
+    text = _masked(source)
     reader = _Reader(text)
     blocks = with_explanations(reader.blocks(), text, sorted(reader.equations))
     cited = [(match.start(), key) for match in _CITE.finditer(text) for key in _keys(match[1])]
     bibliography = {reference.key: reference for reference in _bibliography(text)}
+    entries = [(at, bibliography.get(key, BibliographyEntry(key, ""))) for at, key in cited]
     notes = [(at, bibliography[key].note) for at, key in cited if key in bibliography]
+    names = list(_names(text)) if reader.head is not None else []
+    authors = [(reader.head or 0, ("authors", "; ".join(names)))] if names else []
     return Outline(
         blocks=blocks,
         anchors=NamePositions.of((match.start(), decoded(match[1]).strip()) for match in _LABEL.finditer(text)),
-        links=NamePositions.of([*_references(text), *_citations(cited, bibliography)]),
-        notes=NamePositions.of([*notes, *_authors(text, reader.head)]),
+        links=NamePositions.of([*_references(text), *links_of_citations(entries)]),
+        notes=NamePositions.of([*notes, *authors]),
     )
 
 
@@ -81,10 +97,9 @@ def latex_names(source: bytes) -> tuple[str | None, tuple[str, ...]]:
         >>> latex_names(rb"\title{On \emph{Reeds}} \author{A. Writer\\ Marsh \and B. Other}")
         ('On Reeds', ('A. Writer', 'B. Other'))
     """
-    text = masked(source)
+    text = _masked(source)
     title = _TITLE.search(text)
-    said = plain(decoded(text[title.end() : balanced(text, title.end())])) if title else ""
-    return said or None, tuple(_names(text))
+    return (_argument(text, title.end()) if title else "") or None, tuple(_names(text))
 
 
 @dataclass(slots=True)
@@ -161,12 +176,10 @@ class _Reader:
             self._stack.append(_Open(name, at, after))
 
     def _section(self, match: re.Match[bytes]) -> int:
-        end = balanced(self._source, match.end())
-        title = plain(decoded(self._source[match.end() : end]))
+        end = _argument_end(self._source, match.end())
+        heading = Heading(self._ranks[match["section"]], _argument(self._source, match.end()))
         self._close_all(match.start())
-        self._top.inner.append(
-            Block(match.start(), end, HEADING, heading=Heading(self._ranks[match["section"]], title))
-        )
+        self._top.inner.append(Block(match.start(), end, HEADING, heading=heading))
         self._top.text = end
         return end
 
@@ -176,8 +189,8 @@ class _Reader:
         if title is None or any(block.heading for block in self._top.inner):
             return
         self._paragraph_ends(head, head)
-        text = plain(decoded(self._source[title.end() : balanced(self._source, title.end())]))
-        self._top.inner.append(Block(head, head, HEADING, heading=Heading(0, text)))
+        heading = Heading(0, _argument(self._source, title.end()))
+        self._top.inner.append(Block(head, head, HEADING, heading=heading))
 
     def _begin(self, name: str, at: int, after: int) -> None:
         if name == _REFERENCES:
@@ -276,36 +289,92 @@ def _references(text: bytes) -> Iterator[tuple[int, Link]]:
             yield match.start(), Link(LinkKind.IMPORTS, decoded(match[1]).strip())
 
 
-def _citations(
-    cited: Sequence[tuple[int, str]], bibliography: Mapping[str, BibliographyEntry]
-) -> Iterator[tuple[int, Link]]:
-    for at, key in cited:
-        for link in links_to(bibliography.get(key, BibliographyEntry(key, ""))):
-            yield at, link
-
-
 def _bibliography(text: bytes) -> Iterator[BibliographyEntry]:
     """The entries of a bibliography in the source itself; its second block is the title."""
-    found = list(_BIBITEM.finditer(text))
-    closing = text.find(b"\\end{thebibliography}", found[-1].end()) if found else -1
-    ends = [*(match.start() for match in found[1:]), closing if closing >= 0 else len(text)]
-    for match, end in zip(found, ends, strict=False):
-        blocks = [plain(decoded(part)) for part in _NEWBLOCK.split(text[match.end() : end])]
+    items = list(_BIBITEM.finditer(text))
+    closing = text.find(b"\\end{thebibliography}", items[-1].end()) if items else -1
+    ends = [*(match.start() for match in items[1:]), closing if closing >= 0 else len(text)]
+    for match, end in zip(items, ends, strict=False):
+        blocks = [_plain(decoded(part)) for part in _NEWBLOCK.split(text[match.end() : end])]
         title = blocks[1].strip(" .,") if len(blocks) > 1 else None
         yield BibliographyEntry(decoded(match[1]).strip(), " ".join(filter(None, blocks)), title or None)
-
-
-def _authors(text: bytes, head: int | None) -> Iterator[tuple[int, tuple[str, str]]]:
-    """The names of the authors, as a fact of the place where the title stands."""
-    names = list(_names(text))
-    if names and head is not None:
-        yield head, ("authors", "; ".join(names))
 
 
 def _names(text: bytes) -> Iterator[str]:
     done = 0
     for match in _AUTHOR.finditer(text):
         if match.start() >= done:  # no list of authors stands in another
-            done = balanced(text, match.end())
-            listed = (plain(part.partition("\\\\")[0]) for part in _AND.split(decoded(text[match.end() : done])))
+            done = _argument_end(text, match.end())
+            listed = (_plain(part.partition("\\\\")[0]) for part in _AND.split(decoded(text[match.end() : done])))
             yield from filter(None, listed)
+
+
+def _masked(source: bytes) -> bytes:
+    r"""The source with every byte of comments and verbatim text as `%`, line ends kept: offsets stay.
+
+    Examples:
+        >>> _masked(b"a 5\\% % \\section{no}\nb")
+        b'a 5\\% %%%%%%%%%%%%%%\nb'
+    """
+    parts: list[bytes] = []
+    endless: set[bytes] = set()
+    done = 0
+    for match in _HIDDEN.finditer(source):
+        start, end = match.span()
+        if start < done:
+            continue
+        if match["comment"] or match["sign"]:
+            parts += [source[done:start], b"%" * (end - start)]
+            done = end
+        elif match["name"] and match["name"] not in endless:
+            close = source.find(b"\\end{" + match["name"] + b"}", end)
+            if close < 0:
+                endless.add(match["name"])
+                continue
+            parts += [source[done:end], re.sub(rb"[^\n]", b"%", source[end:close])]
+            done = close
+    return b"".join([*parts, source[done:]])
+
+
+def _argument_end(source: bytes, start: int) -> int:
+    r"""The offset after the brace that closes the one at `start`; after its line where none does before a blank line.
+
+    Examples:
+        >>> _argument_end(b"{a {b} \\} c} d", 0)
+        12
+    """
+    depth = 0
+    for match in _BRACE.finditer(source, start, min(len(source), start + _LONGEST_ARGUMENT)):
+        if match[0][:1] == b"\n":
+            break
+        depth += {b"{": 1, b"}": -1}.get(match[0], 0)
+        if depth == 0:
+            return match.end()
+    line = source.find(b"\n", start)
+    return line if line >= 0 else len(source)
+
+
+def _argument(source: bytes, start: int) -> str:
+    return _plain(decoded(source[start : _argument_end(source, start)]))
+
+
+def _plain(text: str) -> str:
+    r"""What a piece of LaTeX says: without commands, comments and asides.
+
+    Examples:
+        >>> _plain(r"{On \emph{Long} Reeds\thanks{Paid.} \& M\"{a}rz~5}")
+        'On Long Reeds & März 5'
+    """
+    text = _ASIDE.sub("", _COMMENTED.sub("", text))
+    text = _ACCENT.sub(_accented, text)
+    text = _ANY_COMMAND.sub(" ", text.replace("\\\\", " ").replace("~", " "))
+    text = re.sub(r"(?<!\\)[{}$]", "", text)
+    return " ".join(_ESCAPED.sub(r"\1", text).split())
+
+
+_COMBINING = {'"': 0x308, "'": 0x301, "`": 0x300, "^": 0x302, "~": 0x303, "=": 0x304, ".": 0x307}
+
+
+def _accented(match: re.Match[str]) -> str:
+    letter = match[2] or match[3]
+    return unicodedata.normalize("NFC", letter + chr(_COMBINING[match[1]]))
