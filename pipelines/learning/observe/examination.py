@@ -33,7 +33,6 @@ from scipy.special import ndtri
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.learning.families.beta import confidence
 from pipelines.learning.priors import ExaminationPrior
 from pipelines.learning.recency import Discount
 
@@ -114,10 +113,6 @@ class Examination:
     def sample(self, rank: int, rng: np.random.Generator) -> float:
         """One draw of θ, by inverse CDF."""
         return self._quantile(rank, float(rng.random()))
-
-    def confidence(self, rank: int, halfway: float) -> float:
-        """How settled the belief about a rank is, in [0, 1)."""
-        return confidence(self.observations(rank), halfway=halfway)
 
     def observations(self, rank: int) -> float:
         """Results shown at that rank, beyond the prior."""

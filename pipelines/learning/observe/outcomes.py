@@ -22,7 +22,7 @@ from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import MICRO, EvidenceKey
 from pipelines.learning.observe.matches import MEASURED, MEASURES, draw_places, match_key_at, rank_places
 from pipelines.learning.observe.pages import Pages
-from pipelines.learning.observe.sizes import CELLS, observe_sizes
+from pipelines.learning.observe.sizes import size_masses
 from pipelines.learning.parameters import (
     AGAINST,
     ALONE,
@@ -230,21 +230,18 @@ class OutcomeColumns:
 
     def sizes(self) -> Iterator[tuple[int, EvidenceKey, int]]:
         """Masses of what outcomes say about the sizes that made their results."""
-        made = [each.made for each in self.results]
-        told = np.flatnonzero(np.array([each is not None for each in made], dtype=bool)[self.result])
-        cells: dict[tuple[int, int, str, str, str, str, bool], list[int]] = {}
-        for place in told.tolist():
-            result, under = self.results[self.result[place]], self.unders[self.under[place]]
+        has_size = np.array([each.made is not None for each in self.results], dtype=bool)[self.result]
+        cells: dict[tuple[int, int, str, str, str, str, bool], dict[tuple[str, str], int]] = {}
+        for row in np.flatnonzero(has_size).tolist():
+            result, under = self.results[self.result[row]], self.unders[self.under[row]]
             scope = (result.domain.value, under.model, under.agent, under.intent)
-            leaf = (int(self.of[place]), int(self.day[place]), *scope, bool(self.surplus[place]))
-            masses = cells.setdefault(leaf, [0] * len(CELLS))
+            masses = cells.setdefault((int(self.of[row]), int(self.day[row]), *scope, bool(self.surplus[row])), {})
             if result.made is not None:
-                one = [0] * len(CELLS)
-                observe_sizes(one, result.made, good=bool(self.good[place]), weight=float(self.weight[place]))
-                for cell, mass in enumerate(one):
-                    masses[cell] += mass * int(self.times[place])
+                one = size_masses(result.made, good=bool(self.good[row]), weight=float(self.weight[row]))
+                for cell, mass in one.items():
+                    masses[cell] = masses.get(cell, 0) + mass * int(self.times[row])
         for (of, day, domain, model, agent, intent, surplus), masses in cells.items():
-            for (parameter, bin_), mass in zip(CELLS, masses, strict=True):
+            for (parameter, bin_), mass in masses.items():
                 if mass:
                     yield of, EvidenceKey(day, domain, model, agent, intent, SURPLUS * surplus + parameter, bin_), mass
 

@@ -12,7 +12,6 @@ from scipy.special import logit, ndtri, polygamma, psi
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Signal
-from pipelines.learning.families.beta import confidence
 from pipelines.learning.pooling.gathering import COLUMNS, SIGNALS, Gathered, Path, numbered, places_of
 from pipelines.learning.pooling.hierarchy import Level, Pooled, pool
 from pipelines.learning.priors import Priors
@@ -57,10 +56,6 @@ class IntentFactor:
     def sample(self, rng: np.random.Generator) -> float:
         """One draw of the factor (Thompson sampling)."""
         return float(np.exp(np.mean(logit(np.clip(rng.beta(self.a, self.b), _EDGE, 1.0 - _EDGE)) - self.expected)))
-
-    def confidence(self, halfway: float) -> float:
-        """How settled the belief is, in [0, 1)."""
-        return confidence(self.observations, halfway=halfway)
 
 
 @dataclass(frozen=True, slots=True)
