@@ -29,14 +29,16 @@ from jobs import _job
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import TrackingUnavailableError
+from pipelines.indexes.manifest import Manifest
 from pipelines.ingestion.plan import IndexPlan
 from pipelines.ingestion.report import IndexOutcome, IndexProgress
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.ray.cluster import connect
 from pipelines.runtime.storage.locks import alone
-from pipelines.serving.indexing import headline, line, plan_of, report, run
-from pipelines.serving.terminal import Conf, Store, named_path, plain, stderr
-from pipelines.settings import Settings
+from pipelines.serving.console.options import CommonOptions, job_command, named_path
+from pipelines.serving.console.terminal import plain, stderr
+from pipelines.serving.indexing import headline, in_force, line, plan_of, report, run
+from pipelines.settings import Settings, keep_settings
 
 log = logging.getLogger(__name__)
 
@@ -44,23 +46,25 @@ _LINE_EVERY_S = 10.0
 _LOCK = Path("generations") / ".indexing"
 
 
+@job_command
 def reindex(
-    conf: Conf = [],
-    assignments: _job.Assignments = [],
+    options: CommonOptions,
     source: Annotated[
         list[Path],
         typer.Option("--source", parser=named_path, metavar="PATH", help="What to index; repeatable."),
     ] = [],
-    store: Store = None,
     domain: Annotated[Domain | None, typer.Option("--domain", help="Domain of every document.")] = None,
     full: Annotated[bool, typer.Option("--full", help="Make everything anew, whatever is cached or live.")] = False,
     as_json: _job.AsJson = False,
 ) -> None:
     """Index sources and make the result live."""
-    settings = _job.settings_of(conf, assignments, store)
+    settings = options.settings()
     plan = plan_of(settings, source, domain=domain, full=full)
     outcome = run_visibly(settings, plan)
+    keep_settings(settings)
     keep_record(settings, plan, outcome)
+    if manifest := _manifest(plan, outcome):
+        stderr.print(in_force(manifest, outcome.by_domain), soft_wrap=True)
     stderr.print(headline(outcome), soft_wrap=True, highlight=False)
     stderr.print(report(outcome))
     if outcome.rejected:
@@ -88,7 +92,7 @@ def keep_record(settings: Settings, plan: IndexPlan, outcome: IndexOutcome) -> N
     from pipelines.ingestion.record import record  # noqa: PLC0415
     from pipelines.runtime.mlflow.tracking import Tracking  # noqa: PLC0415
 
-    manifest = next((one for one in Catalog(plan.store).generations() if one.id == outcome.generation), None)
+    manifest = _manifest(plan, outcome)
     if manifest is None:
         log.warning("this run is not recorded in MLflow: its generation was removed meanwhile")
         return
@@ -96,6 +100,10 @@ def keep_record(settings: Settings, plan: IndexPlan, outcome: IndexOutcome) -> N
         record(Tracking.of(settings.tracking, plan.store), plan, outcome, manifest, now=system_clock())
     except TrackingUnavailableError as error:
         log.warning("this run is not recorded in MLflow: %s", error)
+
+
+def _manifest(plan: IndexPlan, outcome: IndexOutcome) -> Manifest | None:
+    return next((one for one in Catalog(plan.store).generations() if one.id == outcome.generation), None)
 
 
 def _shown(live: Live) -> Callable[[IndexProgress], None]:

@@ -14,9 +14,9 @@ from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.ingestion.report import IndexOutcome
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.engines import opened
 from pipelines.serving.indexing import plan_of, run
-from pipelines.settings import Settings, load_settings
+from pipelines.serving.searching.engines import opened
+from pipelines.settings import Settings, keep_settings, load_settings
 
 INSTRUCTION = "Answer the question from the passages below. Name the passages that you use by their numbers."
 
@@ -32,8 +32,10 @@ def index(
     Raises:
         WeftError: A source cannot be read, or nothing in it can be indexed.
     """
-    plan = plan_of(_settings(store, assignments), [Path(source) for source in sources])
-    return run(plan, executor=HERE)
+    settings = _settings(store, assignments)
+    outcome = run(plan_of(settings, [Path(source) for source in sources]), executor=HERE)
+    keep_settings(settings)
+    return outcome
 
 
 @contextmanager

@@ -41,7 +41,7 @@ from pipelines.ingestion.stages.visibility import SUSPECT, require_gone, require
 from pipelines.ingestion.units import Unit, pack, shuffled, unpack
 from pipelines.runtime.clock import Clock
 from pipelines.runtime.ray.stages import Executor, Stage, run_through
-from pipelines.runtime.storage.disk import named
+from pipelines.runtime.storage.errors import named
 
 log = logging.getLogger(__name__)
 

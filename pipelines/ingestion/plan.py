@@ -40,7 +40,7 @@ from pipelines.ingestion.stages.worker import Chained, Step
 from pipelines.ingestion.units import Unit, grouped
 from pipelines.learning.priors import Priors
 from pipelines.runtime.ray.stages import Stage
-from pipelines.runtime.storage.blobs import blob_key
+from pipelines.runtime.storage.sqlite import blob_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

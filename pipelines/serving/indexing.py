@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from rich.table import Table
@@ -11,9 +11,11 @@ from rich.table import Table
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import ConfigurationError
+from pipelines.indexes.manifest import Manifest
 from pipelines.ingestion.pipeline import Watch, ingest
 from pipelines.ingestion.plan import IndexPlan
 from pipelines.ingestion.report import IndexOutcome, IndexProgress
+from pipelines.ingestion.sizing import SIZING
 from pipelines.runtime.ray.stages import ON_CLUSTER, Executor
 from pipelines.settings import Settings
 
@@ -55,6 +57,18 @@ def headline(outcome: IndexOutcome) -> str:
     """What became of the run, in a line."""
     state = "is live" if outcome.published else "was live already and stays: the content is the same"
     return f"generation {outcome.generation} {state}"
+
+
+def in_force(manifest: Manifest, domains: Collection[str]) -> Table:
+    """The models that a generation was made with, and the chunk sizes of some domains (OPS-3a)."""
+    table = Table("what", "value", box=None, show_header=False)
+    for role, model in manifest.models.items():
+        name = model.partition("@")[0]
+        table.add_row(role, " ".join([name, manifest.precisions.get(name, "")]).rstrip())
+    for domain, sizes in sorted(manifest.facts.get(SIZING, {}).items()):
+        if domain in domains:
+            table.add_row(f"chunks of {domain}", " ".join(sizes))
+    return table
 
 
 def report(outcome: IndexOutcome) -> Table:

@@ -20,7 +20,7 @@ from pipelines.ingestion.sources.contained import refused
 from pipelines.ingestion.sources.files import read_file, sidecar_uri
 from pipelines.ingestion.sources.items import FileItem, RecordsItem, RowsItem, SourceItem, StoredItem, escaped
 from pipelines.ingestion.sources.stored import read_stored
-from pipelines.runtime.storage.advice import advice_on
+from pipelines.runtime.storage.errors import advice_on
 
 __all__ = ["FileItem", "RecordsItem", "RowsItem", "SourceItem", "list_items", "list_source", "read_item", "read_source"]
 

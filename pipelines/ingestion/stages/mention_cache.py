@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pipelines.domain.entities import Mention
 from pipelines.extraction.settings import ExtractionSettings
-from pipelines.runtime.storage.blobs import BlobCache, blob_key
+from pipelines.runtime.storage.sqlite import BlobCache, blob_key
 
 
 def mention_key(settings: ExtractionSettings, checkpoint: str, text: str) -> str:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from pipelines.ingestion.stages.worker import UnitWorker
 from pipelines.ingestion.units import Unit
-from pipelines.runtime.storage.disk import named
+from pipelines.runtime.storage.errors import named
 
 _HIDDEN = "."
 

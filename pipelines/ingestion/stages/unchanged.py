@@ -17,10 +17,10 @@ from pipelines import chunking
 from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.documents import Document
 from pipelines.domain.ids import GenerationId
-from pipelines.indexes.merge import CHUNKS_FOLDER, REPEATED
-from pipelines.runtime.storage.blobs import blob_key
-from pipelines.runtime.storage.files import files_below, write_atomically
-from pipelines.runtime.storage.sealed import canonical
+from pipelines.indexes.manifest import CHUNKS_FOLDER
+from pipelines.indexes.merge import REPEATED
+from pipelines.runtime.storage.files import canonical, files_below, write_atomically
+from pipelines.runtime.storage.sqlite import blob_key
 
 _KEY = np.dtype("S32")  # half a key is enough: 128 bits do not meet by chance
 _TIMES = frozenset({"modified_at"})
@@ -107,6 +107,6 @@ def cutting_code() -> str:
     digest = hashlib.sha256()
     for folder in chunking.__path__:
         for path in files_below(Path(folder)):
-            if path.suffix == ".py":
+            if path.suffix in {".py", ".scm"}:
                 digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
