@@ -65,7 +65,7 @@ class Beliefs:
         self.examination = examination
         self.sizing = sizing
         self.triggers = triggers
-        self._known: dict[tuple[Node, str, frozenset[Signal]], Mapping[Signal, WeightBelief]] = {}
+        self._weights: dict[tuple[Node, str, frozenset[Signal]], Mapping[Signal, WeightBelief]] = {}
         self._drawn: dict[tuple[Node, str, frozenset[Signal], int], Mapping[Signal, Floats]] = {}
 
     def trust_multiplier(self, source: str, model: str = ANY) -> float:
@@ -94,12 +94,12 @@ class Beliefs:
             ValueError: No signal is active.
         """
         key = (self._agreement.node(scope), self._agreement.intent(scope), frozenset(active))
-        known = self._known.get(key)
-        if known is None:
+        beliefs = self._weights.get(key)
+        if beliefs is None:
             posterior = self._agreement.posterior(*key[:2])
-            known = MappingProxyType(believed_weights(posterior, key[2], self._priors.interval))
-            self._known[key] = known
-        return known
+            beliefs = MappingProxyType(believed_weights(posterior, key[2], self._priors.interval))
+            self._weights[key] = beliefs
+        return beliefs
 
     def sampled_weights(
         self, scope: Scope, active: Collection[Signal], rng: np.random.Generator
@@ -111,13 +111,13 @@ class Beliefs:
     def weight_draws(self, scope: Scope, active: Collection[Signal], n: int) -> Mapping[Signal, Floats]:
         """The first `n` of a fixed sequence of draws of the weights: float64 (n,) by signal, each draw sums to 1."""
         key = (self._agreement.node(scope), self._agreement.intent(scope), frozenset(active), n)
-        known = self._drawn.get(key)
-        if known is None:
+        draws = self._drawn.get(key)
+        if draws is None:
             posterior = self._agreement.posterior(*key[:2])
             seed = [self._priors.interval.seed, list(Domain).index(scope.domain)]  # domains are drawn independently
-            known = MappingProxyType(share_draws(posterior, key[2], np.random.default_rng(seed), n))
-            self._drawn[key] = known
-        return known
+            draws = MappingProxyType(share_draws(posterior, key[2], np.random.default_rng(seed), n))
+            self._drawn[key] = draws
+        return draws
 
     def usage(self, hashes: Sequence[ContentHash], question: str = "") -> Floats:
         """Belief that each content's next outcome is good, float64 (n,) in (0, 1); the prior's mean if never used.

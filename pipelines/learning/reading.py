@@ -124,13 +124,13 @@ class _Reader:
 
     def quality(self) -> Iterator[Reading]:
         reported, prior = self._beliefs.reported, self._priors.quality
-        turns = np.array(prior.told_turns, dtype=np.float64)
+        turns = np.array(prior.reported_turns, dtype=np.float64)
         for model, agent in reported.judged_models():
             belief = reported.quality(model, agent)
             scope = model if agent == ANY else f"{model}/{agent}"
             behind = *self._behind(belief.observations), "model" if agent == ANY else "agent"
             means, (lows, highs) = belief.predict(turns)[0], belief.interval(turns, self._level)
-            for turn, mean, low, high in zip(prior.told_turns, means, lows, highs, strict=True):
+            for turn, mean, low, high in zip(prior.reported_turns, means, lows, highs, strict=True):
                 yield Reading("quality", scope, f"at turn {turn}", float(mean), float(low), float(high), *behind)
             leave = belief.hand_off(prior.hand_off, horizon=prior.horizon)
             yield Reading("quality", scope, "turn to hand off", None if leave is None else leave, None, None, *behind)

@@ -190,9 +190,9 @@ def _interpolated(values: Floats, knots: Floats) -> Floats:
     values = np.clip(values, knots[0], knots[-1])
     left = np.clip(np.searchsorted(knots, values, side="right") - 1, 0, len(knots) - 2)
     right = (values - knots[left]) / (knots[left + 1] - knots[left])
-    found, rows = np.zeros((len(values), len(knots))), np.arange(len(values))
-    found[rows, left], found[rows, left + 1] = 1.0 - right, right
-    return found
+    weights, rows = np.zeros((len(values), len(knots))), np.arange(len(values))
+    weights[rows, left], weights[rows, left + 1] = 1.0 - right, right
+    return weights
 
 
 def _prior_of(prior: ExaminationPrior) -> tuple[Floats, Floats]:
