@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pipelines.ingestion.git.bounded import read_bounded
 from pipelines.ingestion.git.pattern import UnmatchableError, expression
+from pipelines.ingestion.git.safe_files import read_bounded
 
 _FILE_BYTES = 1 << 20
 _MOST_FILES = 64  # with all that include each other

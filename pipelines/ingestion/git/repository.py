@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pipelines.ingestion.git.bounded import read_bounded
 from pipelines.ingestion.git.config import ConfigFiles, expanded, files_of_user, is_true, user_folder
 from pipelines.ingestion.git.ignore import IGNORE_FILE_BYTES, IgnoreRules
 from pipelines.ingestion.git.index import INDEX_BYTES, IndexUnreadableError, Tracked, tracked_paths
+from pipelines.ingestion.git.safe_files import read_bounded
 
 log = logging.getLogger(__name__)
 

@@ -12,13 +12,21 @@ from pathlib import Path
 
 from pipelines.domain.documents import Document, Domain, Rejection
 from pipelines.domain.errors import SourceError
+from pipelines.ingestion.git.safe_files import refused
 from pipelines.ingestion.git.times import Commit, last_commits
-from pipelines.ingestion.metadata.sidecar import SUFFIX, sidecars
+from pipelines.ingestion.metadata.declared import sidecar_names, sidecars
 from pipelines.ingestion.settings import IngestSettings
 from pipelines.ingestion.sources import corpus, parquet, transcripts, tree
-from pipelines.ingestion.sources.contained import refused
 from pipelines.ingestion.sources.files import read_file, sidecar_uri
-from pipelines.ingestion.sources.items import FileItem, RecordsItem, RowsItem, SourceItem, StoredItem, escaped
+from pipelines.ingestion.sources.items import (
+    TABLE_SUFFIX,
+    FileItem,
+    RecordsItem,
+    RowsItem,
+    SourceItem,
+    StoredItem,
+    escaped,
+)
 from pipelines.ingestion.sources.stored import read_stored
 from pipelines.runtime.storage.advice import advice_on
 
@@ -28,6 +36,7 @@ CRASHED = "reader_crashed"
 """The reason noted for an item that a reader failed at in a way that nobody foresaw."""
 
 _DETAIL_CHARACTERS = 500
+_MOST_COMPRESSED_ITEMS = 64  # of a corpus: each of them decompresses the file up to its first line
 _LINE_LOOKED_AT = 65_536  # bytes of a first line that tell turns from records
 
 
@@ -68,14 +77,14 @@ def list_source(path: Path, settings: IngestSettings, *, store: Path | None = No
             )
         if path.name.endswith(corpus.SUFFIXES) and not _is_transcript(path):
             return SourceListing(list(_records(path, settings)))
-        if path.name.endswith(parquet.SUFFIX):
+        if path.name.endswith(TABLE_SUFFIX):
             return SourceListing(list(parquet.list_rows(path, settings)))
     except OSError as error:
         raise SourceError(
             f"source {path}: expected to read it, found: {error.strerror or error}: {advice_on(error)}"
         ) from error
     actual = path.resolve()  # the user named it, so it may be a link; nothing below a root may
-    beside = {name for name in (f"{actual.name}{SUFFIX}", f"{actual.stem}{SUFFIX}") if (actual.parent / name).is_file()}
+    beside = {name for name in sidecar_names(actual.name) if (actual.parent / name).is_file()}
     paths = [(name,) for name in sorted({actual.name, *beside})]
     return SourceListing([item for item in _described(actual.parent, paths, settings) if item.path == (actual.name,)])
 
@@ -170,7 +179,6 @@ def _files(root: Path, settings: IngestSettings, store: Path | None) -> SourceLi
     listing = tree.listed(
         actual,
         skipped=settings.skipped_names,
-        max_depth=settings.max_depth,
         left_out=left_out,
         secrets=settings.secret_files,
     )
@@ -179,7 +187,7 @@ def _files(root: Path, settings: IngestSettings, store: Path | None) -> SourceLi
 
 def _described(root: Path, paths: Sequence[tuple[str, ...]], settings: IngestSettings) -> Iterator[FileItem]:
     """Items for all paths but those of sidecars, with what is known about them from outside."""
-    commits = last_commits(root, settings.git)
+    commits = last_commits(root, within_s=settings.git_seconds)
     as_of = _newest(root, paths, commits)
     for folder, group in itertools.groupby(paths, key=lambda path: path[:-1]):
         together = list(group)
@@ -228,7 +236,7 @@ def _records(path: Path, settings: IngestSettings) -> Iterator[RecordsItem]:
     offsets, lines = corpus.line_offsets(path, limit=settings.max_file_bytes, stride=stride)
     merged = 1
     if path.name.endswith(".gz"):
-        merged = -(-len(offsets) // settings.items_per_compressed_corpus) or 1
+        merged = -(-len(offsets) // _MOST_COMPRESSED_ITEMS) or 1
     for index in range(0, len(offsets), merged):
         first = index * stride
         count = min(stride * merged, lines - first)

@@ -15,7 +15,7 @@ from typing import Any
 
 from pipelines.chunking.conversation.dialogue import Line, Turn, written
 from pipelines.domain.documents import Rejection
-from pipelines.ingestion.metadata.times import epoch_seconds, moment_seconds
+from pipelines.ingestion.metadata.assigned import epoch_seconds, moment_seconds
 from pipelines.ingestion.sources import chat_log
 
 _HINT = re.compile(r'"(?:speaker|role|sender|from|author)"\s*:')
