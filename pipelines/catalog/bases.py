@@ -29,9 +29,8 @@ from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.pooling.shrinkage import Moments
-from pipelines.runtime.storage.files import sync_folder, sync_tree
+from pipelines.runtime.storage.files import read_manifest, sync_folder, sync_tree, write_manifest
 from pipelines.runtime.storage.locks import Patience, locked
-from pipelines.runtime.storage.sealed import read_manifest, write_manifest
 
 FOLDER = "sessions"
 _LOCK_FILE = ".lock"

@@ -14,8 +14,7 @@ from pipelines.domain.errors import CorruptionError, NothingPublishedError, Stal
 from pipelines.domain.ids import GenerationId
 from pipelines.indexes.generation import Generation, open_generation, verify_generation
 from pipelines.indexes.manifest import Manifest, read_generation_manifest
-from pipelines.runtime.storage.files import sync_folder, sync_tree
-from pipelines.runtime.storage.sealed import verify_files
+from pipelines.runtime.storage.files import sync_folder, sync_tree, verify_files
 
 log = logging.getLogger(__name__)
 

@@ -18,9 +18,15 @@ from pipelines.domain.errors import CorruptionError, StaleVersionError, StoreErr
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.evidence import Evidence
-from pipelines.runtime.storage.disk import named, refused
-from pipelines.runtime.storage.files import sync_folder, sync_tree
-from pipelines.runtime.storage.sealed import hashes_to_seal, read_manifest, verify_files, write_manifest
+from pipelines.runtime.storage.errors import named, refused
+from pipelines.runtime.storage.files import (
+    file_hashes,
+    read_manifest,
+    sync_folder,
+    sync_tree,
+    verify_files,
+    write_manifest,
+)
 
 EVIDENCE_FILE = "evidence.parquet"
 CUT_FILE = "cut.parquet"
@@ -101,7 +107,7 @@ class LearnedStore:
                         f"{newest or 'nothing'}: start `python -m jobs.consolidate` anew, which builds on that one"
                     )
                 version = _following(newest)
-                write_manifest(staging, _manifest(version, state, hashes_to_seal(staging)).model_dump(mode="json"))
+                write_manifest(staging, _manifest(version, state, file_hashes(staging)).model_dump(mode="json"))
                 sync_tree(staging)
                 staging.rename(self._folder / version)
                 sync_folder(self._folder)

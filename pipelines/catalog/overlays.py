@@ -23,7 +23,7 @@ from pipelines.domain.ids import SessionId
 from pipelines.learning.evidence import SCHEMA, Evidence, table_rows, with_later_columns
 from pipelines.learning.pooling.sessions import from_plain
 from pipelines.learning.pooling.shrinkage import Moments
-from pipelines.runtime.storage.disk import refused
+from pipelines.runtime.storage.errors import refused
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipelines.runtime.storage.blobs import BlobCache, blob_key
+from pipelines.runtime.storage.sqlite import BlobCache, blob_key
 
 STORED = np.dtype("<f2")
 """What vectors are rounded to before anything uses them, so that fresh and cached ones are the same bits."""

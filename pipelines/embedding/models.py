@@ -16,7 +16,7 @@ import huggingface_hub
 
 from pipelines.domain.errors import ConfigurationError, ModelUnavailableError
 from pipelines.embedding.settings import EmbeddingSettings
-from pipelines.runtime.storage.advice import advice_on
+from pipelines.runtime.storage.errors import advice_on
 from pipelines.runtime.storage.files import files_below, sha256_of, sync_tree
 
 BUNDLED = "bundled"

@@ -12,7 +12,7 @@ import onnxruntime
 
 from pipelines.domain.errors import ModelUnavailableError
 from pipelines.extraction.settings import ExtractionSettings
-from pipelines.runtime.storage.advice import advice_on
+from pipelines.runtime.storage.errors import advice_on
 from pipelines.runtime.storage.files import sha256_of
 
 BUNDLED: Final = "bundled"

@@ -17,7 +17,7 @@ from pipelines.domain.errors import ModelUnavailableError
 from pipelines.extraction.checkpoints import BUNDLED, CHECKPOINT, NAME_ANOTHER, onnx_file_of, source_of
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.extraction.windows import Room, Window, windows, without_overlaps, words_of
-from pipelines.runtime.storage.advice import advice_on
+from pipelines.runtime.storage.errors import advice_on
 
 MOST_POSITIONS: Final = 512  # of the encoders GLiNER models are built on; their tokenizers often name no limit
 

@@ -16,9 +16,18 @@ from typing import Any, TypeVar
 from pipelines.domain.ids import GenerationId
 from pipelines.indexes.dense.gather import DenseTask, build_vectors
 from pipelines.indexes.graph.build import GraphTask, build_graph_of
-from pipelines.indexes.layout import LUCENE_FOLDER, VECTORS_FOLDER, encoder_folder
-from pipelines.indexes.manifest import DenseFacts, Manifest, content_hash_of, read_generation_manifest, seal
-from pipelines.indexes.merge import CHUNKS_FOLDER, Merge, MergedTables, merge_tables
+from pipelines.indexes.manifest import (
+    CHUNKS_FOLDER,
+    LUCENE_FOLDER,
+    VECTORS_FOLDER,
+    DenseFacts,
+    Manifest,
+    content_hash_of,
+    encoder_folder,
+    read_generation_manifest,
+    seal,
+)
+from pipelines.indexes.merge import Merge, MergedTables, merge_tables
 from pipelines.indexes.settings import IndexSettings
 from pipelines.indexes.text.build import MergeShards, ShardTask, build_merged, build_shard, shard_tasks
 

@@ -10,12 +10,18 @@ from pipelines.domain.ids import ContentHash
 from pipelines.indexes.chunk_store import ChunkStore
 from pipelines.indexes.dense.tokens import TokenStore, has_tokens
 from pipelines.indexes.dense.vectors import DenseIndex, open_dense
-from pipelines.indexes.graph.graph import Graph
-from pipelines.indexes.graph.schemas import GRAPH_FOLDER
-from pipelines.indexes.layout import CHUNKS_FOLDER, LUCENE_FOLDER, VECTORS_FOLDER, encoder_folder
-from pipelines.indexes.manifest import FORMAT, Manifest, read_generation_manifest
+from pipelines.indexes.graph.graph import GRAPH_FOLDER, Graph
+from pipelines.indexes.manifest import (
+    CHUNKS_FOLDER,
+    FORMAT,
+    LUCENE_FOLDER,
+    VECTORS_FOLDER,
+    Manifest,
+    encoder_folder,
+    read_generation_manifest,
+)
 from pipelines.indexes.text.lexical import LexicalIndex
-from pipelines.runtime.storage.sealed import verify_files
+from pipelines.runtime.storage.files import verify_files
 
 
 class Generation:

@@ -19,7 +19,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pipelines.domain.errors import CorruptionError
 from pipelines.domain.ids import GenerationId
 from pipelines.indexes.settings import LexicalSettings
-from pipelines.runtime.storage.sealed import canonical, hashes_to_seal, read_manifest, write_manifest
+from pipelines.runtime.storage.files import canonical, file_hashes, read_manifest, write_manifest
+
+CHUNKS_FOLDER, VECTORS_FOLDER, LUCENE_FOLDER = "chunks", "vectors", "text/lucene"
+"""Where the parts of a generation lie in its folder."""
 
 FORMAT = 2
 """Layout of a generation's folder; another is not served.
@@ -36,6 +39,16 @@ INSTRUCTIONS = "instructions"
 _KNOWN_FORMATS = frozenset({1, FORMAT})
 
 _UNHASHED = frozenset({"modified_at", "made_from"})
+
+
+def encoder_folder(encoder: str) -> str:
+    """The folder name of an encoder.
+
+    Examples:
+        >>> encoder_folder("sentence-transformers/all-MiniLM-L6-v2")
+        'sentence-transformers--all-MiniLM-L6-v2'
+    """
+    return encoder.replace("/", "--")
 
 
 class DenseFacts(BaseModel):
@@ -139,7 +152,7 @@ def seal(folder: Path, manifest: Manifest) -> Manifest:
     Returns:
         The manifest as written.
     """
-    complete = manifest.model_copy(update={"files": hashes_to_seal(folder)})
+    complete = manifest.model_copy(update={"files": file_hashes(folder)})
     write_manifest(folder, complete.model_dump(mode="json"))
     return complete
 

@@ -21,12 +21,11 @@ from pipelines.domain.documents import Rejection
 from pipelines.domain.errors import StoreError
 from pipelines.indexes import schemas
 from pipelines.indexes.dense.gather import vector_tables
-from pipelines.indexes.manifest import RowsDigest, read_generation_manifest
+from pipelines.indexes.manifest import CHUNKS_FOLDER, RowsDigest, read_generation_manifest
 from pipelines.indexes.settings import MergeSettings
 from pipelines.runtime.storage.tables import TableQueries
 
 REPEATED = "repeated_uri"
-CHUNKS_FOLDER = "chunks"
 ROWS_TOGETHER = 1_024
 """Rows of a row group: documents and their texts lie in the same groups, so that a group of both can be read alone."""
 

@@ -1,11 +1,16 @@
-"""Some of a generation's contents, by row: what a filtered search may find (RET-4), and samples of all."""
+"""Contents of a generation by row: what a filtered search may find (RET-4), samples of all, and hashes as rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+
+HASH = np.dtype("S64")
+"""One content hash, 64 hex digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,3 +40,21 @@ def evenly_spaced(count: int, size: int) -> np.ndarray:
         ([0, 3, 6, 9], [0, 1, 2], [])
     """
     return np.unique(np.linspace(0, count - 1, min(count, size)).astype(np.int64))
+
+
+def hashes_of(column: pa.Array[Any]) -> np.ndarray:
+    """The hashes of a column of strings."""
+    return np.array(column.to_pylist(), dtype=HASH)
+
+
+def rows_of(names: np.ndarray, hashes: np.ndarray) -> np.ndarray:
+    """The row of each name in sorted hashes; −1 where there is none.
+
+    Examples:
+        >>> rows_of(np.array([b"b", b"x"]), np.array([b"a", b"b"])).tolist()
+        [1, -1]
+    """
+    if not len(hashes):
+        return np.full(len(names), -1, dtype=np.int64)
+    rows = np.minimum(np.searchsorted(hashes, names), len(hashes) - 1)
+    return np.where(hashes[rows] == names, rows, -1)

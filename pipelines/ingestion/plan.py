@@ -35,7 +35,7 @@ from pipelines.ingestion.stages.reuse import DocumentKeys, EquivalentKeys, cutti
 from pipelines.ingestion.units import Chained, Step, Unit, WritePart, grouped
 from pipelines.learning.priors import Priors
 from pipelines.runtime.ray.stages import Stage
-from pipelines.runtime.storage.blobs import BlobCache, blob_key
+from pipelines.runtime.storage.sqlite import BlobCache, blob_key
 
 _THREADS = 1  # of each extractor and encoder: more actors scale better than more threads
 _CHUNKING_SHARE = 0.1  # of the CPUs goes to readers: chunking costs about a tenth of embedding

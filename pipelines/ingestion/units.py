@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from pipelines.domain.errors import StoreError
 from pipelines.ingestion.sources.items import FileItem, SourceItem
-from pipelines.runtime.storage.disk import named
+from pipelines.runtime.storage.errors import named
 
 UNIT_BYTES = 65_536
 """Files of this many bytes make a unit: few enough that no encoder waits long for the last one's end."""

@@ -24,8 +24,7 @@ from pipelines.embedding.encoders.encoder import Encoder, load_encoder
 from pipelines.embedding.models import locate
 from pipelines.embedding.tokens import load_token_counter, read_tokenizer
 from pipelines.evaluation.measures.beir import read_dataset
-from pipelines.indexes.text.build import LexicalDocument, merge_shards, write_shard
-from pipelines.indexes.text.code_terms import code_terms, symbol_terms
+from pipelines.indexes.text.build import LexicalDocument, code_terms, merge_shards, symbol_terms, write_shard
 from pipelines.indexes.text.lexical import LexicalIndex
 from pipelines.ingestion.sizing import prior_sizes
 from pipelines.settings import load_settings

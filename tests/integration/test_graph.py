@@ -13,8 +13,7 @@ from pipelines.domain.errors import ModelUnavailableError
 from pipelines.domain.ids import ContentHash
 from pipelines.extraction.checkpoints import CHECKPOINT, identify
 from pipelines.indexes.generation import Generation
-from pipelines.indexes.graph.graph import Direction
-from pipelines.indexes.graph.schemas import EdgeKind
+from pipelines.indexes.graph.graph import Direction, EdgeKind
 from pipelines.ingestion.pipeline import ingest
 from pipelines.ingestion.report import IndexProgress
 from pipelines.runtime.ray.stages import HERE

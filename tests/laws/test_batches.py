@@ -14,7 +14,7 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash, QueryId
 from pipelines.domain.ranking import Answer, Query, Repeats
 from pipelines.domain.sessions import SessionMemory
-from pipelines.indexes.graph.schemas import EdgeKind
+from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
 from pipelines.learning.calibration.scores import Isotonic, ScoreCalibration
 from pipelines.retrieval.settings import FusionMode, ResultUnit

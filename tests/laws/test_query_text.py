@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.indexes.text.code_terms import code_terms, split_identifier
+from pipelines.indexes.text.build import code_terms, split_identifier
 from pipelines.indexes.text.lexical import cleaned
 
 anything = st.text(st.characters())

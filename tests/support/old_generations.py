@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.runtime.storage.sealed import hashes_to_seal, read_manifest, write_manifest
+from pipelines.runtime.storage.files import file_hashes, read_manifest, write_manifest
 
 _LATER = {
     "documents": [
@@ -25,5 +25,5 @@ def age(store: Path) -> Path:
         pq.write_table(pq.read_table(path).drop_columns(columns), path)
     (folder / "chunks" / "texts.parquet").unlink()
     values = {**read_manifest(folder), "format": 1}
-    write_manifest(folder, {**values, "files": hashes_to_seal(folder)})
+    write_manifest(folder, {**values, "files": file_hashes(folder)})
     return folder

@@ -14,15 +14,14 @@ from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import ContentHash, GenerationId, LearnedVersion, QueryId, chunk_id, content_hash
 from pipelines.domain.ranking import Query, Scope, Signal, WeightBelief
 from pipelines.embedding.late_interaction import quantised
-from pipelines.indexes.graph.graph import Direction, EdgeArrays, Neighbour
-from pipelines.indexes.graph.schemas import EdgeKind
+from pipelines.indexes.graph.graph import Direction, EdgeArrays, EdgeKind, Neighbour
 from pipelines.indexes.rows import RowSet
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.observe.triggers import LearnedTriggers
-from pipelines.retrieval.channels.rankings import Hits
+from pipelines.retrieval.channels.run import Hits
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import RetrievalSettings
-from pipelines.retrieval.snapshot.filters import RowFilter
+from pipelines.retrieval.snapshot.documents import RowFilter
 from pipelines.retrieval.snapshot.snapshot import Snapshot
 from pipelines.settings import load_settings
 

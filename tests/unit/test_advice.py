@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.runtime.storage.advice import LOOK_AROUND, advice_on
+from pipelines.runtime.storage.errors import LOOK_AROUND, advice_on
 from tests.conftest import ROOT
 
 AGAIN = ("run again", "try again", "retry")

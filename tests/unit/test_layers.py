@@ -36,7 +36,7 @@ def test_a_database_is_opened_in_one_place_for_each_use() -> None:
         for path in package.rglob("*.py")
         if "sqlite3.connect(" in path.read_text(encoding="utf-8")
     }
-    assert openers == {"runtime/storage/blobs.py", "feedback/store/state.py", "feedback/store/migrations.py"}
+    assert openers == {"runtime/storage/sqlite.py", "feedback/store/state.py", "feedback/store/migrations.py"}
 
 
 def test_only_one_module_talks_to_each_engine() -> None:
@@ -52,8 +52,7 @@ def test_only_one_module_talks_to_each_engine() -> None:
         "sentence_transformers": {"embedding/encoders/sentence_encoder.py", "embedding/encoders/cross_encoder.py"},
         "sqlite3": {
             "runtime/storage/sqlite.py",
-            "runtime/storage/blobs.py",
-            "runtime/storage/advice.py",
+            "runtime/storage/errors.py",
             *PARTITION_TABLES,
         },
     }

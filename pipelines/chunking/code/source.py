@@ -2,7 +2,7 @@
 
 Level 0 is the preamble (header comment, package, imports), 1 types and constants, 2 functions, methods and interfaces,
 3 blocks of functions that are too long. Units lie between lines: each runs up to the next, and its leading comments
-are its own. What differs between languages is data: see `code_grammars`.
+are its own. What differs between languages is data: see `grammars`.
 """
 
 from __future__ import annotations
@@ -10,20 +10,27 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import chain, pairwise, takewhile
 
 from tree_sitter import Node
 
 from pipelines.chunking.code.definitions import Definition, definition_of, signature_of
 from pipelines.chunking.code.grammars import GRAMMARS
-from pipelines.chunking.code.groups import ItemGroup, groups_of, header_end, mark_of, preamble_length
-from pipelines.chunking.code.items import CodeItem, items_of
+from pipelines.chunking.code.items import (
+    CodeItem,
+    ItemGroup,
+    groups_of,
+    header_end,
+    items_of,
+    mark_of,
+    preamble_length,
+)
 from pipelines.chunking.code.links import Owned, facts_of, tested_by_name
 from pipelines.chunking.code.tree import SyntaxTree
 from pipelines.chunking.prose.text import chunk_text
 from pipelines.chunking.units.hierarchy import ParsedUnit, assemble, fitted
 from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
-from pipelines.chunking.units.splitting import Cuts, Meter, decoded, encoded
+from pipelines.chunking.units.splitting import Cuts, SizedText, decoded
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
 
@@ -37,12 +44,11 @@ def chunk_code(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter
     grammar = GRAMMARS.get(document.language or "")
     if grammar is None:
         return chunk_text(document, sizes, count_tokens)
-    source = encoded(document.text)
-    tree = SyntaxTree(source, grammar)
-    outline = _Outline(tree, sizes, Meter(source, count_tokens))
+    text = SizedText(document.text, sizes, count_tokens)
+    tree = SyntaxTree(text.source, grammar)
+    outline = _Outline(tree, text)
     units = _bundled(outline.file())
-    facts = facts_of(tree, outline.owned, outline.named, outline.tests)
-    return assemble(document, source, units, facts=facts, sizes=sizes, count_tokens=count_tokens)
+    return assemble(document, text, units, facts_of(tree, outline.owned, outline.named, outline.tests))
 
 
 def _bundled(units: Sequence[ParsedUnit]) -> list[ParsedUnit]:
@@ -89,8 +95,7 @@ class _Outline:
     """
 
     tree: SyntaxTree
-    sizes: ChunkSizes
-    meter: Meter
+    text: SizedText
     owned: list[Owned] = field(default_factory=list)
     named: list[tuple[int, str]] = field(default_factory=list)
     tests: list[tuple[int, int]] = field(default_factory=list)
@@ -105,16 +110,11 @@ class _Outline:
             leading += 1  # it stands on the last line of the preamble
         preamble, rest = items[:leading], items[leading:]
         groups = groups_of(self.tree, rest, preamble[-1].end if preamble else header_end(self.tree, rest))
-        if not preamble and (not groups or groups[0].start == 0 or not header_end(self.tree, rest)):
-            if not groups:
-                return self._fitted(self._head(end), [], limit=self.sizes.max_tokens)
+        if groups and not preamble and (groups[0].start == 0 or not header_end(self.tree, rest)):
             return self._members([replace(groups[0], start=0), *groups[1:]], end, _Scope())
-        unit = self._head(groups[0].start if groups else end)
-        head = self._fitted(unit, preamble, limit=self.sizes.max_tokens)
+        unit = ParsedUnit(start=0, end=groups[0].start if groups else end, path="preamble", kind="preamble", level=0)
+        head = self._fitted(unit, preamble, limit=self.text.sizes.max_tokens)
         return [*head, *self._members(groups, end, _Scope(parents=("preamble",)))]
-
-    def _head(self, end: int) -> ParsedUnit:
-        return ParsedUnit(start=0, end=end, path="preamble", kind="preamble", level=0)
 
     def _members(self, groups: Sequence[ItemGroup], end: int, scope: _Scope) -> list[ParsedUnit]:
         units: list[ParsedUnit] = []
@@ -151,7 +151,7 @@ class _Outline:
         shown = _under(scope.context, space.context)
         self.named.append((definition.node.start_byte, definition.name))
         if typed:
-            self.named += [found for item in group.items for found in tree.names_bound(item.node)]
+            self.named += chain.from_iterable(tree.names_bound(item.node) for item in group.items)
         if member:
             self.owned.append(Owned(definition.node.start_byte, stop, owner, definition.receiver))
         tested = tested_by_name(symbol)
@@ -179,57 +179,37 @@ class _Outline:
         node = definition.node
 
         def cuts() -> Cuts:
-            inner = [self.tree.lead(group.start, node.start_byte)]
             long = [] if self._fits_whole(node.start_byte, node.end_byte) else [node]
-            return self._cuts(unit, inner, long)
+            return self._cuts(unit, [self.tree.lead(group.start, node.start_byte)], long)
 
-        return fitted(
-            unit,
-            cuts,
-            limit=self.sizes.max_tokens,
-            source=self.tree.source,
-            sizes=self.sizes,
-            meter=self.meter,
-        )
+        return fitted(self.text, unit, cuts, limit=self.text.sizes.max_tokens)
 
     def _type(self, group: ItemGroup, definition: Definition, stop: int, scope: _Scope) -> list[ParsedUnit]:
         """A type's head with its leading fields, then its members."""
         whole = self._unit(group, definition, stop, scope)
         items = list(items_of(self.tree, definition.body.children, self._fits))
-        opening = (
-            index
-            for index, item in enumerate(items)
-            if item.node is None or definition_of(item.node, self.tree) is not None
-        )
-        fields = next(opening, len(items))
+        fields = sum(1 for _ in takewhile(lambda item: item.node and not definition_of(item.node, self.tree), items))
         groups = groups_of(self.tree, items[fields:], items[fields - 1].end if fields else self._start(definition))
         groups = [member for member in groups if group.start < member.start < stop]
         unit = replace(whole, end=groups[0].start if groups else stop)
-        symbol = whole.symbol or ""
-        inner = _Scope(
-            whole.path, symbol, min(_DEEPEST, whole.level + 1), whole.part_context, (whole.path, *whole.parents)
-        )
-        for item in items[:fields]:
-            self.named += self.tree.names_bound(item.node)
-        own = self._fitted(self._roomy(unit), items[:fields], limit=self.sizes.max_tokens)
+        level, parents = min(_DEEPEST, whole.level + 1), (whole.path, *whole.parents)
+        inner = _Scope(whole.path, whole.symbol or "", level, whole.part_context, parents)
+        self.named += chain.from_iterable(self.tree.names_bound(item.node) for item in items[:fields])
+        own = self._fitted(self._roomy(unit), items[:fields], limit=self.text.sizes.max_tokens)
         return [*own, *self._members(groups, stop, inner)]
 
     def _run(self, group: ItemGroup, stop: int, scope: _Scope) -> list[ParsedUnit]:
         tree = self.tree
         nodes = [item.node for item in group.items if item.node is not None]
         bound = [tree.names_bound(node) for node in nodes]
-        names = [name for found in bound for _, name in found]
-        self.named += [found for names_bound in bound for found in names_bound]
-        self.tests += [
-            (node.start_byte, node.end_byte) for node in nodes if tree.is_test(node.start_byte, node.end_byte)
-        ]
+        names = [name for pairs in bound for _, name in pairs]
+        self.named += chain.from_iterable(bound)
+        spans = ((node.start_byte, node.end_byte) for node in nodes)
+        self.tests += [span for span in spans if tree.is_test(*span)]
         owner = scope.qualified(*group.space.names, group.space.owner)
         member = bool(scope.symbol or group.space.owner)
-        if member:
-            kind = "fields"
-        else:
-            binding = all(found or tree.is_docstring(node) for found, node in zip(bound, nodes, strict=True))
-            kind = "constants" if names and binding else "code"
+        binding = all(pairs or tree.is_docstring(node) for pairs, node in zip(bound, nodes, strict=True))
+        kind = "fields" if member else "constants" if names and binding else "code"
         shown = _under(scope.context, group.space.context)
         unit = ParsedUnit(
             start=group.start,
@@ -243,7 +223,7 @@ class _Outline:
             part_kind=kind,
             bundle_path=f"type:{owner}" if member else None,
         )
-        return self._fitted(self._roomy(unit), list(group.items), limit=self.sizes.target_tokens)
+        return self._fitted(self._roomy(unit), list(group.items), limit=self.text.sizes.target_tokens)
 
     def _fitted(self, unit: ParsedUnit, items: Sequence[CodeItem], *, limit: int) -> list[ParsedUnit]:
         def cuts() -> Cuts:
@@ -256,7 +236,7 @@ class _Outline:
             long = [item.node for item in items if item.node is not None and not self._fits_node(item.node)]
             return self._cuts(unit, inner, long, [item.start for item in items])
 
-        return fitted(unit, cuts, limit=limit, source=self.tree.source, sizes=self.sizes, meter=self.meter)
+        return fitted(self.text, unit, cuts, limit=limit)
 
     def _cuts(self, unit: ParsedUnit, lines: Sequence[int], long: Sequence[Node], starts: Sequence[int] = ()) -> Cuts:
         """Cuts at lines; where they leave too much, inside blocks that fit, and between the statements of a line."""
@@ -269,43 +249,41 @@ class _Outline:
         return cuts
 
     def _all_fit(self, cuts: Cuts) -> bool:
-        return all(self.meter.fits(start, end, self.sizes.max_tokens) for start, end in pairwise(cuts.positions))
+        return all(self.text.fits(start, end, self.text.sizes.max_tokens) for start, end in pairwise(cuts.positions))
 
     def _finer(self, cuts: Cuts, inner: Iterable[int]) -> Cuts:
         """More cuts in what is too long; a statement ends at each, so that nothing need be repeated there."""
-        found = sorted(inner)
+        places = sorted(inner)
 
         def within(_: bytes, start: int, end: int) -> Sequence[int]:
-            return found[bisect_right(found, start) : bisect_left(found, end)]
+            return places[bisect_right(places, start) : bisect_left(places, end)]
 
-        finest = cuts.refined(self.tree.source, within, self.sizes.max_tokens, self.meter).positions
+        finest = cuts.refined(self.text, within, self.text.sizes.max_tokens).positions
         return Cuts.between(finest[0], finest[-1], finest)
 
     def _roomy(self, unit: ParsedUnit) -> ParsedUnit:
         """The unit under as much of its context as leaves it whole, where it can be whole."""
-        limit = self.sizes.max_tokens
+        limit = self.text.sizes.max_tokens
         if not unit.context or not self._fits_whole(unit.start, unit.end):
             return unit
-        body = self.meter.tokens(unit.start, unit.end)
+        body = self.text.tokens(unit.start, unit.end)
         for context in (unit.context, unit.context.rpartition("\n")[2]):
-            if body + self.meter.of_context(context) <= limit:
+            if body + self.text.of_context(context) <= limit:
                 return replace(unit, context=context)
         return replace(unit, context="")
 
     def _fits(self, start: int, end: int) -> bool:
-        return self.meter.fits(start, end, self.sizes.target_tokens)
+        return self.text.fits(start, end, self.text.sizes.target_tokens)
 
     def _fits_whole(self, start: int, end: int) -> bool:
-        return self.meter.fits(start, end, self.sizes.max_tokens)
+        return self.text.fits(start, end, self.text.sizes.max_tokens)
 
     def _fits_node(self, node: Node) -> bool:
         """Whether a statement need not be cut: those that hold others are filled up to the target only."""
-        grammar = self.tree.grammar
-        opened = node.type in grammar.compounds or node.type in grammar.clauses or node.type in grammar.blocks
-        limit = self.sizes.target_tokens if opened else self.sizes.max_tokens
-        if node.end_byte - node.start_byte > _SPARSE * limit:
-            return False
-        return self.meter.fits(node.start_byte, node.end_byte, limit)
+        grammar, start, end = self.tree.grammar, node.start_byte, node.end_byte
+        opened = any(node.type in types for types in (grammar.compounds, grammar.clauses, grammar.blocks))
+        limit = self.text.sizes.target_tokens if opened else self.text.sizes.max_tokens
+        return end - start <= _SPARSE * limit and self.text.fits(start, end, limit)
 
     def _fits_inside(self, node: Node) -> bool:
         """The same, where a block is looked into even if it fits: what it belongs to does not."""
@@ -313,8 +291,8 @@ class _Outline:
 
     def _indent(self, position: int) -> str:
         start = self.tree.source.rfind(b"\n", 0, position) + 1
-        before = decoded(self.tree.source[start:position])
-        return before if before.isspace() else ""
+        before = self.tree.source[start:position]
+        return decoded(before) if before.isspace() else ""
 
     def _start(self, definition: Definition) -> int:
         """Where the body of a type opens."""

@@ -15,7 +15,7 @@ from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import ContentHash
 from pipelines.evaluation.ground_truth.collect import BEST, Judgement, JudgementSource, judged
 from pipelines.evaluation.settings import GroundTruthSettings
-from pipelines.runtime.storage.advice import advice_on
+from pipelines.runtime.storage.errors import advice_on
 
 log = logging.getLogger(__name__)
 

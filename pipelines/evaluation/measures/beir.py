@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.domain.errors import SourceError
-from pipelines.runtime.storage.advice import advice_on
+from pipelines.runtime.storage.errors import advice_on
 
 Qrels = Mapping[str, Mapping[str, int]]
 """Grade by document id, by query id; 0 is judged and irrelevant."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from pipelines.domain.errors import SourceError
 from pipelines.domain.ranking import Placed, RankedResult
-from pipelines.runtime.storage.advice import advice_on
+from pipelines.runtime.storage.errors import advice_on
 from pipelines.runtime.storage.files import write_atomically
 
 Ranked = Mapping[str, float]

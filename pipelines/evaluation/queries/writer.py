@@ -22,7 +22,7 @@ from pipelines.evaluation.queries.days import QUERY_LOG, day_folder, keep_days, 
 from pipelines.evaluation.queries.schema import QUERIES, row_of
 from pipelines.evaluation.settings import QueryLogSettings
 from pipelines.runtime.clock import Clock, day_of, system_clock
-from pipelines.runtime.storage.advice import advice_on
+from pipelines.runtime.storage.errors import advice_on
 from pipelines.runtime.storage.files import write_atomically
 
 log = logging.getLogger(__name__)

@@ -18,9 +18,7 @@ from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.retrieval.snapshot.ports import QueryEncoder
 from pipelines.retrieval.snapshot.snapshot import OneSnapshot, Snapshot
-from pipelines.runtime.garbage import uncollected
-from pipelines.runtime.memory import keep_freed_memory
-from pipelines.runtime.threads import linear_algebra_threads
+from pipelines.runtime.process import keep_freed_memory, linear_algebra_threads, uncollected
 
 T = TypeVar("T")
 

@@ -14,11 +14,10 @@ import pyarrow.parquet as pq
 
 from pipelines.domain.errors import StoreError
 from pipelines.indexes.dense.isolation import write_isolation
-from pipelines.indexes.dense.token_gather import TokenSources, gather_tokens
-from pipelines.indexes.dense.tokens import TokenStore, has_tokens
+from pipelines.indexes.dense.tokens import TokenSources, TokenStore, gather_tokens, has_tokens
 from pipelines.indexes.dense.vectors import FAISS_FILE, VECTORS_FILE, Trained, index_vectors
-from pipelines.indexes.hashes import HASH, hashes_of, rows_of
 from pipelines.indexes.manifest import DenseFacts, read_generation_manifest
+from pipelines.indexes.rows import HASH, hashes_of, rows_of
 from pipelines.indexes.settings import VectorSettings
 
 _ROWS = 8_192  # rows copied at once: bounds memory, changes nothing else

@@ -1,17 +1,31 @@
-"""The token store: each content's token embeddings, in row order in one memory-mapped file (ING-19, RET-10)."""
+"""Token embeddings of a generation's contents, in row order in one memory-mapped file (ING-19, RET-10).
+
+To be put in row order, from the parts of a run and from the generation before (ING-25), they are read twice, for a
+generation's may not fit in memory: first their counts, which tell where each content's go, then the embeddings
+themselves, copied in as long runs as lie together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from pipelines.domain.errors import CorruptionError
+from pipelines.domain.errors import CorruptionError, StoreError
+from pipelines.indexes import schemas
+from pipelines.indexes.rows import hashes_of, rows_of
 
 TOKENS_FILE = "tokens.npy"
 OFFSETS_FILE = "token_offsets.npy"
 PROJECTION_FILE = "projection.npy"
+_ROWS = 4_096  # contents read at once: bounds memory, changes nothing else
 
 
 class TokenStore:
@@ -66,3 +80,147 @@ class TokenStore:
 def has_tokens(folder: Path) -> bool:
     """Whether an encoder's folder holds token embeddings."""
     return (folder / TOKENS_FILE).is_file()
+
+
+class Found(NamedTuple):
+    """Token embeddings of some contents.
+
+    Attributes:
+        names: Content hashes.
+        counts: How many tokens each of them has.
+        tokens: int8 (all tokens, width), one content's after another's.
+    """
+
+    names: np.ndarray
+    counts: np.ndarray
+    tokens: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSources:
+    """Where the token embeddings of one encoder are found.
+
+    Attributes:
+        parts: Folders that may hold tables of tokens.
+        inherited: The encoder's folder in the generation before, if its tokens were made in the same way.
+        contents: That generation's table of contents.
+    """
+
+    parts: Sequence[Path]
+    inherited: Path | None
+    contents: Path
+    encoder: str
+
+
+def gather_tokens(sources: TokenSources, hashes: np.ndarray, out: Path) -> None:
+    """Write the token store of one encoder, where the parts or else the generation before have token embeddings.
+
+    A content met in two places keeps the longer tokens, of equally long ones those whose bytes sort first, whichever
+    place is read first.
+
+    Args:
+        hashes: Sorted content hashes of this generation, row by row.
+        out: The encoder's folder.
+
+    Raises:
+        StoreError: A content has no token embeddings, though others have.
+    """
+    files = [path for part in sources.parts for path in sorted(part.glob("tokens*.parquet"))]
+    files = [path for path in files if sources.encoder in _column(path, "encoder").to_pylist()]
+    before = sources.inherited
+    if before is not None and has_tokens(before):
+        store, projection = TokenStore(before), before / PROJECTION_FILE
+    elif files:
+        store, projection = None, _projection_of(files[0])
+    else:
+        return
+    width = int(np.load(projection, allow_pickle=False).shape[1])
+    counts = _counted(_found(files, store, sources, width=None), hashes, sources.encoder)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    shape = (int(offsets[-1]), width)
+    stored = np.lib.format.open_memmap(out / TOKENS_FILE, mode="w+", dtype=np.int8, shape=shape)
+    _fill(stored, offsets, _found(files, store, sources, width=width), hashes)
+    stored.flush()
+    np.save(out / OFFSETS_FILE, offsets)
+    shutil.copyfile(projection, out / PROJECTION_FILE)
+
+
+def _counted(found: Iterable[Found], hashes: np.ndarray, encoder: str) -> np.ndarray:
+    """How many tokens each row has: the most that were found of it."""
+    counts = np.full(len(hashes), -1, dtype=np.int64)
+    for some in found:
+        rows = rows_of(some.names, hashes)
+        np.maximum.at(counts, rows[rows >= 0], some.counts[rows >= 0])
+    if (counts < 0).any():
+        missing = hashes[int(np.flatnonzero(counts < 0)[0])].decode()
+        raise StoreError(f"expected token embeddings of {encoder} for every content, found none for {missing}")
+    return counts
+
+
+def _fill(stored: np.ndarray, offsets: np.ndarray, found: Iterable[Found], hashes: np.ndarray) -> None:
+    seen = np.zeros(len(hashes), dtype=bool)
+    for names, counts, tokens in found:
+        rows = rows_of(names, hashes)
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        wanted = np.flatnonzero(rows >= 0)
+        wanted = wanted[counts[wanted] == offsets[rows[wanted] + 1] - offsets[rows[wanted]]]
+        first = np.zeros(len(wanted), dtype=bool)
+        first[np.unique(rows[wanted], return_index=True)[1]] = True
+        fresh = first & ~seen[rows[wanted]]
+        for one, last in _runs(wanted[fresh], rows):
+            stored[offsets[rows[one]] : offsets[rows[last] + 1]] = tokens[starts[one] : starts[last + 1]]
+        seen[rows[wanted]] = True
+        for at in wanted[~fresh]:
+            place = stored[offsets[rows[at]] : offsets[rows[at] + 1]]
+            other = tokens[starts[at] : starts[at + 1]]
+            if other.tobytes() < place.tobytes():
+                place[:] = other
+
+
+def _runs(wanted: np.ndarray, rows: np.ndarray) -> Iterator[tuple[int, int]]:
+    """First and last of each run of positions that are neighbours where they come from and where they go.
+
+    Examples:
+        >>> list(_runs(np.array([0, 1, 3, 4]), np.array([5, 6, 7, 8, 2])))
+        [(0, 1), (3, 3), (4, 4)]
+    """
+    if len(wanted):
+        breaks = np.flatnonzero((np.diff(wanted) != 1) | (np.diff(rows[wanted]) != 1))
+        firsts, lasts = np.append(-1, breaks) + 1, np.append(breaks, len(wanted) - 1)
+        yield from zip(wanted[firsts].tolist(), wanted[lasts].tolist(), strict=True)
+
+
+def _found(
+    files: Sequence[Path], store: TokenStore | None, sources: TokenSources, *, width: int | None
+) -> Iterator[Found]:
+    """What every place has, a bounded number at once; without a width the counts alone are sure to be there."""
+    if store is not None:
+        yield from _of_store(store, sources.contents)
+    for path in files:
+        yield from _of_part(path, sources.encoder, width)
+
+
+def _of_store(store: TokenStore, contents: Path) -> Iterator[Found]:
+    start = 0
+    for batch in pq.ParquetFile(contents).iter_batches(batch_size=_ROWS, columns=["content_hash"]):
+        stop = start + len(batch)
+        yield Found(hashes_of(batch["content_hash"]), *store.span(start, stop))
+        start = stop
+
+
+def _of_part(path: Path, encoder: str, width: int | None) -> Iterator[Found]:
+    names = ["content_hash", "encoder", "count", *([] if width is None else ["tokens"])]
+    table = pq.read_table(path, columns=names)
+    for batch in table.filter(pc.equal(table["encoder"], pa.scalar(encoder))).to_batches(max_chunksize=_ROWS):
+        blobs: list[Any] = [] if width is None else batch["tokens"].to_pylist()
+        tokens = np.frombuffer(b"".join(blobs), dtype=np.int8).reshape(-1, width or 1)
+        yield Found(hashes_of(batch["content_hash"]), batch["count"].to_numpy(), tokens)
+
+
+def _column(path: Path, name: str) -> pa.ChunkedArray[Any]:
+    return pq.read_table(path, columns=[name])[name]
+
+
+def _projection_of(path: Path) -> Path:
+    metadata: Any = pq.read_schema(path).metadata
+    return Path(metadata[schemas.PROJECTION].decode())

@@ -17,7 +17,6 @@ import numpy as np
 
 from pipelines.domain.errors import CorruptionError
 from pipelines.indexes.dense.isolation import read_isolation
-from pipelines.indexes.dense.near_rows import near_rows
 from pipelines.indexes.manifest import DenseFacts
 from pipelines.indexes.rows import RowSet, evenly_spaced
 from pipelines.indexes.settings import VectorSettings
@@ -79,19 +78,15 @@ class DenseIndex:
             rows[at, : len(found)], cosines[at, : len(found)] = found, scores
         return rows, cosines
 
-    def alike(self, k: int, least: float) -> Iterator[tuple[int, int, float]]:
-        """(row, other row, cosine) of contents whose cosine is at least `least`: of each row the k nearest others.
-
-        Compares everything with everything, but looks closer at what is near only, which is little.
-        """
-        unit = _unit(np.asarray(self._stored)) if self._exact is None else self._exact
-        for row, near in near_rows(unit, np.float32(least) - _ROUNDING):
-            found, cosines = self._refined(unit[row], near, k)
-            yield from (
-                (row, other, cosine)
-                for other, cosine in zip(found.tolist(), cosines.tolist(), strict=True)
-                if cosine >= least
-            )
+    def near_pairs(self, k: int, least: float) -> Iterator[tuple[int, int, float]]:
+        """(row, other row, cosine) of the k nearest others of each row, as far as their cosine is at least `least`."""
+        unit = self.vectors(np.arange(len(self))) if self._exact is None else self._exact
+        for start in range(0, len(unit), _QUERY_BLOCK):
+            for row, similarities in enumerate(unit[start : start + _QUERY_BLOCK] @ unit.T, start):
+                near = np.flatnonzero(similarities >= np.float32(least) - _ROUNDING)
+                others, cosines = self._refined(unit[row], near[near != row], k)
+                pairs = zip(others.tolist(), cosines.tolist(), strict=True)
+                yield from ((row, other, cosine) for other, cosine in pairs if cosine >= least)
 
     def vectors(self, rows: Sequence[int] | np.ndarray) -> np.ndarray:
         """Stored vectors of some rows: float32 (n_rows, dimension), unit rows."""

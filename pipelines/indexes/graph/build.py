@@ -7,23 +7,26 @@ settings that its manifest holds among its parameters; so the generation's conte
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.indexes.dense.vectors import DenseIndex, open_dense
-from pipelines.indexes.graph.entities import find_entities, similar_contents
+from pipelines.indexes.graph.aliases import Key, Name, cosines, entity_key, merged
+from pipelines.indexes.graph.graph import EDGES, GRAPH_FOLDER, NODES, SYMBOL_LABEL, EdgeKind
 from pipelines.indexes.graph.links import resolve_links
-from pipelines.indexes.graph.schemas import EDGES, GRAPH_FOLDER, NODES, EdgeKind
-from pipelines.indexes.graph.tables import create, database, insert
-from pipelines.indexes.layout import CHUNKS_FOLDER, VECTORS_FOLDER, encoder_folder
-from pipelines.indexes.manifest import DenseFacts
+from pipelines.indexes.manifest import CHUNKS_FOLDER, VECTORS_FOLDER, DenseFacts, encoder_folder
 from pipelines.indexes.settings import GraphIndexSettings
-from pipelines.runtime.storage.tables import Database
+from pipelines.runtime.storage.tables import Database, as_read, create, database, insert, rows_of
 
+_SPELLED = {"text": "VARCHAR", "spelling": "VARCHAR", "key": "VARCHAR"}
+_STANDS = {"label": "VARCHAR", "key": "VARCHAR", "root": "VARCHAR"}
+_WANTED_NAMES = {"label": "VARCHAR", "key": "VARCHAR"}
+_MOST_SURROUNDINGS = 256  # texts that make up a name's surroundings: more change the mean little
 _NEAR = {"row": "BIGINT", "other": "BIGINT", "cosine": "DOUBLE"}
 _ROWS = 100_000  # rows written at once
 
@@ -68,7 +71,10 @@ def build_graph(tables: Path, folder: Path, dense: DenseIndex | None, settings: 
     folder.mkdir(parents=True)
     with database(folder / "scratch", memory_mb=settings.memory_mb, threads=settings.threads) as connection:
         resolve_links(connection, tables, settings)
-        find_entities(connection, tables, dense, settings)
+        _mentioned(connection, tables, settings)
+        _joined(connection, dense, settings)
+        _symbols(connection)
+        _nodes(connection)
         _similar(connection, dense, settings)
         _write(connection, _NODES, NODES, folder / "nodes.parquet")
         strengths = {"auto": settings.found_strength, "declared": settings.declared_strength}
@@ -91,16 +97,103 @@ _EDGES = """
     UNION ALL
     SELECT row, kind, NULL, node, NULL, NULL, confidence, $auto, 'auto' FROM named
     UNION ALL
-    SELECT row, 'similar', other, NULL, NULL, NULL, cosine, $auto, 'auto' FROM alike
+    SELECT row, 'similar', other, NULL, NULL, NULL, cosine, $auto, 'auto' FROM similar_pairs
     ORDER BY ALL"""
+
+
+def _mentioned(connection: Database, tables: Path, settings: GraphIndexSettings) -> None:
+    connection.execute(
+        """CREATE TABLE mentioned AS
+           SELECT c.row, m.label, m.text, m.score
+           FROM read_parquet(?) m
+           JOIN (SELECT file_row_number AS row, content_hash FROM read_parquet(?, file_row_number = true)) c
+           USING (content_hash) WHERE m.score >= ?""",
+        [as_read(tables / "mentions.parquet"), as_read(tables / "contents.parquet"), settings.least_mention_confidence],
+    )
+    create(connection, "spelled", _SPELLED)
+    texts = (text for (text,) in rows_of(connection, "SELECT DISTINCT text FROM mentioned"))
+    insert(connection, "spelled", _SPELLED, ((text, " ".join(text.split()), entity_key(text)) for text in texts))
+
+
+def _joined(connection: Database, dense: DenseIndex | None, settings: GraphIndexSettings) -> None:
+    """Which name stands for which: the table `stands` of (label, key, root)."""
+    counted = "SELECT label, key, count(*) FROM mentioned JOIN spelled USING (text) WHERE key <> '' GROUP BY ALL"
+    names = [Name((label, key), count) for label, key, count in rows_of(connection, counted)]
+
+    def similarity(pairs: Sequence[tuple[Key, Key]]) -> Sequence[float]:
+        wanted = sorted({key for pair in pairs for key in pair})
+        return cosines(pairs, {} if dense is None else _surroundings(connection, wanted, dense))
+
+    aliases = settings.aliases
+    roots = merged(names, similarity, least=aliases.similarity, longest=aliases.longest_group)
+    create(connection, "stands", _STANDS)
+    insert(connection, "stands", _STANDS, ((label, key, root) for (label, key), (_, root) in roots.items()))
+
+
+def _surroundings(connection: Database, keys: Sequence[Key], dense: DenseIndex) -> dict[Key, list[float]]:
+    """Mean vector of the texts that mention each name."""
+    create(connection, "wanted_names", _WANTED_NAMES)
+    insert(connection, "wanted_names", _WANTED_NAMES, keys)
+    found = rows_of(
+        connection,
+        """SELECT label, key, list_slice(list_sort(list(DISTINCT row)), 1, $most)
+           FROM mentioned JOIN spelled USING (text) JOIN wanted_names USING (label, key) GROUP BY ALL""",
+        {"most": _MOST_SURROUNDINGS},
+    )
+    return {
+        (label, key): np.mean(dense.vectors(rows).astype(np.float64), axis=0).tolist() for label, key, rows in found
+    }
+
+
+def _symbols(connection: Database) -> None:
+    """Symbols that code defines, each by the content where its definition begins."""
+    connection.execute(
+        """CREATE TABLE symbols AS
+           SELECT DISTINCT p.row, s.name FROM (
+               SELECT unit, symbol AS name FROM places WHERE symbol IS NOT NULL
+               UNION SELECT unit, name FROM defined
+           ) s JOIN places p ON p.place = s.unit"""
+    )
+
+
+def _nodes(connection: Database) -> None:
+    connection.execute(
+        """CREATE TABLE spellings AS
+           SELECT label, root, spelling, count(*) AS times
+           FROM mentioned JOIN spelled USING (text) JOIN stands USING (label, key) GROUP BY ALL"""
+    )
+    connection.execute(
+        """CREATE TABLE nodes AS
+           WITH every AS (
+               SELECT left(sha256(label || chr(10) || root), 32) AS node_id, label, root AS key,
+                      first(spelling ORDER BY times DESC, spelling) AS name,
+                      list_sort(list(spelling)) AS aliases, sum(times)::BIGINT AS mentions
+               FROM spellings GROUP BY label, root
+               UNION ALL
+               SELECT left(sha256($1 || chr(10) || name), 32), $1, name, name, [name], count(*)
+               FROM symbols GROUP BY name
+           )
+           SELECT row_number() OVER (ORDER BY node_id) - 1 AS node, * FROM every""",
+        [SYMBOL_LABEL],
+    )
+    connection.execute(
+        """CREATE TABLE named AS
+           SELECT 'mentions' AS kind, row, node, max(score) AS confidence
+           FROM mentioned JOIN spelled USING (text) JOIN stands s USING (label, key)
+           JOIN nodes n ON n.label = s.label AND n.key = s.root GROUP BY ALL
+           UNION ALL
+           SELECT 'defines', row, node, 1.0 FROM symbols JOIN nodes USING (name) WHERE label = ?""",
+        [SYMBOL_LABEL],
+    )
 
 
 def _similar(connection: Database, dense: DenseIndex | None, settings: GraphIndexSettings) -> None:
     create(connection, "near", _NEAR)
-    insert(connection, "near", _NEAR, similar_contents(dense, settings) if dense is not None else ())
-    # Windows of one document overlap: that they are alike says nothing.
+    if dense is not None and settings.similar_neighbours and len(dense) <= settings.similar_contents:
+        insert(connection, "near", _NEAR, dense.near_pairs(settings.similar_neighbours, settings.similar_from))
+    # Windows of one document overlap: that they are similar says nothing.
     connection.execute(
-        """CREATE TABLE alike AS SELECT * FROM near ANTI JOIN (
+        """CREATE TABLE similar_pairs AS SELECT * FROM near ANTI JOIN (
                SELECT a.row, b.row AS other FROM places a JOIN places b USING (uri)
                JOIN near n ON n.row = a.row AND n.other = b.row) USING (row, other)"""
     )

@@ -1,6 +1,6 @@
 """Who bears the names that links give: cross-references between chunks, across files (ING-14).
 
-A link's keys are tried in order (`graph_wanted`): the same file, what the file imports, its folder, anywhere in what it
+A link's keys are tried in order (`keys`): the same file, what the file imports, its folder, anywhere in what it
 imports, the whole corpus. The first place with a bearer decides, and the edge has the confidence
 
     (1 − (1 − link's own) × (1 − that of the place)) / number of bearers there
@@ -29,16 +29,18 @@ from pipelines.indexes.graph.keys import (
     document_keys,
     family_of,
     folder_keys,
+    import_wanted,
     key,
     module_keys,
     number_keys,
+    reference_wanted,
     symbol_keys,
+    symbol_wanted,
     work_keys,
+    work_wanted,
 )
-from pipelines.indexes.graph.tables import create, insert, rows_of
-from pipelines.indexes.graph.wanted import import_wanted, reference_wanted, symbol_wanted, work_wanted
 from pipelines.indexes.settings import GraphIndexSettings
-from pipelines.runtime.storage.tables import Database, as_read
+from pipelines.runtime.storage.tables import Database, as_read, create, insert, rows_of
 
 _HOPS = 2  # packages that pass a name on to their importers, one within the other
 _PACKAGE = "/__init__.py"

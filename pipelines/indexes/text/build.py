@@ -7,6 +7,8 @@ any number of shards.
 from __future__ import annotations
 
 import contextlib
+import functools
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,13 +23,19 @@ import pyarrow.parquet as pq
 
 from pipelines.domain.documents import ContentType
 from pipelines.indexes.settings import LexicalSettings
-from pipelines.indexes.text.code_terms import code_terms, symbol_terms
 from pipelines.indexes.text.jvm import JAVA, java_class, java_error
 from pipelines.indexes.text.lexical import FIELDS, ROW, analyzer, check_order, directory, similarity
-from pipelines.runtime.storage.disk import cause_in
+from pipelines.runtime.storage.errors import cause_in
 
 _INDEX = "org.apache.lucene.index."
 _DOCUMENT = "org.apache.lucene.document."
+_IDENTIFIER = re.compile(r"[^\W\d]\w*(?:[./:-]+[^\W\d]\w*)*")
+_SEPARATOR = re.compile(r"[\W_]+")
+# Runs of capitals before a capitalised word (HTTPServer), words, capitals, digits.
+_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
+
+
+_REMEMBERED = 65_536  # identifiers: a corpus repeats its own in file after file
 CODE = frozenset({ContentType.CODE})
 """Content types whose identifiers are split into words."""
 
@@ -215,3 +223,44 @@ def _blank_document() -> tuple[Any, dict[str, Any], Any]:
     for field in (*texts.values(), row):
         document.add(field)
     return document, texts, row
+
+
+@functools.lru_cache(_REMEMBERED)
+def split_identifier(identifier: str) -> tuple[str, ...]:
+    """The words of an identifier or dotted path, in lower case.
+
+    Examples:
+        >>> split_identifier("os.path.HTTPServer_error2")
+        ('os', 'path', 'http', 'server', 'error', '2')
+    """
+    parts = (part for part in _SEPARATOR.split(identifier) if part)
+    return tuple(word.lower() for part in parts for word in _WORD.findall(part))
+
+
+def code_terms(text: str) -> list[str]:
+    """The words of every compound identifier in a text, each identifier once, in order of appearance.
+
+    Identifiers of one word add nothing: the text itself already holds them.
+
+    Examples:
+        >>> code_terms("writeAtomically(path); write_atomically(path); writeAtomically(other)")
+        ['write', 'atomically', 'write', 'atomically']
+    """
+    return list(_words(dict.fromkeys(_IDENTIFIER.findall(text))))
+
+
+def symbol_terms(names: Iterable[str]) -> list[str]:
+    """Qualified names followed by their words: the symbols field of a chunk.
+
+    Examples:
+        >>> symbol_terms(["Store.openFile"])
+        ['Store.openFile', 'store', 'open', 'file']
+    """
+    return [term for name in dict.fromkeys(names) for term in (name, *split_identifier(name))]
+
+
+def _words(identifiers: Iterable[str]) -> Iterable[str]:
+    for identifier in identifiers:
+        words = split_identifier(identifier)
+        if len(words) > 1:
+            yield from words

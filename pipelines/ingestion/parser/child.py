@@ -20,7 +20,7 @@ from typing import IO, Any
 import numpy as np
 
 from pipelines.chunking.chunker import CHUNKERS, Chunkers, chunk_or_fallback, chunkers_with
-from pipelines.chunking.prose.plain import chunk_plainly
+from pipelines.chunking.prose.text import chunk_plainly
 from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document, Rejection

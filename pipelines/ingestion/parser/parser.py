@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from pipelines.chunking.chunker import CRASHED
-from pipelines.chunking.prose.plain import byte_length, chunk_plainly
+from pipelines.chunking.prose.text import byte_length, chunk_plainly
 from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document, Rejection

@@ -6,8 +6,8 @@ import json
 import re
 from dataclasses import replace
 
+from pipelines.chunking.paper.json_layouts import paper_from_json
 from pipelines.chunking.paper.paper import MARKDOWN, is_paper, paper_facts
-from pipelines.chunking.paper.paper_json import paper_from_json
 from pipelines.domain.documents import Document
 from pipelines.ingestion.metadata.declared import as_text
 

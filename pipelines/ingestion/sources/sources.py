@@ -28,7 +28,7 @@ from pipelines.ingestion.sources.items import (
     escaped,
 )
 from pipelines.ingestion.sources.stored import read_stored
-from pipelines.runtime.storage.advice import advice_on
+from pipelines.runtime.storage.errors import advice_on
 
 __all__ = ["FileItem", "RecordsItem", "RowsItem", "SourceItem", "list_items", "list_source", "read_item", "read_source"]
 

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 
 from pipelines.domain.documents import Document, Domain, Rejection
 from pipelines.indexes import schemas
-from pipelines.indexes.merge import CHUNKS_FOLDER, ROWS_TOGETHER
+from pipelines.indexes.manifest import CHUNKS_FOLDER
+from pipelines.indexes.merge import ROWS_TOGETHER
 from pipelines.indexes.settings import MergeSettings
 from pipelines.ingestion.sources.items import StoredItem
 from pipelines.runtime.storage.tables import TableQueries

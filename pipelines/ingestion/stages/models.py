@@ -29,7 +29,7 @@ from pipelines.extraction.settings import ExtractionSettings
 from pipelines.indexes import schemas
 from pipelines.ingestion.report import ENCODED_WITH
 from pipelines.ingestion.units import Unit, UnitWorker
-from pipelines.runtime.storage.blobs import BlobCache, blob_key
+from pipelines.runtime.storage.sqlite import BlobCache, blob_key
 
 ENCODER = "pipelines.embedding.encoders.encoder:load_encoder"
 EXTRACTOR = "pipelines.extraction.entities:EntityExtractor"

@@ -21,11 +21,10 @@ from pipelines.domain.documents import Document
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import GenerationId
 from pipelines.embedding.encoders.precision import ROUNDED_APART
-from pipelines.indexes.manifest import FORMAT, read_generation_manifest
-from pipelines.indexes.merge import CHUNKS_FOLDER, REPEATED
-from pipelines.runtime.storage.blobs import blob_key
-from pipelines.runtime.storage.files import files_below, write_atomically
-from pipelines.runtime.storage.sealed import canonical
+from pipelines.indexes.manifest import CHUNKS_FOLDER, FORMAT, read_generation_manifest
+from pipelines.indexes.merge import REPEATED
+from pipelines.runtime.storage.files import canonical, files_below, write_atomically
+from pipelines.runtime.storage.sqlite import blob_key
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +47,7 @@ def cutting_code() -> str:
     digest = hashlib.sha256()
     for folder in chunking.__path__:
         for path in files_below(Path(folder)):
-            if path.suffix == ".py":
+            if path.suffix in {".py", ".scm"}:
                 digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 

@@ -17,7 +17,7 @@ from pipelines.ingestion.stages.read_and_chunk import NewWork, ReadAndChunk, Rea
 from pipelines.ingestion.stages.visibility import SUSPECT, require_gone
 from pipelines.ingestion.units import UNIT_BYTES, Unit, pack, part_of, shuffled, unpack, write_part
 from pipelines.runtime.ray.stages import Executor, Stage, run_through
-from pipelines.runtime.storage.disk import named
+from pipelines.runtime.storage.errors import named
 
 _UNITS_COMPARED = 256  # by one task
 

@@ -11,8 +11,7 @@ from pipelines.domain.chunks import Chunk, ChunkLabel
 from pipelines.domain.documents import ContentType, Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Answer, Scope, Signal, WeightBelief
-from pipelines.indexes.graph.graph import Direction, EdgeArrays, Neighbour
-from pipelines.indexes.graph.schemas import EdgeKind
+from pipelines.indexes.graph.graph import Direction, EdgeArrays, EdgeKind, Neighbour
 from pipelines.indexes.rows import RowSet
 from pipelines.learning.calibration.matching import MatchCalibration
 from pipelines.learning.observe.triggers import LearnedTriggers

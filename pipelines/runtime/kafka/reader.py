@@ -62,7 +62,7 @@ def _refused(code: int, text: str, access: Access) -> ConfigurationError | None:
 class KafkaSource:
     """A topic read by assignment, bytes as they are.
 
-    Implements `pipelines.feedback.log.source.FeedbackSource`.
+    Implements `pipelines.feedback.log.FeedbackSource`.
     """
 
     def __init__(self, settings: KafkaSettings, topic: str, *, max_poll_records: int) -> None:
@@ -208,8 +208,8 @@ class KafkaSource:
         try:
             yield
         except KafkaException as error:
-            found = error.args[0]
-            raise read_error(found.code(), found.str(), self._access) from error
+            cause = error.args[0]
+            raise read_error(cause.code(), cause.str(), self._access) from error
 
 
 def _columns(messages: Sequence[Any]) -> Records:
@@ -227,7 +227,7 @@ def _columns(messages: Sequence[Any]) -> Records:
 def _consumer(settings: KafkaSettings, max_poll_records: int) -> dict[str, Any]:
     """How librdkafka is told to reach the brokers."""
     password, key_password = settings.sasl_password, settings.ssl_keyfile_password
-    told = {
+    options = {
         "bootstrap.servers": settings.bootstrap,
         "security.protocol": settings.security_protocol,
         "sasl.mechanism": settings.sasl_mechanism,
@@ -252,4 +252,4 @@ def _consumer(settings: KafkaSettings, max_poll_records: int) -> dict[str, Any]:
         "fetch.queue.backoff.ms": settings.fetch_pause_ms,
         "socket.timeout.ms": settings.request_timeout_ms,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in options.items() if value is not None}

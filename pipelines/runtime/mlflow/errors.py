@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError
 
-from pipelines.runtime.storage.advice import advice_on
+from pipelines.runtime.storage.errors import advice_on
 
 MOVE_AWAY = (
     "bring back a copy of it, or move it away: the next night makes a new one, in which `weft learned promote` "

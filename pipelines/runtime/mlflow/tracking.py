@@ -31,7 +31,7 @@ from pipelines.domain.errors import TrackingUnavailableError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.runtime.mlflow.errors import meaning_of, without_password
 from pipelines.runtime.settings import TrackingSettings
-from pipelines.runtime.storage.sqlite import refusal_behind
+from pipelines.runtime.storage.errors import refusal_behind
 
 log = logging.getLogger(__name__)
 

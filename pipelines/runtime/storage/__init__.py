@@ -1,1 +1,1 @@
-"""Files that last: atomic writes, locks, sealed folders, SQLite, DuckDB."""
+"""Files that last: atomic writes, locks, folders with a manifest, SQLite, DuckDB."""

@@ -1,95 +1,27 @@
-"""Setting up connections to SQLite files that many processes open, and what its errors speak of.
-
-Few errors speak of what a file holds. All others speak of the place: a full disk, a lock, a permission. Whoever takes
-one of those for damage gives up an intact file.
-"""
+"""SQLite files that many processes open: how a connection is set up, and bytes by key, which caches are made of."""
 
 from __future__ import annotations
 
-import errno
-import os
+import hashlib
+import logging
 import sqlite3
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
-from pipelines.domain.errors import DiskError, StoreError
-from pipelines.runtime.storage import disk
+from pipelines.runtime.storage.errors import code_of, is_damage, refused
+from pipelines.runtime.storage.locks import Patience, locked
+
+log = logging.getLogger(__name__)
+
+Done = TypeVar("Done")
 
 _ASK_EVERY_S = 0.01
-_DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR})
-"""Pages, the header, and names in the schema that statements no longer find."""
-_HELD = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
-_DISK = frozenset(
-    {
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_PERM,
-        sqlite3.SQLITE_NOLFS,
-    }
-)
-"""Codes for which SQLite keeps the system's reason to itself."""
-
-
-ADVICE: Mapping[int, str] = {
-    sqlite3.SQLITE_FULL: "free space on that disk",
-    sqlite3.SQLITE_READONLY: "give this user permission to write the file and its folder",
-    sqlite3.SQLITE_PERM: "give this user permission to read and write there",
-    sqlite3.SQLITE_CANTOPEN: "let this user read and write there; make its folder where that is missing",
-    sqlite3.SQLITE_BUSY: "wait for the process that holds it, or end that process",
-    sqlite3.SQLITE_LOCKED: "wait for the process that holds it, or end that process",
-    sqlite3.SQLITE_IOERR: "look at that disk: it is full, beyond a quota, or fails",
-    sqlite3.SQLITE_NOMEM: "free memory",
-}
-"""What helps against a refusal, by its primary code, where nobody knows at which path."""
-
-
-def code_of(error: sqlite3.Error) -> int:
-    """Primary result code, without what SQLite adds to tell its variants apart; 0 where Python raised it by itself.
-
-    Examples:
-        >>> error = sqlite3.OperationalError("disk I/O error")
-        >>> error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
-        >>> code_of(error) == sqlite3.SQLITE_IOERR
-        True
-    """
-    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
-
-
-def is_damage(error: sqlite3.Error) -> bool:
-    """Whether an error says that a file does not hold what was written into it."""
-    # Python itself raises an operational error without a code where a text is no UTF-8.
-    return code_of(error) in _DAMAGE or (type(error) is sqlite3.OperationalError and code_of(error) == 0)
-
-
-def refused(path: Path, error: sqlite3.Error) -> StoreError:
-    """What to raise for an error that is no damage: the cause in the system's words, and what helps.
-
-    SQLite does not say why it could not write; the disk is asked for that.
-    """
-    code = code_of(error)
-    if code == sqlite3.SQLITE_FULL:
-        return disk.refused(path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
-    if code in _DISK and (cause := disk.cause_at(path)) is not None:
-        return disk.refused(path, cause)
-    if code in _HELD:
-        return StoreError(f"{path}: expected its lock, found it held by another process; {ADVICE[code]}")
-    kind, advice = DiskError if code in _DISK else StoreError, ADVICE.get(code, "look at what the log says before")
-    named = getattr(error, "sqlite_errorname", "no code")
-    return kind(f"{path}: expected SQLite to read and write it, found: {error} ({named}); {advice}")
-
-
-def refusal_behind(path: Path, error: BaseException) -> StoreError | None:
-    """What the disk under a database refused, where an error of a library began with that; None where it did not."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, sqlite3.Error) and not is_damage(cause):
-            return refused(path, cause)
-        if isinstance(cause, OSError) and disk.advice(cause, path):
-            return disk.refused(Path(cause.filename or path), cause)
-        cause = cause.__cause__ or cause.__context__
-    return None
+_BUSY_S = 120.0
+_PATIENCE = Patience(stopped_s=_BUSY_S, seconds=_BUSY_S)
+_PRAGMAS = ("journal_mode = wal", "synchronous = normal")
+_KEYS_AT_ONCE = 500  # SQLite takes 999 variables in one statement at least
 
 
 def set_up(connection: sqlite3.Connection, pragmas: Iterable[str], *, wait_s: float) -> None:
@@ -118,3 +50,113 @@ def _is_set(connection: sqlite3.Connection, pragma: str, until: float) -> bool:
             raise
         return False
     return True
+
+
+def blob_key(*parts: str) -> str:
+    """SHA-256 over parts that together say what a blob was made from, 64 hex digits.
+
+    Examples:
+        >>> blob_key("ab", "c") == blob_key("a", "bc")
+        False
+    """
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        digest.update(len(data).to_bytes(8, "big") + data)  # the length keeps ("ab", "c") and ("a", "bc") apart
+    return digest.hexdigest()
+
+
+class BlobCache:
+    """Keyed bytes on disk; the first blob put under a key stays, so that every reader sees the same one.
+
+    Losing the file costs time and nothing else: one that is damaged is replaced by an empty one, whenever that shows.
+    One that the disk refuses to write stays as it is. After a crash every `put` that returned is whole or absent.
+
+    Args:
+        path: The file; its folder is made. It must lie on a disk of this machine: SQLite's locks need that.
+
+    Raises:
+        StoreError: From every method: the disk refuses, or another process holds the file all the time.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection, self._inode = self._opened(0)
+
+    def get(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """The blobs of those keys that have one."""
+
+        def read(connection: sqlite3.Connection) -> dict[str, bytes]:
+            blobs: dict[str, bytes] = {}
+            for start in range(0, len(keys), _KEYS_AT_ONCE):
+                some = keys[start : start + _KEYS_AT_ONCE]
+                marks = ",".join("?" * len(some))
+                blobs.update(connection.execute(f"select key, blob from blobs where key in ({marks})", some))  # noqa: S608  # marks only
+            return blobs
+
+        return self._done(read)
+
+    def put(self, blobs: Mapping[str, bytes]) -> None:
+        """Keep blobs, all in one transaction; keys that have one already keep theirs."""
+        # Sorted, so that pages fill the same way whatever the order of the work.
+        insert, rows = "insert or ignore into blobs (key, blob) values (?, ?)", sorted(blobs.items())
+        self._done(lambda connection: connection.executemany(insert, rows))
+
+    def clear(self) -> None:
+        """Forget every blob."""
+        self._done(lambda connection: connection.execute("delete from blobs"))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def __len__(self) -> int:
+        return self._done(lambda connection: int(connection.execute("select count(*) from blobs").fetchone()[0]))
+
+    def _done(self, work: Callable[[sqlite3.Connection], Done]) -> Done:
+        """Work in a transaction; where the file proves damaged, with an empty one in its place."""
+        try:
+            with self._connection as connection:
+                return work(connection)
+        except sqlite3.Error as error:
+            if not is_damage(error):
+                raise refused(self._path, error) from error
+            log.warning("%s: %s; an empty cache takes its place", self._path, error)
+        # Another thread may still use the former connection: it is closed once nobody does.
+        self._connection, self._inode = self._opened(self._inode)
+        try:
+            with self._connection as connection:
+                return work(connection)
+        except sqlite3.Error as error:
+            raise refused(self._path, error) from error
+
+    def _opened(self, damaged: int) -> tuple[sqlite3.Connection, int]:
+        """The file, and its inode; one that is damaged, or has that inode, is removed first.
+
+        One process at a time, so that none takes away what another one has just made in the place of a damaged file.
+        """
+        with locked(self._path.with_name(f"{self._path.name}.opening"), _PATIENCE):
+            if damaged and self._path.exists() and self._path.stat().st_ino == damaged:
+                self._remove()
+            try:
+                connection = self._open()
+            except sqlite3.Error as error:
+                if not is_damage(error):
+                    raise refused(self._path, error) from error
+                self._remove()
+                connection = self._open()
+            return connection, self._path.stat().st_ino
+
+    def _remove(self) -> None:
+        for beside in ("-wal", "-shm", ""):  # the file itself last: without it nobody knows what the others are
+            self._path.with_name(f"{self._path.name}{beside}").unlink(missing_ok=True)
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, timeout=_BUSY_S, check_same_thread=False)
+        try:
+            set_up(connection, _PRAGMAS, wait_s=_BUSY_S)
+            connection.execute("create table if not exists blobs (key text primary key, blob blob) without rowid")
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection

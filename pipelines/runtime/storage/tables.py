@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -12,10 +15,12 @@ import duckdb
 import pyarrow as pa
 
 from pipelines.domain.errors import StoreError
-from pipelines.runtime.storage.advice import advice_on
+from pipelines.runtime.storage.errors import advice_on
 
 _DAMAGED = "if a file of the store is damaged, index again with `python -m jobs.reindex --full`"
 _CUTS = 4096  # values that rows may be cut at: as many times the bound can be sorted
+_BATCH = 20_000  # rows that pass through Python at once
+_TYPES = {"VARCHAR": pa.string(), "BIGINT": pa.int64(), "DOUBLE": pa.float64(), "BOOLEAN": pa.bool_()}
 
 Database = duckdb.DuckDBPyConnection
 """A connection, for those whose queries are more than one at a time."""
@@ -34,6 +39,40 @@ def as_read(path: Path) -> str:
         '/builds/q[?]1/chunks.parquet'
     """
     return glob.escape(str(path))
+
+
+@contextmanager
+def database(scratch: Path, *, memory_mb: int, threads: int) -> Iterator[Database]:
+    """A database in memory that moves to the folder `scratch` what its bound does not hold."""
+    connection = opened(scratch, memory_mb=memory_mb, threads=threads)
+    try:
+        yield connection
+    finally:
+        connection.close()
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def rows_of(connection: Database, query: str, values: Mapping[str, object] | None = None) -> Iterator[tuple[Any, ...]]:
+    """Rows of a query, while the connection does other work."""
+    cursor = connection.cursor().execute(query, values or {})
+    while rows := cursor.fetchmany(_BATCH):
+        yield from rows
+
+
+def create(connection: Database, table: str, columns: Mapping[str, str]) -> None:
+    """An empty table of columns with the types VARCHAR, BIGINT, DOUBLE or BOOLEAN."""
+    connection.execute(f"CREATE TABLE {table} ({', '.join(f'{name} {kind}' for name, kind in columns.items())})")
+
+
+def insert(connection: Database, table: str, columns: Mapping[str, str], rows: Iterable[tuple[Any, ...]]) -> None:
+    """Add rows to a table that `create` made with these columns."""
+    waiting = iter(rows)
+    types = [_TYPES[kind] for kind in columns.values()]
+    while batch := list(islice(waiting, _BATCH)):
+        arrays = [pa.array(column, kind) for column, kind in zip(zip(*batch, strict=True), types, strict=True)]
+        connection.register("batch", pa.table(arrays, names=list(columns)))
+        connection.execute(f"INSERT INTO {table} SELECT * FROM batch")  # noqa: S608
+        connection.unregister("batch")
 
 
 class TableQueries:
@@ -88,8 +127,8 @@ class TableQueries:
 
     def number(self, query: str) -> int:
         """The one number that a query answers."""
-        found = self._run(query).fetchall()
-        return int(found[0][0])
+        ((number,),) = self._run(query).fetchall()
+        return int(number)
 
     def counts(self, name: str, column: str) -> dict[str, int]:
         """Rows by the value of a column, the largest number first; "unknown" stands for no value."""
@@ -124,28 +163,28 @@ class TableQueries:
         """
         keys = self._sampled(query, by[0])
         ranges = [(0, len(keys) + 1)]  # of places among the keys: a range holds what lies from one key up to the next
-        again = 0  # rows that were told before their range proved too long, and come once more
+        again = 0  # rows that were yielded before their range proved too long, and come once more
         while ranges:
             first, end = ranges.pop()
-            told = 0
+            passed = 0
             try:
                 for table in self._between(query, by, keys[first - 1 : first], keys[end - 1 : end], at_once):
-                    told += table.num_rows
+                    passed += table.num_rows
                     new = table.slice(again)
                     again -= table.num_rows - new.num_rows
                     yield new.select(schema.names).cast(schema)
             except (duckdb.Error, pa.ArrowInvalid, OSError) as error:
                 if not _is_too_much(error) or end - first < 2:
                     raise self._mapped(error) from error
-                again += told
+                again += passed
                 middle = (first + end) // 2
                 ranges += [(middle, end), (first, middle)]
 
     def _sampled(self, query: str, column: str) -> list[str]:
         """Different values of a column, in order, that cut the rows of a query in parts of about one size."""
         sampled = f"select {column} from ({query}) using sample reservoir({_CUTS} rows) repeatable (1)"  # noqa: S608
-        found = self._run(f"select distinct {column} from ({sampled}) order by 1").fetchall()  # noqa: S608
-        return [str(value) for (value,) in found]
+        values = self._run(f"select distinct {column} from ({sampled}) order by 1").fetchall()  # noqa: S608
+        return [str(value) for (value,) in values]
 
     def _between(
         self, query: str, by: Sequence[str], low: Sequence[str], high: Sequence[str], at_once: int

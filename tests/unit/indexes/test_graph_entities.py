@@ -13,8 +13,7 @@ from pipelines.domain.entities import Mention
 from pipelines.domain.ids import content_hash
 from pipelines.indexes.dense.vectors import DenseIndex
 from pipelines.indexes.graph.aliases import Key, Name, entity_key, merged
-from pipelines.indexes.graph.graph import Direction
-from pipelines.indexes.graph.schemas import EdgeKind
+from pipelines.indexes.graph.graph import Direction, EdgeKind
 from pipelines.indexes.manifest import DenseFacts
 from tests.support.graphs import a_file, a_graph, graph_settings, mentioned
 from tests.support.parts import a_document

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import ContentHash, content_hash
 from pipelines.indexes import schemas
-from pipelines.indexes.dense.token_gather import TokenSources, gather_tokens
-from pipelines.indexes.dense.tokens import PROJECTION_FILE, TokenStore
-from pipelines.indexes.hashes import HASH
+from pipelines.indexes.dense.tokens import PROJECTION_FILE, TokenSources, TokenStore, gather_tokens
+from pipelines.indexes.rows import HASH
 
 WIDTH = 2
 NAMES = sorted(content_hash(str(number)) for number in range(12))

@@ -12,9 +12,16 @@ from typing import Any
 import pytest
 
 from pipelines.domain.ranking import Answer, Channel
-from pipelines.indexes.graph.schemas import EdgeKind
-from pipelines.retrieval.channels.rankings import Hits
-from pipelines.retrieval.channels.run import Among, ChannelRankings, ChannelRequest, Channels, Ranked, run_channels
+from pipelines.indexes.graph.graph import EdgeKind
+from pipelines.retrieval.channels.run import (
+    Among,
+    ChannelRankings,
+    ChannelRequest,
+    Channels,
+    Hits,
+    Ranked,
+    run_channels,
+)
 from pipelines.retrieval.pipeline import Pipeline
 from pipelines.retrieval.search import one_ahead
 from pipelines.retrieval.searcher import Searcher

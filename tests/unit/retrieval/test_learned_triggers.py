@@ -6,7 +6,7 @@ import pytest
 
 from pipelines.domain.ids import ContentHash, content_hash
 from pipelines.domain.ranking import Answer, Channel, Signal
-from pipelines.indexes.graph.schemas import EdgeKind
+from pipelines.indexes.graph.graph import EdgeKind
 from pipelines.learning.observe.triggers import LearnedTrigger, LearnedTriggers
 from pipelines.retrieval.answer.trace import answer_as_json
 from tests.support.retrieval_fakes import EvenBeliefs, MemoryGeneration, MemoryGraph, a_query, a_searcher

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.runtime.storage.blobs import BlobCache, blob_key
+from pipelines.runtime.storage.sqlite import BlobCache, blob_key
 
 pytestmark = pytest.mark.integration
 

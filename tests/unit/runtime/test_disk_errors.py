@@ -12,11 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.domain.errors import CorruptionError, DiskError, StoreError
-from pipelines.runtime.storage.blobs import BlobCache
-from pipelines.runtime.storage.disk import cause_at, named
-from pipelines.runtime.storage.files import write_atomically
-from pipelines.runtime.storage.sealed import read_manifest
-from pipelines.runtime.storage.sqlite import is_damage, refused
+from pipelines.runtime.storage.errors import cause_at, is_damage, named, refused
+from pipelines.runtime.storage.files import read_manifest, write_atomically
+from pipelines.runtime.storage.sqlite import BlobCache
 from tests.support.small_disk import small_disk
 
 CODES = [name for name in dir(sqlite3) if name.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY"))]
