@@ -120,8 +120,8 @@ def parsed(data: bytes) -> Iterator[tuple[str, str, str, str]]:
             return
 
 
-def _end_of(found: re.Match[bytes] | None, at: int) -> int:
-    return found.end() if found else at
+def _end_of(match: re.Match[bytes] | None, at: int) -> int:
+    return match.end() if match else at
 
 
 def _value(data: bytes, at: int) -> tuple[bytes | None, int]:

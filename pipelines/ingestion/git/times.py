@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipelines.ingestion.git.repository import Repository, repository_above
 from pipelines.ingestion.git.safe_files import read_bounded
 from pipelines.ingestion.metadata.assigned import calendar_seconds
 
@@ -56,15 +57,15 @@ def last_commits(root: Path, *, within_s: float) -> dict[bytes, Commit]:
     The folder may be the top of a repository, lie in one, or be a linked work tree. Empty where there is no
     repository, no git, or nothing to be read in time.
     """
-    history = _history(root)
-    if history is None or within_s <= 0.0:
+    repository = repository_above(root)
+    head = None if repository is None else _head(repository)
+    if repository is None or head is None or within_s <= 0.0:
         return {}
-    top, objects, head, shallow = history
-    inside = os.fsencode(root.relative_to(top))
+    inside = os.fsencode(root.relative_to(repository.top))
     prefix = b"" if inside == b"." else inside + b"/"
     with tempfile.TemporaryDirectory(prefix="weft-git-") as folder, contextlib.suppress(OSError):
-        _make_bare(Path(folder), head, shallow)
-        git = _Git(Path(folder), objects, within_s)
+        _make_bare(Path(folder), head, _bytes(repository.shared / "shallow", _REFS_BYTES))
+        git = _Git(Path(folder), repository.shared / "objects", within_s)
         blobs = _blobs(git, head, prefix)
         return {path.removeprefix(prefix): commit for path, commit in _commits(git, head, prefix, blobs)}
     return {}
@@ -166,38 +167,19 @@ def _make_bare(folder: Path, head: str, shallow: bytes) -> None:
         (folder / "shallow").write_bytes(shallow)
 
 
-def _history(root: Path) -> tuple[Path, Path, str, bytes] | None:
-    """Top folder, objects, head commit and what history was cut off, of the repository that holds a folder."""
-    for top in (root, *root.parents):
-        mark = top / ".git"
-        if mark.is_symlink():
-            return None
-        if mark.is_dir():
-            return _opened(top, mark, mark)
-        if mark.is_file():
-            return _linked(top, mark)
-    return None
+def _head(repository: Repository) -> str | None:
+    """The head commit; None where there is none, or where one tree could name another's repository.
 
-
-def _linked(top: Path, mark: Path) -> tuple[Path, Path, str, bytes] | None:
-    """A linked work tree: only where the repository that it names names it too, so that no tree can name another's."""
-    named = _first_line(mark).removeprefix("gitdir:").strip()
-    if not named:
+    A `.git` that is a file counts only where the repository that it names names it too.
+    """
+    mark = repository.top / ".git"
+    back = _first_line(repository.own / "gitdir")
+    if mark.is_symlink() or (mark.is_file() and (repository.own / back).resolve() != mark.resolve()):
         return None
-    folder = top / named
-    back, shared = _first_line(folder / "gitdir"), _first_line(folder / "commondir")
-    if not back or not shared or (folder / back).resolve() != mark.resolve():
-        return None
-    return _opened(top, folder, (folder / shared).resolve())
-
-
-def _opened(top: Path, own: Path, shared: Path) -> tuple[Path, Path, str, bytes] | None:
-    head = _first_line(own / "HEAD")
+    head = _first_line(repository.own / "HEAD")
     if head.startswith("ref:"):
-        head = _resolved(head.removeprefix("ref:").strip(), own, shared)
-    if not _COMMIT.fullmatch(head):
-        return None
-    return top, shared / "objects", head, _bytes(shared / "shallow", _REFS_BYTES)
+        head = _resolved(head.removeprefix("ref:").strip(), repository.own, repository.shared)
+    return head if _COMMIT.fullmatch(head) else None
 
 
 def _resolved(name: str, own: Path, shared: Path) -> str:

@@ -51,10 +51,10 @@ def line_offsets(path: Path, *, limit: int, stride: int) -> tuple[list[int], int
 
 def _skip_line(file: IO[bytes], limit: int) -> bool:
     line = file.readline(limit)
-    found = bool(line)
+    exists = bool(line)
     while line and not line.endswith(b"\n"):
         line = file.readline(limit)
-    return found
+    return exists
 
 
 def records(

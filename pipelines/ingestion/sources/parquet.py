@@ -49,10 +49,10 @@ def read_rows(item: RowsItem, settings: IngestSettings, domain: Domain | None) -
         with path.open("rb") as opened, pq.ParquetFile(opened) as file:
             columns = _Columns(file.schema_arrow, settings.parquet)
             if columns.text is None:
-                found = ", ".join(file.schema_arrow.names)[:200]
+                names = ", ".join(file.schema_arrow.names)[:200]
                 expected = ", ".join(settings.parquet.text)
                 yield Rejection(
-                    place, "no_text_column", f"expected a column of texts, one of {expected}; found {found}"
+                    place, "no_text_column", f"expected a column of texts, one of {expected}; found {names}"
                 )
                 return
             for number, row in _rows(file, item, columns.read):

@@ -213,7 +213,7 @@ def _newest(root: Path, paths: Iterable[tuple[str, ...]], commits: Mapping[bytes
     times = [commit.time for commit in commits.values()] or [
         status.st_mtime for path in paths if (status := _status(root, path)) is not None
     ]
-    return max((found for found in times if found <= now), default=None)
+    return max((moment for moment in times if moment <= now), default=None)
 
 
 def _status(root: Path, path: tuple[str, ...]) -> os.stat_result | None:

@@ -202,7 +202,11 @@ def _are_turns(items: Sequence[Any]) -> bool:
     """Whether every item says who spoke and what; markers between them are allowed."""
     turns = [item for item in items if isinstance(item, dict) and _first_text(item, _SPEAKERS) is not None]
     markers = [item for item in items if isinstance(item, dict) and _text(item.get("topic")) and item not in turns]
-    return bool(turns) and len(turns) + len(markers) == len(items) and all(_said(turn) is not None for turn in turns)
+    return (
+        bool(turns)
+        and len(turns) + len(markers) == len(items)
+        and all(_text_of_turn(turn) is not None for turn in turns)
+    )
 
 
 def _lines(turns: Iterable[Mapping[str, Any]]) -> Iterator[Line]:
@@ -212,10 +216,10 @@ def _lines(turns: Iterable[Mapping[str, Any]]) -> Iterator[Line]:
         speaker = _first_text(turn, _SPEAKERS)
         if speaker is not None:
             time = _first(turn, _TIMES)
-            yield Turn(speaker, _said(turn) or "", _clock(time), _first_text(turn, _TURN_IDS))
+            yield Turn(speaker, _text_of_turn(turn) or "", _clock(time), _first_text(turn, _TURN_IDS))
 
 
-def _said(turn: Mapping[str, Any]) -> str | None:
+def _text_of_turn(turn: Mapping[str, Any]) -> str | None:
     """What a turn says: its text, the texts of its parts, and what a picture shows."""
     content = _first(turn, _TEXTS)
     if isinstance(content, list):
