@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from pipelines.chunking.paper.paper import MARKDOWN, paper_facts
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
 from pipelines.ingestion.git.safe_files import VANISHED, UnreadableError, read_bytes
 from pipelines.ingestion.metadata.assigned import trust_of
 from pipelines.ingestion.metadata.declared import MOST_BYTES, DeclarationError, Declared, read_sidecar, with_declared
 from pipelines.ingestion.metadata.front_matter import front_matter
 from pipelines.ingestion.settings import IngestSettings
-from pipelines.ingestion.sources import papers, transcripts
-from pipelines.ingestion.sources.content_types import kind_of
+from pipelines.ingestion.sources import transcripts
+from pipelines.ingestion.sources.content_types import kind_of, paper_as_markdown
 from pipelines.ingestion.sources.items import FileItem, escaped
 
 BAD_SIDECAR = "bad_sidecar"
@@ -103,7 +104,7 @@ def sidecar_uri(item: FileItem) -> str:
 def expanded(document: Document) -> Iterator[Document | Rejection]:
     """The documents that a file holds: a transcript one per session, most others one, which is the file itself."""
     if document.content_type is not ContentType.CONVERSATION:
-        yield papers.with_facts(document) if document.content_type is ContentType.PAPER else document
+        yield _paper(document) if document.content_type is ContentType.PAPER else document
         return
     for session in transcripts.sessions(document.text, document.uri):
         if isinstance(session, Rejection):
@@ -117,6 +118,19 @@ def expanded(document: Document) -> Iterator[Document | Rejection]:
             modified_at=document.modified_at if session.time is None else session.time,
             metadata={**document.metadata, **session.metadata},
         )
+
+
+def _paper(document: Document) -> Document:
+    """A paper with its title, its authors and its numbers, where nothing else declared them; JSON as Markdown."""
+    if document.language == "json":
+        document = replace(document, text=paper_as_markdown(document.text) or document.text, language=MARKDOWN)
+    facts = paper_facts(document.text, document.language or MARKDOWN)
+    return replace(
+        document,
+        title=document.title or facts.title,
+        authors=facts.authors or document.authors,
+        metadata={**facts.numbers, **document.metadata},
+    )
 
 
 def _holds_private_key(name: str, text: str) -> bool:
