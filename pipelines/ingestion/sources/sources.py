@@ -30,13 +30,10 @@ from pipelines.ingestion.sources.items import (
 from pipelines.ingestion.sources.stored import read_stored
 from pipelines.runtime.storage.errors import advice_on
 
-__all__ = ["FileItem", "RecordsItem", "RowsItem", "SourceItem", "list_items", "list_source", "read_item", "read_source"]
-
 CRASHED = "reader_crashed"
 """The reason noted for an item that a reader failed at in a way that nobody foresaw."""
 
 _DETAIL_CHARACTERS = 500
-_MOST_COMPRESSED_ITEMS = 64  # of a corpus: each of them decompresses the file up to its first line
 _LINE_LOOKED_AT = 65_536  # bytes of a first line that tell turns from records
 
 
@@ -76,7 +73,7 @@ def list_source(path: Path, settings: IngestSettings, *, store: Path | None = No
                 "file, found none; check the path"
             )
         if path.name.endswith(corpus.SUFFIXES) and not _is_transcript(path):
-            return SourceListing(list(_records(path, settings)))
+            return SourceListing(list(corpus.list_records(path, settings)))
         if path.name.endswith(TABLE_SUFFIX):
             return SourceListing(list(parquet.list_rows(path, settings)))
     except OSError as error:
@@ -103,33 +100,18 @@ def read_item(item: SourceItem, settings: IngestSettings, *, domain: Domain | No
         yield from read_stored(item, domain)
         return
     try:
-        yield from _read(item, settings, domain)
-    except MemoryError:
-        raise
-    except Exception as error:  # noqa: BLE001  hostile input may raise anything inside a reader, and must not stop a run
-        yield Rejection(place_of(item), CRASHED, f"{type(error).__name__}: {error}"[:_DETAIL_CHARACTERS])
-
-
-def _read(
-    item: FileItem | RecordsItem | RowsItem, settings: IngestSettings, domain: Domain | None
-) -> Iterator[Document | Rejection]:
-    try:
         if isinstance(item, FileItem):
             yield from read_file(item, settings, domain)
         elif isinstance(item, RowsItem):
             yield from parquet.read_rows(item, settings, domain)
         else:
-            yield from corpus.records(
-                Path(item.path),
-                offset=item.offset,
-                first_line=item.first_line,
-                count=item.count,
-                limit=settings.max_file_bytes,
-                trust=settings.trust.corpus,
-                domain=domain,
-            )
+            yield from corpus.read_records(item, settings, domain)
+    except MemoryError:
+        raise
     except OSError as error:
         yield refused(error).rejection(place_of(item))
+    except Exception as error:  # noqa: BLE001  hostile input may raise anything inside a reader, and must not stop a run
+        yield Rejection(place_of(item), CRASHED, f"{type(error).__name__}: {error}"[:_DETAIL_CHARACTERS])
 
 
 def place_of(item: SourceItem) -> str:
@@ -229,17 +211,3 @@ def _is_transcript(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         return transcripts.is_of_turns(file.readline(_LINE_LOOKED_AT).decode("utf-8", "replace"))
-
-
-def _records(path: Path, settings: IngestSettings) -> Iterator[RecordsItem]:
-    stride = settings.records_per_item
-    offsets, lines = corpus.line_offsets(path, limit=settings.max_file_bytes, stride=stride)
-    merged = 1
-    if path.name.endswith(".gz"):
-        merged = -(-len(offsets) // _MOST_COMPRESSED_ITEMS) or 1
-    for index in range(0, len(offsets), merged):
-        first = index * stride
-        count = min(stride * merged, lines - first)
-        end = offsets[index + merged] if index + merged < len(offsets) else offsets[index]
-        size = end - offsets[index] or offsets[index] * count // max(1, first)  # the last ones are as long as all are
-        yield RecordsItem(str(path.resolve()), offsets[index], first + 1, count, size)

@@ -14,7 +14,8 @@ from pipelines.domain.documents import ContentType, Document, Domain, Rejection
 from pipelines.domain.errors import SourceError
 from pipelines.ingestion.git.safe_files import MAX_DEPTH
 from pipelines.ingestion.settings import IngestSettings
-from pipelines.ingestion.sources.sources import FileItem, list_items, read_item, read_source
+from pipelines.ingestion.sources.items import FileItem
+from pipelines.ingestion.sources.sources import list_items, read_item, read_source
 from pipelines.settings import load_settings
 from tests.support.ingestion import write
 
