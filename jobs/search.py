@@ -8,7 +8,7 @@ thousands are spread over processes (`retrieval.spread`). A line that is no quer
 JSON), and the others are answered; a file without a single query is refused. With `--bootstrap` what was shown goes to
 the feedback topic, so that feedback can be given on the query id that is printed; with `--session` under that
 session's id, whose own learning ranks it, too. Answers are kept in the query log (`weft queries list`), unless `--set
-query_log.enabled=false`.
+query_log.sample=0`.
 Exit codes: 0 answered, 1 with a reason (nothing published, damaged store; no broker, after the answer), 2 usage.
 """
 
