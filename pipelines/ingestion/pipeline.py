@@ -56,7 +56,7 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
     reporter = ProgressReporter(watch, clock)
     listing, models = items_of(plan), models_of(plan)
 
-    # Before both are known to be seen by every host nothing is changed.
+    # Nothing is changed before every host is known to see the sources and the store.
     require_sources(listing.items, executor)
     guard = catalog.claim(executor.on_other_hosts)
     catalog.clean_leftovers()
@@ -69,7 +69,9 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
     reading = reading_of(plan, models, sizes, base.documents(plan.equivalent_keys))
 
     with ExitStack() as stack:
-        parts, staged, scratch = (stack.enter_context(staged_folder(catalog)) for _ in range(3))
+        parts = stack.enter_context(staged_folder(catalog))
+        staged = stack.enter_context(staged_folder(catalog))
+        scratch = stack.enter_context(staged_folder(catalog))
         executor = executor.guarded(replace(guard, made=parts))
 
         units = units_of(plan, listing if plan.sources else stored_items(plan, catalog, base.generation, scratch))
