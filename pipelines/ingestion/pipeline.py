@@ -18,8 +18,8 @@ from pipelines.ingestion.plan import (
     reading_of,
     require_documents,
     stages_of,
-    stored_items,
     units_of,
+    with_stored,
 )
 from pipelines.ingestion.report import IndexOutcome, IndexProgress, ProgressReporter, outcome_of
 from pipelines.ingestion.sizing import live_sizes
@@ -74,7 +74,7 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
         scratch = stack.enter_context(staged_folder(catalog))
         executor = executor.guarded(replace(guard, made=parts))
 
-        units = units_of(plan, listing if plan.sources else stored_items(plan, catalog, base.generation, scratch))
+        units = units_of(plan, with_stored(plan, listing, catalog, base.generation, scratch))
         changes = changed_units(units, reading, parts, executor, reporter)
         stages = stages_of(plan, models, reading, parts, cpus=executor.cpus()) if changes.units else []
         compute(changes, stages, parts, executor, reporter)
@@ -85,7 +85,7 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
         written = written_parts(parts, units)
         merged = builder.merge(written, base=base.folder)
         instructions = base.instructions_with(reporter.progress.encoded_with)
-        facts = facts_of(plan, models, sizes, parent=base.generation, instructions=instructions)
+        facts = facts_of(plan, models, sizes, base=base, instructions=instructions)
         content_hash, generation = builder.content_hash(merged, facts), base.generation
 
         published = generation is None or content_hash != base.content_hash
@@ -103,5 +103,6 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
             generation=generation,
             content_hash=content_hash,
             published=published,
+            broken=listing.broken,
             extraction=plan.extraction.enabled,
         )
