@@ -4,12 +4,15 @@
     python -m jobs.reindex --store DIR          the live generation's documents anew, from their stored texts
     ray job submit --working-dir . -- python -m jobs.reindex --source PATH --store DIR
 
+Sources that the configuration declares (`sources:`) are read, too; one of them that cannot be read costs itself: its
+documents stay as they were, and the exit code is 1. A source that was live and is not named any more takes its
+documents along only where that is confirmed, or with `--drop`.
 A source is a folder, a file, a BEIR corpus (`.jsonl`, `.jsonl.gz`) or a table (`.parquet`). `ray job submit` runs this
 on the cluster's head: give absolute paths. Every host of the cluster must see the store and the sources; otherwise
 nothing changes. Documents that the live generation holds already are taken from it; content that is live already
 is not published again. `--full` makes everything anew: it forgets cached vectors and entities and publishes in any
 case. A run that fails or is killed changes nothing, and can be started again.
-Exit codes: 0 the content is live, 1 nothing changed, with a reason, 2 wrong usage.
+Exit codes: 0 the content is live, 1 with a reason: nothing changed, or a declared source is broken, 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from rich.live import Live
 from jobs import _job
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.documents import Domain
-from pipelines.domain.errors import TrackingUnavailableError
+from pipelines.domain.errors import ConfigurationError, SourceError, TrackingUnavailableError
 from pipelines.indexes.manifest import Manifest
 from pipelines.ingestion.pipeline import Watch
 from pipelines.ingestion.plan import IndexPlan
@@ -37,7 +40,7 @@ from pipelines.runtime.ray.cluster import connect
 from pipelines.runtime.storage.locks import alone
 from pipelines.serving.console.options import CommonOptions, job_command, named_path
 from pipelines.serving.console.terminal import plain, stderr
-from pipelines.serving.indexing import headline, in_force, line, plan_of, report, run
+from pipelines.serving.indexing import dropped, headline, in_force, line, plan_of, report, run
 from pipelines.settings import Settings, keep_settings
 
 log = logging.getLogger(__name__)
@@ -54,12 +57,15 @@ def reindex(
         typer.Option("--source", parser=named_path, metavar="PATH", help="What to index; repeatable."),
     ] = [],
     domain: Annotated[Domain | None, typer.Option("--domain", help="Domain of every document.")] = None,
+    drop: Annotated[bool, typer.Option("--drop", help="Let documents go whose source is not named any more.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Make everything anew, whatever is cached or live.")] = False,
     as_json: _job.AsJson = False,
 ) -> None:
     """Index sources and make the result live."""
     settings = options.settings()
     plan = plan_of(settings, source, domain=domain, full=full)
+    if not drop:
+        _confirm_drop(plan)
     outcome = run_visibly(settings, plan)
     keep_settings(settings)
     keep_record(settings, plan, outcome)
@@ -71,6 +77,26 @@ def reindex(
         named = f"weft generations rejected --store {shlex.quote(settings.storage.root)}"
         stderr.print(f"what was rejected, and why: {plain(named)}", soft_wrap=True)
     _job.emit(asdict(outcome), as_json=as_json)
+    if outcome.broken:
+        raise SourceError(f"all other sources are live, and of these what was: {'; '.join(outcome.broken.values())}")
+
+
+def _confirm_drop(plan: IndexPlan) -> None:
+    """Say which documents would go for lack of their source, and ask, where somebody is there to answer.
+
+    Raises:
+        ConfigurationError: They are not to go.
+    """
+    going = dropped(plan)
+    if not going:
+        return
+    named = ", ".join(f"{source} ({count:,} documents)" for source, count in going.items())
+    if sys.stdin.isatty() and stderr.is_terminal and typer.confirm(f"{named}: no longer named; let it go?", err=True):
+        return
+    raise ConfigurationError(
+        f"expected every live source to be named, found none of {named}: name it with --source, declare it under "
+        "`sources:`, or let its documents go with --drop"
+    )
 
 
 def run_visibly(settings: Settings, plan: IndexPlan) -> IndexOutcome:

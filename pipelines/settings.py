@@ -23,7 +23,7 @@ from pipelines.evaluation.settings import EvaluationSettings, QueryLogSettings, 
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.indexes.settings import IndexSettings
-from pipelines.ingestion.settings import IngestSettings
+from pipelines.ingestion.settings import IngestSettings, SourceSettings
 from pipelines.learning.priors import Priors
 from pipelines.learning.settings import LearningSettings
 from pipelines.retrieval.settings import RetrievalSettings
@@ -77,6 +77,7 @@ class Settings(BaseModel):
     query_log: QueryLogSettings
     consolidation: ConsolidationSettings
     extraction: ExtractionSettings
+    sources: tuple[SourceSettings, ...]
 
     @property
     def fingerprint(self) -> str:
@@ -145,23 +146,26 @@ def _composed(
 def _base(conf: Path) -> dict[str, Any]:
     # The parser in C is nine times as fast. Brackets nested deep end it and the process, so it reads these files alone.
     parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    values: dict[str, Any] = {file.stem: _mapping(file, parser) for file in sorted((conf / "base").glob("*.yaml"))}
+    values: dict[str, Any] = {file.stem: _content(file, parser) for file in sorted((conf / "base").glob("*.yaml"))}
     if (conf / "priors.yaml").exists():
-        values["priors"] = _mapping(conf / "priors.yaml", parser)
+        values["priors"] = _content(conf / "priors.yaml", parser)
     return values
 
 
-def _mapping(file: Path, parser: type[yaml.SafeLoader] = yaml.SafeLoader) -> dict[str, Any]:
+def _mapping(file: Path) -> dict[str, Any]:
+    content = _content(file, yaml.SafeLoader)
+    if not isinstance(content, dict):
+        raise ConfigurationError(f"{file}: expected a mapping at the top, found {type(content).__name__}")
+    return content
+
+
+def _content(file: Path, parser: type[yaml.SafeLoader]) -> Any:
     try:
         content = yaml.load(file.read_text(encoding="utf-8"), parser)  # noqa: S506  a safe one in either case
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         advice = advice_on(error, otherwise="mend that place")
         raise ConfigurationError(f"{file}: expected a readable YAML file, found: {error}: {advice}") from error
-    if content is None:
-        return {}
-    if not isinstance(content, dict):
-        raise ConfigurationError(f"{file}: expected a mapping at the top, found {type(content).__name__}")
-    return content
+    return {} if content is None else content
 
 
 def _overlay(values: dict[str, Any], over: Mapping[str, Any]) -> None:

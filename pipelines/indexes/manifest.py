@@ -9,7 +9,7 @@ same input: shards, times, folders, file bytes, and the numbers that models comp
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,6 +32,9 @@ FORMAT = 2
 
 PRECISIONS = "precisions"
 """The fact that pins each encoder's arithmetic."""
+
+SOURCES = "sources"
+"""The fact that names where the documents came from."""
 
 INSTRUCTIONS = "instructions"
 """The fact that names the vector instructions of every processor that vectors were computed on."""
@@ -111,6 +114,12 @@ class Manifest(BaseModel):
         """The arithmetic that vectors were computed in, by encoder name; nothing in what older versions made."""
         found: Mapping[str, str] = self.facts.get(PRECISIONS, {})
         return found
+
+    @property
+    def sources(self) -> Sequence[str]:
+        """Where its documents came from; empty in what older versions made anew from stored texts."""
+        sources: Sequence[str] = self.facts.get(SOURCES, ())
+        return sources
 
     @property
     def instructions(self) -> frozenset[str]:

@@ -18,8 +18,8 @@ from pipelines.ingestion.plan import (
     reading_of,
     require_documents,
     stages_of,
-    stored_items,
     units_of,
+    with_stored,
 )
 from pipelines.ingestion.report import IndexOutcome, IndexProgress, ProgressReporter, outcome_of
 from pipelines.ingestion.sizing import live_sizes
@@ -56,7 +56,7 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
     reporter = ProgressReporter(watch, clock)
     listing, models = items_of(plan), models_of(plan)
 
-    # Before both are known to be seen by every host nothing is changed.
+    # Nothing is changed before every host is known to see the sources and the store.
     require_sources(listing.items, executor)
     guard = catalog.claim(executor.on_other_hosts)
     catalog.clean_leftovers()
@@ -69,10 +69,12 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
     reading = reading_of(plan, models, sizes, base.documents(plan.equivalent_keys))
 
     with ExitStack() as stack:
-        parts, staged, scratch = (stack.enter_context(staged_folder(catalog)) for _ in range(3))
+        parts = stack.enter_context(staged_folder(catalog))
+        staged = stack.enter_context(staged_folder(catalog))
+        scratch = stack.enter_context(staged_folder(catalog))
         executor = executor.guarded(replace(guard, made=parts))
 
-        units = units_of(plan, listing if plan.sources else stored_items(plan, catalog, base.generation, scratch))
+        units = units_of(plan, with_stored(plan, listing, catalog, base.generation, scratch))
         changes = changed_units(units, reading, parts, executor, reporter)
         stages = stages_of(plan, models, reading, parts, cpus=executor.cpus()) if changes.units else []
         compute(changes, stages, parts, executor, reporter)
@@ -83,7 +85,7 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
         written = written_parts(parts, units)
         merged = builder.merge(written, base=base.folder)
         instructions = base.instructions_with(reporter.progress.encoded_with)
-        facts = facts_of(plan, models, sizes, parent=base.generation, instructions=instructions)
+        facts = facts_of(plan, models, sizes, base=base, instructions=instructions)
         content_hash, generation = builder.content_hash(merged, facts), base.generation
 
         published = generation is None or content_hash != base.content_hash
@@ -101,5 +103,6 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
             generation=generation,
             content_hash=content_hash,
             published=published,
+            broken=listing.broken,
             extraction=plan.extraction.enabled,
         )

@@ -20,18 +20,19 @@ from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.extraction.checkpoints import identify
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.indexes import schemas
-from pipelines.indexes.manifest import INSTRUCTIONS, PRECISIONS
+from pipelines.indexes.manifest import INSTRUCTIONS, PRECISIONS, SOURCES
 from pipelines.indexes.settings import IndexSettings
 from pipelines.ingestion.report import LEFT_OUT, IndexProgress
-from pipelines.ingestion.settings import IngestSettings, PoolSettings
+from pipelines.ingestion.settings import IngestSettings, PoolSettings, SourceSettings
 from pipelines.ingestion.sizing import SIZING, snapshots
+from pipelines.ingestion.sources.declared import list_declared, uri_prefixes
 from pipelines.ingestion.sources.items import FileItem, SourceItem, escaped, with_distinct_names
 from pipelines.ingestion.sources.sources import SourceListing, list_source
 from pipelines.ingestion.sources.stored import list_stored, stored_tables
 from pipelines.ingestion.sources.tree import LeftOut
 from pipelines.ingestion.stages.models import ENCODER, EXTRACTOR, Embed, FindEntities
 from pipelines.ingestion.stages.read_and_chunk import ReadAndChunk, ReadRules
-from pipelines.ingestion.stages.reuse import DocumentKeys, EquivalentKeys, cutting_code
+from pipelines.ingestion.stages.reuse import Base, DocumentKeys, EquivalentKeys, cutting_code
 from pipelines.ingestion.units import Chained, Step, Unit, WritePart, grouped
 from pipelines.learning.priors import Priors
 from pipelines.runtime.ray.stages import Stage
@@ -46,7 +47,9 @@ class IndexPlan:
     """One run.
 
     Attributes:
-        sources: None for the documents of the live generation, from their stored texts (ING-15).
+        sources: Named for this run.
+        declared: Declared in the configuration; without any of either, documents of the live generation are indexed
+            anew, from their stored texts (ING-15).
         domain: Overrides the domain of every document.
         full: Make everything anew: forget what is cached, and publish even content that is live already.
         fingerprint: Of all settings, for the manifest.
@@ -66,6 +69,12 @@ class IndexPlan:
     index: IndexSettings
     encoder: str = ENCODER
     extractor: str = EXTRACTOR
+    declared: Sequence[SourceSettings] = ()
+
+    @property
+    def places(self) -> list[Path]:
+        """Where all its sources lie."""
+        return [*self.sources, *(source.place for source in self.declared)]
 
     @property
     def vectors(self) -> Path:
@@ -86,19 +95,50 @@ class IndexPlan:
 def items_of(plan: IndexPlan) -> SourceListing:
     """All items of the sources, in a fixed order, and what was left out while they were listed.
 
+    A declared source that cannot be read costs itself alone: it is among the broken ones.
+
     Raises:
-        SourceError: A source cannot be read at all, two files of different sources would have one URI, or all that
-            the sources hold is left out.
+        SourceError: A source that was named for this run, or every source, cannot be read at all, two files of
+            different sources would have one URI, or all that the sources hold is left out.
     """
     listings = [list_source(source, plan.ingest, store=plan.store) for source in plan.sources]
+    broken: dict[Path, str] = {}
+    for source in plan.declared:
+        try:
+            listings.append(list_declared(source, plan.ingest, store=plan.store))
+        except SourceError as error:
+            broken[source.place] = str(error)
+    if broken and not listings:
+        raise SourceError("; ".join(broken.values()))
     items = _distinct([item for listing in listings for item in listing.items])
     left_out = sum((Counter(listing.left_out) for listing in listings), Counter[LeftOut]())
     if left_out and not items:
         raise SourceError(
-            f"expected files to index in {[str(source) for source in plan.sources]}, found all left out: "
+            f"expected files to index in {[str(place) for place in plan.places]}, found all left out: "
             f"{_by_reason(left_out)}; a folder that is named as a source is read even if rules exclude it"
         )
-    return SourceListing(items, left_out)
+    return SourceListing(items, left_out, broken)
+
+
+def with_stored(
+    plan: IndexPlan, listing: SourceListing, catalog: Catalog, generation: GenerationId | None, scratch: Path
+) -> SourceListing:
+    """The listing, with the live documents of sources that cannot be read; without any source, all live documents.
+
+    Args:
+        scratch: An empty folder.
+
+    Raises:
+        NothingPublishedError: There is neither a source nor a live generation.
+    """
+    if not plan.places:
+        return stored_items(plan, catalog, generation, scratch)
+    if not listing.broken or generation is None:
+        return listing
+    prefixes = tuple(prefix for place in listing.broken for prefix in uri_prefixes(place))
+    return replace(
+        listing, items=[*listing.items, *stored_items(plan, catalog, generation, scratch, prefixes=prefixes).items]
+    )
 
 
 def units_of(plan: IndexPlan, listing: SourceListing) -> list[Unit]:
@@ -109,11 +149,19 @@ def units_of(plan: IndexPlan, listing: SourceListing) -> list[Unit]:
     return [replace(units[0], counts=_by_reason(listing.left_out, LEFT_OUT)), *units[1:]]
 
 
-def stored_items(plan: IndexPlan, catalog: Catalog, generation: GenerationId | None, scratch: Path) -> SourceListing:
+def stored_items(
+    plan: IndexPlan,
+    catalog: Catalog,
+    generation: GenerationId | None,
+    scratch: Path,
+    *,
+    prefixes: tuple[str, ...] = (),
+) -> SourceListing:
     """The documents of the live generation, of whatever format.
 
     Args:
         scratch: An empty folder.
+        prefixes: How the URIs of the wanted ones begin; none for all.
 
     Raises:
         NothingPublishedError: There is no live generation.
@@ -122,7 +170,7 @@ def stored_items(plan: IndexPlan, catalog: Catalog, generation: GenerationId | N
         raise NothingPublishedError("expected a live generation to index anew, found none: name a source")
     catalog.verify(generation)
     tables = stored_tables(catalog.folder_of(generation), scratch, plan.index.merge)
-    return SourceListing(list_stored(tables, together=plan.ingest.unit_documents))
+    return SourceListing(list_stored(tables, together=plan.ingest.unit_documents, prefixes=prefixes))
 
 
 def require_documents(plan: IndexPlan, progress: IndexProgress) -> None:
@@ -132,7 +180,7 @@ def require_documents(plan: IndexPlan, progress: IndexProgress) -> None:
         SourceError: No item became a document.
     """
     if not progress.counts.get("documents", 0) + progress.counts.get("unchanged", 0):
-        sources = [str(source) for source in plan.sources]
+        sources = [str(place) for place in plan.places]
         raise SourceError(f"nothing to index in {sources}: {progress.rejected or 'no files'}")
 
 
@@ -246,19 +294,20 @@ def facts_of(
     models: Sequence[Model],
     sizes: SizesInForce,
     *,
-    parent: GenerationId | None,
+    base: Base,
     instructions: Collection[str],
 ) -> dict[str, object]:
     """What the manifest says about how the generation was made; models and parameters go into its content hash."""
+    sources = [escaped(str(place)) for place in plan.places] or base.sources
     roles = ["encoder", *(f"encoder-{order}" for order in range(1, len(models)))]
     return {
-        "parent": parent,
+        "parent": base.generation,
         "settings": plan.fingerprint,
         "models": {role: f"{model.name}@{model.identity}" for role, model in zip(roles, models, strict=True)},
         PRECISIONS: precisions_of(plan.embedding),
         INSTRUCTIONS: sorted(instructions),
         "parameters": {"embedding": made_with_of(plan, models), "extraction": _extracted_with(plan)},
-        "sources": [escaped(str(source)) for source in plan.sources],
+        SOURCES: sources,
         SIZING: snapshots(sizes),
     }
 

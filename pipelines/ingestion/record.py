@@ -38,7 +38,7 @@ def parameters_of(plan: IndexPlan) -> dict[str, object]:
     """Everything that a run was asked for, with dotted names."""
     sections = {name: getattr(plan, name).model_dump(mode="json") for name in _SECTIONS}
     arguments = {
-        "sources": [escaped(str(source)) for source in plan.sources],
+        "sources": [escaped(str(source)) for source in plan.places],
         "domain": plan.domain,
         "full": plan.full,
         "fingerprint": plan.fingerprint,

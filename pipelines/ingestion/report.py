@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from pipelines.domain.ids import GenerationId
 from pipelines.indexes.merge import MergedTables
@@ -164,6 +165,7 @@ class IndexOutcome:
         skipped: Items that did not become documents: all of these rows but those of documents cut by a fallback.
         by_type, by_domain, by_language: Documents.
         left_out: Entries of the sources that were not read, by reason (see `tree.LeftOut`); a folder counts once.
+        broken: Declared sources that could not be read, each with its error; their documents stay as they were.
     """
 
     generation: GenerationId
@@ -184,6 +186,7 @@ class IndexOutcome:
     by_language: Mapping[str, int]
     seconds: float
     left_out: Mapping[str, int] = field(default_factory=dict)
+    broken: Mapping[str, str] = field(default_factory=dict)
 
 
 def outcome_of(
@@ -194,6 +197,7 @@ def outcome_of(
     content_hash: str,
     published: bool,
     extraction: bool,
+    broken: Mapping[Path, str],
 ) -> IndexOutcome:
     """The outcome of a run.
 
@@ -222,4 +226,5 @@ def outcome_of(
         by_language=merged.summaries["by_language"],
         seconds=progress.seconds,
         left_out=progress.left_out,
+        broken={str(place): error for place, error in broken.items()},
     )

@@ -2,11 +2,40 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from pipelines.domain.documents import Domain
+
 Level = Annotated[int, Field(ge=0, le=100)]
+
+
+class SourceSettings(BaseModel):
+    """A declared source (OPS-3b); what is left out is as for a source without a declaration.
+
+    Attributes:
+        path: A folder, a file, a corpus or a table; `~` is the home folder.
+        domain: Of all its documents.
+        trust: Of all its documents that declare none, 0 to 100.
+        include, exclude: Files of a folder, written as in .gitignore; without `include` all.
+        tenant: A fact about all its documents, for filters.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: str = Field(min_length=1)
+    domain: Domain | None = None
+    trust: Level | None = None
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    tenant: str | None = Field(default=None, min_length=1)
+
+    @property
+    def place(self) -> Path:
+        """Its path, absolute."""
+        return Path(self.path).expanduser().absolute()
 
 
 class TrustSettings(BaseModel):

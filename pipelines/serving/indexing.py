@@ -6,16 +6,19 @@ import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+import pyarrow.parquet as pq
 from rich.table import Table
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import ConfigurationError
-from pipelines.indexes.manifest import Manifest
+from pipelines.indexes.manifest import CHUNKS_FOLDER, Manifest, read_generation_manifest
 from pipelines.ingestion.pipeline import Watch, ingest
 from pipelines.ingestion.plan import IndexPlan
 from pipelines.ingestion.report import IndexOutcome, IndexProgress
 from pipelines.ingestion.sizing import SIZING
+from pipelines.ingestion.sources.declared import uri_prefixes
+from pipelines.ingestion.sources.items import begins_with, escaped
 from pipelines.runtime.ray.stages import ON_CLUSTER, Executor
 from pipelines.settings import Settings
 
@@ -31,7 +34,7 @@ def plan_of(
         ConfigurationError: No source is given, and there is no live generation whose texts could be indexed anew.
     """
     root = Path(settings.storage.root).absolute()
-    if not sources and Catalog(root).pointer().generation is None:
+    if not (sources or settings.sources) and Catalog(root).pointer().generation is None:
         raise ConfigurationError("expected at least one --source: a folder, a file, a corpus or a table")
     return IndexPlan(
         sources=[path.absolute() for path in sources],
@@ -45,7 +48,25 @@ def plan_of(
         extraction=settings.extraction,
         embedding=settings.embedding,
         index=settings.index,
+        declared=settings.sources,
     )
+
+
+def dropped(plan: IndexPlan) -> dict[str, int]:
+    """Sources of the live generation that a run does not name any more, each with the documents that would go."""
+    catalog = Catalog(plan.store)
+    live = catalog.pointer().generation
+    if live is None or not plan.places:
+        return {}
+    folder = catalog.folder_of(live)
+    gone = set(read_generation_manifest(folder).sources) - {escaped(str(place)) for place in plan.places}
+    if not gone:
+        return {}
+    staying = [prefix for place in plan.places for prefix in uri_prefixes(place)]
+    uris = pq.read_table(folder / CHUNKS_FOLDER / "documents.parquet", columns=["uri"])["uri"].to_pylist()
+    going = [uri for uri in map(str, uris) if not begins_with(uri, staying)]
+    counts = {source: sum(begins_with(uri, uri_prefixes(Path(source))) for uri in going) for source in sorted(gone)}
+    return {source: count for source, count in counts.items() if count}
 
 
 def run(plan: IndexPlan, *, watch: Watch = lambda _: None, executor: Executor = ON_CLUSTER) -> IndexOutcome:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.ingestion.git.config import parsed
+from pipelines.ingestion.git.repository import parsed
 from pipelines.ingestion.sources.tree import LeftOut, TreeListing, listed
 from tests.support.git_trees import git, listed_by_git, random_repository
 from tests.support.ingestion import write

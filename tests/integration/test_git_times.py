@@ -85,7 +85,7 @@ def test_changed_and_new_files_have_the_times_of_the_file_system(tree: Path) -> 
 def test_without_git_or_time_there_are_file_times(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """ING-2: a machine without git, and a history that takes too long, cost no document."""
     os.utime(tree / "docs" / "two.md", (1.7e9, 1.7e9))
-    none = INGEST.model_copy(update={"git": INGEST.git.model_copy(update={"seconds": 0.0})})
+    none = INGEST.model_copy(update={"git_seconds": 0.0})
     assert read(tree, none)["two.md"] == (1.7e9, ())
     monkeypatch.setenv("PATH", str(tree))
     assert read(tree)["two.md"] == (1.7e9, ())

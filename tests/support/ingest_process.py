@@ -57,12 +57,12 @@ def killing(point: Point) -> Watch:
 
 def workers_titled(process: psutil.Process, title: str) -> list[psutil.Process]:
     """Ray's workers below a process that are at work of that title."""
-    found = []
+    workers = []
     for child in process.children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
             if " ".join(child.cmdline()).startswith(f"ray::{title}"):
-                found.append(child)
-    return found
+                workers.append(child)
+    return workers
 
 
 def on_cluster_at(address: str, source: Path, store: Path, encoder: str) -> IndexOutcome:

@@ -48,7 +48,7 @@ class WordEncoder:
 
     def encode_tokens(self, texts: Sequence[str], keep: Callable[[np.ndarray], Any]) -> tuple[np.ndarray, list[Any]]:
         states = [np.array([embed(word) for word in text.split()]) for text in texts]
-        return self.encode(texts), [keep(found) for found in states]
+        return self.encode(texts), [keep(state) for state in states]
 
 
 class TwoHostsEncoder(WordEncoder):
@@ -126,13 +126,13 @@ class CapitalExtractor:
         return [list(self._mentions(text)) for text in texts]
 
     def _mentions(self, text: str) -> list[Mention]:
-        found, start = [], 0
+        mentions, start = [], 0
         for word in text.split():
             start = text.index(word, start)
             if word[0].isupper():
-                found.append(Mention(start, start + len(word), word, self._label, 0.75))
+                mentions.append(Mention(start, start + len(word), word, self._label, 0.75))
             start += len(word)
-        return found
+        return mentions
 
 
 def forbidden(settings: object) -> None:

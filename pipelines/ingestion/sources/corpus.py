@@ -12,7 +12,7 @@ from typing import IO, Any, cast
 
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
 from pipelines.ingestion.metadata.declared import as_strings, as_text, declared, with_declared
-from pipelines.ingestion.settings import IngestSettings
+from pipelines.ingestion.settings import IngestSettings, SourceSettings
 from pipelines.ingestion.sources.items import RecordsItem, escaped
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
@@ -93,7 +93,12 @@ def read_records(item: RecordsItem, settings: IngestSettings, domain: Domain | N
                 yield Rejection(place, "unreadable", f"expected {left} more lines, found the end: the file was changed")
                 return
             elif line.strip():
-                yield _document(line, place, name, settings.trust.corpus, domain)
+                yield _document(line, place, name, corpus_trust(item.source, settings), domain)
+
+
+def corpus_trust(source: SourceSettings | None, settings: IngestSettings) -> int:
+    """The trust level of records that declare none."""
+    return settings.trust.corpus if source is None or source.trust is None else source.trust
 
 
 def _opened(path: Path) -> IO[bytes]:

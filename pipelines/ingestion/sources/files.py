@@ -60,13 +60,14 @@ def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -
     for one in facts:
         document = with_declared(document, one)
     authors = next((one.authors for one in reversed(facts) if one.authors), None)
+    of_source = None if item.source is None else item.source.trust
     has_trust = any(one.trust is not None for one in facts)
     for part in expanded(document):
         if isinstance(part, Rejection):
             yield part
             continue
         level = trust_of(part, item.path[:-1], as_of=item.as_of, settings=settings.trust)
-        trust = part.trust_level if has_trust else level
+        trust = part.trust_level if has_trust else level if of_source is None else of_source
         yield replace(part, authors=authors or part.authors, trust_level=trust)  # a paper names its own authors
 
 

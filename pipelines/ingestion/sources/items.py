@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import ClassVar
 
 from pipelines.ingestion.git.times import Commit
+from pipelines.ingestion.settings import SourceSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class FileItem:
         commit: The last one that touched it, where the tree is a repository.
         size: In bytes, when it was listed: how much work it is.
         as_of: The newest change in its source, in seconds since the epoch: what ages are measured from.
+        source: What its source declares.
     """
 
     root: str
@@ -35,6 +37,7 @@ class FileItem:
     commit: Commit | None = field(default=None, compare=False)
     as_of: float | None = field(default=None, compare=False)
     size: int = field(default=0, compare=False)
+    source: SourceSettings | None = field(default=None, compare=False)
     count: ClassVar[int] = 1
 
 
@@ -47,6 +50,7 @@ class RecordsItem:
         first_line: Its number, from 1.
         count: How many lines.
         size: In bytes, decompressed: how much work they are.
+        source: What its source declares.
     """
 
     path: str
@@ -54,6 +58,7 @@ class RecordsItem:
     first_line: int
     count: int
     size: int = field(default=0, compare=False)
+    source: SourceSettings | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,7 @@ class StoredItem:
         group: The row group.
         first, count: Rows in it.
         size: Of these rows, in bytes, if they were all alike: how much work they are.
+        prefixes: How the URIs of the wanted ones begin; none for all.
     """
 
     folder: str
@@ -72,6 +78,7 @@ class StoredItem:
     first: int
     count: int
     size: int = field(default=0, compare=False)
+    prefixes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +91,7 @@ class RowsItem:
         group: The row group.
         first, count: Rows in it.
         size: Of these rows, in bytes, if they were all alike: how much work they are.
+        source: What its source declares.
     """
 
     path: str
@@ -92,6 +100,7 @@ class RowsItem:
     first: int
     count: int
     size: int = field(default=0, compare=False)
+    source: SourceSettings | None = field(default=None, compare=False)
 
 
 SourceItem = FileItem | RecordsItem | RowsItem | StoredItem
@@ -131,6 +140,11 @@ def with_distinct_names(items: Sequence[SourceItem]) -> list[SourceItem]:
         folders = next(n for n in count() if len({table_name(path, n) for path in same}) == len(same))
         names |= {str(path): table_name(path, folders) for path in same}
     return [replace(item, name=names[item.path]) if isinstance(item, RowsItem) else item for item in items]
+
+
+def begins_with(uri: str, prefixes: Iterable[str]) -> bool:
+    """Whether a URI is one of a source: what ends with no separator is the URI of a single file."""
+    return any(uri.startswith(one) if one.endswith(("/", ":")) else uri == one for one in prefixes)
 
 
 TABLE_SUFFIX = ".parquet"

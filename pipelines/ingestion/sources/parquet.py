@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from pipelines.domain.documents import Document, Domain, Rejection
 from pipelines.ingestion.metadata.assigned import epoch_seconds, moment_seconds
 from pipelines.ingestion.settings import IngestSettings, ParquetSettings
-from pipelines.ingestion.sources.corpus import as_document
+from pipelines.ingestion.sources.corpus import as_document, corpus_trust
 from pipelines.ingestion.sources.items import RowsItem, table_name
 
 _MOST_ITEMS = 64  # of a file: each of them reads its row group up to its own rows
@@ -67,7 +67,8 @@ def read_rows(item: RowsItem, settings: IngestSettings, domain: Domain | None) -
                     own = columns.own_id(row)
                     record = columns.record(row, own or f"{item.group}-{number}")
                     name = item.name if own is None else table_name(path, 0)
-                    yield as_document(record, at, name, settings.trust.corpus, domain, modified=columns.time(row))
+                    trust = corpus_trust(item.source, settings)
+                    yield as_document(record, at, name, trust, domain, modified=columns.time(row))
     except _DAMAGED as error:
         if getattr(error, "errno", None) is not None:  # of the system: Arrow's own name none
             raise

@@ -7,7 +7,7 @@ import os
 import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pipelines.domain.documents import Document, Domain, Rejection
@@ -44,10 +44,12 @@ class SourceListing:
     Attributes:
         items: In a fixed order.
         left_out: Entries of a tree that are not read, by reason; see `tree.LeftOut`.
+        broken: Declared sources that cannot be read, each with its error.
     """
 
     items: Sequence[SourceItem]
     left_out: Mapping[tree.LeftOut, int] = field(default_factory=dict)
+    broken: Mapping[Path, str] = field(default_factory=dict)
 
 
 def list_items(path: Path, settings: IngestSettings, *, store: Path | None = None) -> list[SourceItem]:
@@ -99,19 +101,29 @@ def read_item(item: SourceItem, settings: IngestSettings, *, domain: Domain | No
     if isinstance(item, StoredItem):
         yield from read_stored(item, domain)
         return
+    tenant = None if item.source is None else item.source.tenant
     try:
-        if isinstance(item, FileItem):
-            yield from read_file(item, settings, domain)
-        elif isinstance(item, RowsItem):
-            yield from parquet.read_rows(item, settings, domain)
-        else:
-            yield from corpus.read_records(item, settings, domain)
+        for one in _read(item, settings, domain or (None if item.source is None else item.source.domain)):
+            if tenant is not None and isinstance(one, Document):
+                yield replace(one, metadata={**one.metadata, "tenant": tenant})
+            else:
+                yield one
     except MemoryError:
         raise
     except OSError as error:
         yield refused(error).rejection(place_of(item))
     except Exception as error:  # noqa: BLE001  hostile input may raise anything inside a reader, and must not stop a run
         yield Rejection(place_of(item), CRASHED, f"{type(error).__name__}: {error}"[:_DETAIL_CHARACTERS])
+
+
+def _read(
+    item: FileItem | RecordsItem | RowsItem, settings: IngestSettings, domain: Domain | None
+) -> Iterator[Document | Rejection]:
+    if isinstance(item, FileItem):
+        return read_file(item, settings, domain)
+    if isinstance(item, RowsItem):
+        return parquet.read_rows(item, settings, domain)
+    return corpus.read_records(item, settings, domain)
 
 
 def place_of(item: SourceItem) -> str:

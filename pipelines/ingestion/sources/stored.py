@@ -15,7 +15,7 @@ from pipelines.indexes import schemas
 from pipelines.indexes.manifest import CHUNKS_FOLDER
 from pipelines.indexes.merge import ROWS_TOGETHER
 from pipelines.indexes.settings import MergeSettings
-from pipelines.ingestion.sources.items import StoredItem
+from pipelines.ingestion.sources.items import StoredItem, begins_with
 from pipelines.runtime.storage.tables import TableQueries
 
 RESTORED = "restored"
@@ -25,15 +25,19 @@ _NOTHING = {pa.string(): "", pa.int32(): 0, pa.int64(): 0, pa.float64(): 0.0}
 _EXACT = {"metadata": "{}"}
 
 
-def list_stored(tables: Path, *, together: int) -> list[StoredItem]:
-    """Items of `together` documents each, in the order of their URIs."""
+def list_stored(tables: Path, *, together: int, prefixes: tuple[str, ...] = ()) -> list[StoredItem]:
+    """Items of `together` documents each, in the order of their URIs.
+
+    Args:
+        prefixes: How the URIs of the wanted ones begin; none for all.
+    """
     metadata = pq.read_metadata(tables / "texts.parquet")
     items = []
     for group in range(metadata.num_row_groups):
         rows, size = metadata.row_group(group).num_rows, metadata.row_group(group).total_byte_size
         for first in range(0, rows, together):
             count = min(together, rows - first)
-            items.append(StoredItem(str(tables), group, first, count, size * count // rows))
+            items.append(StoredItem(str(tables), group, first, count, size * count // rows, prefixes))
     return items
 
 
@@ -44,6 +48,8 @@ def read_stored(item: StoredItem, domain: Domain | None) -> Iterator[Document | 
     texts = _group(folder / "texts.parquet", item)
     hashes = facts["document_hash"].to_pylist()
     for bare, text, expected in zip(schemas.table_to_documents(facts), texts["text"].to_pylist(), hashes, strict=True):
+        if item.prefixes and not begins_with(bare.uri, item.prefixes):
+            continue
         document = schemas.with_text(bare, str(text), domain or bare.domain)
         yield document
         if schemas.document_hash(document) != expected:

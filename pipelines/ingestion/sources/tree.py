@@ -31,6 +31,8 @@ class LeftOut(StrEnum):
     """A file of passwords or keys, by its name."""
     WORKTREE = "worktree"
     """A further working tree of a repository that is read already."""
+    DECLARED = "declared"
+    """By the globs that its source declares."""
     STORE = "store"
     """The store that is written to."""
 

@@ -121,24 +121,28 @@ class Base:
         generation: The live one, if there is any.
         folder: Where unchanged documents are taken from; None where everything is made anew.
         content_hash: Of what lies there; None likewise.
+        sources: Where its documents came from.
     """
 
     generation: GenerationId | None
     folder: Path | None = None
     content_hash: str | None = None
+    sources: Sequence[str] = ()
 
     @classmethod
     def of(cls, catalog: Catalog, *, full: bool) -> Base:
         """The live generation, unless everything is to be made anew or it cannot be built on."""
         live = catalog.pointer().generation
-        if full or live is None:
+        if live is None:
             return cls(live)
         try:
-            manifest = catalog.verify(live)
+            manifest = read_generation_manifest(catalog.folder_of(live)) if full else catalog.verify(live)
         except StoreError as error:
             log.warning("everything is made anew, for the live generation cannot be built on: %s", error)
             return cls(live)
-        return cls(live, catalog.folder_of(live), manifest.content_hash) if manifest.format == FORMAT else cls(live)
+        if full or manifest.format != FORMAT:
+            return cls(live, sources=manifest.sources)
+        return cls(live, catalog.folder_of(live), manifest.content_hash, manifest.sources)
 
     def documents(self, equivalent: EquivalentKeys) -> DocumentKeys:
         """The documents that need not be made."""

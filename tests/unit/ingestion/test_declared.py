@@ -35,9 +35,9 @@ def settings() -> IngestSettings:
 
 
 def read(root: Path, settings: IngestSettings) -> tuple[dict[str, Document], dict[str, Rejection]]:
-    found = list(read_source(root, settings, domain=None))
-    documents = {one.uri.partition("/")[2]: one for one in found if isinstance(one, Document)}
-    return documents, {one.uri.partition("/")[2]: one for one in found if isinstance(one, Rejection)}
+    results = list(read_source(root, settings, domain=None))
+    documents = {one.uri.partition("/")[2]: one for one in results if isinstance(one, Document)}
+    return documents, {one.uri.partition("/")[2]: one for one in results if isinstance(one, Rejection)}
 
 
 def test_a_sidecar_is_merged_and_is_no_document(tmp_path: Path, settings: IngestSettings) -> None:
@@ -89,7 +89,7 @@ def test_a_single_file_has_its_sidecar_too(tmp_path: Path, settings: IngestSetti
 
 
 @pytest.mark.parametrize(
-    ("content", "found"),
+    ("content", "problem"),
     [
         (b"{not json", "Expecting property name"),
         (b"\xff", "can't decode"),
@@ -102,7 +102,7 @@ def test_a_single_file_has_its_sidecar_too(tmp_path: Path, settings: IngestSetti
     ],
 )
 def test_a_bad_sidecar_is_named_and_its_document_kept(
-    tmp_path: Path, settings: IngestSettings, content: bytes, found: str
+    tmp_path: Path, settings: IngestSettings, content: bytes, problem: str
 ) -> None:
     """ING-3, ING-4: one row of `rejected` names the sidecar and says why."""
     (tmp_path / "a.py").write_text("x = 1\n")
@@ -110,7 +110,7 @@ def test_a_bad_sidecar_is_named_and_its_document_kept(
     documents, rejected = read(tmp_path, settings)
     assert list(documents) == ["a.py"]
     assert {name: one.reason for name, one in rejected.items()} == {"a.py.meta.json": "bad_sidecar"}
-    assert found in rejected["a.py.meta.json"].detail
+    assert problem in rejected["a.py.meta.json"].detail
 
 
 def test_a_sidecar_that_is_a_link_is_not_followed(tmp_path: Path, settings: IngestSettings) -> None:
@@ -140,10 +140,10 @@ def test_front_matter_is_merged_under_the_sidecar(tmp_path: Path, settings: Inge
 
 def test_front_matter_of_another_meaning_is_kept_as_metadata() -> None:
     """ING-4: many tools give these names meanings of their own, and a document is no worse for it."""
-    found = front_matter("---\ntrust: high\nauthor: {name: Ann}\n---\n")
-    assert found is not None
-    assert (found.trust, found.authors) == (None, ())
-    assert found.metadata == {"trust": "high", "author": '{"name": "Ann"}'}
+    facts = front_matter("---\ntrust: high\nauthor: {name: Ann}\n---\n")
+    assert facts is not None
+    assert (facts.trust, facts.authors) == (None, ())
+    assert facts.metadata == {"trust": "high", "author": '{"name": "Ann"}'}
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ LAUGHS = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip(
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    ("source", "problem"),
     [
         (LAUGHS, "aliases"),
         ("a: " + "[" * 400 + "]" * 400, "nested at most 16 deep"),
@@ -170,13 +170,13 @@ LAUGHS = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip(
         ("? [a]\n: 2\n", "None"),
     ],
 )
-def test_hostile_front_matter_is_refused(source: str, found: str) -> None:
+def test_hostile_front_matter_is_refused(source: str, problem: str) -> None:
     """ING-3: aliases, depth and length are bounded before anything is built, and no code is run."""
     text = f"---\n{source}\n---\nText.\n"
-    if found == "None":
+    if problem == "None":
         assert front_matter(text) is None
         return
-    with pytest.raises(DeclarationError, match=found):
+    with pytest.raises(DeclarationError, match=problem):
         front_matter(text)
 
 
@@ -202,9 +202,9 @@ def test_what_is_declared_of_a_paper_goes_before_what_it_says(tmp_path: Path, se
 def test_names_of_facts_that_are_no_texts_stop_nothing() -> None:
     """ING-3, ING-4: YAML names facts by numbers and days, too; a set has one order, whatever process reads it."""
     source = "history:\n  2024-05-01: first\nports:\n  80: web\n  x: y\n  ~: z\nfound: !!set {b, a, c}\n"
-    found = front_matter(f"---\n{source}---\n")
-    assert found is not None
-    assert found.metadata == {
+    facts = front_matter(f"---\n{source}---\n")
+    assert facts is not None
+    assert facts.metadata == {
         "history": '{"2024-05-01": "first"}',
         "ports": '{"80": "web", "null": "z", "x": "y"}',
         "found": '["a", "b", "c"]',

@@ -25,8 +25,8 @@ def settings() -> IngestSettings:
 
 
 def names_in(path: Path, settings: IngestSettings) -> set[str]:
-    found = (one.uri for one in read_source(path, settings, domain=None) if isinstance(one, Document))
-    return {uri for uri in found if not uri.endswith(".gitignore")}
+    uris = (one.uri for one in read_source(path, settings, domain=None) if isinstance(one, Document))
+    return {uri for uri in uris if not uri.endswith(".gitignore")}
 
 
 REPOSITORY = {
@@ -51,10 +51,10 @@ def test_ignore_files_above_a_source_hold_as_git_has_it(tree: Path, settings: In
     apart = ["--separate-git-dir", str(tree.parent / "apart")] if mark == "file" else []
     subprocess.run([*git, "init", "-q", *apart, str(tree)], check=True)
     assert (tree / ".git").is_file() is (mark == "file")
-    told = subprocess.run(
+    listing = subprocess.run(
         [*git, "ls-files", "-o", "--exclude-standard"], cwd=tree / "src" / "lib", check=True, capture_output=True
     )
-    wanted = {f"lib/{name}" for name in told.stdout.decode().splitlines() if name != ".gitignore"}
+    wanted = {f"lib/{name}" for name in listing.stdout.decode().splitlines() if name != ".gitignore"}
     assert names_in(tree / "src" / "lib", settings) == wanted
     assert {"lib/a.txt", "lib/kept.log", "lib/not-this.txt"} < wanted < {f"lib/{name}" for name in FILES}
     (tree.parent / "link").symlink_to(tree / "src" / "lib")

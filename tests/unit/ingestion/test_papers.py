@@ -23,8 +23,8 @@ def papers(tmp_path: Path) -> dict[str, Document]:
     """The papers of a folder by the name of their file, read as a source is."""
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    found = read_source(tmp_path, load_settings(environment={}).ingest, domain=None)
-    return {one.uri.rpartition("/")[2]: one for one in found if isinstance(one, Document)}
+    results = read_source(tmp_path, load_settings(environment={}).ingest, domain=None)
+    return {one.uri.rpartition("/")[2]: one for one in results if isinstance(one, Document)}
 
 
 @pytest.mark.parametrize(("name", "language"), [("a.tex", "latex"), ("b.md", "markdown"), ("c.json", "json")])

@@ -23,9 +23,9 @@ def settings() -> IngestSettings:
 
 
 def read(path: Path, settings: IngestSettings) -> tuple[list[Document], dict[str, str]]:
-    found = list(read_source(path, settings, domain=None))
-    return [one for one in found if isinstance(one, Document)], {
-        one.uri: one.reason for one in found if isinstance(one, Rejection)
+    results = list(read_source(path, settings, domain=None))
+    return [one for one in results if isinstance(one, Document)], {
+        one.uri: one.reason for one in results if isinstance(one, Rejection)
     }
 
 

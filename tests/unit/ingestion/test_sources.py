@@ -28,9 +28,9 @@ def settings() -> IngestSettings:
 def read(
     path: Path, settings: IngestSettings, domain: Domain | None = None
 ) -> tuple[dict[str, Document], dict[str, str]]:
-    found = list(read_source(path, settings, domain=domain))
-    documents = {item.uri: item for item in found if isinstance(item, Document)}
-    return documents, {item.uri: item.reason for item in found if isinstance(item, Rejection)}
+    results = list(read_source(path, settings, domain=domain))
+    documents = {item.uri: item for item in results if isinstance(item, Document)}
+    return documents, {item.uri: item.reason for item in results if isinstance(item, Rejection)}
 
 
 def test_a_tree_gives_documents_with_their_kind(tree: Path, settings: IngestSettings) -> None:
@@ -215,8 +215,8 @@ def test_batches_of_a_corpus_are_the_corpus(data_root: Path) -> None:
         expected = [f"cacm:{json.loads(line)['_id']}" for line in file]
     for changes in ({}, {"records_per_item": 100, "items_per_compressed_corpus": 5}):
         changed = ingest.model_copy(update=changes)
-        found = list(read_source(path, changed, domain=None))
-        assert [item.uri for item in found] == expected
+        results = list(read_source(path, changed, domain=None))
+        assert [item.uri for item in results] == expected
 
 
 PAPER = {"title": "On Reeds", "abstract": "Tall grass.", "sections": [{"heading": "Water", "text": "Wet."}]}
@@ -302,8 +302,8 @@ def test_the_store_is_no_source(tree: Path, tmp_path: Path, settings: IngestSett
     write(tree / "a.md", "# A\n")
     (tmp_path / "link").symlink_to(tree)
     for store in (tree / "kept", tmp_path / "link" / "kept"):
-        found = [item.uri for item in list_items(tree, settings, store=store) if isinstance(item, FileItem)]
-        assert found == ["tree/a.md"]
+        uris = [item.uri for item in list_items(tree, settings, store=store) if isinstance(item, FileItem)]
+        assert uris == ["tree/a.md"]
     for other in (None, tmp_path / "elsewhere", tmp_path, tree):
-        found = [item.uri for item in list_items(tree, settings, store=other) if isinstance(item, FileItem)]
-        assert found == ["tree/a.md", "tree/kept/generations/manifest.json"]
+        uris = [item.uri for item in list_items(tree, settings, store=other) if isinstance(item, FileItem)]
+        assert uris == ["tree/a.md", "tree/kept/generations/manifest.json"]

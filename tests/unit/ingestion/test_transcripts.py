@@ -20,7 +20,7 @@ MAY_8_2023_13_56 = 1683554160.0
 TURNS = [{"speaker": "Ann", "text": "Why?"}, {"speaker": "Bob", "text": "So."}]
 
 
-def said(transcript: Transcript) -> list[tuple[str, str]]:
+def turns_in(transcript: Transcript) -> list[tuple[str, str]]:
     return [(line.speaker, line.text) for line in turns_of(transcript.text) if isinstance(line, Turn)]
 
 
@@ -44,8 +44,8 @@ def test_locomo_gives_a_document_per_session() -> None:
     assert first.time == MAY_8_2023_13_56
     assert first.metadata["turns"] == "D1:1 D1:2"
     assert (first.metadata["speakers"], first.metadata["conversation"]) == ("Ann, Bob", "conv-1")
-    assert said(first) == [("Ann", "Hey!"), ("Bob", "So.")]
-    assert said(second) == [("Ann", "Hi. [shares image: a cat]")]
+    assert turns_in(first) == [("Ann", "Hey!"), ("Bob", "So.")]
+    assert turns_in(second) == [("Ann", "Hi. [shares image: a cat]")]
     assert second.time is None
 
 
@@ -64,9 +64,9 @@ def test_locomo_gives_a_document_per_session() -> None:
 )
 def test_plain_notations(text: str, names: list[str]) -> None:
     """ING-1: sessions of turns, bare lists, a turn or a session a line."""
-    found = list(sessions(text, "f"))
-    assert [each.uri for each in found] == [f"f#{name}" for name in names]
-    assert all([words for _, words in said(each)] == ["Why?", "So."] for each in found)
+    transcripts = list(sessions(text, "f"))
+    assert [each.uri for each in transcripts] == [f"f#{name}" for name in names]
+    assert all([words for _, words in turns_in(each)] == ["Why?", "So."] for each in transcripts)
 
 
 def test_parts_of_a_message_and_times_of_turns() -> None:
@@ -80,9 +80,9 @@ def test_parts_of_a_message_and_times_of_turns() -> None:
         {"role": "assistant", "content": None, "tool_calls": []},
     ]
     assert list(sessions(json.dumps(turns), "f")) == []
-    (found,) = sessions(json.dumps([turns[0], turns[1] | {"content": "c"}]), "f")
-    assert found.time == MAY_8_2023_13_56
-    assert found.text == "user (2023-05-08 13:56:00): a\n\n  b\nassistant: c\n"
+    (session,) = sessions(json.dumps([turns[0], turns[1] | {"content": "c"}]), "f")
+    assert session.time == MAY_8_2023_13_56
+    assert session.text == "user (2023-05-08 13:56:00): a\n\n  b\nassistant: c\n"
 
 
 def test_a_line_of_a_chat_ends_where_lines_of_files_do() -> None:
@@ -95,8 +95,8 @@ def test_a_line_of_a_chat_ends_where_lines_of_files_do() -> None:
 def test_a_chat_log_keeps_code_and_topics() -> None:
     """ING-1, ING-8: a name in a fence of code begins no turn; a rule or a heading begins a topic."""
     text = "Ann: Look:\n```yaml\nBob: 1\n```\nBob: Fine.\n\n# Lunch\nAnn: Where?\nBob (10:31): There.\n"
-    (found,) = sessions(text, "f")
-    assert list(turns_of(found.text)) == [
+    (session,) = sessions(text, "f")
+    assert list(turns_of(session.text)) == [
         Turn("Ann", "Look:\n```yaml\nBob: 1\n```"),
         Turn("Bob", "Fine."),
         "Lunch",
@@ -135,13 +135,13 @@ def test_a_transcript_in_a_tree_is_read_by_session(tmp_path: Path) -> None:
     """ING-1, ING-2: URIs, titles, times and facts of sessions in a folder."""
     value = {"id": "talk", "sessions": [{"id": "s1", "time": "2023-05-08T13:56:00Z", "turns": TURNS}]}
     (tmp_path / "chat.json").write_text(json.dumps(value))
-    (found,) = read_source(tmp_path, load_settings(environment={}).ingest, domain=None)
-    assert isinstance(found, Document)
-    assert found.uri == f"{tmp_path.name}/chat.json#s1"
-    assert (found.content_type, found.domain) == (ContentType.CONVERSATION, Domain.HISTORY)
-    assert found.modified_at == MAY_8_2023_13_56
-    assert found.metadata["conversation"] == "talk"
-    assert found.metadata["folder"] == tmp_path.name
+    (document,) = read_source(tmp_path, load_settings(environment={}).ingest, domain=None)
+    assert isinstance(document, Document)
+    assert document.uri == f"{tmp_path.name}/chat.json#s1"
+    assert (document.content_type, document.domain) == (ContentType.CONVERSATION, Domain.HISTORY)
+    assert document.modified_at == MAY_8_2023_13_56
+    assert document.metadata["conversation"] == "talk"
+    assert document.metadata["folder"] == tmp_path.name
 
 
 def test_a_file_of_turns_is_no_corpus(tmp_path: Path) -> None:
@@ -162,12 +162,12 @@ def test_every_turn_of_locomo_is_kept(data_root: Path) -> None:
     with gzip.open(data_root / "locomo" / "corpus.jsonl.gz", "rt") as file:
         records = [json.loads(line) for line in file]
     expected = {record["_id"]: (record["title"], record["text"].strip()) for record in records}
-    found = {}
+    turns = {}
     for session in sessions(text, "locomo.json"):
         ids = session.metadata["turns"].split()
-        for turn_id, (speaker, words) in zip(ids, said(session), strict=True):
-            found[f"{session.metadata['conversation']}:{turn_id}"] = (speaker, words.strip())
-    assert found == expected
+        for turn_id, (speaker, words) in zip(ids, turns_in(session), strict=True):
+            turns[f"{session.metadata['conversation']}:{turn_id}"] = (speaker, words.strip())
+    assert turns == expected
 
 
 @pytest.mark.parametrize(
@@ -178,17 +178,17 @@ def test_every_turn_of_locomo_is_kept(data_root: Path) -> None:
 def test_a_time_that_no_calendar_has_is_none(tmp_path: Path, stated: object) -> None:
     """ING-3: it stops nothing, and the turns are read all the same."""
     (tmp_path / "chat.json").write_text(json.dumps([TURNS[0] | {"time": stated}, TURNS[1]]))
-    (found,) = read_source(tmp_path, load_settings(environment={}).ingest, domain=None)
-    assert isinstance(found, Document)
-    assert 0.0 < (found.modified_at or 0.0) < 5e9  # the file's own
-    assert [words for words in ("Why?", "So.") if words not in found.text] == []
+    (document,) = read_source(tmp_path, load_settings(environment={}).ingest, domain=None)
+    assert isinstance(document, Document)
+    assert 0.0 < (document.modified_at or 0.0) < 5e9  # the file's own
+    assert [words for words in ("Why?", "So.") if words not in document.text] == []
 
 
 def test_a_session_of_a_number_that_is_none_stops_nothing(tmp_path: Path) -> None:
     """ING-3: Python reads no integer of 5,000 digits."""
     (tmp_path / "chat.json").write_text(json.dumps({f"session_{'9' * 5000}": TURNS, "session_1": TURNS}))
-    found = list(read_source(tmp_path, load_settings(environment={}).ingest, domain=None))
-    assert [one.uri.partition("#")[2] for one in found] == ["session_1"]
+    results = list(read_source(tmp_path, load_settings(environment={}).ingest, domain=None))
+    assert [one.uri.partition("#")[2] for one in results] == ["session_1"]
 
 
 def test_a_session_that_cannot_be_read_is_told(tmp_path: Path) -> None:
@@ -197,8 +197,8 @@ def test_a_session_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     named = {"sessions": [{"id": "a", "turns": TURNS}, {"id": "b", "turns": silent}]}
     (tmp_path / "named.json").write_text(json.dumps(named))
     (tmp_path / "numbered.json").write_text(json.dumps({"session_1": TURNS, "session_2": silent, "session_3": []}))
-    found = list(read_source(tmp_path, load_settings(environment={}).ingest, domain=None))
-    kinds = {one.uri.rpartition("/")[2]: getattr(one, "reason", None) for one in found}
+    results = list(read_source(tmp_path, load_settings(environment={}).ingest, domain=None))
+    kinds = {one.uri.rpartition("/")[2]: getattr(one, "reason", None) for one in results}
     assert kinds == {
         "named.json#a": None,
         "named.json#b": "invalid_record",
@@ -212,7 +212,7 @@ def test_a_line_of_json_ends_where_lines_of_files_do(tmp_path: Path) -> None:
     turns = [{"speaker": "Ann", "text": "Why\u2028not?"}, {"speaker": "Bob", "text": "So\x85."}]
     lines = "".join(json.dumps(turn, ensure_ascii=False) + "\r\n" for turn in turns)
     (tmp_path / "chat.jsonl").write_bytes(lines.encode())
-    (found,) = read_source(tmp_path, load_settings(environment={}).ingest, domain=None)
-    assert isinstance(found, Document)
-    assert found.content_type is ContentType.CONVERSATION
-    assert "Why\u2028not?" in found.text
+    (document,) = read_source(tmp_path, load_settings(environment={}).ingest, domain=None)
+    assert isinstance(document, Document)
+    assert document.content_type is ContentType.CONVERSATION
+    assert "Why\u2028not?" in document.text

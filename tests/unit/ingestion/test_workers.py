@@ -92,13 +92,13 @@ def test_mentions_point_into_the_chunk_and_are_looked_for_once(tmp_path: Path) -
     """ING-16, ING-20: spans refer to the chunk's text; an unchanged text makes no GLiNER call."""
     plan = a_plan(a_tree(tmp_path, files=1), tmp_path / "store")
     unit = _read(plan)[-1]
-    found = FindEntities(plan.extraction, plan.mentions, CAPITALS).work(unit)
+    first = FindEntities(plan.extraction, plan.mentions, CAPITALS).work(unit)
     again = FindEntities(plan.extraction, plan.mentions, FORBIDDEN).work(unit)
     texts = {row["content_hash"]: row["text"] for row in unit.tables["chunks"].to_pylist()}
-    rows = found.tables["mentions"].to_pylist()
+    rows = first.tables["mentions"].to_pylist()
     assert rows
     assert all(texts[row["content_hash"]][row["start"] : row["end"]] == row["text"] for row in rows)
-    assert again.tables["mentions"].equals(found.tables["mentions"])
+    assert again.tables["mentions"].equals(first.tables["mentions"])
     assert (again.counts["extracted"], again.counts["entity_cache_hits"]) == (0, len(texts))
 
 
@@ -249,6 +249,6 @@ def test_a_summary_never_ends_inside_a_character(lead: int) -> None:
     """ING-3, ING-18: where a few tokens are left after the first sentence, whatever stands there."""
     text = " ".join(["word"] * lead) + ". " + "a😀b😀" * 40 + "\n"
     document = Document(uri="a", content_type=ContentType.TEXT, domain=Domain.GENERAL, text=text, trust_level=50)
-    found = summary_of(document, [], limit=12, count_tokens=lambda some: len(some.split()) + some.count("😀"))
-    assert found is not None
-    assert found.startswith("word")
+    summary = summary_of(document, [], limit=12, count_tokens=lambda some: len(some.split()) + some.count("😀"))
+    assert summary is not None
+    assert summary.startswith("word")
