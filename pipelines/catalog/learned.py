@@ -153,8 +153,10 @@ class LearnedStore:
         except ValidationError as error:
             raise CorruptionError(f"{folder}: expected a learned version, found: {error}; roll back") from error
         if (manifest.format, manifest.version) != (FORMAT, version):
-            found = f"format {manifest.format} of {manifest.version}"
-            raise CorruptionError(f"{folder}: expected format {FORMAT} of {version}, found {found}; roll back")
+            raise CorruptionError(
+                f"{folder}: expected format {FORMAT} of {version}, found format {manifest.format} of "
+                f"{manifest.version}; roll back"
+            )
         return manifest
 
     def folder_of(self, version: LearnedVersion) -> Path:

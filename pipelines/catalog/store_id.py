@@ -54,11 +54,11 @@ class StoreGuard:
         Raises:
             StoreError: It does not; the message names the host and the path.
         """
-        found = read_store_id(self.root)
-        if not self.root.is_dir() or self.id not in {None, found}:
+        actual = read_store_id(self.root)
+        if not self.root.is_dir() or self.id not in {None, actual}:
             raise StoreError(
                 f"{self.root} on host {socket.gethostname()}: expected the store {self.id or 'that is searched'}, "
-                f"found {found or 'none'}: {SHARE}"
+                f"found {actual or 'none'}: {SHARE}"
             )
         if self.made is not None:
             _require_made(self.root, self.made)
@@ -84,13 +84,13 @@ def read_store_id(root: Path) -> StoreId | None:
 
 def ensure_store_id(root: Path) -> StoreId:
     """The id of a store, made now where it has none; the caller holds the store's writer lock."""
-    found = read_store_id(root)
-    if found is None:
-        found = StoreId(secrets.token_hex(16))
+    store = read_store_id(root)
+    if store is None:
+        store = StoreId(secrets.token_hex(16))
         # Git leaves the store out, and so does Ray where a working directory that holds it is uploaded with a job.
         (root / ".gitignore").write_text("*\n", encoding="utf-8")
-        write_atomically(root / STORE_FILE, json.dumps({"id": found}).encode() + b"\n")
-    return found
+        write_atomically(root / STORE_FILE, json.dumps({"id": store}).encode() + b"\n")
+    return store
 
 
 def require_shared(root: Path, on_other_hosts: OnOtherHosts) -> None:

@@ -198,7 +198,7 @@ def test_what_is_alike_is_what_a_search_finds_near() -> None:
         ]
         expected += near[:4]
     assert 500 < len(expected) < 2_800
-    found = list(index.alike(4, 0.8))
+    found = list(index.near_pairs(4, 0.8))
     assert [pair[:2] for pair in found] == [pair[:2] for pair in expected]
     assert [pair[2] for pair in found] == pytest.approx([pair[2] for pair in expected], abs=1e-6)
 

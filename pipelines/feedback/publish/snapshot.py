@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.learned import read_snapshot
 from pipelines.catalog.overlays import (
-    ALIKE_KEY,
     BASES_KEY,
+    MOMENTS_KEY,
     OFFSET_KEY,
     SESSIONS_KEY,
     TOPIC_KEY,
@@ -103,7 +103,7 @@ def _publish(state: PartitionState) -> Path:
             "weft.version": held.report.version,
             SESSIONS_KEY.decode(): name,
             BASES_KEY.decode(): ",".join(held.bases),
-            ALIKE_KEY.decode(): json.dumps(to_plain(held.alike)),
+            MOMENTS_KEY.decode(): json.dumps(to_plain(held.alike)),
         }
         write_atomically(path, _parquet(held.evidence, facts))
         for old in state.folder.glob(_SESSIONS.format("*", "*")):
