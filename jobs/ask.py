@@ -22,6 +22,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,8 +36,9 @@ from pipelines.domain.ranking import ANONYMOUS, ANY, Answer, Query, RankedResult
 from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.retrieval.answer.trace import explained
 from pipelines.retrieval.searcher import Searcher
-from pipelines.serving.engines import opened
-from pipelines.serving.terminal import Conf, Store, broker, login, plain, settings_of, stderr, stdout
+from pipelines.serving.console.options import CommonOptions, job_command
+from pipelines.serving.console.terminal import login, plain, stderr, stdout
+from pipelines.serving.searching.engines import opened
 from pipelines.settings import Settings
 
 if TYPE_CHECKING:
@@ -52,10 +54,9 @@ _PROMPT = "› "
 _NAMED = 3  # changes told one by one: the first ones are what people look at
 
 
+@job_command
 def ask(
-    conf: Conf = [],
-    assignments: _job.Assignments = [],
-    store: Store = None,
+    options: CommonOptions,
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="Results.")] = 5,
     model: Annotated[str, typer.Option("--model", help="Rank by what was learned for it; * for all.")] = ANY,
     agent: Annotated[str, typer.Option("--agent", help="Rank by what was learned for it; * for all.")] = ANY,
@@ -65,7 +66,7 @@ def ask(
     bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker that is told what you say.")] = None,
 ) -> None:
     """Ask one question after the other, and say what the results are worth."""
-    settings = settings_of(conf, [*assignments, *broker(bootstrap)], store)
+    settings = options.settings(bootstrap=bootstrap)
     who = Query(text="", query_id=new_id(), k=k, model=model, agent=agent, principal=principal or login() or ANONYMOUS)
     with ExitStack() as open_:
         searcher = open_.enter_context(opened(settings))
@@ -212,9 +213,8 @@ def _typed() -> Iterator[str]:
             return
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the job."""
-    return _job.run(ask, argv)
+main = partial(_job.run, ask)
+"""Run the job on arguments."""
 
 
 if __name__ == "__main__":

@@ -24,11 +24,10 @@ from typing import Annotated, Any
 import typer
 from rich.progress import track
 
-from jobs import _job, consolidate, reindex
+from jobs import _job, reindex
 from pipelines.catalog.catalog import Catalog
 from pipelines.chunking.ground_truth import SyntheticQuestion
 from pipelines.consolidation.gate import Improve, Improvement, Shadow
-from pipelines.consolidation.night import Evaluate
 from pipelines.domain.ids import ContentHash, QueryId, SessionId, content_hash
 from pipelines.domain.ranking import Answer, Query
 from pipelines.evaluation.ground_truth import collect as ground_truth
@@ -44,12 +43,14 @@ from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.serving.commands.learned import write_page
+from pipelines.serving.console.options import MEASURED, CommonOptions, job_command
+from pipelines.serving.console.terminal import stderr
 from pipelines.serving.demo import report
 from pipelines.serving.demo.corpus import make_room, prepare, split
-from pipelines.serving.engines import opened
 from pipelines.serving.indexing import plan_of
-from pipelines.serving.study.sessions import scaled_to_days
-from pipelines.serving.terminal import MEASURED, Conf, Store, settings_of, stderr
+from pipelines.serving.night import night_of, run_visibly
+from pipelines.serving.searching.engines import opened
+from pipelines.serving.study.run import scaled_to_days
 from pipelines.serving.updaters import BackgroundUpdaters
 from pipelines.settings import Settings
 
@@ -67,10 +68,9 @@ class SystemRun:
         return {name: fmean(values.values()) for name, values in self.measured.items()}
 
 
+@job_command
 def demo(
-    conf: Conf = [],
-    assignments: _job.Assignments = [],
-    store: Store = None,
+    options: CommonOptions,
     bootstrap: Annotated[
         str | None, typer.Option("--bootstrap", help="Broker, host:port; default an embedded one.")
     ] = None,
@@ -83,7 +83,7 @@ def demo(
     """Show the whole loop on real input."""
     begun = time.perf_counter()
     # A question's answer is one chunk, so chunks are what is ranked.
-    settings = settings_of(conf, [MEASURED, *assignments, "retrieval.unit=chunk"], store)
+    settings = options.settings(MEASURED, "retrieval.unit=chunk")
     root = Path(settings.storage.root)
     make_room(root)
     report.step("Preparing the corpus: this repository and the standard library, what is asked masked")
@@ -99,8 +99,13 @@ def demo(
     judgements = ground_truth.from_questions([*lessons, *held_out], now=system_clock())
     ground_truth.keep(root, judgements, now=system_clock())
     report.step("Consolidating: calibrate, gate, publish, report in MLflow")
-    night = consolidate.run_visibly(
-        settings, shadow=_replayed(systems), improve=_improved(systems, settings), evaluate=_evaluated(systems)
+    night = run_visibly(
+        replace(
+            night_of(settings),
+            shadow=_replayed(systems),
+            improve=_improved(systems, settings),
+            evaluate=lambda evidence: _under(evidence, systems).means,
+        )
     )
     report.quality({name: held.measured for name, held in systems.items()}, settings.evaluation)
     seconds = time.perf_counter() - begun
@@ -217,10 +222,6 @@ def _replayed(systems: Mapping[str, SystemRun]) -> Shadow:
         return [[ContentHash(name) for name in ranked] for ranked in _under(evidence, systems).run.values()]
 
     return rankings
-
-
-def _evaluated(systems: Mapping[str, SystemRun]) -> Evaluate:
-    return lambda evidence: _under(evidence, systems).means
 
 
 def _improved(systems: Mapping[str, SystemRun], settings: Settings) -> Improve:

@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,13 +39,14 @@ from pipelines.evaluation.measures.runs import write_run
 from pipelines.evaluation.measures.significance import Half, half_of
 from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.retrieval.settings import FusionMode
-from pipelines.runtime.ray.cluster import connect
 from pipelines.serving.collections import document_id, indexed, measuring, root_of, run, runs_of
 from pipelines.serving.commands.queries import collected
-from pipelines.serving.replays import StoreReplay
+from pipelines.serving.console.options import MEASURED, CommonOptions, job_command
+from pipelines.serving.console.terminal import stderr, tell
 from pipelines.serving.reports import ablation, comparison, query_log
 from pipelines.serving.reports import snapshot as snapshots
-from pipelines.serving.terminal import MEASURED, Conf, Store, broker, plain, settings_of, stderr, tell
+from pipelines.serving.reports.figures import LABELS, mean_cells, titled
+from pipelines.serving.searching.replay import StoreReplay
 from pipelines.settings import Settings
 
 _TIMED = 100  # queries of B that a comparison asks one by one besides
@@ -52,15 +54,15 @@ DAYS = 7.0
 """Of the query log, where nobody says how many."""
 
 
+@job_command
 def evaluate(
     dataset: Annotated[
         Path | None,
         typer.Option("--dataset", help="Folder with corpus, queries and qrels/; without it, the query log."),
     ] = None,
-    conf: Conf = [],
-    assignments: _job.Assignments = [],
+    *,
+    options: CommonOptions,
     split: Annotated[str, typer.Option("--split", help="Which judgements.")] = "test",
-    store: Store = None,
     channels: Annotated[str | None, typer.Option("--channels", help="Only these, such as lexical,dense.")] = None,
     fusion: Annotated[FusionMode | None, typer.Option("--fusion", help="Default retrieval.fusion.")] = None,
     run_file: Annotated[Path | None, typer.Option("--run-file", help="Write what was returned, as TREC does.")] = None,
@@ -91,13 +93,13 @@ def evaluate(
     chosen += [] if fusion is None else [f"retrieval.fusion={fusion.value}"]
 
     def configured(files: list[Path], more: list[str]) -> Settings:
-        return measuring(settings_of([*conf, *files], [MEASURED, *assignments, *chosen, *more], store))
+        return measuring(options.settings(MEASURED, *chosen, *more, conf=files))
 
     settings = configured([], [])
     if dataset is None:
         name, measured = "query log", Path(settings.storage.root)
         if bootstrap is not None:
-            collected(measured, settings_of(conf, [*assignments, *broker(bootstrap)], store))
+            collected(measured, options.settings(bootstrap=bootstrap))
         logged = query_log.read(settings, days=DAYS if days is None else days, judgements=judgements, ask=judge)
         summary = _log_compared(logged, compare, configured) if compare else _log_reported(logged, settings)
     else:
@@ -150,10 +152,10 @@ def _compared(dataset: Dataset, names: tuple[str, str], configured: comparison.C
     settings = configured([], [])
     with closing(StoreReplay(settings, times=len(names))) as replay:
         control, treatment = comparison.sides(names, configured, lambda each: runs_of(dataset, each, replay))
-    result, moved = comparison.compared(dataset, control, treatment, settings)
-    comparison.show(dataset, control, treatment, result, moved, settings=settings.evaluation)
+    result = comparison.compared(dataset, control, treatment, settings)
+    comparison.show(result, interval=settings.evaluation.interval)
     times = None if treatment.settings is None else _timed(dataset, treatment.settings)
-    return comparison.described(dataset, control, treatment, result, moved, times=times)
+    return comparison.as_json(result, times)
 
 
 def _timed(dataset: Dataset, settings: Settings) -> Measurement:
@@ -162,18 +164,14 @@ def _timed(dataset: Dataset, settings: Settings) -> Measurement:
 
 
 def _ablated(dataset: Dataset, settings: Settings) -> dict[str, Any]:
-    stored = _stored(dataset, settings)
+    stored = indexed(dataset, settings)
     result = ablation.ablated(dataset, stored, document_id(dataset))
     ablation.show(dataset, stored, result)
     return ablation.as_json(dataset, result)
 
 
 def _measure(dataset: Dataset, settings: Settings) -> Measurement:
-    return run(dataset, _stored(dataset, settings), progress=_shown)
-
-
-def _stored(dataset: Dataset, settings: Settings) -> Settings:
-    return indexed(dataset, settings, before=lambda: connect(settings.cluster))
+    return run(dataset, indexed(dataset, settings), progress=_shown)
 
 
 def _part_of(dataset: Dataset, settings: EvaluationSettings, *, half: Half | None, limit: int | None) -> Dataset:
@@ -208,9 +206,9 @@ def table(summary: Mapping[str, Any], measurement: Measurement) -> Table:
     """The measurement, for people."""
     how = f"{summary['fusion']} over {', '.join(summary['channels'])}"
     title = f"{summary['dataset']} {summary['split']}: {summary['queries']} queries, {how}"
-    shown = Table("measure", "mean", "interval", box=None, title=plain(title), title_justify="left")
+    shown = titled(title, "measure", "mean", "interval")
     for name, value in measurement.estimates.items():
-        shown.add_row(comparison.LABELS[name], f"{value.mean:.4f}", f"{value.low:.4f} – {value.high:.4f}")
+        shown.add_row(LABELS[name], *mean_cells(value))
     shown.add_row("ms per query", f"{measurement.p50_ms:.1f}", f"95 % below {measurement.p95_ms:.1f}")
     for channel, worth in measurement.channels.items():
         shown.add_row(f"found by {channel}", f"{worth.shown:.1%}", f"{worth.exclusive:.1%} by it alone")
@@ -220,13 +218,11 @@ def table(summary: Mapping[str, Any], measurement: Measurement) -> Table:
 
 
 def _shown(queries: Iterable[JudgedQuery]) -> Iterable[JudgedQuery]:
-    judged = list(queries)
-    return track(judged, description="asking", console=stderr, transient=True)
+    return track(list(queries), description="asking", console=stderr, transient=True)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the job."""
-    return _job.run(evaluate, argv)
+main = partial(_job.run, evaluate)
+"""Run the job on arguments."""
 
 
 if __name__ == "__main__":

@@ -35,8 +35,9 @@ from pipelines.ingestion.report import IndexOutcome, IndexProgress
 from pipelines.runtime.clock import system_clock
 from pipelines.runtime.ray.cluster import connect
 from pipelines.runtime.storage.locks import alone
+from pipelines.serving.console.options import CommonOptions, job_command, named_path
+from pipelines.serving.console.terminal import plain, stderr
 from pipelines.serving.indexing import headline, in_force, line, plan_of, report, run
-from pipelines.serving.terminal import Conf, Store, named_path, plain, settings_of, stderr
 from pipelines.settings import Settings, keep_settings
 
 log = logging.getLogger(__name__)
@@ -45,20 +46,19 @@ _LINE_EVERY_S = 10.0
 _LOCK = Path("generations") / ".indexing"
 
 
+@job_command
 def reindex(
-    conf: Conf = [],
-    assignments: _job.Assignments = [],
+    options: CommonOptions,
     source: Annotated[
         list[Path],
         typer.Option("--source", parser=named_path, metavar="PATH", help="What to index; repeatable."),
     ] = [],
-    store: Store = None,
     domain: Annotated[Domain | None, typer.Option("--domain", help="Domain of every document.")] = None,
     full: Annotated[bool, typer.Option("--full", help="Make everything anew, whatever is cached or live.")] = False,
     as_json: _job.AsJson = False,
 ) -> None:
     """Index sources and make the result live."""
-    settings = settings_of(conf, assignments, store)
+    settings = options.settings()
     plan = plan_of(settings, source, domain=domain, full=full)
     outcome = run_visibly(settings, plan)
     keep_settings(settings)

@@ -19,6 +19,7 @@ import sys
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,19 +36,20 @@ from pipelines.retrieval.answer.snippet import snippet
 from pipelines.retrieval.answer.trace import answer_as_json, context_lines, explained, gap_line, understanding_line
 from pipelines.retrieval.settings import FusionMode, ResultUnit
 from pipelines.runtime.storage.files import text_lines
-from pipelines.serving.engines import answering
-from pipelines.serving.terminal import Conf, Store, broker, login, plain, settings_of, stderr, stdout
+from pipelines.serving.console.options import CommonOptions, job_command
+from pipelines.serving.console.terminal import login, plain, stderr, stdout
+from pipelines.serving.searching.engines import answering
 from pipelines.settings import Settings
 
 if TYPE_CHECKING:
     from pipelines.feedback.events.producer import FeedbackProducer
 
 
+@job_command
 def search(
     query: Annotated[str | None, typer.Argument(help="What to look for.")] = None,
-    conf: Conf = [],
-    assignments: _job.Assignments = [],
-    store: Store = None,
+    *,
+    options: CommonOptions,
     queries: Annotated[
         Path | None, typer.Option("--queries", help="File of queries, one a line; .jsonl: JSON objects.")
     ] = None,
@@ -81,8 +83,7 @@ def search(
         raise typer.BadParameter("give either a QUERY or --queries FILE")
     if query is not None and not query.strip():
         raise typer.BadParameter("expected a query with words in it, found none")
-    chosen = [*assignments, *_chosen(fusion, channels, unit)]
-    settings = settings_of(conf, [*chosen, *broker(bootstrap)], store)
+    settings = options.settings(*_chosen(fusion, channels, unit), bootstrap=bootstrap)
     if k is not None and k > settings.retrieval.depth:
         deeper = f"--set retrieval.depth={k}"
         stderr.print(f"[yellow]each channel finds {settings.retrieval.depth} at most; for more: {deeper}[/]")
@@ -259,9 +260,8 @@ def _record(line: str, place: str) -> tuple[QueryId, str] | SourceError:
     return QueryId(str(named)), text
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the job."""
-    return _job.run(search, argv)
+main = partial(_job.run, search)
+"""Run the job on arguments."""
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -28,14 +28,16 @@ from pipelines.domain.errors import SourceError
 from pipelines.evaluation.measures.beir import read_dataset
 from pipelines.evaluation.simulation.study import dealt_apart
 from pipelines.serving.collections import measuring
+from pipelines.serving.console.options import MEASURED, CommonOptions, job_command
+from pipelines.serving.console.terminal import tell
 from pipelines.serving.study.report import calibrated, described, table
 from pipelines.serving.study.run import run
-from pipelines.serving.terminal import MEASURED, Conf, Store, settings_of, tell
 from pipelines.settings import Settings
 
 ALL = "all"
 
 
+@job_command
 def study(
     dataset: Annotated[Path, typer.Option("--dataset", help="Folder with corpus, queries and qrels/.")],
     learn_from: Annotated[str, typer.Option("--learn-from", help="Which judgements users know.")] = "train",
@@ -65,9 +67,8 @@ def study(
     bare: Annotated[
         bool, typer.Option("--bare", help="Learning alone: no other ways to rank beside it, no probabilities.")
     ] = False,
-    conf: Conf = [],
-    assignments: _job.Assignments = [],
-    store: Store = None,
+    *,
+    options: CommonOptions,
     as_json: _job.AsJson = False,
 ) -> None:
     """Measure what learning from simulated users is worth on queries that were never shown."""
@@ -76,7 +77,7 @@ def study(
     elsewhere = [_place_of(each) for each in foreign]
     named = {"random": random_users, "adversarial": adversarial, "deals": deals}
     chosen = [f"simulation.{name}={value}" for name, value in named.items() if value is not None]
-    settings = measuring(settings_of(conf, [MEASURED, *assignments, *chosen], store))
+    settings = measuring(options.settings(MEASURED, *chosen))
     marks = marks_of(sessions, settings)
     lessons, held_out = read_dataset(dataset, learn_from), read_dataset(dataset, split)
     lessons, held_out = dealt_apart(lessons, held_out, hold_out, random.Random(settings.evaluation.seed))  # noqa: S311
@@ -110,9 +111,8 @@ def marks_of(text: str, settings: Settings) -> list[int]:
     return sorted({settings.simulation.sessions if name == ALL else int(name) for name in names})
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the job."""
-    return _job.run(study, argv)
+main = partial(_job.run, study)
+"""Run the job on arguments."""
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ set OMP_WAIT_POLICY=PASSIVE and GOMP_SPINCOUNT=0. Exit codes: 0 done, 1 the data
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +20,7 @@ from jobs import _job
 from pipelines.extraction.training import recipe
 from pipelines.extraction.training.evaluation import EITHER, ExtractionReport
 from pipelines.extraction.training.loop import Schedule
-from pipelines.serving.terminal import Conf, settings_of
+from pipelines.serving.console.options import Assignments, CommonOptions, Conf
 
 
 def train_ner(
@@ -43,13 +43,13 @@ def train_ner(
     start: Annotated[Path | None, typer.Option(help="State of an earlier run to begin with its weights.")] = None,
     export_only: Annotated[bool, typer.Option(help="Export and measure the saved state, without training.")] = False,
     conf: Conf = [],
-    assignments: _job.Assignments = [],
+    assignments: Assignments = [],
     as_json: _job.AsJson = False,
 ) -> None:
     """Train, export and measure the bundled entity recogniser."""
     out.mkdir(parents=True, exist_ok=True)
     schedule = Schedule(words, minutes, batch_words, encoder_rate, head_rate, bf16, save_minutes, log_every)
-    settings = settings_of(conf, assignments, None).extraction
+    settings = CommonOptions(conf, assignments).settings().extraction
     run = recipe.TrainingRun(data, out, seed, threads, schedule, settings, start)
     progress = recipe.export_saved(run) if export_only else recipe.fit(run, resume=resume)
     report, facts = recipe.assess(run, progress)
@@ -67,9 +67,8 @@ def _figures(report: ExtractionReport) -> dict[str, object]:
     } | {"confidences": {label: [list(point) for point in points] for label, points in report.confidences.items()}}
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the job on arguments and return its exit code."""
-    return _job.run(train_ner, argv)
+main = partial(_job.run, train_ner)
+"""Run the job on arguments."""
 
 
 if __name__ == "__main__":

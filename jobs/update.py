@@ -32,9 +32,10 @@ from pipelines.domain.ids import LearnedVersion
 from pipelines.feedback.run.metrics import Paces, losses_of, standings_of, write_metrics
 from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.feedback.settings import MS
-from pipelines.feedback.store.losses import Acceptance
+from pipelines.feedback.store.report import Acceptance
 from pipelines.runtime.clock import system_clock
-from pipelines.serving.terminal import Bootstrap, Conf, Store, broker, login, plain, root_of, settings_of, stderr
+from pipelines.serving.console.options import Bootstrap, CommonOptions, job_command, require_store
+from pipelines.serving.console.terminal import login, plain, stderr
 from pipelines.serving.updaters import require_balance, run, summary
 from pipelines.settings import Settings, keep_settings
 
@@ -50,10 +51,9 @@ _SHOWN = {
 }
 
 
+@job_command
 def update(
-    conf: Conf = [],
-    assignments: _job.Assignments = [],
-    store: Store = None,
+    options: CommonOptions,
     bootstrap: Bootstrap = None,
     until_caught_up: Annotated[bool, typer.Option("--until-caught-up", help="Stop when the log is consumed.")] = False,
     local: Annotated[bool, typer.Option("--local", help="One updater in this process, without Ray.")] = False,
@@ -63,8 +63,8 @@ def update(
     as_json: _job.AsJson = False,
 ) -> None:
     """Keep the evidence of every partition up with the feedback topic; while it runs on, follow the champion alias."""
-    settings = settings_of(conf, [*assignments, *broker(bootstrap)], store)
-    root = root_of(store, settings)  # a name mistyped would learn beside the store that searches read, and say nothing
+    settings = options.settings(bootstrap=bootstrap)
+    root = require_store(settings)  # a name mistyped would learn beside the store that searches read, and say nothing
     keep_settings(settings)
     follower = ChampionFollower(
         Catalog(root),

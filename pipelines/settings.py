@@ -143,15 +143,17 @@ def _composed(
 
 
 def _base(conf: Path) -> dict[str, Any]:
-    values: dict[str, Any] = {file.stem: _mapping(file) for file in sorted((conf / "base").glob("*.yaml"))}
+    # The parser in C is nine times as fast. Brackets nested deep end it and the process, so it reads these files alone.
+    parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    values: dict[str, Any] = {file.stem: _mapping(file, parser) for file in sorted((conf / "base").glob("*.yaml"))}
     if (conf / "priors.yaml").exists():
-        values["priors"] = _mapping(conf / "priors.yaml")
+        values["priors"] = _mapping(conf / "priors.yaml", parser)
     return values
 
 
-def _mapping(file: Path) -> dict[str, Any]:
+def _mapping(file: Path, parser: type[yaml.SafeLoader] = yaml.SafeLoader) -> dict[str, Any]:
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+        content = yaml.load(file.read_text(encoding="utf-8"), parser)  # noqa: S506  a safe one in either case
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         advice = advice_on(error, otherwise="mend that place")
         raise ConfigurationError(f"{file}: expected a readable YAML file, found: {error}: {advice}") from error

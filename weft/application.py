@@ -14,8 +14,8 @@ from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.ingestion.report import IndexOutcome
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.engines import opened
 from pipelines.serving.indexing import plan_of, run
+from pipelines.serving.searching.engines import opened
 from pipelines.settings import Settings, keep_settings, load_settings
 
 INSTRUCTION = "Answer the question from the passages below. Name the passages that you use by their numbers."

@@ -15,10 +15,7 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperGroup
 
-from pipelines.domain.errors import WeftError
-
-INTERRUPTED = 130
-"""The exit code of what SIGINT ended, as shells have it."""
+from pipelines.serving.console.exits import as_command, exit_code
 
 
 class Command(NamedTuple):
@@ -91,16 +88,7 @@ class Commands(TyperGroup):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    try:
-        all_commands().main(arguments, prog_name="weft")
-    except (WeftError, OSError) as error:
-        sys.stderr.write(_refusal(error))
-        return 1
-    except SystemExit as ended:  # how typer ends: 0 done, 2 after it explained wrong usage, 130 after Ctrl-C
-        if ended.code == INTERRUPTED:
-            sys.stderr.write("weft: interrupted\n")
-        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-    return 0
+    return exit_code("weft", lambda: all_commands().main(arguments, prog_name="weft"))
 
 
 def all_commands() -> Commands:
@@ -121,21 +109,11 @@ def load_command(name: str) -> Any:
     Raises:
         KeyError: There is none.
     """
-    from pipelines.serving.logs import log_progress, log_warnings  # noqa: PLC0415  the help needs no settings
+    from pipelines.serving.console.logs import log_progress, log_warnings  # noqa: PLC0415  the help needs no settings
 
     log_progress() if name == "index" else log_warnings()
     loaded = pkgutil.resolve_name(COMMANDS[name].target)
-    if isinstance(loaded, typer.Typer):
-        return typer.main.get_command(loaded)
-    app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command(name)(loaded)
-    return typer.main.get_command(app)
-
-
-def _refusal(error: WeftError | OSError) -> str:
-    from pipelines.serving.terminal import machines, refusal  # noqa: PLC0415  as above
-
-    return refusal("weft", error if isinstance(error, WeftError) else machines(error))
+    return typer.main.get_command(loaded) if isinstance(loaded, typer.Typer) else as_command(loaded, name)
 
 
 if __name__ == "__main__":

@@ -7,14 +7,11 @@ from functools import partial
 
 from pipelines.chunking.code.source import chunk_code
 from pipelines.chunking.config.file import chunk_configuration
-from pipelines.chunking.conversation.session import chunk_conversation
-from pipelines.chunking.conversation.topics import Similarity
+from pipelines.chunking.conversation.session import Similarity, chunk_conversation
 from pipelines.chunking.paper.paper import chunk_paper
 from pipelines.chunking.prose.markdown import chunk_markdown
-from pipelines.chunking.prose.plain import chunk_plainly
-from pipelines.chunking.prose.record import chunk_record
 from pipelines.chunking.prose.rst import chunk_rst
-from pipelines.chunking.prose.text import chunk_text
+from pipelines.chunking.prose.text import chunk_plainly, chunk_record, chunk_text
 from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Rejection

@@ -7,7 +7,6 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from pipelines.chunking.units.sizes import TopicRules
 from pipelines.domain.documents import Domain
 
 
@@ -33,13 +32,7 @@ class ConversationSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     topic_distance: Annotated[float, Field(ge=0.0, le=2.0)]
-    window_turns: Annotated[int, Field(ge=1)]
     topic_phrases: tuple[str, ...]
-
-    @property
-    def rules(self) -> TopicRules:
-        """The same as the chunker takes it."""
-        return TopicRules(self.topic_distance, self.window_turns, self.topic_phrases)
 
 
 class ConfigurationSettings(BaseModel):
@@ -58,9 +51,6 @@ class ChunkingSettings(BaseModel):
         record_max_tokens: A record stays whole up to this.
         overlap_tokens: What neighbouring windows of running text share, by domain.
         policy: How sizes are chosen from beliefs.
-        seed: Of the draws of `thompson`.
-        step: Sizes move from their priors in steps of this share, so that a corpus is not cut anew over one click.
-        range: No size moves further from its prior than this factor, up or down.
         prose: What stays together in documents with headings.
         conversation: What ends a topic of a conversation.
         configuration: What stays together in configuration files.
@@ -72,9 +62,6 @@ class ChunkingSettings(BaseModel):
     record_max_tokens: Annotated[int, Field(gt=0)]
     overlap_tokens: dict[Domain, Annotated[int, Field(ge=0)]]
     policy: SizePolicy
-    seed: int
-    step: Annotated[float, Field(gt=0.0, le=1.0)]
-    range: Annotated[float, Field(ge=1.0, allow_inf_nan=False)]
     trailing_context: bool
     prose: ProseSettings
     conversation: ConversationSettings

@@ -17,7 +17,7 @@ from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import LearnedVersion
 from pipelines.learning.calibration.scores import ScoreCalibration
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.observations import RELEVANCE
+from pipelines.learning.parameters import RELEVANCE
 
 ADOPTED = "adopted"
 """Under which a version's provenance says what it took over."""

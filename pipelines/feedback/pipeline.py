@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pipelines.domain.errors import BrokerUnavailableError
-from pipelines.feedback.fold.arrivals import arrived
+from pipelines.feedback.fold.batch import arrived
 from pipelines.feedback.fold.updates import fold
-from pipelines.feedback.log.positions import Positions
-from pipelines.feedback.log.source import FeedbackSource
+from pipelines.feedback.log import FeedbackSource, Positions
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.state import PartitionState
 from pipelines.learning.binning import Bins

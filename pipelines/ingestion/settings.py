@@ -97,11 +97,7 @@ class ParserSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     cpu_s: float = Field(gt=0.0)
-    windows_s: float = Field(gt=0.0)
-    wall_per_cpu: float = Field(ge=1.0)
     memory_bytes: int = Field(gt=0)
-    answer_bytes: int = Field(gt=0)
-    start_s: float = Field(gt=0.0)
 
 
 class IngestSettings(BaseModel):

@@ -10,7 +10,7 @@ import numpy as np
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.chunking.settings import ChunkingSettings, SizePolicy
-from pipelines.chunking.units.sizes import ChunkSizes, SizesInForce
+from pipelines.chunking.units.sizes import ChunkSizes, SizesInForce, TopicRules
 from pipelines.domain.documents import Domain
 from pipelines.domain.sizing import pairs_of
 from pipelines.learning.evidence import Evidence
@@ -22,6 +22,10 @@ PRIORS_ALONE = "priors"
 
 SIZING = "sizing"
 """The manifest's fact that holds the sizes in force, by domain."""
+
+_SEED = 20240  # of the draws: the same evidence gives the same sizes
+_STEP = 0.1  # sizes move from their priors by tenths: a corpus is cut anew over dozens of outcomes, not over one
+_RANGE = 4.0  # at most to four times their prior, or to a quarter: a bound on what odd feedback can do
 
 Snapshots = Mapping[str, Sequence[str]]
 """Sizing snapshots by domain, as a manifest keeps them."""
@@ -37,8 +41,8 @@ def sizes_in_force(
 ) -> SizesInForce:
     """The sizes of every domain, chosen from what is believed of them.
 
-    Evidence counts as on the newest day that it tells of, not as of now, so that the same evidence and seed always
-    give the same sizes. Sizes equal to those of the generation before keep the version that put them in force.
+    Evidence counts as on the newest day that it tells of, not as of now, so that the same evidence always gives
+    the same sizes. Sizes equal to those of the generation before keep the version that put them in force.
 
     Args:
         learned: The live version, which evidence is read on top of.
@@ -49,7 +53,7 @@ def sizes_in_force(
     for place, domain in enumerate(Domain):
         belief = beliefs[domain]
         # A stream of its own for every domain: evidence about one moves no draw of another.
-        rng = np.random.default_rng([settings.seed, place])
+        rng = np.random.default_rng([_SEED, place])
         choice = belief.expected if settings.policy is SizePolicy.MEAN else belief.sampled(rng)
         sizes = _sizes(settings, priors.sizing.domains[domain], domain, choice)
         domains[domain] = replace(sizes, learned=_since(sizes, learned, (before or {}).get(domain.value)))
@@ -80,29 +84,29 @@ def snapshots(sizes: SizesInForce) -> dict[str, list[str]]:
 
 
 def _sizes(settings: ChunkingSettings, prior: DomainSizes, domain: Domain, choice: SizeChoice) -> ChunkSizes:
-    target = min(_moved(settings, prior.target, choice.target), prior.max)
+    target = min(_moved(prior.target, choice.target), prior.max)
     return ChunkSizes(
         max_tokens=prior.max,
         target_tokens=target,
-        min_tokens=min(_moved(settings, prior.minimum, choice.minimum), target // 2),
+        min_tokens=min(_moved(prior.minimum, choice.minimum), target // 2),
         overlap_tokens=min(settings.overlap_tokens[domain], target // 2),
-        context_before=_moved(settings, prior.before, choice.before),
-        context_after=_moved(settings, prior.after, choice.after) if settings.trailing_context else 0,
+        context_before=_moved(prior.before, choice.before),
+        context_after=_moved(prior.after, choice.after) if settings.trailing_context else 0,
         overflow=choice.overflow,
         list_tokens=settings.prose.list_tokens,
         paragraph_tokens=settings.prose.paragraph_tokens,
         whole_tokens=settings.configuration.whole_tokens,
         nested_tokens=settings.configuration.nested_tokens,
-        topics=settings.conversation.rules,
+        topics=TopicRules(settings.conversation.topic_distance, settings.conversation.topic_phrases),
     )
 
 
-def _moved(settings: ChunkingSettings, prior: float, believed: float) -> int:
+def _moved(prior: float, believed: float) -> int:
     """The whole number of tokens that is nearest to a belief on the grid around its prior."""
-    furthest = math.log(settings.range)
+    furthest = math.log(_RANGE)
     moved = min(max(math.log(max(believed, np.finfo(np.float64).tiny) / prior), -furthest), furthest)
-    steps = round(moved / math.log1p(settings.step))
-    return max(1, round(prior * (1.0 + settings.step) ** steps))
+    steps = round(moved / math.log1p(_STEP))
+    return max(1, round(prior * (1.0 + _STEP) ** steps))
 
 
 def _of_records(settings: ChunkingSettings, priors: Priors, domain: Domain) -> ChunkSizes:

@@ -16,8 +16,7 @@ from pipelines.catalog.staging import StagingArea
 from pipelines.domain.errors import BrokerUnavailableError, StoreError
 from pipelines.feedback.run.actors import Task, run_updaters
 from pipelines.feedback.run.updater import PartitionProgress
-from pipelines.feedback.store.losses import Acceptance
-from pipelines.feedback.store.report import COUNTS
+from pipelines.feedback.store.report import COUNTS, Acceptance
 from pipelines.learning.binning import bins_of
 from pipelines.settings import Settings
 

@@ -20,7 +20,7 @@ import pytest
 from jobs import reindex
 from pipelines.catalog.catalog import Catalog
 from pipelines.retrieval.searcher import Searcher
-from pipelines.serving.engines import opened
+from pipelines.serving.searching.engines import opened
 from pipelines.settings import load_settings
 from tests.support.search_bench import CORES, QUERIES, ROUNDS, Corpus, Line
 from tests.support.search_corpus import kept_corpus

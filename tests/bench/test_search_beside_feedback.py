@@ -23,7 +23,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.uses import UsageKey
 from pipelines.runtime.clock import day_of
-from pipelines.serving.engines import opened
+from pipelines.serving.searching.engines import opened
 from tests.support.search_bench import P95_MS, ROUNDS, Corpus, Line, asked_one_by_one
 
 USES, PARTITIONS, BESIDE_S = 300_000, 4, 20.0

@@ -28,10 +28,10 @@ from pipelines.embedding.models import locate
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.clock import day_of
-from pipelines.serving.engines import load_engines, opened, source_of
-from pipelines.serving.replays import remembering_engines
-from pipelines.serving.searcher_pool import SearcherPool
-from pipelines.serving.views import OpenViews, View, in_turns
+from pipelines.serving.searching.engines import load_engines, opened, source_of
+from pipelines.serving.searching.replay import remembering_engines
+from pipelines.serving.searching.searcher_pool import SearcherPool
+from pipelines.serving.searching.views import OpenViews, View, in_turns
 from pipelines.settings import Settings
 from tests.support.nights import a_day
 from tests.support.search_bench import (

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from pipelines.domain.errors import BrokerUnavailableError, WrongLogError
-from pipelines.feedback.log.source import FeedbackSource
+from pipelines.feedback.log import FeedbackSource
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.runtime.kafka.log import Record
 from pipelines.runtime.kafka.reader import KafkaSource

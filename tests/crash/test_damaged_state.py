@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.domain.errors import CorruptionError
-from pipelines.feedback.run.updater import Updater, partition_folder
+from pipelines.feedback.run.partitions import partition_folder
+from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.store.checkpoints import checkpoints_in, write_checkpoint
 from pipelines.runtime.kafka.log import Record
 from tests.support.feedback_events import BINS, NOON, WEIGHTS, rules

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.domain.errors import StoreError
-from pipelines.feedback.run.updater import Updater, partition_folder
+from pipelines.feedback.run.partitions import partition_folder
+from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.store.state import STATE_FILE
 from pipelines.runtime.storage.locks import Patience, holders_of, locked
 from tests.support.feedback_events import BINS, explicit, impression, records, rules, session

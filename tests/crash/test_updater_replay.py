@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.feedback.fold.arrivals import Arrivals, arrived
+from pipelines.feedback.fold.batch import Arrivals, arrived
 from pipelines.feedback.fold.updates import fold
-from pipelines.feedback.run.updater import Updater, partition_folder
+from pipelines.feedback.run.partitions import partition_folder
+from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.store.state import PartitionState
 from pipelines.runtime.kafka.log import LogFacts, Record
 from tests.support.feedback_events import BINS, NOON, RULES, WEIGHTS, rules

@@ -17,13 +17,14 @@ from rich.console import Console
 from rich.table import Table
 
 from pipelines.chunking.chunker import chunk_document, chunkers_with
-from pipelines.chunking.conversation.dialogue import Turn, turns_of
+from pipelines.chunking.conversation.dialogue import Turn
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.embedding.encoders.encoder import Encoder, load_encoder
 from pipelines.embedding.word_vectors import load_word_vectors
 from pipelines.ingestion.sizing import prior_sizes
 from pipelines.ingestion.sources.transcripts import Transcript, sessions
 from pipelines.settings import load_settings
+from tests.support.turns import turns_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(1800)]
 

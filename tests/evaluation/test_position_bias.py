@@ -24,9 +24,8 @@ from pipelines.feedback.fold.credit import chosen_rank, credits_of, tally_click,
 from pipelines.ingestion.sources.corpus import corpus_name
 from pipelines.learning.beliefs import Beliefs
 from pipelines.learning.evidence import SECONDS_PER_DAY
-from pipelines.learning.observe.observations import Tally
+from pipelines.learning.observe.tallies import Tally
 from pipelines.retrieval.searcher import Searcher
-from pipelines.runtime.ray.cluster import connect
 from pipelines.settings import Settings, load_settings
 from tests.support.learner import Learner
 
@@ -90,7 +89,7 @@ def held_out(
 def stored(data_root: Path) -> Settings:
     """Settings of a store in which CoSQA is indexed."""
     dataset = read_dataset(data_root / "cosqa", "dev")
-    return evaluate.indexed(dataset, SETTINGS, before=lambda: connect(SETTINGS.cluster))
+    return evaluate.indexed(dataset, SETTINGS)
 
 
 def weighed_and_not(stored: Settings, folder: Path, test: str) -> tuple[Difference, Beliefs]:

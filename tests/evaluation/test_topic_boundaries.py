@@ -15,11 +15,12 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from pipelines.chunking.conversation.dialogue import Turn, turns_of
-from pipelines.chunking.conversation.topics import distances
+from pipelines.chunking.conversation.dialogue import Turn
+from pipelines.chunking.conversation.session import WINDOW_TURNS, distances
 from pipelines.embedding.word_vectors import load_word_vectors
 from pipelines.ingestion.sources.transcripts import sessions
 from pipelines.settings import load_settings
+from tests.support.turns import turns_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.data]
 
@@ -58,7 +59,7 @@ def area(borders: np.ndarray, inside: np.ndarray) -> float:
 def test_distances_are_larger_at_borders(data_root: Path) -> None:
     """ING-8: the threshold in force ends a topic at a border at least twice as often as inside a session."""
     said = conversations(data_root)
-    rules = SETTINGS.chunking.conversation.rules
+    rules = SETTINGS.chunking.conversation
     table = Table(
         "split", "window", "area", "inside: median", "inside: 85 %", "above inside", "above at borders", "0.3 inside"
     )
@@ -66,12 +67,12 @@ def test_distances_are_larger_at_borders(data_root: Path) -> None:
     for split, names in SPLITS.items():
         for window in WINDOWS:
             borders, inside = at_borders_and_inside([said[name] for name in names], window)
-            rates = (float((inside > rules.distance).mean()), float((borders > rules.distance).mean()))
+            rates = (float((inside > rules.topic_distance).mean()), float((borders > rules.topic_distance).mean()))
             figures = (area(borders, inside), *np.quantile(inside, [0.5, 0.85]), *rates, (inside > 0.3).mean())
             table.add_row(split, str(window), *(f"{figure:.3f}" for figure in figures))
             chosen[split, window] = (area(borders, inside), *rates)
     Console(width=120).print(table)
-    assert max(WINDOWS, key=lambda window: chosen["train", window][0]) == rules.window
+    assert max(WINDOWS, key=lambda window: chosen["train", window][0]) == WINDOW_TURNS
     for split in SPLITS:
-        _, inside_rate, border_rate = chosen[split, rules.window]
+        _, inside_rate, border_rate = chosen[split, WINDOW_TURNS]
         assert border_rate >= 2 * inside_rate

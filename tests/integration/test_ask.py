@@ -27,7 +27,7 @@ from pipelines.feedback.events.producer import FeedbackProducer
 from pipelines.runtime.kafka.broker import EmbeddedBroker
 from pipelines.runtime.kafka.writer import create_topic
 from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.engines import opened
+from pipelines.serving.searching.engines import opened
 from pipelines.settings import Settings, load_settings
 from tests.support.updater_process import PARTITIONS, whole_log
 

@@ -29,7 +29,7 @@ def test_the_child_cuts_topics_by_similarity(tmp_path: Path) -> None:
     sizes = prior_sizes(settings.chunking, settings.priors).domains[Domain.HISTORY].capped(254)
     parser = Parser(settings.ingest.parser, settings.embedding)
     try:
-        ((chunks, note),) = parser.cut([(document, sizes)])
+        chunks, note = parser.cut(document, sizes)
     finally:
         parser.close()
     assert note is None

@@ -29,7 +29,8 @@ from pipelines.catalog.overlays import OFFSET_KEY, metadata_of
 from pipelines.feedback.events.codec import encode
 from pipelines.feedback.publish.snapshot import NAME
 from pipelines.feedback.run.actors import Task, open_updater
-from pipelines.feedback.run.updater import Updater, partition_folder
+from pipelines.feedback.run.partitions import partition_folder
+from pipelines.feedback.run.updater import Updater
 from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic
 from pipelines.settings import Settings, load_settings
 from tests.support.apache_kafka import ApacheKafka, MissingKafkaError

@@ -20,9 +20,9 @@ from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
 from pipelines.learning.calibration.scores import Isotonic, ScoreCalibration
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.observe.observations import outcome_evidence
 from pipelines.runtime.ray.stages import HERE
 from pipelines.settings import load_settings
+from tests.support.outcomes import outcome_evidence
 
 ROOT = Path(__file__).parents[2]
 TEXTS = {

@@ -138,7 +138,7 @@ def test_bombs_are_cut_into_windows_and_good_files_properly(tmp_path: Path) -> N
     for name in IN_SHORT:
         (root / name).write_text(BOMBS[name]())
         (root / f"{name}.good.py").write_text(f"def good():\n    return {name!r}\n")
-    short = ("ingest.parser.cpu_s=0.5", "ingest.parser.windows_s=0.5", "ingest.unit_documents=100")
+    short = ("ingest.parser.cpu_s=0.5", "ingest.unit_documents=100")
     outcome = _run(root, tmp_path / "store", *short)
     rejected, texts = _tables(tmp_path / "store")
     assert set(texts) == {path.name for path in root.iterdir()}

@@ -17,12 +17,12 @@ from pipelines.domain.events import AnyEvent
 from pipelines.domain.ids import content_hash
 from pipelines.domain.ranking import Channel, Scope, Signal
 from pipelines.indexes.builder import GenerationBuilder
-from pipelines.learning.observe.observations import outcome_evidence
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.live import CatalogSource
 from pipelines.runtime.clock import day_of, system_clock
 from pipelines.settings import load_settings
 from tests.support.feedback_events import NOON, explicit, impression, shown
+from tests.support.outcomes import outcome_evidence
 from tests.support.parts import ENCODER, a_document, embed, write_part
 from tests.support.retrieval_fakes import a_query
 from tests.support.session_store import Partition, phase

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from jobs import consolidate, evaluate, reindex, search
+from jobs import evaluate, reindex, search
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Channel, Query
 from pipelines.evaluation.ground_truth.collect import JudgementSource, judged, keep, stored_judgements
@@ -24,9 +25,10 @@ from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.settings import RetrievalSettings
 from pipelines.runtime.clock import day_of, system_clock
 from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.engines import opened
-from pipelines.serving.replays import StoreReplay
+from pipelines.serving import night
 from pipelines.serving.reports import query_log
+from pipelines.serving.searching.engines import opened
+from pipelines.serving.searching.replay import StoreReplay
 from pipelines.settings import Settings, load_settings
 from tests.support.judging_model import a_model
 from tests.support.nights import a_day, stream
@@ -163,17 +165,18 @@ def test_a_night_judges_its_candidate_by_the_logged_queries(
     store: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """EVA-7, CON-9: beliefs that evidence moved rank the logged queries otherwise than the priors do."""
-    shadow = query_log.shadow_of(store, StoreReplay(store, times=2))
+    shadow = night.shadow_of(store, StoreReplay(store, times=2))
     assert shadow is not None
     taught = a_day(day_of(system_clock()), outcomes=500)
     before, after = shadow(Evidence()), shadow(taught)
     assert len(before) == len(after) == 10
     assert [list(ranking) for ranking in before] == [list(ranking) for ranking in shadow(Evidence())]
     stream(Path(store.storage.root), 0, taught)
-    assert consolidate.run_visibly(store, dry_run=True, shadow=shadow)["reason"].startswith("10 replayed queries")
+    judged_night = replace(night.night_of(store), shadow=shadow)
+    assert night.run_visibly(judged_night, dry_run=True)["reason"].startswith("10 replayed queries")
     empty = store.model_copy(update={"storage": store.storage.model_copy(update={"root": str(tmp_path)})})
-    assert query_log.shadow_of(empty, StoreReplay(empty, times=2)) is None
-    assert query_log.look_of(empty) is None
+    assert night.shadow_of(empty, StoreReplay(empty, times=2)) is None
+    assert night.look_of(empty) is None
 
 
 def test_what_is_published_meanwhile_is_not_asked(store: Settings, tmp_path: Path) -> None:
@@ -201,7 +204,7 @@ def test_what_processes_answer_is_what_this_one_does(
     taught, shown = a_day(day_of(system_clock()), outcomes=500), {}
     for name, settings in (("here", store), ("spread", many)):
         with closing(StoreReplay(settings, times=2)) as again:
-            shadow = query_log.shadow_of(settings, again)
+            shadow = night.shadow_of(settings, again)
             assert shadow is not None
             shown[name] = [[list(ranking) for ranking in shadow(evidence)] for evidence in (Evidence(), taught)]
     assert shown["here"] == shown["spread"]
@@ -225,7 +228,7 @@ def retrieval_with(settings: Settings, **spread: int) -> RetrievalSettings:
 
 def test_a_night_looks_what_is_shown_for_logged_queries(store: Settings) -> None:
     """RET-15: on pages of all channels, and by each alone, of which it knows how well it matches over both."""
-    look = query_log.look_of(store)
+    look = night.look_of(store)
     assert look is not None
     found = look()
     assert sum(rank == 1 for rank, _ in found.pages) == 10
@@ -255,7 +258,7 @@ def test_figures_are_recorded_with_the_hash_of_the_configuration(
 
 def test_a_night_asks_what_the_store_has_no_answer_to(store: Settings) -> None:
     """RET-15: every probe has a match on either scale, so that a threshold rests on all of them."""
-    probe = consolidate._probe(store)
+    probe = night.probe_of(store)
     assert probe is not None
     kinds = probe()
     assert kinds

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
-from jobs.consolidate import run
+from pipelines.consolidation.pipeline import consolidate
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import content_hash
 from pipelines.domain.ranking import Scope
@@ -19,7 +19,6 @@ from pipelines.learning.families.beta import BetaEvidence
 from pipelines.learning.families.gaussian_process import QualityEvidence
 from pipelines.learning.families.survival import SurvivalEvidence
 from pipelines.learning.families.threshold import ThresholdEvidence
-from pipelines.learning.observe.observations import outcome_evidence
 from pipelines.learning.observe.reports import (
     accuracy_evidence,
     lesson_evidence,
@@ -27,8 +26,10 @@ from pipelines.learning.observe.reports import (
     review_evidence,
     trust_evidence,
 )
+from pipelines.serving.night import night_of
 from pipelines.settings import load_settings
 from tests.support.nights import a_day, stream
+from tests.support.outcomes import outcome_evidence
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 DAY = 20_000
@@ -55,7 +56,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("store")
     stream(root, 0, a_day(DAY))
     settings = load_settings(assignments=[f"storage.root={root}"], environment={})
-    run(settings, dry_run=False, clock=lambda: (DAY + 0.5) * 86_400)
+    consolidate(night_of(settings, clock=lambda: (DAY + 0.5) * 86_400))
     return root
 
 

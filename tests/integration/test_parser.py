@@ -58,7 +58,7 @@ def test_the_child_cuts_as_this_process_would(parser: Parser) -> None:
         a_document(path.read_text(), path.name) for path in sorted(Path(os.__file__).parent.glob("[a-f]*.py"))[:10]
     ]
     documents = [*modules, a_document("x = '\ud800'\n", "half.py"), a_document("", "blank.py")]
-    answers = list(parser.cut([(document, SIZES) for document in documents]))
+    answers = [parser.cut(document, SIZES) for document in documents]
     assert answers == [(chunk_document(document, SIZES, count), None) for document in documents]
 
 
@@ -66,7 +66,7 @@ def test_a_document_that_takes_too_long_is_cut_plainly_and_the_next_one_properly
     """ING-3: the wall limit ends the child, not the run; the reason is noted."""
     parser = a_parser(cpu_s=0.5)
     endless, fine = a_document(ENDLESS), a_document("def f():\n    return 1\n", "fine.py")
-    (chunks, note), (after, none) = parser.cut([(endless, SIZES), (fine, SIZES)])
+    (chunks, note), (after, none) = parser.cut(endless, SIZES), parser.cut(fine, SIZES)
     parser.close()
     assert note is not None
     assert (note.uri, note.reason) == ("a.py", "parser_timeout")
@@ -79,7 +79,7 @@ def test_a_document_that_takes_too_much_memory_is_cut_plainly() -> None:
     """ING-3: address space is refused above the limit, whoever asks for it."""
     parser = a_parser(memory_bytes=200_000_000, cpu_s=30.0)
     document = a_document("x = [\n" + "(1), " * 300_000 + "]\n")
-    ((chunks, note),) = parser.cut([(document, SIZES)])
+    chunks, note = parser.cut(document, SIZES)
     parser.close()
     assert note is not None
     assert note.reason == "parser_memory"
@@ -92,7 +92,7 @@ def test_a_child_that_always_dies_leaves_windows_and_its_signal(last: signal.Sig
     parser = a_parser(cpu_s=20.0)
     endless = a_document(ENDLESS)
     with _Killing(last, times=2, above=_idle(parser)):
-        ((chunks, note),) = parser.cut([(endless, SIZES)])
+        chunks, note = parser.cut(endless, SIZES)
     parser.close()
     assert note is not None
     assert note.reason == "parser_crashed"
@@ -105,7 +105,7 @@ def test_a_child_killed_from_outside_changes_nothing() -> None:
     parser = a_parser(cpu_s=60.0)
     large = a_document("def f():\n    return [1, 2, 3]\n\n\n" * 15_000)
     with _Killing(signal.SIGKILL, times=1, above=_idle(parser)) as killed:
-        ((chunks, note),) = parser.cut([(large, SIZES)])
+        chunks, note = parser.cut(large, SIZES)
     parser.close()
     assert killed
     assert note is None
@@ -116,7 +116,7 @@ def test_a_child_does_not_outlive_its_limit_when_its_parent_is_killed(tmp_path: 
     """ING-26: SIGKILL of the reading process in the middle of a document leaves nothing behind."""
     script = (
         "from tests.integration.test_parser import *; print('ready', flush=True); "
-        "list(a_parser(cpu_s=2.0).cut([(a_document(ENDLESS), SIZES)]))"
+        "a_parser(cpu_s=2.0).cut(a_document(ENDLESS), SIZES)"
     )
     parent = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE)
     child = _awaited(lambda: next(iter(children_of(parent.pid)), None))
@@ -159,7 +159,7 @@ class _Killing:
 
 def _idle(parser: Parser) -> int:
     """Memory of a child that has nothing to do."""
-    list(parser.cut([(a_document("x = 1\n"), SIZES)]))
+    parser.cut(a_document("x = 1\n"), SIZES)
     (child,) = children_of(os.getpid())
     return _resident(child)
 

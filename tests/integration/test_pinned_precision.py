@@ -19,7 +19,7 @@ from pipelines.domain.ranking import Query
 from pipelines.embedding.encoders import precision
 from pipelines.ingestion.report import IndexOutcome
 from pipelines.runtime.ray.stages import HERE, Executor, Stage
-from pipelines.serving.engines import opened
+from pipelines.serving.searching.engines import opened
 from pipelines.settings import Settings, load_settings
 
 NEW, OLD = "avx2 avx512_vnni", "sse4_2"

@@ -20,7 +20,7 @@ from pipelines.domain.ranking import Channel, Query, Repeats, Signal
 from pipelines.domain.sessions import SessionMemory
 from pipelines.retrieval.searcher import Searcher
 from pipelines.runtime.ray.stages import HERE
-from pipelines.serving.engines import opened
+from pipelines.serving.searching.engines import opened
 from pipelines.settings import load_settings
 
 ROOT = Path(__file__).resolve().parents[2]

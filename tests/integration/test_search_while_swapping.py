@@ -19,11 +19,11 @@ from pipelines.domain.ranking import Scope
 from pipelines.indexes.builder import GenerationBuilder
 from pipelines.indexes.manifest import read_generation_manifest, seal
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.observe.observations import outcome_evidence
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.snapshot.live import CatalogSource
 from pipelines.runtime.clock import day_of, system_clock
 from pipelines.settings import load_settings
+from tests.support.outcomes import outcome_evidence
 from tests.support.parts import ENCODER, a_document, embed, write_part
 from tests.support.retrieval_fakes import a_query
 

@@ -22,9 +22,9 @@ from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode
 from pipelines.runtime.clock import day_of, system_clock
 from pipelines.runtime.ray.actors import Shared
-from pipelines.serving.engines import Engines, source_of
-from pipelines.serving.searcher_pool import ANSWERS, SearcherPool, SearchProcess, packed, unpacked
-from pipelines.serving.views import OpenViews, View, in_turns
+from pipelines.serving.searching.engines import Engines, source_of
+from pipelines.serving.searching.searcher_pool import ANSWERS, SearcherPool, SearchProcess, packed, unpacked
+from pipelines.serving.searching.views import OpenViews, View, in_turns
 from pipelines.settings import Settings, load_settings
 from tests.support.nights import a_day
 from tests.support.parts import a_document

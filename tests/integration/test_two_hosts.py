@@ -29,7 +29,7 @@ FEW, MANY = 12, 200  # files of a source: all are looked up before a run, or som
 BROKER_PORT = 9092
 SEARCHES = """
 import sys
-from pipelines.serving.searcher_pool import SearcherPool
+from pipelines.serving.searching.searcher_pool import SearcherPool
 from pipelines.settings import load_settings
 from tests.support.spread_engines import obedient
 named = [f"storage.root={sys.argv[1]}", f"cluster.address={sys.argv[2]}"]

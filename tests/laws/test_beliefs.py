@@ -13,11 +13,11 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.learning.observe.observations import outcome_evidence
 from pipelines.learning.pooling.weights import discriminant
 from pipelines.learning.priors import WeightMethod
 from pipelines.learning.recency import recency
 from pipelines.settings import load_settings
+from tests.support.outcomes import outcome_evidence
 
 PRIORS = load_settings(environment={}).priors
 NOW = 86_400.0 * 10

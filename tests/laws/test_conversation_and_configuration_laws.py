@@ -27,7 +27,7 @@ from pipelines.ingestion.sources.transcripts import sessions
 from pipelines.settings import load_settings
 from tests.support.notations import ini, properties, toml
 
-RULES = TopicRules(0.47, 2, ("by the way",))
+RULES = TopicRules(0.47, ("by the way",))
 SMALL = ChunkSizes(40, 24, 5, 6, whole_tokens=20, nested_tokens=10, topics=RULES)
 LARGE = ChunkSizes(4096, 300, 30, 50, whole_tokens=200, nested_tokens=100, topics=RULES)
 ROOT = Path(__file__).resolve().parents[2]

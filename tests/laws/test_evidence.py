@@ -11,8 +11,9 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.evidence import Evidence, EvidenceKey, merge
-from pipelines.learning.observe.observations import Tally, observe_outcome, outcome_evidence
+from pipelines.learning.observe.tallies import Tally
 from pipelines.learning.uses import UsageKey
+from tests.support.outcomes import observe_outcome, outcome_evidence
 
 names = st.sampled_from(["*", "a", "ß"])
 masses = st.integers(-(10**12), 10**12)

@@ -23,11 +23,11 @@ from pipelines.learning.families.gamma import GammaEvidence
 from pipelines.learning.families.gaussian_process import QualityEvidence
 from pipelines.learning.families.survival import SurvivalEvidence
 from pipelines.learning.families.threshold import ThresholdEvidence
-from pipelines.learning.observe.observations import outcome_evidence
 from pipelines.learning.observe.reports import accuracy_evidence, quality_evidence, review_evidence, trust_evidence
 from pipelines.learning.reported import Reported
 from pipelines.learning.sizing import read_sizing
 from pipelines.settings import load_settings
+from tests.support.outcomes import outcome_evidence
 
 PRIORS = load_settings(environment={}).priors
 TURNS = PRIORS.quality.turns

@@ -11,11 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.units.context import leading, trailing
-from pipelines.chunking.units.digest import digest
-from pipelines.chunking.units.hierarchy import REMAINDER, ParsedUnit, fitted
+from pipelines.chunking.units.hierarchy import REMAINDER, ParsedUnit, fitted, leading, trailing
 from pipelines.chunking.units.sizes import ChunkSizes
-from pipelines.chunking.units.splitting import Cuts, Meter
+from pipelines.chunking.units.splitting import Cuts, Meter, SizedText, digest
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.sizing import Overflow, made_by, pairs_of
@@ -107,7 +105,7 @@ def test_no_unit_is_cut_for_the_sake_of_a_context_above_its_budget(
     source = b"word " * length
     unit = ParsedUnit(start=0, end=len(source), path="unit", kind="unit", level=2, context=" ".join(["name"] * context))
     anywhere = partial(Cuts.between, 0, len(source), range(0, len(source), 5))
-    (whole,) = fitted(unit, anywhere, limit=limit, source=source, sizes=sizes, meter=Meter(source, words))
+    (whole,) = fitted(SizedText(source.decode(), sizes, words), unit, anywhere, limit=limit)
     assert (whole.start, whole.end, whole.share, whole.split) == (0, len(source), 1.0, None)
     free = sizes.context_before is None and length + context <= limit
     assert words(whole.context) == (context if free else min(context, sizes.leading_budget))
@@ -184,9 +182,9 @@ def test_trailing_context_is_a_whole_line_or_nothing() -> None:
 def test_a_digest_says_what_is_said_most_in_its_own_order() -> None:
     """ING-11: the sentences with the most frequent words, none twice, within the budget."""
     text = b"Locks guard queues. Locks guard queues again. Threads wait for threads. Someone laughed."
-    said = digest(text, 0, len(text), 9, Meter(text, words))
-    assert said.split("\n") == ["Locks guard queues.", "Threads wait for threads."]
-    assert digest(b"0 1 2 3 4 5 6 7 8 9", 0, 19, 5, Meter(b"0 1 2 3 4 5 6 7 8 9", words)) == "0 1 2"
+    extract = digest(Meter(text, words), 0, len(text), 9)
+    assert extract.split("\n") == ["Locks guard queues.", "Threads wait for threads."]
+    assert digest(Meter(b"0 1 2 3 4 5 6 7 8 9", words), 0, 19, 5) == "0 1 2"
 
 
 @pytest.mark.parametrize("language", ["latex", "markdown"])

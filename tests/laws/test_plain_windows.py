@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.chunking.prose.plain import byte_length, chunk_plainly
+from pipelines.chunking.prose.text import byte_length, chunk_plainly
 from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.documents import ContentType, Document, Domain
 

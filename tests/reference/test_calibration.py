@@ -24,8 +24,8 @@ from pipelines.learning.calibration.scores import (
     score_bins,
 )
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.observe.observations import outcome_evidence
 from pipelines.settings import load_settings
+from tests.support.outcomes import outcome_evidence
 
 RECENCY = load_settings(environment={}).priors.recency
 MIDDLES = (np.arange(20) + 0.5) / 20

@@ -10,13 +10,15 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, SECONDS_PER_DAY, Evidence
-from pipelines.learning.observe.observations import POSITIVE, Tally, observe_outcome
+from pipelines.learning.observe.tallies import Tally
+from pipelines.learning.parameters import POSITIVE
 from pipelines.learning.pooling.covariance import read_spread
 from pipelines.learning.pooling.design_effect import read_repetition
 from pipelines.learning.priors import Priors, WeightMethod
 from pipelines.learning.recency import Discount
 from pipelines.learning.uses import UsageKey
 from pipelines.settings import load_settings
+from tests.support.outcomes import observe_outcome
 
 PRIORS = load_settings(environment={}).priors
 DAY = 20_000

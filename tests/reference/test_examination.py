@@ -12,7 +12,7 @@ from pipelines.domain.events import ShownResult
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.examination import SHOWN, Cell, Examination, Grid, cell_key, read_examination
 from pipelines.learning.observe.impressions import ImpressionBuckets
-from pipelines.learning.observe.observations import Tally
+from pipelines.learning.observe.tallies import Tally
 from pipelines.learning.recency import Discount
 from pipelines.settings import load_settings
 

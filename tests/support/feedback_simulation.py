@@ -24,7 +24,8 @@ from typing import Any
 from unittest import mock
 
 from pipelines.domain.errors import BrokerUnavailableError, FencedError
-from pipelines.feedback.run.updater import UPDATERS, Updater
+from pipelines.feedback.run.partitions import UPDATERS
+from pipelines.feedback.run.updater import Updater
 from pipelines.runtime.kafka.log import Batches, LogFacts, OpenTransaction, Record
 from tests.support.feedback_events import BINS, NOON, rules
 from tests.support.feedback_fold import fold_log

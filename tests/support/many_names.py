@@ -12,9 +12,9 @@ from pathlib import Path
 
 from pipelines.feedback.pipeline import consume
 from pipelines.feedback.publish.snapshot import publish_snapshot
-from pipelines.feedback.run.updater import partition_folder
-from pipelines.feedback.store.names import overflow_in
+from pipelines.feedback.run.partitions import partition_folder
 from pipelines.feedback.store.state import PartitionState
+from pipelines.feedback.store.tables import overflow_in
 from pipelines.runtime.kafka.log import LogFacts, Record
 from tests.support.feedback_events import BINS, NOON, RULES
 

@@ -11,7 +11,8 @@ from pipelines.domain.documents import Domain
 from pipelines.domain.ids import content_hash
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.observe.observations import Tally, observe_outcome
+from pipelines.learning.observe.tallies import Tally
+from tests.support.outcomes import observe_outcome
 
 BINS = 20
 

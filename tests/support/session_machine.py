@@ -15,10 +15,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from pipelines.domain.events import AnyEvent
 from pipelines.domain.ids import SessionId
 from pipelines.feedback.events.codec import encode
-from pipelines.feedback.fold.arrivals import arrived
+from pipelines.feedback.fold.batch import arrived
 from pipelines.feedback.fold.updates import fold
 from pipelines.feedback.pipeline import consume
-from pipelines.feedback.publish.forks import Forks
+from pipelines.feedback.publish.snapshot import Forks
 from pipelines.feedback.store.overlays import PENDING, SETTLED
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.parameters import SURPLUS

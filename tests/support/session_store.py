@@ -10,7 +10,7 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.domain.events import AnyEvent
 from pipelines.feedback.pipeline import consume
 from pipelines.feedback.publish.snapshot import publish_snapshot
-from pipelines.feedback.run.updater import partition_folder
+from pipelines.feedback.run.partitions import partition_folder
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.overlays import PENDING
 from pipelines.feedback.store.report import PartitionReport

@@ -10,7 +10,7 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope
 from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.observe.observations import outcome_evidence
+from tests.support.outcomes import outcome_evidence
 
 _CODE = """import os
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pipelines.serving.engines import Engines
+from pipelines.serving.searching.engines import Engines
 from pipelines.settings import Settings
 from tests.support.small_store import DirectionEncoder
 

@@ -105,7 +105,7 @@ def query(scratch: Path, stack: ExitStack) -> Callable[[], object]:
     """A searcher that is open answers one query over one document."""
     from pipelines.domain.ids import QueryId
     from pipelines.domain.ranking import Query
-    from pipelines.serving.engines import opened
+    from pipelines.serving.searching.engines import opened
 
     document(scratch, stack)()
     searcher = stack.enter_context(opened(settings_of(scratch / "store")))
@@ -133,12 +133,13 @@ def event(scratch: Path, stack: ExitStack) -> Callable[[], object]:
 
 def night(scratch: Path, stack: ExitStack) -> Callable[[], object]:
     """One night consolidates a day of outcomes, and publishes what it learned."""
-    from jobs import consolidate
+    from pipelines.consolidation.pipeline import consolidate
+    from pipelines.serving.night import night_of
     from tests.support.nights import a_day, stream
 
     stream(scratch / "store", 0, a_day(20_000))
     settings = settings_of(scratch / "store")
-    return lambda: consolidate.run(settings, dry_run=False, clock=lambda: 20_001 * 86_400.0)
+    return lambda: consolidate(night_of(settings, clock=lambda: 20_001 * 86_400.0))
 
 
 FLOWS: Mapping[str, Callable[[Path, ExitStack], Callable[[], object]]] = {

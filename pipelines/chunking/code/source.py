@@ -2,7 +2,7 @@
 
 Level 0 is the preamble (header comment, package, imports), 1 types and constants, 2 functions, methods and interfaces,
 3 blocks of functions that are too long. Units lie between lines: each runs up to the next, and its leading comments
-are its own. What differs between languages is data: see `code_grammars`.
+are its own. What differs between languages is data: see `grammars`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pipelines.chunking.code.tree import SyntaxTree
 from pipelines.chunking.prose.text import chunk_text
 from pipelines.chunking.units.hierarchy import ParsedUnit, assemble, fitted
 from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
-from pipelines.chunking.units.splitting import Cuts, Meter, decoded, encoded
+from pipelines.chunking.units.splitting import Cuts, SizedText, decoded
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
 
@@ -37,12 +37,11 @@ def chunk_code(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter
     grammar = GRAMMARS.get(document.language or "")
     if grammar is None:
         return chunk_text(document, sizes, count_tokens)
-    source = encoded(document.text)
-    tree = SyntaxTree(source, grammar)
-    outline = _Outline(tree, sizes, Meter(source, count_tokens))
+    text = SizedText(document.text, sizes, count_tokens)
+    tree = SyntaxTree(text.source, grammar)
+    outline = _Outline(tree, text)
     units = _bundled(outline.file())
-    facts = facts_of(tree, outline.owned, outline.named, outline.tests)
-    return assemble(document, source, units, facts=facts, sizes=sizes, count_tokens=count_tokens)
+    return assemble(document, text, units, facts_of(tree, outline.owned, outline.named, outline.tests))
 
 
 def _bundled(units: Sequence[ParsedUnit]) -> list[ParsedUnit]:
@@ -89,8 +88,7 @@ class _Outline:
     """
 
     tree: SyntaxTree
-    sizes: ChunkSizes
-    meter: Meter
+    text: SizedText
     owned: list[Owned] = field(default_factory=list)
     named: list[tuple[int, str]] = field(default_factory=list)
     tests: list[tuple[int, int]] = field(default_factory=list)
@@ -107,10 +105,10 @@ class _Outline:
         groups = groups_of(self.tree, rest, preamble[-1].end if preamble else header_end(self.tree, rest))
         if not preamble and (not groups or groups[0].start == 0 or not header_end(self.tree, rest)):
             if not groups:
-                return self._fitted(self._head(end), [], limit=self.sizes.max_tokens)
+                return self._fitted(self._head(end), [], limit=self.text.sizes.max_tokens)
             return self._members([replace(groups[0], start=0), *groups[1:]], end, _Scope())
         unit = self._head(groups[0].start if groups else end)
-        head = self._fitted(unit, preamble, limit=self.sizes.max_tokens)
+        head = self._fitted(unit, preamble, limit=self.text.sizes.max_tokens)
         return [*head, *self._members(groups, end, _Scope(parents=("preamble",)))]
 
     def _head(self, end: int) -> ParsedUnit:
@@ -183,14 +181,7 @@ class _Outline:
             long = [] if self._fits_whole(node.start_byte, node.end_byte) else [node]
             return self._cuts(unit, inner, long)
 
-        return fitted(
-            unit,
-            cuts,
-            limit=self.sizes.max_tokens,
-            source=self.tree.source,
-            sizes=self.sizes,
-            meter=self.meter,
-        )
+        return fitted(self.text, unit, cuts, limit=self.text.sizes.max_tokens)
 
     def _type(self, group: ItemGroup, definition: Definition, stop: int, scope: _Scope) -> list[ParsedUnit]:
         """A type's head with its leading fields, then its members."""
@@ -211,7 +202,7 @@ class _Outline:
         )
         for item in items[:fields]:
             self.named += self.tree.names_bound(item.node)
-        own = self._fitted(self._roomy(unit), items[:fields], limit=self.sizes.max_tokens)
+        own = self._fitted(self._roomy(unit), items[:fields], limit=self.text.sizes.max_tokens)
         return [*own, *self._members(groups, stop, inner)]
 
     def _run(self, group: ItemGroup, stop: int, scope: _Scope) -> list[ParsedUnit]:
@@ -243,7 +234,7 @@ class _Outline:
             part_kind=kind,
             bundle_path=f"type:{owner}" if member else None,
         )
-        return self._fitted(self._roomy(unit), list(group.items), limit=self.sizes.target_tokens)
+        return self._fitted(self._roomy(unit), list(group.items), limit=self.text.sizes.target_tokens)
 
     def _fitted(self, unit: ParsedUnit, items: Sequence[CodeItem], *, limit: int) -> list[ParsedUnit]:
         def cuts() -> Cuts:
@@ -256,7 +247,7 @@ class _Outline:
             long = [item.node for item in items if item.node is not None and not self._fits_node(item.node)]
             return self._cuts(unit, inner, long, [item.start for item in items])
 
-        return fitted(unit, cuts, limit=limit, source=self.tree.source, sizes=self.sizes, meter=self.meter)
+        return fitted(self.text, unit, cuts, limit=limit)
 
     def _cuts(self, unit: ParsedUnit, lines: Sequence[int], long: Sequence[Node], starts: Sequence[int] = ()) -> Cuts:
         """Cuts at lines; where they leave too much, inside blocks that fit, and between the statements of a line."""
@@ -269,43 +260,43 @@ class _Outline:
         return cuts
 
     def _all_fit(self, cuts: Cuts) -> bool:
-        return all(self.meter.fits(start, end, self.sizes.max_tokens) for start, end in pairwise(cuts.positions))
+        return all(self.text.fits(start, end, self.text.sizes.max_tokens) for start, end in pairwise(cuts.positions))
 
     def _finer(self, cuts: Cuts, inner: Iterable[int]) -> Cuts:
         """More cuts in what is too long; a statement ends at each, so that nothing need be repeated there."""
-        found = sorted(inner)
+        places = sorted(inner)
 
         def within(_: bytes, start: int, end: int) -> Sequence[int]:
-            return found[bisect_right(found, start) : bisect_left(found, end)]
+            return places[bisect_right(places, start) : bisect_left(places, end)]
 
-        finest = cuts.refined(self.tree.source, within, self.sizes.max_tokens, self.meter).positions
+        finest = cuts.refined(self.text, within, self.text.sizes.max_tokens).positions
         return Cuts.between(finest[0], finest[-1], finest)
 
     def _roomy(self, unit: ParsedUnit) -> ParsedUnit:
         """The unit under as much of its context as leaves it whole, where it can be whole."""
-        limit = self.sizes.max_tokens
+        limit = self.text.sizes.max_tokens
         if not unit.context or not self._fits_whole(unit.start, unit.end):
             return unit
-        body = self.meter.tokens(unit.start, unit.end)
+        body = self.text.tokens(unit.start, unit.end)
         for context in (unit.context, unit.context.rpartition("\n")[2]):
-            if body + self.meter.of_context(context) <= limit:
+            if body + self.text.of_context(context) <= limit:
                 return replace(unit, context=context)
         return replace(unit, context="")
 
     def _fits(self, start: int, end: int) -> bool:
-        return self.meter.fits(start, end, self.sizes.target_tokens)
+        return self.text.fits(start, end, self.text.sizes.target_tokens)
 
     def _fits_whole(self, start: int, end: int) -> bool:
-        return self.meter.fits(start, end, self.sizes.max_tokens)
+        return self.text.fits(start, end, self.text.sizes.max_tokens)
 
     def _fits_node(self, node: Node) -> bool:
         """Whether a statement need not be cut: those that hold others are filled up to the target only."""
         grammar = self.tree.grammar
         opened = node.type in grammar.compounds or node.type in grammar.clauses or node.type in grammar.blocks
-        limit = self.sizes.target_tokens if opened else self.sizes.max_tokens
+        limit = self.text.sizes.target_tokens if opened else self.text.sizes.max_tokens
         if node.end_byte - node.start_byte > _SPARSE * limit:
             return False
-        return self.meter.fits(node.start_byte, node.end_byte, limit)
+        return self.text.fits(node.start_byte, node.end_byte, limit)
 
     def _fits_inside(self, node: Node) -> bool:
         """The same, where a block is looked into even if it fits: what it belongs to does not."""

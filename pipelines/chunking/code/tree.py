@@ -10,8 +10,7 @@ from functools import cache, cached_property
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 from tree_sitter_language_pack import get_language
 
-from pipelines.chunking.code.grammar import Grammar
-from pipelines.chunking.code.grammars import GRAMMARS
+from pipelines.chunking.code.grammars import GRAMMARS, Grammar
 from pipelines.chunking.code.names import LONGEST_NAME, dotted
 from pipelines.chunking.units.splitting import decoded
 
@@ -32,7 +31,7 @@ def language_of(name: str) -> Language:
 @cache
 def query_of(name: str, part: str) -> Query:
     """One of the queries of a profile."""
-    return Query(language_of(name), getattr(GRAMMARS[name], part))
+    return Query(language_of(name), GRAMMARS[name].query(part))
 
 
 class SyntaxTree:

@@ -10,15 +10,14 @@ from pipelines.chunking.config.entries import Entry
 from pipelines.chunking.config.links import links_of
 from pipelines.chunking.config.schemas import SCANNERS, entries_of, schema_of
 from pipelines.chunking.prose.text import chunk_text
-from pipelines.chunking.units.hierarchy import NamePositions, ParsedUnit, SourceFacts, assemble, fitted
+from pipelines.chunking.units.hierarchy import PATH_SEPARATOR, NamePositions, ParsedUnit, SourceFacts, assemble, fitted
 from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
-from pipelines.chunking.units.splitting import Cuts, Meter, encoded
+from pipelines.chunking.units.splitting import Cuts, SizedText
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
 
 _MOST_BYTES = 1_000_000  # of a file whose structure is looked for; what is larger holds data, and is cut into lines
 _BYTES_PER_TOKEN = 32  # more than tokens of configuration have: what is longer than so many bytes need not be counted
-_SEPARATOR = " > "
 _FILE = "file"
 _DEEPEST_LEVEL = 2
 
@@ -27,20 +26,13 @@ _DEEPEST_LEVEL = 2
 class _File:
     """What all steps on one document need."""
 
-    source: bytes
-    sizes: ChunkSizes
-    meter: Meter
+    text: SizedText
     kinds: str
     attributes: dict[str, str]
 
     def above(self, entry: Entry, limit: int) -> bool:
         """Whether an entry has more than `limit` tokens."""
-        return entry.end - entry.start > limit * _BYTES_PER_TOKEN or not self.meter.fits(entry.start, entry.end, limit)
-
-    @property
-    def nested(self) -> int:
-        """Above so many tokens an object inside another is a unit of its own."""
-        return self.sizes.min_tokens if self.sizes.nested_tokens is None else self.sizes.nested_tokens
+        return entry.end - entry.start > limit * _BYTES_PER_TOKEN or not self.text.fits(entry.start, entry.end, limit)
 
 
 def chunk_configuration(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
@@ -49,26 +41,25 @@ def chunk_configuration(document: Document, sizes: ChunkSizes, count_tokens: Tok
     Neighbouring short keys at the top are one chunk. What is in a notation without a scanner, or is very large, is cut
     into windows of lines.
     """
-    source = encoded(document.text)
-    language = document.language or ""
+    text = SizedText(document.text, sizes, count_tokens)
+    source, language = text.source, document.language or ""
     if language not in SCANNERS or len(source) > _MOST_BYTES:
         return chunk_text(document, sizes, count_tokens)
     schema = schema_of(document.uri, language, source)
     entries = entries_of(source, language, schema)
-    meter = Meter(source, count_tokens)
-    file = _File(source, sizes, meter, _KINDS.get(schema or "", "key"), {"schema": schema} if schema else {})
+    file = _File(text, _KINDS.get(schema or "", "key"), {"schema": schema} if schema else {})
     whole = min(sizes.target_tokens if sizes.whole_tokens is None else sizes.whole_tokens, sizes.max_tokens)
-    if meter.fits(0, len(source), whole):
+    if text.fits(0, len(source), whole):
         units = [ParsedUnit(start=0, end=len(source), path=_FILE, kind=_FILE, level=0, attributes=file.attributes)]
     elif not entries:
         return chunk_text(document, sizes, count_tokens)
     else:
-        units = [part for unit in _units(file, entries) for part in unit]
+        units = list(_units(file, entries))
     facts = SourceFacts(
         defines=NamePositions.of([(entry.at, entry.key) for entry in entries if entry.key]),
         links=NamePositions.of(links_of(source, language, entries)),
     )
-    return assemble(document, source, units, facts=facts, sizes=sizes, count_tokens=count_tokens)
+    return assemble(document, text, units, facts)
 
 
 _KINDS = {
@@ -80,85 +71,82 @@ _KINDS = {
 }
 
 
-def _units(file: _File, entries: Sequence[Entry]) -> Iterator[list[ParsedUnit]]:
-    """The file's own unit, which tells its keys, and those of its entries."""
-    first = entries[0].start
-    head = first if file.source[:first].strip() else _line_end(file.source, entries[0].at)
+def _units(file: _File, entries: Sequence[Entry]) -> Iterator[ParsedUnit]:
+    """The file's own unit, which names its keys, and those of its entries."""
+    source, first = file.text.source, entries[0].start
+    head = first if source[:first].strip() else source.find(b"\n", entries[0].at) + 1 or len(source)
     keys = ", ".join(dict.fromkeys(entry.key for entry in entries if entry.key))
     root = ParsedUnit(start=0, end=head, path=_FILE, kind=_FILE, level=0, context=keys, attributes=file.attributes)
-    yield _fitted(file, root, ())
+    yield from _fitted(file, root, ())
     # What stands before the first key and is blank would be in no span.
-    yield from _siblings(file, [replace(entries[0], start=min(first, head)), *entries[1:]], ())
+    yield from _siblings(file, [replace(entries[0], start=min(first, head)), *entries[1:]])
 
 
-def _siblings(file: _File, entries: Sequence[Entry], outer: tuple[str, ...]) -> Iterator[list[ParsedUnit]]:
+def _siblings(file: _File, entries: Sequence[Entry]) -> Iterator[ParsedUnit]:
     """Entries at the top, the short ones together with their neighbours up to the target."""
+    text, sizes = file.text, file.text.sizes
     together: list[Entry] = []
     for entry in entries:
-        short = not (entry.own or any(child.own for child in entry.children))
-        short = short and not file.above(entry, file.sizes.min_tokens)
-        if together and (not short or not file.meter.fits(together[0].start, entry.end, file.sizes.target_tokens)):
-            yield from _together(file, together, outer)
+        own = entry.own or any(child.own for child in entry.children)
+        short = not own and not file.above(entry, sizes.min_tokens)
+        if together and (not short or not text.fits(together[0].start, entry.end, sizes.target_tokens)):
+            yield from _together(file, together)
             together = []
         if short:
             together.append(entry)
         else:
-            yield from _entry(file, entry, outer)
+            yield from _entry(file, entry, ())
     if together:
-        yield from _together(file, together, outer)
+        yield from _together(file, together)
 
 
-def _together(file: _File, entries: Sequence[Entry], outer: tuple[str, ...]) -> Iterator[list[ParsedUnit]]:
+def _together(file: _File, entries: Sequence[Entry]) -> Iterator[ParsedUnit]:
     if len(entries) == 1:
-        yield from _entry(file, entries[0], outer)
-        return
-    unit = _unit(file, entries[0], outer)
-    yield _fitted(file, replace(unit, end=entries[-1].end, kind="keys", symbol=None, heading_path=outer), entries)
+        yield from _entry(file, entries[0], ())
+    else:
+        unit = _unit(file, entries[0], ())
+        unit = replace(unit, end=entries[-1].end, kind="keys", symbol=None, heading_path=())
+        yield from _fitted(file, unit, entries)
 
 
-def _entry(file: _File, entry: Entry, outer: tuple[str, ...]) -> Iterator[list[ParsedUnit]]:
+def _entry(file: _File, entry: Entry, outer: tuple[str, ...]) -> Iterator[ParsedUnit]:
     """An entry whole, or what is left of it beside the objects in it that are units of their own."""
-    unit = _unit(file, entry, outer)
-    apart = {
-        child.start: child
-        for child in entry.children
-        if child.own or (child.container and file.above(child, file.nested))
-    }
-    if entry.own and not file.above(entry, file.sizes.max_tokens) and not any(each.own for each in apart.values()):
-        apart = {}
+    unit, sizes = _unit(file, entry, outer), file.text.sizes
+    nested = sizes.min_tokens if sizes.nested_tokens is None else sizes.nested_tokens
+    apart = {child.start for child in entry.children if child.own or (child.container and file.above(child, nested))}
+    if entry.own and not file.above(entry, sizes.max_tokens) and not any(child.own for child in entry.children):
+        apart = set()
     if not apart:
-        yield _fitted(file, unit, entry.children)
+        yield from _fitted(file, unit, entry.children)
         return
     inside = (*outer, entry.key)
-    held = ", ".join(dict.fromkeys(child.key for child in entry.children))
+    keys = ", ".join(dict.fromkeys(child.key for child in entry.children))
     start, rest = entry.start, list[Entry]()
-    head = replace(unit, context="\n".join(filter(None, (unit.context, f"{_SEPARATOR.join(inside)}: {held}"))))
+    head = replace(unit, context="\n".join(filter(None, (unit.context, f"{PATH_SEPARATOR.join(inside)}: {keys}"))))
     for child in entry.children:
         if child.start in apart:
             if child.start > start:
-                yield _fitted(file, _rest(head, start, child.start, rest), rest)
+                yield from _fitted(file, _rest(head, start, child.start, rest), rest)
             yield from _entry(file, child, inside)
             start, rest = child.end, []
         else:
             rest.append(child)
     if start < entry.end:
-        yield _fitted(file, _rest(head, start, entry.end, rest), rest)
+        yield from _fitted(file, _rest(head, start, entry.end, rest), rest)
 
 
-def _rest(head: ParsedUnit, start: int, end: int, held: Sequence[Entry]) -> ParsedUnit:
+def _rest(head: ParsedUnit, start: int, end: int, entries: Sequence[Entry]) -> ParsedUnit:
     """What stands between units of their own: with the entry's key it is the entry itself."""
     if start == head.start:
         return replace(head, end=end)
-    path = f"{head.path}/rest:{held[0].key if held else ''}"
-    parents = (head.path, *head.parents)
     return replace(
         head,
         start=start,
         end=end,
-        path=path,
+        path=f"{head.path}/rest:{entries[0].key if entries else ''}",
         kind="keys",
         level=_DEEPEST_LEVEL,
-        parents=parents,
+        parents=(head.path, *head.parents),
         context=head.part_context,
     )
 
@@ -173,8 +161,8 @@ def _unit(file: _File, entry: Entry, outer: tuple[str, ...]) -> ParsedUnit:
         kind=file.kinds if entry.own else "key",
         level=min(len(names), _DEEPEST_LEVEL),
         parents=(*paths[1:], _FILE),
-        context=_SEPARATOR.join(outer),
-        part_context=_SEPARATOR.join(names),
+        context=PATH_SEPARATOR.join(outer),
+        part_context=PATH_SEPARATOR.join(names),
         part_kind="keys",
         heading_path=names,
         symbol=".".join(names) or None,
@@ -183,22 +171,18 @@ def _unit(file: _File, entry: Entry, outer: tuple[str, ...]) -> ParsedUnit:
 
 
 def _fitted(file: _File, unit: ParsedUnit, children: Sequence[Entry]) -> list[ParsedUnit]:
-    limit = file.sizes.max_tokens if unit.kind in _KINDS.values() and unit.kind != "key" else file.sizes.target_tokens
-    cuts = partial(_cuts, file, unit, children)
-    return fitted(unit, cuts, limit=limit, source=file.source, sizes=file.sizes, meter=file.meter)
+    sizes = file.text.sizes
+    limit = sizes.max_tokens if unit.kind in _KINDS.values() and unit.kind != "key" else sizes.target_tokens
+    return fitted(file.text, unit, partial(_cuts, file, unit, children), limit=limit)
 
 
 def _cuts(file: _File, unit: ParsedUnit, children: Sequence[Entry]) -> Cuts:
-    """Cuts before keys, and before those inside the ones that are too long."""
     return Cuts.between(unit.start, unit.end, _starts(file, children))
 
 
 def _starts(file: _File, entries: Sequence[Entry]) -> Iterator[int]:
+    """Where keys begin, and those inside the ones that are too long."""
     for entry in entries:
         yield entry.start
-        if entry.children and file.above(entry, file.sizes.target_tokens):
+        if entry.children and file.above(entry, file.text.sizes.target_tokens):
             yield from _starts(file, entry.children)
-
-
-def _line_end(source: bytes, at: int) -> int:
-    return source.find(b"\n", at) + 1 or len(source)

@@ -7,8 +7,8 @@ indented by two blanks, and empty lines stay empty. A line `# name` or `---` in 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 _TURN = re.compile(rb"(?P<speaker>[^\s:()#][^:()\n]{0,79}?)(?: \((?P<time>[^()\n]{1,40})\))?:(?=[ \r\n]|\Z)")
 _TOPIC = re.compile(rb"(?:#{1,6} (?P<name>[^\n]*)|-{3,}[ \t\r]*)(?:\n|\Z)")
@@ -70,11 +70,11 @@ def written(lines: Iterable[Line]) -> str:
     return "".join(_turn(line) if isinstance(line, Turn) else _topic(line) for line in lines)
 
 
-def said(text: str) -> str:
+def unindented(text: str) -> str:
     r"""What was said, from the part of a session's text after a turn's colon.
 
     Examples:
-        >>> said(" Which?\n\n  This:\n    x = 1\n")
+        >>> unindented(" Which?\n\n  This:\n    x = 1\n")
         'Which?\n\nThis:\n  x = 1'
     """
     first, *more = text.removesuffix("\n").split("\n")
@@ -85,19 +85,16 @@ def places(source: bytes) -> list[TurnPlace]:
     """Turns and markers of a session's text, in order; other lines belong to the turn before them."""
     if not source:
         return []
-    starts = [(0, _place(source, 0))]
+    starts = [_place(source, 0)]
     position = source.find(b"\n") + 1
     while position:
         if position < len(source) and source[position] not in b" \t\r\n":
-            found = _place(source, position)
-            if found.speaker or found.topic is not None:
-                starts.append((position, found))
+            place = _place(source, position)
+            if place.speaker or place.topic is not None:
+                starts.append(place)
         position = source.find(b"\n", position) + 1
-    ends = [start for start, _ in starts[1:]] + [len(source)]
-    return [
-        TurnPlace(start, end, found.body, found.speaker, found.time, found.topic)
-        for (start, found), end in zip(starts, ends, strict=True)
-    ]
+    ends = [*(place.start for place in starts[1:]), len(source)]
+    return [replace(place, end=end) for place, end in zip(starts, ends, strict=True)]
 
 
 def _place(source: bytes, start: int) -> TurnPlace:
@@ -134,15 +131,4 @@ def _topic(name: str) -> str:
 def _plain(name: str, longest: int, *, colon: str = "-") -> str:
     """A name that cannot be taken for anything else at the start of a line."""
     clean = " ".join(name.split()).replace("(", "[").replace(")", "]").replace(":", colon)
-    kept = clean.encode("utf-8", "replace")[:longest]
-    return kept.decode("utf-8", "ignore").strip()
-
-
-def turns_of(text: str) -> Iterator[Line]:
-    """The turns and topics that `written` wrote; ids are not in the text."""
-    source = text.encode("utf-8", "surrogatepass")
-    for place in places(source):
-        if place.topic is not None:
-            yield place.topic
-        else:
-            yield Turn(place.speaker, said(_decoded(source[place.body : place.end])), place.time)
+    return clean.encode("utf-8", "replace")[:longest].decode("utf-8", "ignore").strip()

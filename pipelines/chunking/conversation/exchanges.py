@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 
-from pipelines.chunking.conversation.dialogue import TurnPlace, said
+from pipelines.chunking.conversation.dialogue import TurnPlace, unindented
 from pipelines.chunking.units.sizes import TopicRules
 
 _ASKING_ROLES = frozenset({"user", "human", "customer", "interviewer", "question", "q"})
@@ -58,17 +58,14 @@ def exchanges(source: bytes, places: Sequence[TurnPlace], rules: TopicRules | No
     is what two speakers say in a row; a turn that does not ask stands alone where the next one asks.
     """
     stretches = _stretches(source, places, rules.phrases if rules else ())
-    found = [exchange for stretch in stretches for exchange in _paired(source, stretch)]
-    ends = [exchange.start for exchange in found[1:]] + [len(source)]
-    return [
-        Exchange(each.start, end, each.turns, each.places, each.asked, each.topic)
-        for each, end in zip(found, ends, strict=True)
-    ]
+    paired = [exchange for stretch in stretches for exchange in _paired(source, stretch)]
+    ends = [*(exchange.start for exchange in paired[1:]), len(source)]
+    return [replace(each, end=end) for each, end in zip(paired, ends, strict=True)]
 
 
 def spoken(source: bytes, place: TurnPlace) -> str:
     """What a turn says."""
-    return said(source[place.body : place.end].decode("utf-8", "replace"))
+    return unindented(source[place.body : place.end].decode("utf-8", "replace"))
 
 
 def question_of(text: str) -> str:
@@ -78,15 +75,10 @@ def question_of(text: str) -> str:
         >>> question_of("I ran. How are you? And the dog? Tell me.")
         'And the dog?'
     """
-    sentences = _SENTENCE.split(_words(text))
-    return next(
-        (sentence.strip() for sentence in reversed(sentences) if sentence.rstrip().endswith(_QUESTION_MARKS)), ""
-    )
-
-
-def _words(text: str) -> str:
-    """A text without the picture that ends it."""
-    return text[: text.rfind(_PICTURE)] if _PICTURE in text and text.rstrip().endswith("]") else text
+    if _PICTURE in text and text.rstrip().endswith("]"):  # a picture ends it
+        text = text[: text.rfind(_PICTURE)]
+    questions = (each.strip() for each in reversed(_SENTENCE.split(text)) if each.rstrip().endswith(_QUESTION_MARKS))
+    return next(questions, "")
 
 
 def _stretches(source: bytes, places: Sequence[TurnPlace], phrases: Sequence[str]) -> list[_Stretch]:
@@ -118,11 +110,11 @@ def _beginning(phrases: Sequence[str]) -> Callable[[bytes, TurnPlace], bool]:
 
 def _paired(source: bytes, stretch: _Stretch) -> list[Exchange]:
     texts = [spoken(source, place) for place in stretch.places]
-    found: list[Exchange] = []
+    paired: list[Exchange] = []
     for first, last in _ranges([place.speaker for place in stretch.places], texts):
         places = tuple(stretch.places[first:last])
-        opening = not found
-        found.append(
+        opening = not paired
+        paired.append(
             Exchange(
                 stretch.start if opening else places[0].start,
                 places[-1].end if places else stretch.start,
@@ -132,7 +124,7 @@ def _paired(source: bytes, stretch: _Stretch) -> list[Exchange]:
                 stretch.topic if opening else None,
             )
         )
-    return found
+    return paired
 
 
 def _asked(place: TurnPlace, text: str) -> str:
@@ -143,12 +135,11 @@ def _asked(place: TurnPlace, text: str) -> str:
 def _ranges(speakers: Sequence[str], texts: Sequence[str]) -> list[tuple[int, int]]:
     """Half-open ranges of turns that belong together."""
     roles = [speaker.casefold() in _ASKING_ROLES for speaker in speakers]
-    starts = _role_starts(roles) if any(roles) and not all(roles) else _turn_starts(speakers, texts)
+    if any(roles) and not all(roles):
+        starts = [number for number, asks in enumerate(roles) if number == 0 or (asks and not roles[number - 1])]
+    else:
+        starts = _turn_starts(speakers, texts)
     return list(pairwise([*starts, len(speakers)])) if starts else [(0, 0)]
-
-
-def _role_starts(roles: Sequence[bool]) -> list[int]:
-    return [number for number, asks in enumerate(roles) if number == 0 or (asks and not roles[number - 1])]
 
 
 def _turn_starts(speakers: Sequence[str], texts: Sequence[str]) -> list[int]:

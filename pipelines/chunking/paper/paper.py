@@ -11,7 +11,7 @@ from pipelines.chunking.paper.paper_latex import latex_names, latex_outline
 from pipelines.chunking.paper.paper_markdown import markdown_paper_outline
 from pipelines.chunking.prose.sections import chunk_outline
 from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
-from pipelines.chunking.units.splitting import encoded
+from pipelines.chunking.units.splitting import SizedText, encoded
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
 
@@ -100,7 +100,7 @@ def chunk_paper(document: Document, sizes: ChunkSizes, count_tokens: TokenCounte
     A section above the target is cut into its special units and runs of paragraphs. What a chunk cites is among its
     links, and what the bibliography says of it among its attributes, as "cite:<key>".
     """
-    source = encoded(document.text)
+    text = SizedText(document.text, sizes, count_tokens)
     latex = document.language == LATEX
-    outline = latex_outline(source) if latex else markdown_paper_outline(document.text, source)
-    return chunk_outline(document, source, outline, sizes, count_tokens)
+    outline = latex_outline(text.source) if latex else markdown_paper_outline(document.text, text.source)
+    return chunk_outline(document, text, outline)

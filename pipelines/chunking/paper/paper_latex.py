@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from pipelines.chunking.paper.citations import BibliographyEntry, links_to
 from pipelines.chunking.paper.latex_text import balanced, masked, plain
-from pipelines.chunking.prose.equations import with_explanations
-from pipelines.chunking.prose.outline import HEADING, LIST, WHOLE, Block, Heading, Outline
+from pipelines.chunking.prose.outline import HEADING, LIST, WHOLE, Block, Heading, Outline, with_explanations
 from pipelines.chunking.units.hierarchy import NamePositions
 from pipelines.chunking.units.splitting import decoded
 from pipelines.domain.links import Link, LinkKind

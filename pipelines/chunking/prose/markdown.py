@@ -12,13 +12,23 @@ from urllib.parse import unquote
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from pipelines.chunking.prose.equations import fenced_equations, with_explanations
-from pipelines.chunking.prose.front_matter import FRONT_MATTER
-from pipelines.chunking.prose.outline import ANCHOR, HEADING, LIST, PARAGRAPH, WHOLE, Block, Heading, Outline
+from pipelines.chunking.prose.outline import (
+    ANCHOR,
+    FRONT_MATTER,
+    HEADING,
+    LIST,
+    PARAGRAPH,
+    WHOLE,
+    Block,
+    Heading,
+    Outline,
+    fenced_equations,
+    with_explanations,
+)
 from pipelines.chunking.prose.sections import chunk_outline
 from pipelines.chunking.units.hierarchy import NamePositions
 from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
-from pipelines.chunking.units.splitting import encoded
+from pipelines.chunking.units.splitting import SizedText, encoded
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
 from pipelines.domain.links import Link, LinkKind
@@ -47,8 +57,8 @@ _KINDS = {
 
 def chunk_markdown(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
     """Sections of a Markdown document; long ones in parts of whole blocks."""
-    source = encoded(document.text)
-    return chunk_outline(document, source, markdown_outline(document.text, source), sizes, count_tokens)
+    text = SizedText(document.text, sizes, count_tokens)
+    return chunk_outline(document, text, markdown_outline(document.text, text.source))
 
 
 def markdown_outline(text: str, source: bytes) -> Outline:
@@ -163,9 +173,9 @@ class _Reader:
             elif child.type == "html_inline":
                 self._read_html(child.content, at)
             elif child.content:
-                said = encoded(child.content)
-                found = self._source.find(said, at, min(end, at + _REACH))
-                at = found + len(said) if found >= 0 else at
+                words = encoded(child.content)
+                place = self._source.find(words, at, min(end, at + _REACH))
+                at = place + len(words) if place >= 0 else at
 
     def _read_html(self, html: str, at: int) -> None:
         self.anchors += [(at, match.group(1) or match.group(2)) for match in _ANCHOR.finditer(html)]

@@ -1,40 +1,35 @@
-"""Documents with headings: from blocks to sections, from sections to units (ING-6, ING-7)."""
+"""Documents with headings: from blocks to sections, from sections to units (ING-6, ING-7, ING-12)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from functools import partial
+from itertools import pairwise, takewhile
 
-from pipelines.chunking.prose.outline import ANCHOR, DEEPEST, PREAMBLE, Block, Heading, Outline
-from pipelines.chunking.prose.runs import parts_of, runs_of
-from pipelines.chunking.units.hierarchy import ParsedUnit, SourceFacts, assemble
-from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
-from pipelines.chunking.units.splitting import Meter
+from pipelines.chunking.prose.outline import ANCHOR, DEEPEST, LIST, PARAGRAPH, PREAMBLE, WHOLE, Block, Heading, Outline
+from pipelines.chunking.units.hierarchy import PATH_SEPARATOR, ParsedUnit, SourceFacts, assemble, fitted
+from pipelines.chunking.units.splitting import Cuts, SizedText, sentences
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
 
-_PATH_SEPARATOR = " > "
 
-
-def chunk_outline(
-    document: Document, source: bytes, outline: Outline, sizes: ChunkSizes, count_tokens: TokenCounter
-) -> list[Chunk]:
+def chunk_outline(document: Document, text: SizedText, outline: Outline) -> list[Chunk]:
     """Chunks of a document of which a reader made the outline.
 
     A section stays whole up to the target; a longer one is cut into its special blocks and long paragraphs, and runs
     of the blocks between them. Lists stay whole up to their own limit, every other block up to the maximum.
     """
-    meter = Meter(source, count_tokens)
-    sections = _with_depths(_with_preamble(_sections(outline.blocks), sizes, meter), sizes, meter)
-    units: list[ParsedUnit] = []
-    for section, unit in _units(sections, outline.front, len(source)):
-        for run, blocks in runs_of(section.blocks, unit, sizes, meter):
-            units += parts_of(run, blocks, source, sizes, meter)
-    units = [_annotated(unit, outline) for unit in units]
-    return assemble(
-        document, source, units, facts=SourceFacts(links=outline.links), sizes=sizes, count_tokens=count_tokens
-    )
+    sections = _with_depths(_with_preamble(_sections(outline.blocks), text), text)
+    units = [
+        _annotated(part, outline)
+        for section, unit in _units(sections, outline.front, len(text.source))
+        for run, blocks in _runs(section.blocks, unit, text)
+        for part in _parts(run, blocks, text)
+    ]
+    return assemble(document, text, units, SourceFacts(links=outline.links))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +84,17 @@ def _with_anchors_ahead(blocks: Sequence[Block], heading: int) -> int:
     return first
 
 
-def _with_preamble(sections: list[_Section], sizes: ChunkSizes, meter: Meter) -> list[_Section]:
+def _with_preamble(sections: list[_Section], text: SizedText) -> list[_Section]:
     """Sections, of which the title's begins with what stands before it where the two fit the target together."""
     if len(sections) == 1 or sections[0].headings or sections[1].rank:
         return sections
     before, title = sections[:2]
-    if not meter.fits(before.blocks[0].start, title.blocks[-1].end, sizes.target_tokens):
+    if not text.fits(before.blocks[0].start, title.blocks[-1].end, text.sizes.target_tokens):
         return sections
     return [replace(title, blocks=[*before.blocks, *title.blocks]), *sections[2:]]
 
 
-def _with_depths(sections: Sequence[_Section], sizes: ChunkSizes, meter: Meter) -> list[_Section]:
+def _with_depths(sections: Sequence[_Section], text: SizedText) -> list[_Section]:
     """Sections on the deepest level with those below them, where they fit the target together."""
     joined: list[_Section] = []
     index = 0
@@ -109,8 +104,8 @@ def _with_depths(sections: Sequence[_Section], sizes: ChunkSizes, meter: Meter) 
             while end < len(sections) and sections[end].rank > section.rank:
                 end += 1
             below = [block for inner in sections[index:end] for block in inner.blocks]
-            room = sizes.target_tokens - meter.of_context(_context(section.headings[: section.own]))
-            if end - index > 1 and meter.fits(below[0].start, below[-1].end, room):
+            room = text.sizes.target_tokens - text.of_context(_context(section.headings[: section.own]))
+            if end - index > 1 and text.fits(below[0].start, below[-1].end, room):
                 joined.append(replace(section, blocks=below))
                 index = end
                 continue
@@ -161,7 +156,7 @@ def _path(headings: Sequence[Heading]) -> str:
 
 
 def _context(headings: Sequence[Heading]) -> str:
-    return _PATH_SEPARATOR.join(heading.title for heading in headings)
+    return PATH_SEPARATOR.join(heading.title for heading in headings)
 
 
 def _annotated(unit: ParsedUnit, outline: Outline) -> ParsedUnit:
@@ -170,3 +165,137 @@ def _annotated(unit: ParsedUnit, outline: Outline) -> ParsedUnit:
     if len(anchors) > 1:
         notes["anchors"] = " ".join(anchors)
     return replace(unit, anchor=anchors[0] if anchors else None, attributes={**unit.attributes, **notes})
+
+
+def _runs(blocks: Sequence[Block], unit: ParsedUnit, text: SizedText) -> Iterator[tuple[ParsedUnit, Sequence[Block]]]:
+    """A section's unit; where it is too long, one for each special block and for each run of blocks between them.
+
+    The first stands for the section; the others are its children on level 3.
+    """
+    runs = _apart(blocks, unit, text)
+    starts = [unit.start, *(run[0].start for run in runs[1:]), unit.end]
+    times: Counter[str] = Counter()
+    for number, (run, (start, end)) in enumerate(zip(runs, pairwise(starts), strict=True)):
+        share = (end - start) / max(1, unit.end - unit.start)
+        if number == 0:
+            yield replace(unit, start=start, end=end, share=share), run
+            continue
+        apart = next((block for block in run if _is_apart(block, text)), None)
+        kind = unit.part_kind if apart is None else apart.kind
+        times[kind] += 1
+        name = apart.name if apart is not None and apart.name else times[kind]
+        yield (
+            replace(
+                unit,
+                start=start,
+                end=end,
+                share=share if apart is None else 1.0,
+                path=f"{unit.path}/{kind}:{name}",
+                kind=kind,
+                level=DEEPEST,
+                parents=(unit.path, *unit.parents),
+                context=unit.part_context,
+            ),
+            run,
+        )
+
+
+def _apart(blocks: Sequence[Block], unit: ParsedUnit, text: SizedText) -> list[list[Block]]:
+    """Runs of blocks; what is below the minimum stays with the special block beside it."""
+    room = text.sizes.target_tokens - text.of_context(unit.context)
+    whole = text.fits(unit.start, unit.end, room) and not any(_is_long(block, text) for block in blocks)
+    runs: list[list[Block]] = []
+    between: list[Block] = []
+    for block in blocks:
+        if whole or not _is_apart(block, text):
+            between.append(block)
+            continue
+        leading = _taken_from_end(between)
+        if between and not _is_short(between, text):
+            runs.append(between)
+            between = []
+        runs.append([*between, *leading, block])
+        between = []
+    if between and runs and _is_short(between, text):
+        runs[-1] += between
+    elif between or not runs:
+        runs.append(between)
+    return runs
+
+
+def _taken_from_end(blocks: list[Block]) -> list[Block]:
+    """The blocks at the end that stay with what follows, taken off."""
+    count = sum(1 for _ in takewhile(lambda block: block.leads, reversed(blocks)))
+    taken = blocks[len(blocks) - count :]
+    del blocks[len(blocks) - count :]
+    return taken
+
+
+def _is_short(blocks: Sequence[Block], text: SizedText) -> bool:
+    return text.fits(blocks[0].start, blocks[-1].end, text.sizes.min_tokens - 1)
+
+
+def _is_apart(block: Block, text: SizedText) -> bool:
+    return (block.special and not _is_short([block], text)) or _is_long(block, text)
+
+
+def _is_long(block: Block, text: SizedText) -> bool:
+    limit = text.sizes.paragraph_tokens
+    return block.kind == PARAGRAPH and limit is not None and not text.fits(block.start, block.end, limit)
+
+
+def _parts(run: ParsedUnit, blocks: Sequence[Block], text: SizedText) -> Iterator[ParsedUnit]:
+    """A run's unit whole where it fits the target, otherwise its parts."""
+    cuts, sentence_cuts = (partial(each, blocks, run, text) for each in (_cuts, _sentence_cuts))
+    parts = fitted(text, run, cuts, limit=text.sizes.target_tokens, sentence_cuts=sentence_cuts)
+    return _parts_named(parts, run, blocks)
+
+
+def _parts_named(parts: Sequence[ParsedUnit], run: ParsedUnit, blocks: Sequence[Block]) -> Iterator[ParsedUnit]:
+    """The parts with their share of the section, and the kind of the one special block that they hold."""
+    for part in parts:
+        first = bisect_right(blocks, part.start, key=lambda block: block.end)
+        last = bisect_left(blocks, part.end, key=lambda block: block.start)
+        held = [block for block in blocks[first:last] if not block.leads]
+        kind = held[0].kind if part.kind == run.part_kind and len(held) == 1 and held[0].special else part.kind
+        yield replace(part, kind=kind, share=part.share if part is run else part.share * run.share)
+
+
+def _cuts(blocks: Sequence[Block], unit: ParsedUnit, text: SizedText) -> Cuts:
+    """Cuts before blocks, and inside those that are too long alone."""
+    return Cuts.between(unit.start, unit.end, _between(blocks, text))
+
+
+def _sentence_cuts(blocks: Sequence[Block], unit: ParsedUnit, text: SizedText) -> Cuts:
+    """The same, and cuts between the sentences of every paragraph, however short."""
+    prose = (
+        position
+        for block in blocks
+        if block.kind == PARAGRAPH and not block.inner
+        for position in _outside(block.uncut, sentences(text.source, block.start, block.end))
+    )
+    return Cuts.between(unit.start, unit.end, [*_between(blocks, text), *prose])
+
+
+def _between(blocks: Sequence[Block], text: SizedText) -> Iterator[int]:
+    leads = True
+    for block in blocks:
+        if not leads:
+            yield block.start
+        leads = block.leads
+        limit = text.sizes.max_tokens
+        if block.kind == LIST:
+            limit = text.sizes.target_tokens if text.sizes.list_tokens is None else text.sizes.list_tokens
+        if text.fits(block.start, block.end, limit):
+            continue
+        if block.inner:
+            yield from _between(block.inner, text)
+        elif block.kind != WHOLE:
+            yield from _outside(block.uncut, sentences(text.source, block.start, block.end))
+
+
+def _outside(spans: Sequence[tuple[int, int]], positions: Iterable[int]) -> Iterator[int]:
+    for position in positions:
+        before = bisect_left(spans, position, key=lambda span: span[0])
+        if before == 0 or spans[before - 1][1] <= position:
+            yield position

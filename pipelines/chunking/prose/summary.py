@@ -11,10 +11,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pipelines.chunking.prose.front_matter import FRONT_MATTER
-from pipelines.chunking.units.digest import digest
+from pipelines.chunking.prose.outline import FRONT_MATTER
 from pipelines.chunking.units.sizes import TokenCounter
-from pipelines.chunking.units.splitting import Meter, encoded
+from pipelines.chunking.units.splitting import Meter, digest, encoded
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document
 
@@ -157,7 +156,7 @@ def _told(text: str, limit: int, count_tokens: TokenCounter) -> str:
     left = limit - count_tokens(lead.group())
     if left <= 0 or not prose[lead.end() :].strip():
         return lead.group()
-    return f"{lead.group()} {digest(source, start, len(source), left, Meter(source, count_tokens))}"
+    return f"{lead.group()} {digest(Meter(source, count_tokens), start, len(source), left)}"
 
 
 def _paragraphs(text: str) -> Iterator[str]:

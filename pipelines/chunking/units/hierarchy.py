@@ -8,10 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
-from pipelines.chunking.units.context import leading, trailing
-from pipelines.chunking.units.digest import digest
-from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
-from pipelines.chunking.units.splitting import Cuts, Meter, decoded, lines, strides, windows
+from pipelines.chunking.units.splitting import Cuts, Meter, SizedText, decoded, digest, lines, strides, windows
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
 from pipelines.domain.ids import ChunkId, chunk_id, content_hash
@@ -21,7 +18,10 @@ from pipelines.domain.sizing import Overflow
 REMAINDER = "remainder"
 """The kind of a part whose text is a digest of what it covers, not the text itself."""
 
-Found = TypeVar("Found", bound=Hashable)
+PATH_SEPARATOR = " > "
+"""Between the headings of a path in one line of context."""
+
+Value = TypeVar("Value", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,19 +66,19 @@ class ParsedUnit:
 
 
 @dataclass(frozen=True, slots=True)
-class NamePositions(Generic[Found]):
+class NamePositions(Generic[Value]):
     """Names or links in a source by where they stand, in source order."""
 
     offsets: Sequence[int] = ()
-    values: Sequence[Found] = ()
+    values: Sequence[Value] = ()
 
     @classmethod
-    def of(cls, found: Iterable[tuple[int, Found]]) -> NamePositions[Found]:
+    def of(cls, pairs: Iterable[tuple[int, Value]]) -> NamePositions[Value]:
         """Positions from (byte offset, value) pairs in any order; those at one offset keep their order."""
-        ordered = sorted(found, key=lambda pair: pair[0])
+        ordered = sorted(pairs, key=lambda pair: pair[0])
         return cls([offset for offset, _ in ordered], [value for _, value in ordered])
 
-    def within(self, start: int, end: int) -> tuple[Found, ...]:
+    def within(self, start: int, end: int) -> tuple[Value, ...]:
         """Values in a span, each once, by first appearance."""
         first, last = bisect_left(self.offsets, start), bisect_left(self.offsets, end)
         return tuple(dict.fromkeys(self.values[first:last]))
@@ -105,14 +105,52 @@ class SourceFacts:
         return 1.0 - wrong / (end - start) if wrong else 1.0
 
 
+NO_FACTS = SourceFacts()
+
+
+def leading(context: str, budget: int, meter: Meter) -> str:
+    """As much of a leading context as fits into `budget` tokens: what is nearest to the unit goes last.
+
+    Outer lines go first, then outer headings of a path in one line; of a single name or signature that is too long
+    its beginning stays.
+    """
+    if _fits(context, budget, meter):
+        return context
+    rows = context.split("\n")
+    for outer in range(1, len(rows)):
+        if _fits(inner := "\n".join(rows[outer:]), budget, meter):
+            return inner
+    names = rows[-1].split(PATH_SEPARATOR)
+    for outer in range(1, len(names)):
+        if _fits(inner := PATH_SEPARATOR.join(names[outer:]), budget, meter):
+            return inner
+    return _beginning(names[-1], budget, meter)
+
+
+def trailing(following: str, budget: int, meter: Meter) -> str:
+    """The first line of what follows, where it fits into `budget` tokens whole; part of a line would mislead."""
+    line = following.lstrip().partition("\n")[0].rstrip()
+    return line if _fits(line, budget, meter) else ""
+
+
+def _beginning(text: str, budget: int, meter: Meter) -> str:
+    words = text.split(" ")
+    # Indentation is a run of empty words: without a word after it nothing is said.
+    best = bisect_right(range(len(words)), budget, key=lambda count: meter.of_context(" ".join(words[:count]))) - 1
+    return " ".join(words[: max(best, 0)]).rstrip()
+
+
+def _fits(context: str, budget: int, meter: Meter) -> bool:
+    # A token stands for at least one byte; one more for the line end.
+    return len(context.encode("utf-8", "replace")) < budget or meter.of_context(context) <= budget
+
+
 def fitted(
+    text: SizedText,
     unit: ParsedUnit,
     cuts: Callable[[], Cuts],
     *,
     limit: int,
-    source: bytes,
-    sizes: ChunkSizes,
-    meter: Meter,
     sentence_cuts: Callable[[], Cuts] | None = None,
 ) -> list[ParsedUnit]:
     """A unit whole where it has at most `limit` tokens with its context, otherwise its parts in order.
@@ -127,94 +165,86 @@ def fitted(
       and is split as above;
     - truncate: its first part stays, and one more part of kind "remainder" covers the rest, with a digest of it.
     """
-    body = unit.end - unit.start
+    sizes, body = text.sizes, unit.end - unit.start
     if sizes.context_before is not None:
-        unit = replace(unit, context=leading(unit.context, sizes.leading_budget, meter))
+        unit = replace(unit, context=leading(unit.context, sizes.leading_budget, text))
     if body + len(unit.context.encode("utf-8", "replace")) < limit:  # below, not at: the line end after the context
         return [unit]
-    own = meter.tokens(unit.start, unit.end)
-    length = own + meter.of_context(unit.context)
+    own = text.tokens(unit.start, unit.end)
+    length = own + text.of_context(unit.context)
     if length <= limit:
         return [unit]
-    first_context = leading(unit.context, sizes.leading_budget, meter)
-    if own + meter.of_context(first_context) <= limit:
+    first_context = leading(unit.context, sizes.leading_budget, text)
+    if own + text.of_context(first_context) <= limit:
         return [replace(unit, context=first_context)]
     split = sizes.overflow if length > sizes.max_tokens else None
-    part_context = leading(unit.part_context, sizes.leading_budget, meter)
-    reserved = max(meter.of_context(first_context), meter.of_context(part_context))
-    room = sizes.max_tokens - reserved
     chosen = sentence_cuts if split is Overflow.SENTENCE and sentence_cuts is not None else cuts
+    return _parts(text, replace(unit, context=first_context, split=split), chosen())
+
+
+def _parts(text: SizedText, unit: ParsedUnit, cuts: Cuts) -> list[ParsedUnit]:
+    sizes, longest = text.sizes, text.sizes.max_tokens
+    context = leading(unit.part_context, sizes.leading_budget, text)
+    reserved = max(text.of_context(unit.context), text.of_context(context))
     # A piece between the room and the maximum stays whole: what it is shown under gives way.
-    longest = sizes.max_tokens
-    fine = chosen().refined(source, lines, longest, meter).refined(source, strides(max(4, room)), longest, meter)
-    spans = windows(fine, sizes, meter, reserved=reserved)
-    first_context = leading(first_context, longest - meter.tokens(*spans[0]), meter)
-    head = replace(unit, end=spans[0][1], context=first_context, share=_share(spans[0], body), split=split)
-    if split is Overflow.TRUNCATE and len(spans) > 1:
-        rest = _part(head, (head.end, unit.end), 2, part_context, body)
-        said = digest(source, rest.start, rest.end, sizes.target_tokens - reserved, meter)
-        return [head, replace(rest, path=f"{head.path}/remainder", kind=REMAINDER, text=said)]
-    return [
-        head,
-        *(
-            _part(head, span, number, leading(part_context, longest - meter.tokens(*span), meter), body)
-            for number, span in enumerate(spans[1:], start=2)
-        ),
-    ]
+    fine = cuts.refined(text, lines, longest).refined(text, strides(max(4, longest - reserved)), longest)
+    spans = windows(text, fine, reserved=reserved)
+
+    def shown_under(context: str, span: tuple[int, int]) -> str:
+        return leading(context, longest - text.tokens(*span), text)
+
+    share = (spans[0][1] - spans[0][0]) / (unit.end - unit.start)
+    head = replace(unit, end=spans[0][1], context=shown_under(unit.context, spans[0]), share=share)
+    if unit.split is Overflow.TRUNCATE and len(spans) > 1:
+        rest = _part(unit, (head.end, unit.end), 2, context)
+        extract = digest(text, rest.start, rest.end, sizes.target_tokens - reserved)
+        return [head, replace(rest, path=f"{unit.path}/remainder", kind=REMAINDER, text=extract)]
+    parts = (_part(unit, span, number, shown_under(context, span)) for number, span in enumerate(spans[1:], start=2))
+    return [head, *parts]
 
 
-def _part(head: ParsedUnit, span: tuple[int, int], number: int, context: str, body: int) -> ParsedUnit:
+def _part(unit: ParsedUnit, span: tuple[int, int], number: int, context: str) -> ParsedUnit:
     return replace(
-        head,
+        unit,
         start=span[0],
         end=span[1],
-        path=f"{head.path}/part:{number}",
-        kind=head.part_kind,
+        path=f"{unit.path}/part:{number}",
+        kind=unit.part_kind,
         level=3,
-        parents=(head.path,),
+        parents=(unit.path,),
         context=context,
-        share=_share(span, body),
+        share=(span[1] - span[0]) / (unit.end - unit.start),
         anchor=None,
     )
 
 
-def _share(span: tuple[int, int], body: int) -> float:
-    return (span[1] - span[0]) / body
-
-
 def assemble(
-    document: Document,
-    source: bytes,
-    units: Sequence[ParsedUnit],
-    *,
-    facts: SourceFacts,
-    sizes: ChunkSizes,
-    count_tokens: TokenCounter,
+    document: Document, text: SizedText, units: Sequence[ParsedUnit], facts: SourceFacts = NO_FACTS
 ) -> list[Chunk]:
     """Chunks of a document from its units, in source order; a document of blanks has none."""
-    units = _inked(source, units)
+    source, sizes = text.source, text.sizes
+    units = _without_blanks(source, units)
     places = _places(document.uri, units)
     bundles = _bundles(units, [own for own, _ in places])
     neighbours = _neighbours([parent for _, parent in places])
     line_starts = [0, *lines(source, 0, len(source))]
-    meter = Meter(source, count_tokens)
     chunks = []
     for sequence, (unit, (own, parent), (before, after)) in enumerate(zip(units, places, neighbours, strict=True)):
         first, last = _ink(source, unit)
         body = _body(source, unit) if unit.text is None else unit.text
-        text = f"{unit.context}\n{body}" if unit.context else body
-        tokens = count_tokens(text)
-        follows = ""
+        content = f"{unit.context}\n{body}" if unit.context else body
+        tokens, follows = text.count(content), ""
         if sizes.trailing_budget and after is not None:
             room = min(sizes.trailing_budget, sizes.max_tokens - tokens)
-            follows = trailing(_body(source, units[after]), room, meter)
-            text, tokens = (f"{text}\n{follows}", tokens + meter.of_context(follows)) if follows else (text, tokens)
+            follows = trailing(_body(source, units[after]), room, text)
+            if follows:
+                content, tokens = f"{content}\n{follows}", tokens + text.of_context(follows)
         chunks.append(
             Chunk(
                 chunk_id=own,
-                content_hash=content_hash(text),
+                content_hash=content_hash(content),
                 uri=document.uri,
-                text=text,
+                text=content,
                 kind=unit.kind,
                 level=unit.level,
                 sequence=sequence,
@@ -237,8 +267,8 @@ def assemble(
                 completeness=unit.share,
                 parse_quality=facts.quality(unit.start, unit.end),
                 tokens=tokens,
-                characters=len(text),
-                sizing=_sizing(unit, sizes, meter, meter.of_context(follows)),
+                characters=len(content),
+                sizing=_sizing(text, unit, text.of_context(follows)),
             )
         )
     return chunks
@@ -250,11 +280,11 @@ def _body(source: bytes, unit: ParsedUnit) -> str:
     return decoded(source[max(unit.start, source.rfind(b"\n", 0, first) + 1) : last + 1])
 
 
-def _sizing(unit: ParsedUnit, sizes: ChunkSizes, meter: Meter, trailing_tokens: int) -> tuple[str, ...]:
+def _sizing(text: SizedText, unit: ParsedUnit, trailing_tokens: int) -> tuple[str, ...]:
     """The sizes in force, and what they made of this unit; see `domain.sizing.made_by`."""
-    own = (f"leading={meter.of_context(unit.context)}", f"trailing={trailing_tokens}")
+    own = (f"leading={text.of_context(unit.context)}", f"trailing={trailing_tokens}")
     split = () if unit.split is None else (f"split={unit.split.value}",)
-    return (*sizes.snapshot, *own, *split)
+    return (*text.sizes.snapshot, *own, *split)
 
 
 def _ink(source: bytes, unit: ParsedUnit) -> tuple[int, int]:
@@ -264,20 +294,20 @@ def _ink(source: bytes, unit: ParsedUnit) -> tuple[int, int]:
     return unit.end - len(data.lstrip()), unit.start + len(stripped) - 1
 
 
-def _inked(source: bytes, units: Sequence[ParsedUnit]) -> list[ParsedUnit]:
+def _without_blanks(source: bytes, units: Sequence[ParsedUnit]) -> list[ParsedUnit]:
     """The units that hold more than blanks, grown over the blanks of the others."""
-    kept: list[ParsedUnit] = []
+    inked: list[ParsedUnit] = []
     uncovered: int | None = None
     for unit in units:
         if source[unit.start : unit.end].isspace() or unit.start == unit.end:
-            if kept:
-                kept[-1] = replace(kept[-1], end=max(kept[-1].end, unit.end))
+            if inked:
+                inked[-1] = replace(inked[-1], end=max(inked[-1].end, unit.end))
             elif uncovered is None:
                 uncovered = unit.start
         else:
-            kept.append(unit if uncovered is None else replace(unit, start=uncovered))
+            inked.append(unit if uncovered is None else replace(unit, start=uncovered))
             uncovered = None
-    return kept
+    return inked
 
 
 def _places(uri: str, units: Sequence[ParsedUnit]) -> list[tuple[ChunkId, ChunkId | None]]:
@@ -309,12 +339,12 @@ def _bundles(units: Sequence[ParsedUnit], own: Sequence[ChunkId]) -> list[ChunkI
 
 def _surest(links: Sequence[Link]) -> tuple[Link, ...]:
     """Every kind and target once, by first appearance, as the surest of its links has it."""
-    kept: dict[tuple[LinkKind, str], Link] = {}
+    surest: dict[tuple[LinkKind, str], Link] = {}
     for link in links:
         key = (link.kind, link.target)
-        if key not in kept or kept[key].confidence < link.confidence:
-            kept[key] = link
-    return tuple(kept.values())
+        if key not in surest or surest[key].confidence < link.confidence:
+            surest[key] = link
+    return tuple(surest.values())
 
 
 def _neighbours(parents: Sequence[ChunkId | None]) -> list[tuple[int | None, int | None]]:

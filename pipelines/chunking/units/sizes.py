@@ -118,10 +118,8 @@ class TopicRules:
 
     Attributes:
         distance: Two neighbouring turns further apart than this cosine distance, in [0, 2], are of different topics.
-        window: How many turns on either side are compared.
         phrases: A turn that begins with one of these begins a topic.
     """
 
     distance: float
-    window: int
     phrases: tuple[str, ...] = ()

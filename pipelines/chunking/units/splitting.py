@@ -1,11 +1,13 @@
-"""Cut what is too long: at the boundaries given, then at finer ones, packed into windows (ING-10, ING-12)."""
+"""Cut what is too long at given boundaries, then at finer ones, packed into windows; or sum it up (ING-10 to 12)."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import fmean
 
 from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
 
@@ -19,6 +21,7 @@ _ABBREVIATION = re.compile(
     rb"(?:^|[\s(\[~])(?:[A-Z]|e\.g|i\.e|et al|cf|vs|resp|approx|ca|viz|Dr|Mr|Mrs|Ms|Prof|St|pp"
     rb"|[Ff]igs?|[Tt]ab|[Ee]qs?|[Ss]ecs?|[Cc]h|[Nn]o|[Vv]ol|[Rr]efs?|[Tt]hm|[Dd]ef)$"
 )
+_WORD = re.compile(r"[^\W\d_]{3,}")
 _LONGEST_ABBREVIATION = 8  # bytes, with the blank before it
 
 
@@ -29,17 +32,17 @@ class Meter:
     """
 
     def __init__(self, source: bytes, count_tokens: TokenCounter) -> None:
-        self._source = source
-        self._count = count_tokens
+        self.source = source
+        self.count = count_tokens
         self._contexts: dict[str, int] = {"": 0}
-        self._counted: dict[tuple[int, int], int] = {}
+        self._spans: dict[tuple[int, int], int] = {}
 
     def tokens(self, start: int, end: int) -> int:
         """Exact number of tokens of a span."""
         span = (start, end)
-        if span not in self._counted:
-            self._counted[span] = self._count(decoded(self._source[start:end]))
-        return self._counted[span]
+        if span not in self._spans:
+            self._spans[span] = self.count(decoded(self.source[start:end]))
+        return self._spans[span]
 
     def fits(self, start: int, end: int, limit: int) -> bool:
         """Whether a span has at most `limit` tokens."""
@@ -47,10 +50,17 @@ class Meter:
 
     def of_context(self, context: str) -> int:
         """Exact number of tokens that a context takes in front of a chunk, with the line end after it."""
-        known = self._contexts.get(context)
-        if known is None:
-            known = self._contexts[context] = self._count(f"{context}\n")
-        return known
+        if context not in self._contexts:
+            self._contexts[context] = self.count(f"{context}\n")
+        return self._contexts[context]
+
+
+class SizedText(Meter):
+    """The text of a document, with the sizes that it is cut to."""
+
+    def __init__(self, text: str, sizes: ChunkSizes, count_tokens: TokenCounter) -> None:
+        super().__init__(encoded(text), count_tokens)
+        self.sizes = sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +81,20 @@ class Cuts:
         inside = sorted({position for position in inner if start < position < end})
         return cls((start, *inside, end), frozenset(inside) if soft else frozenset())
 
-    def refined(self, source: bytes, cutter: Cutter, limit: int, meter: Meter) -> Cuts:
+    def refined(self, meter: Meter, cutter: Cutter, limit: int) -> Cuts:
         """The same cuts, and finer ones inside every piece of more than `limit` tokens; the finer ones are soft."""
         positions = [self.positions[0]]
         soft = set(self.soft)
         for start, end in pairwise(self.positions):
             if not meter.fits(start, end, limit):
-                finer = [position for position in cutter(source, start, end) if start < position < end]
+                finer = [position for position in cutter(meter.source, start, end) if start < position < end]
                 positions += finer
                 soft.update(finer)
             positions.append(end)
         return Cuts(tuple(positions), frozenset(soft))
 
 
-def windows(cuts: Cuts, sizes: ChunkSizes, meter: Meter, *, reserved: int = 0) -> list[tuple[int, int]]:
+def windows(text: SizedText, cuts: Cuts, *, reserved: int = 0) -> list[tuple[int, int]]:
     """Spans of at most `target` tokens between cuts, in order, which together cover everything.
 
     A piece above the target is a span of its own. Spans that meet at a soft cut share up to `overlap` tokens. A last
@@ -94,8 +104,8 @@ def windows(cuts: Cuts, sizes: ChunkSizes, meter: Meter, *, reserved: int = 0) -
     Args:
         reserved: Tokens that the leading context of every span takes away.
     """
-    positions = cuts.positions
-    weights = [meter.tokens(start, end) for start, end in pairwise(positions)]
+    positions, sizes = cuts.positions, text.sizes
+    weights = [text.tokens(start, end) for start, end in pairwise(positions)]
     budget = sizes.target_tokens - reserved
     spans: list[tuple[int, int]] = []  # half-open ranges of pieces
     first = 0
@@ -104,10 +114,9 @@ def windows(cuts: Cuts, sizes: ChunkSizes, meter: Meter, *, reserved: int = 0) -
         spans.append((first, last))
         if last == len(weights):
             break
-        first = _overlapping(cuts, weights, spans[-1], budget=budget, overlap=sizes.overlap_tokens)
+        first = _overlapping(cuts, weights, spans[-1], budget, sizes.overlap_tokens)
     if len(spans) > 1:
-        longest = sizes.max_tokens - reserved
-        spans[-2:] = _mended(cuts, weights, spans[-2:], minimum=sizes.min_tokens, maximum=longest)
+        spans[-2:] = _mended(cuts, weights, spans[-2:], sizes.min_tokens, sizes.max_tokens - reserved)
     return [(positions[first], positions[last]) for first, last in spans]
 
 
@@ -119,7 +128,7 @@ def _filled(weights: Sequence[int], first: int, budget: int) -> int:
     return last
 
 
-def _overlapping(cuts: Cuts, weights: Sequence[int], span: tuple[int, int], *, budget: int, overlap: int) -> int:
+def _overlapping(cuts: Cuts, weights: Sequence[int], span: tuple[int, int], budget: int, overlap: int) -> int:
     first, last = span
     # The next window holds at least one new piece, so its repeated part must leave room for that; and where a context
     # takes most of the room, it must not leave so little that every window repeats the one before.
@@ -137,7 +146,7 @@ def _overlapping(cuts: Cuts, weights: Sequence[int], span: tuple[int, int], *, b
 
 
 def _mended(
-    cuts: Cuts, weights: Sequence[int], spans: Sequence[tuple[int, int]], *, minimum: int, maximum: int
+    cuts: Cuts, weights: Sequence[int], spans: Sequence[tuple[int, int]], minimum: int, maximum: int
 ) -> list[tuple[int, int]]:
     """The last two spans, joined or evened out where the last one is too short."""
     (first, middle), (start, last) = spans
@@ -206,3 +215,37 @@ def encoded(text: str) -> bytes:
 def decoded(data: bytes) -> str:
     """The text of a span."""
     return data.decode("utf-8", "surrogatepass")
+
+
+def digest(meter: Meter, start: int, end: int, budget: int) -> str:
+    """Sentences of a span, in their order, that say most about it within `budget` tokens; lines where there are none.
+
+    SumBasic (Vanderwende et al., Information Processing & Management 2007): the sentence whose words are the most
+    probable on average is taken, then its words count squared, so that what was said is not said again.
+    """
+    source = meter.source
+    cuts = Cuts.between(start, end, sentences(source, start, end)).refined(meter, lines, budget)
+    spans = list(pairwise(cuts.refined(meter, strides(max(4, budget)), budget).positions))
+    words = [_WORD.findall(decoded(source[first:last]).lower()) for first, last in spans]
+    chosen = _most_telling(words, [meter.tokens(*span) + 1 for span in spans], budget)  # 1: the line end after it
+    extract = "\n".join(decoded(source[slice(*spans[place])]).strip() for place in chosen)
+    # Of a text without any words its first bytes stay: each is at most one token.
+    return extract or source[start:end].strip()[: max(1, budget)].decode("utf-8", "ignore")
+
+
+def _most_telling(words: Sequence[Sequence[str]], costs: Sequence[int], budget: int) -> list[int]:
+    """Places of the chosen sentences, in order."""
+    counts = Counter(word for each in words for word in each)
+    probability = {word: count / counts.total() for word, count in counts.items()}
+    waiting = {place for place, each in enumerate(words) if each}
+    chosen: list[int] = []
+    while waiting:
+        best = max(waiting, key=lambda place: (fmean(probability[word] for word in words[place]), -place))
+        waiting.remove(best)
+        budget -= costs[best]
+        if budget < 0:
+            break
+        chosen.append(best)
+        for word in set(words[best]):
+            probability[word] **= 2
+    return sorted(chosen)

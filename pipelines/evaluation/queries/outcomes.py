@@ -21,7 +21,7 @@ from pipelines.evaluation.queries.schema import OUTCOMES
 from pipelines.evaluation.queries.writer import write_rows
 from pipelines.evaluation.settings import QueryLogSettings
 from pipelines.feedback.events.codec import decode
-from pipelines.feedback.log.source import FeedbackSource
+from pipelines.feedback.log import FeedbackSource
 from pipelines.runtime.clock import day_of
 from pipelines.runtime.kafka.log import Batches, Record
 from pipelines.runtime.storage.files import write_atomically

@@ -1,8 +1,9 @@
-"""A partition's clock: what time it is, decided from the log alone, whoever claims what (FBK-3).
+"""A partition's clock, and when its events happened: decided from the log alone, whoever claims what (FBK-3).
 
-Where the broker sets the times of records, it is believed. Where producers set them, one with a broken clock, or a
-malicious one, must not carry everybody's time away: what one principal alone claims moves the clock by at most a step
-beyond what all others claim. Only a principal that has the partition to itself is believed further, step by step.
+Two times are claimed for an event: its own `ts`, and that of its record. Where the broker sets the times of records,
+they are believed. Where producers set them, one with a broken clock, or a malicious one, must not carry all others'
+time away: what one principal alone claims moves the clock by at most a step beyond what others claim. Only a principal
+that has the partition to itself is believed further, step by step.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pipelines.domain.errors import InvalidEventError
 from pipelines.feedback.fold.names import principal_fingerprint
 from pipelines.feedback.settings import TimeSettings
 
@@ -192,3 +194,62 @@ def _latest(claims: Claims, times: _Ints) -> Iterator[tuple[str, int]]:
     for name, record_ms in zip(numbers, latest.tolist(), strict=True):
         if record_ms and record_ms >= least:
             yield _claimant(name), record_ms
+
+
+def effective_ms(ts: int, record_ms: int, clock_ms: int, rules: TimeSettings) -> int:
+    """When an event counts as having happened: its own time, never after the partition's clock.
+
+    Args:
+        ts: The event's own time.
+        record_ms: Its record's timestamp.
+        clock_ms: The partition's clock after that record.
+        rules: Bounds, and how far an event may lead its record.
+
+    Raises:
+        InvalidEventError: "too_old" before the earliest believable time; "too_new" when it leads its record by more
+            than clocks differ.
+    """
+    if ts < rules.earliest_ms:
+        raise InvalidEventError("too_old", f"expected a time from {rules.earliest_ms} ms on, found {ts}")
+    ingested = record_ms if rules.earliest_ms <= record_ms <= rules.latest_ms else clock_ms
+    if ts > ingested + rules.lead_ms:
+        raise InvalidEventError("too_new", f"expected a time up to {rules.lead_s:g} s after {ingested} ms, found {ts}")
+    return min(ts, clock_ms)
+
+
+class Times(NamedTuple):
+    """When the events of a batch happened, one element per record.
+
+    Attributes:
+        clock_ms: The partition's clock after each record.
+        at_ms: When its event counts as having happened.
+        believed: Whether the event's own time can be believed; where it cannot, `effective_ms` says why.
+    """
+
+    clock_ms: Sequence[int]
+    at_ms: Sequence[int]
+    believed: Sequence[bool]
+
+
+def times_of(clock: Clock, claims: Claims, events_ms: Sequence[int], rules: TimeSettings) -> tuple[Times, Clock]:
+    """What the clock and `effective_ms` say of one record after the other, all at once; and the clock after them.
+
+    Args:
+        clock: Before the batch.
+        claims: What its records say about the time.
+        events_ms: The events' own times; any integers.
+        rules: Bounds and step.
+
+    Examples:
+        >>> from pipelines.settings import load_settings
+        >>> rules, now = load_settings(environment={}).feedback.time, 1_790_000_000_000
+        >>> claims = Claims([0, 1, 2], ["a", "b", "a"], [now + 5, -1, now + 9], [False] * 3)
+        >>> times, clock = times_of(Clock(now), claims, [now, now, now + 7], rules)
+        >>> [each - now for each in times.clock_ms], [each - now for each in times.at_ms], clock.now_ms - now
+        ([5, 5, 9], [0, 0, 7], 9)
+    """
+    shown, after = run(clock, claims, rules)
+    said, recorded = int64(events_ms), believable(claims.record_ms, rules)
+    ingested = np.where(recorded > 0, recorded, shown)
+    believed = (said >= rules.earliest_ms) & (said <= ingested + rules.lead_ms)
+    return Times(shown.tolist(), np.minimum(said, shown).tolist(), believed.tolist()), after

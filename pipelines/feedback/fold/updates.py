@@ -26,9 +26,8 @@ from pipelines.domain.events import (
     Success,
 )
 from pipelines.domain.ranking import ANY
-from pipelines.feedback.fold.arrivals import Arrivals
-from pipelines.feedback.fold.batch_state import BatchState, LogMoment, PendingImpression, Waiting
-from pipelines.feedback.fold.clock import Claims, Clock
+from pipelines.feedback.fold.batch import Arrivals, BatchState, LogMoment, PendingImpression, Waiting
+from pipelines.feedback.fold.clock import Claims, Clock, Times, effective_ms, times_of
 from pipelines.feedback.fold.credit import (
     chosen_rank,
     credits_of,
@@ -45,7 +44,6 @@ from pipelines.feedback.fold.quota import Draw
 from pipelines.feedback.fold.reports import report_evidence
 from pipelines.feedback.fold.sessions import Sessions
 from pipelines.feedback.fold.sources import Heard, what_it_is
-from pipelines.feedback.fold.timing import Times, effective_ms, times_of
 from pipelines.feedback.fold.verdicts import Votes
 from pipelines.feedback.settings import DAY_MS, FeedbackSettings
 from pipelines.learning.binning import Bins

@@ -15,13 +15,12 @@ from typing import NamedTuple
 from pipelines.domain.events import Explicit, ShownResult
 from pipelines.domain.ranking import ANY
 from pipelines.feedback.events.codec import Decoded
-from pipelines.feedback.fold.arrivals import Arrivals
-from pipelines.feedback.fold.batch_state import BatchState, LogMoment, PendingImpression
+from pipelines.feedback.fold.batch import Arrivals, BatchState, LogMoment, PendingImpression
+from pipelines.feedback.fold.clock import Times
 from pipelines.feedback.fold.credit import page_of
 from pipelines.feedback.fold.names import OVERFLOW, Allowance
 from pipelines.feedback.fold.sessions import Sessions
 from pipelines.feedback.fold.sources import BLAME, PRAISE, Heard, heard_of
-from pipelines.feedback.fold.timing import Times
 from pipelines.feedback.settings import DAY_MS, FeedbackSettings
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.observe.outcomes import VOLUNTEERED, Under

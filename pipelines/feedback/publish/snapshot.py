@@ -15,6 +15,8 @@ import io
 import json
 import logging
 from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
@@ -33,9 +35,12 @@ from pipelines.catalog.overlays import (
     read_listing,
     write_listing,
 )
-from pipelines.domain.errors import CorruptionError
-from pipelines.feedback.publish.forks import Forks
+from pipelines.domain.errors import CorruptionError, StoreError
+from pipelines.domain.ids import SessionId
+from pipelines.feedback.fold.sessions import OPEN, Phase
+from pipelines.feedback.store.overlays import SETTLED, Fork
 from pipelines.feedback.store.state import PartitionState, SearchableState
+from pipelines.learning.pooling.conflicts import Sides, conflicts, sides_of
 from pipelines.learning.pooling.sessions import to_plain
 from pipelines.runtime.storage.files import write_atomically
 
@@ -131,3 +136,68 @@ def _parquet(table: pa.Table, facts: Mapping[str, object]) -> bytes:
 def _bases_in_use(catalog: Catalog) -> set[BaseId]:
     named = (metadata_of(path).get(BASES_KEY, b"").decode() for path in catalog.snapshots())
     return {BaseId(base) for names in named for base in names.split(",") if base}
+
+
+_AT_ONCE = 10_000  # sessions held in memory together
+
+
+class Forks:
+    """The bases of one partition's sessions; the caller holds `catalog.bases.writing()`."""
+
+    def __init__(self, catalog: Catalog, state: PartitionState) -> None:
+        self._catalog = catalog
+        self._state = state
+        self._read: dict[BaseId, Sides] = {}
+
+    def follow(self) -> None:
+        """Fork what started since the last time, and let go of what ended; durable when this returns.
+
+        Raises:
+            FencedError: Another updater owns the partition.
+        """
+        lost = sorted(set(self._state.bases()) - set(self._catalog.bases.names()))[:_AT_ONCE]
+        while some := self._state.forks(lost, at_most=_AT_ONCE):
+            self._state.note_forks([self._followed(fork) for fork in some])
+
+    def _followed(self, fork: Fork) -> Fork:
+        life = fork.life
+        if life is None or life.phase not in OPEN:
+            return self._ended(fork)
+        return fork._replace(base=self._base, started_ms=life.started_ms, settled=life.settled)
+
+    @cached_property
+    def _base(self) -> BaseId:
+        """One for all sessions that started since the last time."""
+        return self._catalog.bases.fork(at=self._state.report().clock_ms / 1000)
+
+    def _ended(self, fork: Fork) -> Fork:
+        life = fork.life
+        if life is None:
+            return fork._replace(base="")
+        self._catalog.memories.forget(SessionId(life.session))
+        report = self._report(fork) if life.phase is Phase.COMPLETED and fork.base else fork.report
+        return fork._replace(base="", report=report)
+
+    def _report(self, fork: Fork) -> str | None:
+        """What the merge of a completed session met, as JSON (LRN-16)."""
+        life, rules = fork.life, self._state.rules.merge
+        if life is None or fork.settled:
+            return None  # what was settled before the fork cannot be told from what came after
+        try:
+            before = self._before(BaseId(fork.base))
+        except StoreError:
+            return None  # what it forked from is gone, and with it what others added since
+        mine = sides_of(self._state.overlay(life.session, SETTLED))
+        found = conflicts(before, self._now, mine, margin=rules.margin, strength=rules.strength)
+        shown = [asdict(conflict) for conflict in found[: rules.reported]]
+        return json.dumps({"conflicts": len(found), "widest": shown})
+
+    def _before(self, base: BaseId) -> Sides:
+        if base not in self._read:
+            self._read[base] = sides_of(self._catalog.bases.read(base).evidence)
+        return self._read[base]
+
+    @cached_property
+    def _now(self) -> Sides:
+        """What is known now, with everything that this partition has merged."""
+        return sides_of(self._catalog.live_evidence_with(self._state.partition, self._state.evidence()))

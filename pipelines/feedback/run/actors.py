@@ -17,11 +17,11 @@ from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.store_id import OnOtherHosts, StoreGuard
 from pipelines.domain.errors import BrokerUnavailableError, StoreError
 from pipelines.feedback.publish.dead_letters import Republisher
-from pipelines.feedback.run.partitions import partitions_in, states_in
-from pipelines.feedback.run.updater import PartitionProgress, Updater, claimed, keep_up, partition_folder
+from pipelines.feedback.run.partitions import claimed, partition_folder, partitions_in, states_in
+from pipelines.feedback.run.updater import PartitionProgress, Updater, keep_up
 from pipelines.feedback.run.watch import Absence
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.store.losses import Acceptance
+from pipelines.feedback.store.report import Acceptance
 from pipelines.learning.binning import Bins
 from pipelines.runtime.kafka.reader import KafkaSource
 from pipelines.runtime.kafka.writer import KafkaPublisher, create_topic

@@ -10,8 +10,8 @@ from typing import Any
 
 from pipelines.feedback.fold.sources import Heard, SourceActivity, compared
 from pipelines.feedback.publish.snapshot import NAME, rows_of
-from pipelines.feedback.run.partitions import states_in
-from pipelines.feedback.run.updater import PartitionProgress, partition_folder
+from pipelines.feedback.run.partitions import partition_folder, states_in
+from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.checkpoints import checkpoints_in
 from pipelines.feedback.store.state import STATE_FILE

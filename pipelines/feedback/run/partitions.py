@@ -1,16 +1,29 @@
-"""The partitions of a store, for whoever looks into them while updaters may own them."""
+"""The partitions of a store: claimed by an updater, or looked into by anybody while updaters may own them."""
 
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pipelines.domain.errors import CorruptionError
-from pipelines.feedback.run.updater import UPDATERS, partition_folder
+from pipelines.feedback.publish.snapshot import mend_snapshot
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.store.checkpoints import checkpoints_in, is_lost
+from pipelines.feedback.store.checkpoints import alone, checkpoints_in, is_lost, restore, write_checkpoint
+from pipelines.feedback.store.report import Acceptance
 from pipelines.feedback.store.state import STATE_FILE, PartitionState
+from pipelines.runtime.kafka.log import LogFacts
+
+_log = logging.getLogger(__name__)
+
+UPDATERS = "updaters"
+"""Folder of a store with one folder per partition, named by its number."""
+
+
+def partition_folder(store: Path, partition: int) -> Path:
+    """Where a partition's state and snapshot lie below a store's root."""
+    return store / UPDATERS / str(partition)
 
 
 def partitions_in(store: Path) -> list[int]:
@@ -39,3 +52,57 @@ def states_in(
         with contextlib.closing(PartitionState(folder, partition, rules)) as state:
             if state.was_claimed() or checkpoints_in(folder):
                 yield state
+
+
+def claimed(
+    folder: Path,
+    partition: int,
+    rules: FeedbackSettings,
+    facts: LogFacts,
+    *,
+    log_start: int,
+    acceptance: Acceptance | None = None,
+) -> PartitionState:
+    """A partition's state, owned; a damaged one is restored from its newest intact checkpoint, or from the log.
+
+    Args:
+        log_start: Oldest offset of the log, as the topic counts.
+        acceptance: By whom unread records that the log lost are given up now.
+
+    Raises:
+        WrongLogError: The state belongs to another log, or the log no longer holds what it needs.
+        CorruptionError: The state is damaged, and there is no way back.
+    """
+    with alone(folder, rules.patience):
+        if is_lost(folder):
+            restore(folder, "there is none", log_start=log_start, at_most=rules.damaged_states)
+        try:
+            return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance)
+        except CorruptionError as error:
+            _log.warning("%s; looking once more", error)
+        try:  # what does not show again was no damage: memory that ran out within SQLite looks like it, once
+            return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance)
+        except CorruptionError as error:
+            restore(folder, str(error), log_start=log_start, at_most=rules.damaged_states)
+        return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance)
+
+
+def _claimed(
+    folder: Path,
+    partition: int,
+    rules: FeedbackSettings,
+    facts: LogFacts,
+    *,
+    log_start: int,
+    acceptance: Acceptance | None,
+) -> PartitionState:
+    state = PartitionState(folder, partition, rules)
+    try:
+        state.claim(facts, log_start=log_start, acceptance=acceptance)
+        mend_snapshot(state)
+        if acceptance is not None or not checkpoints_in(folder):
+            write_checkpoint(state, keep=rules.checkpoints)
+    except BaseException:
+        state.close()
+        raise
+    return state

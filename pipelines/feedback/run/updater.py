@@ -8,27 +8,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from pipelines.domain.errors import BrokerUnavailableError, CorruptionError, WrongLogError
-from pipelines.feedback.log.positions import Positions
-from pipelines.feedback.log.source import FeedbackSource, RebasedSource
+from pipelines.domain.errors import BrokerUnavailableError, WrongLogError
+from pipelines.feedback.log import FeedbackSource, Positions, RebasedSource
 from pipelines.feedback.pipeline import advance
 from pipelines.feedback.publish.dead_letters import Republisher
-from pipelines.feedback.publish.snapshot import mend_snapshot, publish_snapshot
+from pipelines.feedback.publish.snapshot import publish_snapshot
+from pipelines.feedback.run.partitions import claimed, partition_folder
 from pipelines.feedback.run.watch import LogWatch
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.store.checkpoints import alone, checkpoints_in, is_due, is_lost, restore, write_checkpoint
-from pipelines.feedback.store.losses import Acceptance
+from pipelines.feedback.store.checkpoints import is_due, write_checkpoint
 from pipelines.feedback.store.report import PartitionReport
 from pipelines.feedback.store.state import PartitionState
 from pipelines.learning.binning import Bins
 from pipelines.runtime.clock import system_clock
-from pipelines.runtime.kafka.log import LogFacts
 from pipelines.runtime.process import PeriodicCollection
 
 _log = logging.getLogger(__name__)
-
-UPDATERS = "updaters"
-"""Folder of a store with one folder per partition, named by its number."""
 
 Monotonic = Callable[[], float]
 """Seconds of a clock that never goes back: paces the loop, never reaches the state."""
@@ -228,65 +223,6 @@ class Updater:
     def _lag(self, partition: int) -> int | None:
         highwater = self._source.highwater(partition)
         return None if highwater is None else max(0, highwater - self._positions[partition])
-
-
-def claimed(
-    folder: Path,
-    partition: int,
-    rules: FeedbackSettings,
-    facts: LogFacts,
-    *,
-    log_start: int,
-    acceptance: Acceptance | None = None,
-) -> PartitionState:
-    """A partition's state, owned; a damaged one is restored from its newest intact checkpoint, or from the log.
-
-    Args:
-        log_start: Oldest offset of the log, as the topic counts.
-        acceptance: By whom unread records that the log lost are given up now.
-
-    Raises:
-        WrongLogError: The state belongs to another log, or the log no longer holds what it needs.
-        CorruptionError: The state is damaged, and there is no way back.
-    """
-    with alone(folder, rules.patience):
-        if is_lost(folder):
-            restore(folder, "there is none", log_start=log_start, at_most=rules.damaged_states)
-        try:
-            return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance)
-        except CorruptionError as error:
-            _log.warning("%s; looking once more", error)
-        try:  # what does not show again was no damage: memory that ran out within SQLite looks like it, once
-            return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance)
-        except CorruptionError as error:
-            restore(folder, str(error), log_start=log_start, at_most=rules.damaged_states)
-        return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance)
-
-
-def _claimed(
-    folder: Path,
-    partition: int,
-    rules: FeedbackSettings,
-    facts: LogFacts,
-    *,
-    log_start: int,
-    acceptance: Acceptance | None,
-) -> PartitionState:
-    state = PartitionState(folder, partition, rules)
-    try:
-        state.claim(facts, log_start=log_start, acceptance=acceptance)
-        mend_snapshot(state)
-        if acceptance is not None or not checkpoints_in(folder):
-            write_checkpoint(state, keep=rules.checkpoints)
-    except BaseException:
-        state.close()
-        raise
-    return state
-
-
-def partition_folder(store: Path, partition: int) -> Path:
-    """Where a partition's state and snapshot lie below a store's root."""
-    return store / UPDATERS / str(partition)
 
 
 def keep_up(

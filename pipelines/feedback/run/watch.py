@@ -11,8 +11,7 @@ import logging
 from collections.abc import Mapping
 
 from pipelines.domain.errors import BrokerUnavailableError, MissingTopicError
-from pipelines.feedback.log.positions import Positions
-from pipelines.feedback.log.source import FeedbackSource
+from pipelines.feedback.log import FeedbackSource, Positions
 from pipelines.feedback.settings import MS
 from pipelines.feedback.store.report import deleted, require_same_log, require_still_there, require_within
 from pipelines.feedback.store.state import PartitionState

@@ -2,7 +2,8 @@
 
 A checkpoint lies below the partition's folder, in the storage root, so that another node can take over from it: one
 sealed folder per offset, written aside, then renamed. The log does the rest: what came after a checkpoint is replayed,
-exactly, because the offset is in the copy. The first one is written before anything is consumed.
+exactly, because the offset is in the copy. The first one is written before anything is consumed. Damaged states are set
+aside, each in a folder of its own, which no run removes or writes to again (OPS-15).
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from pathlib import Path
 from pipelines.domain.errors import CorruptionError
 from pipelines.domain.events import SCHEMA_VERSION
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.store.damaged import DAMAGED, damaged_in, set_aside
 from pipelines.feedback.store.state import STATE_FILE, PartitionState, Still
 from pipelines.runtime.storage.errors import named
 from pipelines.runtime.storage.files import (
@@ -165,3 +165,43 @@ def _is_intact(checkpoint: Path) -> bool:
         _log.warning("checkpoint %s is not used: %s", checkpoint, error)
         return False
     return True
+
+
+DAMAGED = "damaged"
+"""Folder below a partition's, with a folder per state that was set aside, named by its number from 1 on."""
+
+_DIGITS = 4  # of a number in a folder's name, so that names sort as numbers do
+
+
+def damaged_in(folder: Path) -> list[Path]:
+    """Folders with a damaged state of a partition, oldest first; earlier versions put the only one into `damaged`."""
+    return sorted({path.parent for path in (folder / DAMAGED).rglob("*") if path.is_file()})
+
+
+def set_aside(folder: Path, name: str) -> Path | None:
+    """Move a state's files into a folder of their own; None where there are none.
+
+    Args:
+        folder: Of the partition.
+        name: Of the state; what SQLite puts beside it begins with it.
+    """
+    files = sorted(folder.glob(f"{name}*"))
+    if not files:
+        return None
+    parent = folder / DAMAGED
+    numbers = [int(path.name) for path in parent.glob("[0-9]*") if path.name.isdecimal()]
+    aside = parent / f"{max(numbers, default=0) + 1:0{_DIGITS}d}"
+    aside.mkdir(parents=True)
+    for path in files:
+        path.rename(aside / path.name)
+    for changed in (aside, parent, folder):
+        sync_folder(changed)
+    return aside
+
+
+def remove_damaged(folder: Path) -> int:
+    """Remove all that was set aside of a partition, for good; how many states that were."""
+    count = len(damaged_in(folder))
+    if (folder / DAMAGED).exists():
+        shutil.rmtree(folder / DAMAGED)
+    return count

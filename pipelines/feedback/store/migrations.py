@@ -10,7 +10,7 @@ def make_tables(connection: sqlite3.Connection, schema: str) -> None:
     """Create the tables that are not there yet, and take over those that lack columns; inside a transaction.
 
     A column that a table lacks gets the schema's default. A table that is taken over has no sum afterwards:
-    `integrity.protect` makes a new one.
+    `rows.protect` makes a new one.
 
     Args:
         connection: To a store that was verified.

@@ -7,17 +7,24 @@ that merging sessions in any order, and taking one out again, is exact to the bi
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pipelines.catalog.overlays import SessionRows
 from pipelines.feedback.fold.sessions import OPEN, Life, Phase, SessionChanges, Sessions, silence_ms
 from pipelines.feedback.settings import FeedbackSettings
-from pipelines.feedback.store import integrity
 from pipelines.feedback.store import quota_store as marks
+from pipelines.feedback.store.rows import add_masses, delete_rows
 from pipelines.learning.evidence import Evidence, EvidenceKey
+from pipelines.learning.parameters import SIGNAL
+from pipelines.learning.pooling.gathering import Path
+from pipelines.learning.pooling.sessions import moments_among, said_by
+from pipelines.learning.pooling.shrinkage import Moments
 from pipelines.learning.uses import UsageKey
 
 PENDING, SETTLED = 0, 1
@@ -237,7 +244,7 @@ def _move_into_shared(connection: sqlite3.Connection, life: Life, kind: int, *, 
 def _add_to_shared(
     connection: sqlite3.Connection, table: str, fields: Sequence[str], rows: Sequence[tuple[Any, ...]]
 ) -> None:
-    integrity.add(connection, table, rows)
+    add_masses(connection, table, rows)
     # Evidence that was never there leaves no row behind.
     if taken := [row[:-1] for row in rows if row[-1] < 0]:
         here = " and ".join(f"{name} = ?" for name in fields)
@@ -247,7 +254,7 @@ def _add_to_shared(
 def _settle_rows(connection: sqlite3.Connection, life: Life) -> None:
     for table, fields in _TABLES:
         rows = _overlay_rows(connection, life, PENDING, table, fields)
-        integrity.add(connection, f"overlay_{table}", [(life.offset, SETTLED, *row) for row in rows])
+        add_masses(connection, f"overlay_{table}", [(life.offset, SETTLED, *row) for row in rows])
 
 
 def _overlay_rows(
@@ -263,7 +270,7 @@ def _add_rows(connection: sqlite3.Connection, kind: int, overlays: Iterable[tupl
     found = [(life.offset, _rows_of(evidence)) for life, evidence in overlays if not evidence.is_empty]
     for index, (table, _) in enumerate(_TABLES):
         rows = [(offset, kind, *row) for offset, some in found for row in some[index]]
-        integrity.add(connection, f"overlay_{table}", rows)
+        add_masses(connection, f"overlay_{table}", rows)
 
 
 def _rows_of(evidence: Evidence) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
@@ -273,7 +280,7 @@ def _rows_of(evidence: Evidence) -> tuple[list[tuple[Any, ...]], list[tuple[Any,
 
 def _drop_rows(connection: sqlite3.Connection, life: Life, kind: int) -> None:
     for table, _ in _TABLES:
-        integrity.delete(connection, f"overlay_{table}", "session = ? and settled = ?", (life.offset, kind))
+        delete_rows(connection, f"overlay_{table}", "session = ? and settled = ?", (life.offset, kind))
 
 
 def _delete(connection: sqlite3.Connection, life: Life) -> None:
@@ -285,3 +292,44 @@ def _delete(connection: sqlite3.Connection, life: Life) -> None:
 
 def _lives(connection: sqlite3.Connection, condition: str, values: Iterable[object]) -> list[Life]:
     return [life_of(row) for row in connection.execute(select_lives(condition), tuple(values))]
+
+
+Floats = NDArray[np.float64]
+
+_KEY = ", ".join(EvidenceKey._fields)
+_SIGNALS = f"{SIGNAL}.", f"{SIGNAL}/"
+"""What lies between holds every parameter of a signal and nothing else: "/" follows "." in ASCII."""
+_ROWS = (
+    f"select {_KEY}, micro from overlay_evidence"  # noqa: S608 - names of ours
+    " where session = ? and settled = ? and parameter >= ? and parameter < ?"
+)
+_KEY_OF_PART = ", ".join(f"part_evidence.{name}" for name in EvidenceKey._fields)
+_COUNTED = (
+    f"select {_KEY_OF_PART}, sum(part_evidence.micro) from draws join part_evidence using (session, part)"  # noqa: S608
+    " where session = ? and settled = ? and counted = 1 and parameter >= ? and parameter < ?"
+    f" group by {_KEY_OF_PART}"
+)
+_NEWEST = (
+    "select offset, settled, (select coalesce(sum(micro), 0) from draws where session = offset and counted = 1)"
+    " from sessions where settled > 0 order by heard desc limit ?"
+)
+
+
+class Alike:
+    """What was read of completed sessions, so that each is read once; not a function of the log, as bases are not."""
+
+    def __init__(self, at_most: int) -> None:
+        self._at_most = at_most
+        self._said: dict[tuple[int, int, int], Mapping[Path, Floats]] = {}
+
+    def moments(self, connection: sqlite3.Connection) -> Moments:
+        """Of the newest sessions that the shared evidence holds; inside the caller's transaction."""
+        newest = connection.execute(_NEWEST, (self._at_most,)).fetchall()
+        known = self._said
+        self._said = {key: known[key] if key in known else _said(connection, key[0]) for key in newest}
+        return moments_among(self._said.values())
+
+
+def _said(connection: sqlite3.Connection, session: int) -> Mapping[Path, Floats]:
+    rows = [connection.execute(select, (session, SETTLED, *_SIGNALS)) for select in (_ROWS, _COUNTED)]
+    return said_by(Evidence.sum(Evidence({EvidenceKey(*key): micro for *key, micro in some}) for some in rows))

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 
 from pipelines.feedback.fold.quota import Parts, QuotaSegment, beside
 from pipelines.feedback.fold.sessions import SessionChanges
-from pipelines.feedback.store import integrity
-from pipelines.feedback.store.lookup import matching
+from pipelines.feedback.store.rows import add_masses, delete_rows, matching
 from pipelines.learning.evidence import Evidence, EvidenceKey
 from pipelines.learning.uses import UsageKey
 
@@ -133,7 +132,7 @@ def forget_days(connection: sqlite3.Connection, oldest_day: int) -> None:
         " on conflict do update set micro = draws.micro + excluded.micro",
         (_OUTSIDE, _OUTSIDE, oldest_day),
     )
-    integrity.delete(connection, "allowances", "day < ?", (oldest_day,))
+    delete_rows(connection, "allowances", "day < ?", (oldest_day,))
     over = (
         "select draws.principal, day from draws left join sessions on sessions.offset = draws.session where day < ?"
         " group by draws.principal, day having count(sessions.offset) = 0"
@@ -249,10 +248,10 @@ def _rows_of(connection: sqlite3.Connection, place: _Place) -> Evidence:
 def _add_rows(connection: sqlite3.Connection, grown: Sequence[tuple[_Place, Evidence]]) -> None:
     counts = [(*place, *key, micro) for place, evidence in grown for key, micro in evidence.counts.items()]
     usage = [(*place, *key, micro) for place, evidence in grown for key, micro in evidence.usage.items()]
-    integrity.add(connection, "part_evidence", counts)
-    integrity.add(connection, "part_usage", usage)
+    add_masses(connection, "part_evidence", counts)
+    add_masses(connection, "part_usage", usage)
 
 
 def _delete_rows(connection: sqlite3.Connection, place: _Place) -> None:
     for table, _ in _TABLES:
-        integrity.delete(connection, table, "session = ? and part = ?", place)
+        delete_rows(connection, table, "session = ? and part = ?", place)

@@ -21,7 +21,7 @@ create table if not exists progress (
     republished integer not null default 0, -- dead letters before this offset have been told to their topic
     dead_letters_waiting integer not null default 0, -- those of `dead_letters` from there on
     lost integer not null default 0,        -- sum of `losses`
-    offset_base integer not null default 0, -- offsets here are the topic's plus so many: see losses.py
+    offset_base integer not null default 0, -- offsets here are the topic's plus so many: see report.py
     log_end integer not null default 0,     -- of the log, as it was read last
     skipped integer not null default 0      -- offsets that nobody will ever deliver, as the log says
 );
@@ -33,7 +33,7 @@ create table if not exists losses (
     accepted_ms integer not null,
     accepted_by text not null
 );
--- Who claims what time it is: what bounds how far one principal carries `clock_ms` (partition_clock.py).
+-- Who claims what time it is: what bounds how far one principal carries `clock_ms` (clock.py).
 create table if not exists witnesses (
     one integer primary key check (one = 1),
     leader text not null,               -- fingerprint of the principal that claimed the latest time
@@ -66,7 +66,7 @@ create table if not exists usage (
 create table if not exists seen (
     offset integer primary key,         -- of the last entry
     at_ms integer not null,             -- of the newest entry
-    entries blob not null               -- found by an index in memory: see seen.py
+    entries blob not null               -- found by an index in memory: see deduplication.py
 );
 create table if not exists shown (
     offset integer primary key,
@@ -131,7 +131,7 @@ create table if not exists overlay_usage (
     micro integer not null,
     primary key (session, settled, day, content_hash, bin, principal, question)
 ) without rowid;
--- What sessions draw on allowances, in parts that count together or stand beside (parts.py, marks.py). One of `session`
+-- What sessions draw on allowances, in parts that count together or stand beside (quota.py). One of `session`
 -- and `first` -1 is what was drawn outside of sessions, of a day that is over.
 create table if not exists draws (
     principal text not null,

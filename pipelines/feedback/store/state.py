@@ -23,18 +23,16 @@ import pyarrow as pa
 
 from pipelines.catalog.overlays import SessionRows
 from pipelines.domain.errors import CorruptionError, FencedError, WrongLogError
-from pipelines.feedback.fold.arrivals import Arrivals
-from pipelines.feedback.fold.batch_state import BatchState
+from pipelines.feedback.fold.batch import Arrivals, BatchState
 from pipelines.feedback.fold.sessions import Life
 from pipelines.feedback.fold.sources import Heard
 from pipelines.feedback.fold.updates import Change
 from pipelines.feedback.settings import MS, FeedbackSettings
-from pipelines.feedback.store import integrity
 from pipelines.feedback.store import tables as ledger
 from pipelines.feedback.store.deduplication import SeenIndex, index_of_seen
-from pipelines.feedback.store.losses import Acceptance, Loss, accept_loss, losses_in
 from pipelines.feedback.store.migrations import make_tables
 from pipelines.feedback.store.overlays import (
+    Alike,
     Fork,
     bases_in,
     forks_in,
@@ -45,10 +43,18 @@ from pipelines.feedback.store.overlays import (
     select_lives,
     write_forks,
 )
-from pipelines.feedback.store.report import PartitionReport, read_report, require_same_log, require_still_there
-from pipelines.feedback.store.session_variance import Alike
-from pipelines.feedback.store.sources import heard_in
-from pipelines.feedback.store.tables import KeptDeadLetter
+from pipelines.feedback.store.report import (
+    Acceptance,
+    Loss,
+    PartitionReport,
+    accept_loss,
+    losses_in,
+    read_report,
+    require_same_log,
+    require_still_there,
+)
+from pipelines.feedback.store.rows import copy_store, define_row_hash, protect, verify
+from pipelines.feedback.store.tables import KeptDeadLetter, heard_in
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.pooling.shrinkage import Moments
 from pipelines.runtime.kafka.log import LogFacts
@@ -152,9 +158,9 @@ class PartitionState:
             CorruptionError: It is damaged.
         """
         with self._errors(), self._transaction() as connection:
-            integrity.verify(connection)
+            verify(connection)
             make_tables(connection, _SCHEMA)
-            integrity.protect(connection)
+            protect(connection)
             connection.execute(
                 "insert or ignore into progress"
                 " (one, topic, topic_id, partitions, partition, epoch, first_offset, next_offset, clock_ms)"
@@ -338,14 +344,14 @@ class PartitionState:
         connect, closing = sqlite3.connect, contextlib.closing
         with closing(connect(self._path)) as stored, closing(connect(path)) as copy:
             self._require_same_file()
-            integrity.copy(stored, copy, path)
+            copy_store(stored, copy, path)
 
     def _connected(self) -> sqlite3.Connection:
         wait_s = self.rules.patience.stopped_s
         connection = sqlite3.connect(self._path, timeout=wait_s, isolation_level=None)
         try:
             set_up(connection, _PRAGMAS, wait_s=wait_s)
-            integrity.teach(connection)
+            define_row_hash(connection)
         except BaseException:
             connection.close()  # before anybody puts another file in its place
             raise

@@ -5,26 +5,34 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, cast
 
 import msgspec
 import pyarrow as pa
 
 from pipelines.domain.events import Feedback, Impression
-from pipelines.feedback.fold.arrivals import Arrivals
-from pipelines.feedback.fold.batch_state import BatchState, LogMoment, PendingImpression, Waiting
+from pipelines.feedback.events.codec import Decoded
+from pipelines.feedback.fold.batch import Arrivals, BatchState, LogMoment, PendingImpression, Waiting
 from pipelines.feedback.fold.clock import Clock
-from pipelines.feedback.fold.names import Names
+from pipelines.feedback.fold.names import (
+    NAMING,
+    OVERFLOW,
+    Allowance,
+    NameKind,
+    Names,
+    Naming,
+    names_of,
+    principal_fingerprint,
+)
+from pipelines.feedback.fold.sources import Heard
 from pipelines.feedback.fold.updates import Change, DeadLetter, Fate
-from pipelines.feedback.settings import MS, FeedbackSettings
-from pipelines.feedback.store import integrity
+from pipelines.feedback.settings import MS, FeedbackSettings, LimitSettings
 from pipelines.feedback.store.deduplication import SeenIndex, read_seen, write_seen
-from pipelines.feedback.store.lookup import matching
-from pipelines.feedback.store.names import read_names, write_names
 from pipelines.feedback.store.overlays import forget_sessions, life_of, select_lives, write_sessions
 from pipelines.feedback.store.quota_store import forget_days, parts_of
-from pipelines.feedback.store.sources import write_heard
+from pipelines.feedback.store.rows import add_masses, delete_rows, insert_rows, matching
 from pipelines.learning.evidence import Evidence, EvidenceKey, day_of, table_of
 from pipelines.learning.uses import UsageKey
 
@@ -164,8 +172,8 @@ def _write_shown(connection: sqlite3.Connection, change: Change) -> None:
     before = list(change.stored & change.shown.keys())
     for place in range(0, len(before), _AT_ONCE):
         some = before[place : place + _AT_ONCE]
-        integrity.delete(connection, "shown", f"query in ({', '.join('?' * len(some))})", some)
-    integrity.insert(connection, "shown", [_shown_row(query, shown) for query, shown in change.shown.items()])
+        delete_rows(connection, "shown", f"query in ({', '.join('?' * len(some))})", some)
+    insert_rows(connection, "shown", [_shown_row(query, shown) for query, shown in change.shown.items()])
 
 
 def _shown_row(query: bytes, shown: PendingImpression) -> tuple[int, bytes, int, bytes, str]:
@@ -252,5 +260,55 @@ def _forget_before(
         found = connection.execute(live, (horizon,)).fetchone()
         oldest = max(oldest, found[0] if found else change.next_offset)
     if table == "shown":
-        return integrity.delete(connection, table, "offset < ?", (oldest,))
+        return delete_rows(connection, table, "offset < ?", (oldest,))
     return connection.execute(f"delete from {table} where offset < ?", (oldest,)).rowcount  # noqa: S608
+
+
+def read_names(
+    connection: sqlite3.Connection, limits: LimitSettings, events: Iterable[Decoded], principals: Iterable[str]
+) -> Names:
+    """What a store knows of the names in some events, and of some more principals."""
+    names = Names(limits)
+    fingerprints = {OVERFLOW, *map(principal_fingerprint, principals)}
+    wanted: dict[NameKind, set[str]] = {kind: set() for kind in NameKind}
+    for event in cast("Iterable[Naming]", [event for event in events if type(event) in NAMING]):
+        for kind, name in names_of(event):
+            wanted[kind].add(name)
+    wanted[NameKind.PRINCIPAL] |= fingerprints
+    for kind, some in wanted.items():
+        count = connection.execute("select max(number) from names where kind = ?", (kind,)).fetchone()[0]
+        names.counts[kind] = count or 0
+        known = matching(connection, "select name from names where kind = ? and name in", some, kind)
+        names.known.update((kind, name) for (name,) in known)
+    for (day,) in connection.execute("select distinct day from allowances").fetchall():
+        drawn = "select principal, micro from allowances where day = ? and principal in"
+        for fingerprint, micro in matching(connection, drawn, fingerprints, day):
+            names.allowances[day, fingerprint] = Allowance(micro)
+    return names
+
+
+def write_names(connection: sqlite3.Connection, names: Names) -> None:
+    """What a batch changed."""
+    connection.executemany("insert into names (kind, number, name) values (?, ?, ?)", names.new)
+    drawn = [(*key, allowance.drawn) for key, allowance in names.allowances.items() if allowance.drawn]
+    add_masses(connection, "allowances", drawn)
+    connection.executemany(
+        "insert into overflow values (?, ?) on conflict do update set events = events + excluded.events",
+        list(names.overflowed.items()),
+    )
+
+
+def overflow_in(connection: sqlite3.Connection) -> Mapping[str, int]:
+    """How often a name was one too many, by kind."""
+    return dict(connection.execute("select kind, events from overflow order by kind").fetchall())
+
+
+def write_heard(connection: sqlite3.Connection, heard: Heard) -> None:
+    """Add what a batch heard."""
+    add_masses(connection, "heard", [(*source, events) for source, events in heard.items()])
+
+
+def heard_in(connection: sqlite3.Connection) -> Heard:
+    """Everything that a partition heard."""
+    rows = connection.execute("select kind, name, what, events from heard")
+    return Counter({(kind, name, what): events for kind, name, what, events in rows})

@@ -1,8 +1,8 @@
 """The process that cuts documents into chunks: it may hang, eat memory or crash, and is then killed (ING-3).
 
-It reads requests from its standard input and answers them in order, until that ends. The kernel holds it to its
-limits, even when the process that started it is gone: an alarm ends it when a document has cost too much computing
-or too much time, and memory above its limit is refused. It imports chunking and the tokenizer, no model.
+It answers pickled requests from its standard input, one after the other. The kernel holds it to its limits, even when
+its parent is gone: an alarm ends it when a document costs too much computing or time, and memory above its limit is
+refused. It imports chunking and the tokenizer, no model.
 """
 
 from __future__ import annotations
@@ -12,57 +12,87 @@ import os
 import pickle
 import resource
 import signal
+import struct
 from collections.abc import Sequence
-from typing import Any, BinaryIO
+from dataclasses import dataclass
+from typing import IO, Any
 
 import numpy as np
 
 from pipelines.chunking.chunker import CHUNKERS, Chunkers, chunk_or_fallback, chunkers_with
-from pipelines.chunking.conversation.topics import Similarity
-from pipelines.chunking.prose.plain import chunk_plainly
-from pipelines.chunking.units.sizes import TokenCounter
+from pipelines.chunking.prose.text import chunk_plainly
+from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
+from pipelines.domain.chunks import Chunk
+from pipelines.domain.documents import Document, Rejection
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.embedding.tokens import load_token_counter
 from pipelines.embedding.word_vectors import load_word_vectors
-from pipelines.ingestion.parser.protocol import LENGTH, OUT_OF_MEMORY, Confinement, Cut, Request
+
+LENGTH = struct.Struct(">Q")
+"""What precedes every message: its length in bytes."""
+
+OUT_OF_MEMORY = 77
+"""Exit status after Python itself was refused memory."""
+
+Cut = tuple[list[Chunk], Rejection | None]
+"""What became of a document: its chunks, and why they are plain windows, if they are."""
 
 _CHARACTERS_PER_TOKEN = 64  # at most
 _PIECE = 1 << 16  # characters: longer texts are counted piece by piece, since an encoding takes 300 bytes a token
+_ANSWER_SHARE = 4  # of the address space one answer may take a quarter
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """The first message: what measures chunks, and how much address space the child may have."""
+
+    embedding: EmbeddingSettings
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One document to cut.
+
+    Attributes:
+        cpu_s: Processor time for it: the same on a busy machine as on an idle one, so that a generation does not depend
+            on what else ran (ARC-9).
+        wall_s: Time for it, whatever it waits for.
+        plainly: Into plain line windows, without its own chunker.
+    """
+
+    document: Document
+    sizes: ChunkSizes
+    cpu_s: float
+    wall_s: float
+    plainly: bool = False
 
 
 def main() -> None:
     """Answer requests until there are no more."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not come between the answers
-    told: Confinement = _received(requests)
-    count = bounded(load_token_counter(told.embedding))
-    chunkers = chunkers_with(_when_needed(told.embedding))
-    _confine(told.memory_bytes)
-    gc.freeze()
-    _send(answers, b"")
-    try:
-        _serve(requests, answers, count, chunkers, told.answer_bytes)
-    except MemoryError:
-        os._exit(OUT_OF_MEMORY)
-
-
-def _when_needed(settings: EmbeddingSettings) -> Similarity:
-    """Word vectors, which only conversations need, read at the first of them."""
+    confinement: Confinement = _receive(requests)
+    count = bounded(load_token_counter(confinement.embedding))
 
     def similarity(texts: Sequence[str]) -> np.ndarray:
-        return load_word_vectors(settings)(texts)
+        return load_word_vectors(confinement.embedding)(texts)  # only conversations need them
 
-    return similarity
-
-
-def _serve(requests: BinaryIO, answers: BinaryIO, count: TokenCounter, chunkers: Chunkers, answer_bytes: int) -> None:
-    while (request := _received(requests)) is not None:
-        _allow(request.cpu_s, request.wall_s)
-        answer = pickle.dumps(cut(request, count, chunkers), pickle.HIGHEST_PROTOCOL)
-        if len(answer) > answer_bytes:
-            raise MemoryError
-        _allow(0.0, 0.0)
-        _send(answers, answer)
+    chunkers = chunkers_with(similarity)
+    resource.setrlimit(resource.RLIMIT_AS, (confinement.memory_bytes, confinement.memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    gc.freeze()
+    send(answers, b"")
+    try:
+        while (request := _receive(requests)) is not None:
+            _limit_time(request.cpu_s, request.wall_s)
+            answer = pickle.dumps(cut(request, count, chunkers), pickle.HIGHEST_PROTOCOL)
+            if len(answer) > confinement.memory_bytes // _ANSWER_SHARE:
+                raise MemoryError
+            _limit_time(0.0, 0.0)
+            send(answers, answer)
+    except MemoryError:
+        os._exit(OUT_OF_MEMORY)
 
 
 def cut(request: Request, count: TokenCounter, chunkers: Chunkers = CHUNKERS) -> Cut:
@@ -96,18 +126,15 @@ def bounded(count: TokenCounter) -> TokenCounter:
     return counted
 
 
-def _allow(cpu_s: float, wall_s: float) -> None:
-    """Be ended by the kernel after so much computing, or so much time; 0 lifts both limits."""
-    signal.setitimer(signal.ITIMER_PROF, cpu_s)
-    signal.setitimer(signal.ITIMER_REAL, wall_s)
+def send(sink: IO[bytes], message: bytes) -> None:
+    """Write a message after its length."""
+    sink.write(LENGTH.pack(len(message)))
+    sink.write(message)
+    sink.flush()
 
 
-def _confine(memory_bytes: int) -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _received(source: BinaryIO) -> Any:
+def _receive(source: IO[bytes]) -> Any:
+    """The next message; None where there is none left."""
     header = source.read(LENGTH.size)
     if len(header) < LENGTH.size:
         return None
@@ -115,11 +142,7 @@ def _received(source: BinaryIO) -> Any:
     return pickle.loads(source.read(LENGTH.unpack(header)[0]))  # noqa: S301
 
 
-def _send(sink: BinaryIO, message: bytes) -> None:
-    sink.write(LENGTH.pack(len(message)))
-    sink.write(message)
-    sink.flush()
-
-
-if __name__ == "__main__":
-    main()
+def _limit_time(cpu_s: float, wall_s: float) -> None:
+    """Have the kernel end this process after so much computing, or so much time; 0 lifts both limits."""
+    signal.setitimer(signal.ITIMER_PROF, cpu_s)
+    signal.setitimer(signal.ITIMER_REAL, wall_s)

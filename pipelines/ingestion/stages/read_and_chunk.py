@@ -82,8 +82,8 @@ class ReadAndChunk(UnitWorker):
         documents: list[Document] = []
         keys: list[str] = []
         chunks: list[Chunk] = []
-        cuts = self._parser.cut([(one.document, one.sizes) for one in wanted])
-        for one, (of_document, note) in zip(wanted, cuts, strict=True):
+        for one in wanted:
+            of_document, note = self._parser.cut(one.document, one.sizes)
             chunks += of_document
             rejections += [] if note is None else [note]
             if of_document:

@@ -107,6 +107,6 @@ def cutting_code() -> str:
     digest = hashlib.sha256()
     for folder in chunking.__path__:
         for path in files_below(Path(folder)):
-            if path.suffix == ".py":
+            if path.suffix in {".py", ".scm"}:
                 digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()

@@ -17,7 +17,7 @@ from pipelines.domain.errors import StoreError
 from pipelines.learning.calibration.matching import MatchCalibration
 from pipelines.learning.calibration.reliability import Predictions, dealt, log_loss
 from pipelines.learning.evidence import MICRO, Evidence, day_of
-from pipelines.learning.observe.observations import RELEVANCE
+from pipelines.learning.parameters import RELEVANCE
 from pipelines.learning.priors import RecencyPrior
 from pipelines.learning.recency import Discount
 

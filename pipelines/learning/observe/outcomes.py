@@ -1,7 +1,8 @@
-"""Outcomes of results, summed column by column: masses of parameters, products, contents, matches and sizes.
+"""Outcomes of results, summed column by column: masses of parameters, products, contents, matches and sizes (LRN-4).
 
-All arithmetic is over arrays, in the very operations that `observations.observe_outcome` states for one outcome, so
-that the sums are the same integers.
+A signal of value s agrees with a good outcome by s and with a bad one by 1 − s: that is mass for, the rest mass
+against, in the Beta of that kind of outcome. Masses are rounded to micro-units per outcome, so that any order of
+outcomes sums to the same.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pipelines.domain.ids import ContentHash
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.observations import INCLUSION, NEGATIVE, POSITIVE, REFERENCE, RETRIEVAL
+from pipelines.learning.parameters import INCLUSION, NEGATIVE, POSITIVE, REFERENCE, RETRIEVAL
 from pipelines.learning.priors import UsagePrior
 from pipelines.learning.recency import Discount, capped_share, recency
 from pipelines.learning.uses import Uses, numbered

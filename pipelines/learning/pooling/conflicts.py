@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.observations import AGAINST, FOR, NEGATIVE, POSITIVE, PRODUCT
+from pipelines.learning.parameters import AGAINST, FOR, NEGATIVE, POSITIVE, PRODUCT
 
 _SIDES: Mapping[str, int] = {FOR: 0, AGAINST: 1, POSITIVE: 0, NEGATIVE: 1}
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.observations import FOR, PAIRS, product_parameter
+from pipelines.learning.parameters import FOR, PAIRS, product_parameter
 from pipelines.learning.pooling.design_effect import Repetition, read_repetition
 from pipelines.learning.pooling.gathering import SIGNALS
 from pipelines.learning.pooling.robustness import DailyMasses

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pipelines.domain.documents import Domain
 from pipelines.domain.ranking import ANY, Signal
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.learning.observe.observations import FOR, signal_parameter
+from pipelines.learning.parameters import FOR, signal_parameter
 from pipelines.learning.pooling.robustness import DailyMasses, trusted_shares
 from pipelines.learning.priors import RobustnessPrior
 from pipelines.learning.recency import Discount

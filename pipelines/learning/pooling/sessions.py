@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.observations import FOR
+from pipelines.learning.parameters import FOR
 from pipelines.learning.pooling.gathering import COLUMNS, Path, node_path
 from pipelines.learning.pooling.shrinkage import Moments, moments_of
 

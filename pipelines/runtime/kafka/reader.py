@@ -62,7 +62,7 @@ def _refused(code: int, text: str, access: Access) -> ConfigurationError | None:
 class KafkaSource:
     """A topic read by assignment, bytes as they are.
 
-    Implements `pipelines.feedback.log.source.FeedbackSource`.
+    Implements `pipelines.feedback.log.FeedbackSource`.
     """
 
     def __init__(self, settings: KafkaSettings, topic: str, *, max_poll_records: int) -> None:

@@ -17,26 +17,22 @@ from pipelines.domain.ids import ContentHash
 from pipelines.embedding.encoders.precision import pinned
 from pipelines.feedback.events.attributor import Attributor, texts_in
 from pipelines.runtime.storage.errors import advice_on
-from pipelines.serving.terminal import Conf, Store, root_of, settings_of
+from pipelines.serving.console.options import CommonOptions, require_store, store_command
 
 Response = Annotated[Path, typer.Argument(help="File with the text of the response; - is standard input.")]
 Contents = Annotated[list[str], typer.Argument(help="Content hashes of what the response was given.")]
 
 
-def attribute(
-    response: Response,
-    contents: Contents,
-    store: Store = None,
-    conf: Conf = [],  # noqa: B006
-) -> None:
+@store_command
+def attribute(response: Response, contents: Contents, options: CommonOptions) -> None:
     """Print the `attribution` of an event about a response: a method, and how much of it rests on each content.
 
     Texts are those of the live generation; contents that it does not hold are counted on stderr and get nothing.
     """
-    settings = settings_of(conf, [], store)
+    settings = options.settings()
     rules = settings.feedback.attribution.model_copy(update={"encoder": True})
     text = _text_of(response)
-    catalog = Catalog(root_of(store, settings))
+    catalog = Catalog(require_store(settings))
     with closing(catalog.open_live()) as generation:
         texts = texts_in(generation, [ContentHash(each) for each in contents])
     attributor = Attributor.load(rules, pinned(settings.embedding, catalog.precisions()))

@@ -6,6 +6,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Annotated
 
 import typer
@@ -17,7 +18,8 @@ from pipelines.feedback.store.state import PartitionState
 from pipelines.feedback.store.tables import KeptDeadLetter
 from pipelines.runtime.kafka.writer import KafkaPublisher
 from pipelines.serving.commands.partitions import states
-from pipelines.serving.terminal import AsJson, Bootstrap, Conf, Store, broker, cells, moment, settings_of, tell
+from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, store_command
+from pipelines.serving.console.terminal import cells, moment, tell
 
 Reason = Annotated[str | None, typer.Option("--reason", help="Only those with this reason code.")]
 Partition = Annotated[int | None, typer.Option("--partition", min=0, help="Only those of this partition.")]
@@ -28,19 +30,18 @@ _AT_ONCE = 1_000  # dead letters read from a store at a time
 
 
 @dlq.command("list")
-def list_dead_letters(  # noqa: PLR0917  typer names options after parameters
-    store: Store = None,
-    conf: Conf = [],  # noqa: B006
+@store_command
+def list_dead_letters(
+    options: CommonOptions,
     reason: Reason = None,
     partition: Partition = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Show at most so many, the oldest first.")] = 100,
     as_json: AsJson = False,
 ) -> None:
     """Dead letters that the updaters keep, by partition and offset; and how many there were by reason."""
-    settings = settings_of(conf, [], store)
     counts: Counter[str] = Counter()
     shown: list[tuple[PartitionReport, KeptDeadLetter]] = []
-    for state in states(settings, store, partition):
+    for state in states(options.settings(), partition):
         report = state.report()
         counts.update(report.reasons)
         for letter in _letters(state, reason):
@@ -56,32 +57,26 @@ def list_dead_letters(  # noqa: PLR0917  typer names options after parameters
 
 
 @dlq.command()
+@store_command
 def replay(
-    store: Store = None,
-    conf: Conf = [],  # noqa: B006
-    reason: Reason = None,
-    partition: Partition = None,
-    bootstrap: Bootstrap = None,
+    options: CommonOptions, reason: Reason = None, partition: Partition = None, bootstrap: Bootstrap = None
 ) -> None:
     """Send dead letters that can be read as events by now to the feedback topic again.
 
     An event counts once, however often it is sent: its id tells. What still cannot be read, or was kept in part
     only, stays where it is.
     """
-    settings = settings_of(conf, broker(bootstrap), store)
+    settings = options.settings(bootstrap=bootstrap)
     sent: Counter[str] = Counter()
     left: Counter[str] = Counter()
-    publisher = KafkaPublisher(settings.kafka, settings.feedback.topic)
-    try:
-        for state in states(settings, store, partition):
+    with closing(KafkaPublisher(settings.kafka, settings.feedback.topic)) as publisher:
+        for state in states(settings, partition):
             for letter in _letters(state, reason):
                 replayed_letter = replayed(letter, max_bytes=settings.feedback.limits.event_bytes)
                 if replayed_letter is not None:
                     publisher.send(*replayed_letter)
                 (left if replayed_letter is None else sent)[letter.reason] += 1
         publisher.flush()
-    finally:
-        publisher.close()
     counts = {"sent": sum(sent.values()), "left": sum(left.values()), "sent_by_reason": sent, "left_by_reason": left}
     sys.stdout.write(json.dumps(counts, sort_keys=True) + "\n")
 

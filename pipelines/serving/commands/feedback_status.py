@@ -15,21 +15,11 @@ from pipelines.domain.errors import StoreError
 from pipelines.feedback.fold.names import principal_fingerprint
 from pipelines.feedback.fold.sources import SourceActivity
 from pipelines.feedback.run.metrics import losses_of, prometheus, samples, standings_of
-from pipelines.feedback.run.updater import UPDATERS, partition_folder
-from pipelines.feedback.store.damaged import damaged_in, remove_damaged
+from pipelines.feedback.run.partitions import UPDATERS, partition_folder
+from pipelines.feedback.store.checkpoints import damaged_in, remove_damaged
 from pipelines.runtime.clock import system_clock
-from pipelines.serving.terminal import (
-    AsJson,
-    Conf,
-    Store,
-    cells,
-    moment,
-    print_lines,
-    root_of,
-    settings_of,
-    stamp,
-    tell,
-)
+from pipelines.serving.console.options import AsJson, CommonOptions, require_store, store_command
+from pipelines.serving.console.terminal import cells, moment, print_rows, stamp, tell
 
 damaged = typer.Typer(no_args_is_help=True, help="Damaged states that updaters set aside; no run removes them.")
 
@@ -42,31 +32,31 @@ class _DamagedState(NamedTuple):
 
 
 @damaged.command("list")
-def list_damaged(store: Store = None, conf: Conf = [], as_json: AsJson = False) -> None:  # noqa: B006
+@store_command
+def list_damaged(options: CommonOptions, as_json: AsJson = False) -> None:
     """Every state that was set aside, by partition, oldest first."""
-    root = root_of(store, settings_of(conf, [], store))
+    root = require_store(options.settings())
     rows = [
         _DamagedState(partition, str(folder), _bytes(folder), folder.stat().st_mtime)
         for partition in _partitions(root)
         for folder in damaged_in(partition_folder(root, partition))
     ]
-    if as_json:
-        print_lines(row._asdict() for row in rows)
-        return
-    table = Table("partition", "folder", "bytes", "set aside", box=None)
-    for row in rows:
-        table.add_row(*cells(str(row.partition), row.folder, f"{row.bytes:,}", stamp(row.set_aside_at)))
-    tell(table)
+    print_rows(
+        rows,
+        as_json=as_json,
+        document=_DamagedState._asdict,
+        table=Table("partition", "folder", "bytes", "set aside", box=None),
+        texts=lambda row: (str(row.partition), row.folder, f"{row.bytes:,}", stamp(row.set_aside_at)),
+    )
 
 
 @damaged.command()
+@store_command
 def remove(
-    partition: Annotated[int, typer.Argument(min=0, help="Number of the partition.")],
-    store: Store = None,
-    conf: Conf = [],  # noqa: B006
+    partition: Annotated[int, typer.Argument(min=0, help="Number of the partition.")], options: CommonOptions
 ) -> None:
     """Remove all damaged states of a partition, for good."""
-    root = root_of(store, settings_of(conf, [], store))
+    root = require_store(options.settings())
     if not (count := remove_damaged(partition_folder(root, partition))):
         raise StoreError(
             f"{root}: expected damaged states of partition {partition}, found none; `weft feedback damaged list` names"
@@ -88,9 +78,9 @@ feedback.add_typer(damaged, name="damaged")
 
 
 @feedback.command()
+@store_command
 def status(
-    store: Store = None,
-    conf: Conf = [],  # noqa: B006
+    options: CommonOptions,
     principal: Annotated[
         str | None, typer.Option("--principal", help="Only this one: stores keep of principals a fingerprint, no name.")
     ] = None,
@@ -98,8 +88,8 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Each source beside all others: rates of events per answer shown, and what is wrong; or metrics of partitions."""
-    settings = settings_of(conf, [], store)
-    root = root_of(store, settings)
+    settings = options.settings()
+    root = require_store(settings)
     standings, sources = standings_of(root, settings.feedback)
     if principal is not None:
         sources = [

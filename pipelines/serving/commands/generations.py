@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import pyarrow.parquet as pq
@@ -13,107 +11,103 @@ import typer
 from rich.table import Column, Table
 
 from pipelines.catalog.catalog import Catalog
-from pipelines.catalog.pointer import Pointer
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import GenerationId
 from pipelines.indexes.manifest import CHUNKS_FOLDER, Manifest
-from pipelines.serving.terminal import (
-    AsJson,
-    Conf,
-    Store,
-    cells,
-    print_lines,
-    root_of,
-    settings_of,
-    stamp,
-    tell,
-    visible,
-)
+from pipelines.serving.console.options import AsJson, CommonOptions, require_store, store_command
+from pipelines.serving.console.terminal import print_rows, stamp, visible
 
 Generation = Annotated[str, typer.Argument(help="Id of a generation, or `live`.")]
 Older = Annotated[str, typer.Argument(help="Id of the generation; `weft generations list` marks the previous one.")]
 
 LIVE = "live"
+_COUNTED = ("documents", "chunks", "contents")
 
 generations = typer.Typer(no_args_is_help=True, help="Immutable, complete sets of indexes; exactly one is live.")
 
 
 @generations.command("list")
-def list_generations(store: Store = None, conf: Conf = [], as_json: AsJson = False) -> None:  # noqa: B006
+@store_command
+def list_generations(options: CommonOptions, as_json: AsJson = False) -> None:
     """Every generation, oldest first."""
-    catalog = _catalog(store, conf)
-    pointer, manifests = catalog.pointer(), catalog.generations()
-    if as_json:
-        print_lines({"id": one.id, "live": one.id == pointer.generation, **_brief(one)} for one in manifests)
-        return
+    catalog = _catalog(options)
+    pointer = catalog.pointer()
     id_column = Column("generation", no_wrap=True)  # it is what the other commands take
-    table = Table("", id_column, "made", "documents", "chunks", "contents", "content hash", box=None)
-    for manifest in manifests:
-        counts = [f"{manifest.counts.get(name, 0):,}" for name in ("documents", "chunks", "contents")]
-        made = stamp(manifest.created_at)
-        table.add_row(*cells(_mark(manifest.id, pointer), manifest.id, made, *counts, manifest.content_hash[:12]))
-    tell(table)
+    brief = {"parent", "content_hash", "created_at", "counts", "models"}
+
+    def texts(one: Manifest) -> tuple[str, ...]:
+        mark = {pointer.previous: "previous", pointer.generation: LIVE}.get(one.id, "")
+        counts = (f"{one.counts.get(name, 0):,}" for name in _COUNTED)
+        return (mark, one.id, stamp(one.created_at), *counts, one.content_hash[:12])
+
+    print_rows(
+        catalog.generations(),
+        as_json=as_json,
+        document=lambda one: {
+            "id": one.id,
+            "live": one.id == pointer.generation,
+            **one.model_dump(mode="json", include=brief),
+        },
+        table=Table("", id_column, "made", *_COUNTED, "content hash", box=None),
+        texts=texts,
+    )
 
 
 @generations.command()
-def show(generation: Generation, store: Store = None, conf: Conf = []) -> None:  # noqa: B006
+@store_command
+def show(generation: Generation, options: CommonOptions) -> None:
     """The manifest of a generation, without the hashes of its files."""
-    catalog = _catalog(store, conf)
+    catalog = _catalog(options)
     manifest = _manifest(catalog, generation)
     sys.stdout.write(json.dumps(manifest.model_dump(mode="json", exclude={"files"}), indent=1) + "\n")
 
 
 @generations.command()
-def rejected(
-    generation: Annotated[str, typer.Argument(help="Id of a generation, or `live`.")] = LIVE,
-    *,
-    store: Store = None,
-    conf: Conf = [],  # noqa: B006
-    as_json: AsJson = False,
-) -> None:
+@store_command
+def rejected(generation: Generation = LIVE, *, options: CommonOptions, as_json: AsJson = False) -> None:
     """What could not be read or parsed, and why, by place."""
-    catalog = _catalog(store, conf)
+    catalog = _catalog(options)
     folder = catalog.folder_of(_manifest(catalog, generation).id)
     table = pq.read_table(folder / CHUNKS_FOLDER / "rejected.parquet")
-    rows = sorted(table.to_pylist(), key=lambda row: (row["uri"], row["reason"]))
-    if as_json:
-        print_lines(rows)
-        return
-    shown = Table("uri", "reason", "detail", box=None)
-    for row in rows:
-        shown.add_row(*cells(row["uri"], row["reason"], row["detail"]))
-    tell(shown)
+    print_rows(
+        sorted(table.to_pylist(), key=lambda row: (row["uri"], row["reason"])),
+        as_json=as_json,
+        document=lambda row: row,
+        table=Table("uri", "reason", "detail", box=None),
+        texts=lambda row: (row["uri"], row["reason"], row["detail"]),
+    )
 
 
 @generations.command()
-def verify(generation: Generation, store: Store = None, conf: Conf = []) -> None:  # noqa: B006
+@store_command
+def verify(generation: Generation, options: CommonOptions) -> None:
     """Compare every file of a generation with its manifest."""
-    catalog = _catalog(store, conf)
+    catalog = _catalog(options)
     manifest = catalog.verify(_resolved(catalog, generation))
     sys.stdout.write(f"{visible(manifest.id)}: {len(manifest.files)} files are as they were written\n")
 
 
 @generations.command()
-def rollback(generation: Older, store: Store = None, conf: Conf = []) -> None:  # noqa: B006
+@store_command
+def rollback(generation: Older, options: CommonOptions) -> None:
     """Make an older generation live again, after verifying it."""
-    pointer = _catalog(store, conf).rollback(GenerationId(generation))
+    pointer = _catalog(options).rollback(GenerationId(generation))
     sys.stdout.write(visible(f"{pointer.generation} is live, instead of {pointer.previous or 'none'}") + "\n")
 
 
 @generations.command()
+@store_command
 def prune(
-    keep: Annotated[int, typer.Option("--keep", min=0, help="Newest generations to keep.")],
-    store: Store = None,
-    conf: Conf = [],  # noqa: B006
+    keep: Annotated[int, typer.Option("--keep", min=0, help="Newest generations to keep.")], options: CommonOptions
 ) -> None:
     """Remove old generations; the live one and the one before it always stay."""
-    catalog = _catalog(store, conf)
+    catalog = _catalog(options)
     removed = [*catalog.prune(keep), *(path.name for path in catalog.clean_leftovers())]
     sys.stdout.write("".join(f"removed {visible(name)}\n" for name in removed) or "nothing to remove\n")
 
 
-def _catalog(store: Path | None, conf: Sequence[Path]) -> Catalog:
-    return Catalog(root_of(store, settings_of(conf, [], store)))
+def _catalog(options: CommonOptions) -> Catalog:
+    return Catalog(require_store(options.settings()))
 
 
 def _resolved(catalog: Catalog, generation: str) -> GenerationId:
@@ -131,11 +125,3 @@ def _manifest(catalog: Catalog, generation: str) -> Manifest:
         if manifest.id == wanted:
             return manifest
     raise StoreError(f"expected a generation, found no {wanted}; list them with `weft generations list`")
-
-
-def _mark(generation: GenerationId, pointer: Pointer) -> str:
-    return {pointer.previous: "previous", pointer.generation: LIVE}.get(generation, "")
-
-
-def _brief(manifest: Manifest) -> dict[str, object]:
-    return manifest.model_dump(mode="json", include={"parent", "content_hash", "created_at", "counts", "models"})

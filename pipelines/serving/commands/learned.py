@@ -26,19 +26,8 @@ from pipelines.learning.reading import BeliefChange, Reading, moves, read_all
 from pipelines.retrieval.answer.snippet import snippet
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.commands.learned_page import number, page_of
-from pipelines.serving.terminal import (
-    AsJson,
-    Conf,
-    Store,
-    cells,
-    login,
-    print_lines,
-    root_of,
-    settings_of,
-    stamp,
-    tell,
-    visible,
-)
+from pipelines.serving.console.options import AsJson, CommonOptions, require_store, store_command
+from pipelines.serving.console.terminal import login, print_rows, stamp, visible
 from pipelines.settings import Settings
 
 
@@ -63,77 +52,83 @@ Where = Annotated[str | None, typer.Option("--scope", help="Only what begins wit
 learned = typer.Typer(no_args_is_help=True, help="What was learned: versions, beliefs, and how they changed.")
 
 LIVE, PRIORS = "live", "priors"
+_FIGURES = ("mean", "interval", "observations", "confidence")
 _SHOWN = 100  # characters of a content
 
 
 @learned.command("list")
-def list_learned(store: Store = None, conf: Conf = [], as_json: AsJson = False) -> None:  # noqa: B006
+@store_command
+def list_learned(options: CommonOptions, as_json: AsJson = False) -> None:
     """Every learned version, oldest first."""
-    catalog, _ = _opened(store, conf)
+    catalog, _ = _opened(options)
     live = catalog.pointer().learned
-    manifests = [catalog.learned_manifest(version) for version in catalog.learned_versions()]
-    if as_json:
-        print_lines(
-            {**each.model_dump(mode="json", exclude={"files"}), "live": each.version == live} for each in manifests
-        )
-        return
-    table = Table("", "version", "made", "built on", "evidence", "MLflow run", box=None)
-    for manifest in manifests:
-        mark = LIVE if manifest.version == live else ""
-        parent, run = manifest.parent or LearnedVersion(PRIORS), manifest.mlflow_run_id or ""
-        table.add_row(*cells(mark, manifest.version, stamp(manifest.created_at), parent, manifest.digest[:12], run))
-    tell(table)
+    print_rows(
+        map(catalog.learned_manifest, catalog.learned_versions()),
+        as_json=as_json,
+        document=lambda one: {**one.model_dump(mode="json", exclude={"files"}), "live": one.version == live},
+        table=Table("", "version", "made", "built on", "evidence", "MLflow run", box=None),
+        texts=lambda one: (
+            LIVE if one.version == live else "",
+            one.version,
+            stamp(one.created_at),
+            one.parent or PRIORS,
+            one.digest[:12],
+            one.mlflow_run_id or "",
+        ),
+    )
 
 
 @learned.command()
+@store_command
 def show(
     version: Version = LIVE,
     *,
     family: Family = None,
     scope: Where = None,
-    store: Store = None,
-    conf: Conf = [],  # noqa: B006
+    options: CommonOptions,
     as_json: AsJson = False,
 ) -> None:
     """Every belief, with its interval, the observations behind it, and the level it comes from."""
-    catalog, settings = _opened(store, conf)
-    readings = _selected(_readings(catalog, settings.priors, version), family, scope)
-    if as_json:
-        print_lines(asdict(reading) for reading in readings)
-        return
-    table = _table("family", "scope", "parameter", "mean", "interval", "observations", "confidence", "level")
-    for reading in readings:
-        figures = f"{reading.observations:,.1f}", f"{reading.confidence:.2f}", reading.level
-        table.add_row(*cells(*reading.key, number(reading.mean), _interval(reading), *figures))
-    tell(table)
+    catalog, settings = _opened(options)
+    print_rows(
+        _selected(_readings(catalog, settings.priors, version), family, scope),
+        as_json=as_json,
+        document=asdict,
+        table=_table("family", "scope", "parameter", *_FIGURES, "level"),
+        texts=lambda reading: (*reading.key, *_figures(reading), reading.level),
+    )
 
 
 @learned.command()
+@store_command
 def diff(
     before: Version,
     after: Version = LIVE,
     *,
     family: Family = None,
     scope: Where = None,
-    store: Store = None,
-    conf: Conf = [],  # noqa: B006
+    options: CommonOptions,
     as_json: AsJson = False,
 ) -> None:
     """What is believed differently, the most surprising first: the change in half-widths of the former interval."""
-    catalog, settings = _opened(store, conf)
+    catalog, settings = _opened(options)
     old, new = (_selected(_readings(catalog, settings.priors, version), family, scope) for version in (before, after))
-    changed = moves(old, new)
-    if as_json:
-        print_lines(_move_as_json(move) for move in changed)
-        return
-    table = _table("family", "scope", "parameter", before, after, "change", "surprise")
-    for move in changed:
-        means = [number(None if each is None else each.mean) for each in (move.before, move.after)]
-        table.add_row(*cells(*move.key, *means, number(move.change, sign=True), f"{move.surprise:.2f}"))
-    tell(table)
+    print_rows(
+        moves(old, new),
+        as_json=as_json,
+        document=_move_as_json,
+        table=_table("family", "scope", "parameter", before, after, "change", "surprise"),
+        texts=lambda move: (
+            *move.key,
+            *(number(None if each is None else each.mean) for each in (move.before, move.after)),
+            number(move.change, sign=True),
+            f"{move.surprise:.2f}",
+        ),
+    )
 
 
 @learned.command()
+@store_command
 def page(
     version: Version = LIVE,
     *,
@@ -141,11 +136,10 @@ def page(
         str, typer.Option("--since", help="A learned version, or `priors`: what it is set beside.")
     ] = PRIORS,
     out: Annotated[Path, typer.Option("--out", help="The file that is written.")] = Path("learned.html"),
-    store: Store = None,
-    conf: Conf = [],  # noqa: B006
+    options: CommonOptions,
 ) -> None:
     """One page for a browser: what feedback changed, how sure that is, and which contents it speaks for."""
-    catalog, settings = _opened(store, conf)
+    catalog, settings = _opened(options)
     write_page(catalog, settings.priors, out, version=version, since=since)
     sys.stdout.write(f"{out}\n")
 
@@ -161,6 +155,7 @@ def write_page(catalog: Catalog, priors: Priors, out: Path, *, version: str = LI
 
 
 @learned.command()
+@store_command
 def promote(
     version: Annotated[
         str, typer.Argument(help="The learned version that is to be live; `weft learned list` names them.")
@@ -168,15 +163,14 @@ def promote(
     *,
     why: Annotated[str, typer.Option("--why", help="Kept with the version, as is when.")] = "",
     by: Annotated[str | None, typer.Option("--by", help="Who says so; default the name you are logged in by.")] = None,
-    store: Store = None,
-    conf: Conf = [],  # noqa: B006
+    options: CommonOptions,
 ) -> None:
     """Move the alias `champion` to a version, after verifying it: to one that waits, or back to an older one."""
     # MLflow takes seconds to import: only who changes something waits for it.
     from pipelines.consolidation.champion import promote as moved  # noqa: PLC0415
     from pipelines.runtime.mlflow.tracking import Tracking  # noqa: PLC0415
 
-    catalog, settings = _opened(store, conf)
+    catalog, settings = _opened(options)
     tracking = Tracking.of(settings.tracking, catalog.root)
     who, now = by or login() or "somebody", system_clock()
     former = moved(catalog, tracking, LearnedVersion(version), by=who, why=why, now=now)
@@ -185,18 +179,18 @@ def promote(
 
 
 @learned.command()
+@store_command
 def history(
     parameter: Annotated[str, typer.Argument(help="Such as `vector`, or `half-life in hours`.")],
     *,
     family: Family = None,
     scope: Where = None,
-    store: Store = None,
-    conf: Conf = [],  # noqa: B006
+    options: CommonOptions,
     as_json: AsJson = False,
 ) -> None:
     """One parameter in every learned version, and live."""
-    catalog, settings = _opened(store, conf)
-    rows = [
+    catalog, settings = _opened(options)
+    rows: list[tuple[str, Reading]] = [
         (version, reading)
         for version in (*catalog.learned_versions(), LIVE)
         for reading in _selected(_readings(catalog, settings.priors, version), family, scope)
@@ -204,20 +198,18 @@ def history(
     ]
     if not rows:
         raise StoreError(f"expected a parameter, found no {parameter!r}; list them with `weft learned show`")
-    if as_json:
-        print_lines({"version": version, **asdict(reading)} for version, reading in rows)
-        return
-    table = _table("family", "scope", "version", "mean", "interval", "observations", "confidence")
-    for version, reading in sorted(rows, key=lambda row: row[1].key):
-        figures = f"{reading.observations:,.1f}", f"{reading.confidence:.2f}"
-        shown = (reading.family, reading.scope, version, number(reading.mean), _interval(reading))
-        table.add_row(*cells(*shown, *figures))
-    tell(table)
+    print_rows(
+        rows if as_json else sorted(rows, key=lambda row: row[1].key),
+        as_json=as_json,
+        document=lambda row: {"version": row[0], **asdict(row[1])},
+        table=_table("family", "scope", "version", *_FIGURES),
+        texts=lambda row: (row[1].family, row[1].scope, row[0], *_figures(row[1])),
+    )
 
 
-def _opened(store: Path | None, conf: Sequence[Path]) -> tuple[Catalog, Settings]:
-    settings = settings_of(conf, [], store)
-    return Catalog(root_of(store, settings)), settings
+def _opened(options: CommonOptions) -> tuple[Catalog, Settings]:
+    settings = options.settings()
+    return Catalog(require_store(settings)), settings
 
 
 def _readings(catalog: Catalog, priors: Priors, version: str) -> list[Reading]:
@@ -262,15 +254,10 @@ def _selected(readings: Iterable[Reading], family: FamilyName | None, scope: str
 
 
 def _move_as_json(move: BeliefChange) -> dict[str, Any]:
-    family, scope, parameter = move.key
-    sides = {
-        name: None if each is None else each.mean for name, each in (("before", move.before), ("after", move.after))
-    }
     return {
-        "family": family,
-        "scope": scope,
-        "parameter": parameter,
-        **sides,
+        **dict(zip(("family", "scope", "parameter"), move.key, strict=True)),
+        "before": move.before and move.before.mean,
+        "after": move.after and move.after.mean,
         "change": move.change,
         "surprise": move.surprise,
     }
@@ -282,5 +269,6 @@ def _table(*names: str) -> Table:
     return Table(*columns, box=None)
 
 
-def _interval(reading: Reading) -> str:
-    return "" if reading.low is None else f"{number(reading.low)} … {number(reading.high)}"
+def _figures(reading: Reading) -> tuple[str, ...]:
+    interval = "" if reading.low is None else f"{number(reading.low)} … {number(reading.high)}"
+    return (number(reading.mean), interval, f"{reading.observations:,.1f}", f"{reading.confidence:.2f}")

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from pipelines.domain.errors import StoreError
 from pipelines.feedback.run.partitions import partitions_in, states_in
 from pipelines.feedback.store.state import PartitionState
-from pipelines.serving.terminal import root_of
+from pipelines.serving.console.options import require_store
 from pipelines.settings import Settings
 
 
-def states(settings: Settings, store: Path | None, partition: int | None = None) -> Iterator[PartitionState]:
+def states(settings: Settings, partition: int | None = None) -> Iterator[PartitionState]:
     """Each partition's state, open until the next is asked for; one alone where a partition is named.
 
     Raises:
         StoreError: There is no such partition.
         CorruptionError: Its state is lost.
     """
-    root = root_of(store, settings)
+    root = require_store(settings)
     partitions = partitions_in(root)
     if partition is not None and partition not in partitions:
         raise StoreError(f"{root}: expected a store of partition {partition}, found {partitions}")

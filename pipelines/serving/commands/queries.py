@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,21 +16,8 @@ from pipelines.domain.errors import StoreError
 from pipelines.evaluation.queries.outcomes import POLL_RECORDS, Outcomes
 from pipelines.evaluation.queries.reader import LoggedQuery, LoggedResult, read_queries
 from pipelines.runtime.clock import SECONDS_PER_DAY, system_clock
-from pipelines.serving.terminal import (
-    AsJson,
-    Bootstrap,
-    Conf,
-    Store,
-    broker,
-    cells,
-    console,
-    plain,
-    print_lines,
-    root_of,
-    settings_of,
-    stamp,
-    tell,
-)
+from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
+from pipelines.serving.console.terminal import cells, console, plain, print_lines, print_rows, stamp
 from pipelines.settings import Settings
 
 queries = typer.Typer(no_args_is_help=True, help="What was asked and answered, from the query log.")
@@ -39,39 +26,43 @@ _TEXT = 60  # characters of a query in the list
 
 
 @queries.command("list")
+@store_command
 def list_queries(
     limit: Annotated[int, typer.Option("--limit", min=1, help="At most this many, the newest.")] = 20,
     days: Annotated[float, typer.Option("--days", min=0.0, help="Asked within so many days.")] = 7.0,
-    store: Store = None,
-    conf: Conf = [],  # noqa: B006
+    *,
+    options: CommonOptions,
     as_json: AsJson = False,
 ) -> None:
     """Logged queries, newest first."""
-    root, settings = _opened(store, conf)
-    logged = read_queries(root, settings.query_log, limit=limit, since=system_clock() - days * SECONDS_PER_DAY)
-    if as_json:
-        print_lines(brief(query) for query in logged)
-        return
-    table = Table("query id", "asked", "text", "results", "channels", "ms", "outcomes", box=None)
-    for query in logged:
-        summary = brief(query)
-        outcomes = ", ".join(f"{count} {kind}" for kind, count in summary["outcomes"].items())
-        channels = ", ".join(query.heads)
-        facts = (query.query_id, stamp(query.at), query.text[:_TEXT])
-        table.add_row(*cells(*facts, str(len(query.results)), channels, f"{summary['ms']:.0f}", outcomes))
-    tell(table)
+    settings = options.settings()
+    since = system_clock() - days * SECONDS_PER_DAY
+    print_rows(
+        read_queries(require_store(settings), settings.query_log, limit=limit, since=since),
+        as_json=as_json,
+        document=brief,
+        table=Table("query id", "asked", "text", "results", "channels", "ms", "outcomes", box=None),
+        texts=_texts,
+    )
+
+
+def _texts(query: LoggedQuery) -> tuple[str, ...]:
+    summary = brief(query)
+    outcomes = ", ".join(f"{count} {kind}" for kind, count in summary["outcomes"].items())
+    facts = (query.query_id, stamp(query.at), query.text[:_TEXT], str(len(query.results)))
+    return (*facts, ", ".join(query.heads), f"{summary['ms']:.0f}", outcomes)
 
 
 @queries.command()
+@store_command
 def show(
     query_id: Annotated[str, typer.Argument(help="Id of a logged query.")],
-    store: Store = None,
-    conf: Conf = [],  # noqa: B006
+    options: CommonOptions,
     as_json: AsJson = False,
 ) -> None:
     """One query: what each channel found, what every score was made of, and what became of the results."""
-    root, settings = _opened(store, conf)
-    logged = read_queries(root, settings.query_log, limit=1, query_id=query_id)
+    settings = options.settings()
+    logged = read_queries(require_store(settings), settings.query_log, limit=1, query_id=query_id)
     if not logged:
         raise StoreError(f"expected a logged query, found no {query_id!r}; list them with `weft queries list`")
     query = logged[0]
@@ -85,27 +76,23 @@ def show(
         f"asked {stamp(query.at)} · intent {query.intent} · {facts['fusion']} · generation {facts['generation']} · "
         f"learned {facts['learned']}{' · explored' if query.explored else ''}"
     )
-    out.print(plain(how), style="dim", highlight=False)
+    out.print(plain(how), style="dim")
     stages = ", ".join(f"{stage['name']} {stage['value']:.1f}" for stage in facts["timings_ms"])
-    out.print(plain(f"milliseconds: {stages}"), style="dim", highlight=False)
+    out.print(plain(f"milliseconds: {stages}"), style="dim")
     for failed in facts["failed_channels"]:
         out.print(f"[yellow]without {plain(failed['channel'])}: {plain(failed['reason'])}[/]")
     out.print(_channels(query))
     for result in query.results:
-        out.print(f"\n{plain(_headline(query, result))}", highlight=False)
+        out.print(f"\n{plain(_headline(query, result))}")
         out.print(_why(result))
 
 
 @queries.command()
-def collect(
-    store: Store = None,
-    conf: Conf = [],  # noqa: B006
-    bootstrap: Bootstrap = None,
-) -> None:
+@store_command
+def collect(options: CommonOptions, bootstrap: Bootstrap = None) -> None:
     """Read new feedback from the topic and keep it beside the queries it is about."""
-    settings = settings_of(conf, broker(bootstrap), store)
-    root = root_of(store, settings)
-    feedback = collected(root, settings)
+    settings = options.settings(bootstrap=bootstrap)
+    feedback = collected(require_store(settings), settings)
     sys.stdout.write(json.dumps({"records": feedback.records, "outcomes": feedback.outcomes}, sort_keys=True) + "\n")
 
 
@@ -117,13 +104,9 @@ def collected(root: Path, settings: Settings) -> Any:
     """
     from pipelines.runtime.kafka.reader import KafkaSource  # noqa: PLC0415  librdkafka is loaded by who needs it
 
-    rules = settings.query_log
-    source = KafkaSource(settings.kafka, settings.feedback.topic, max_poll_records=POLL_RECORDS)
-    try:
-        outcomes = Outcomes(root, rules, max_bytes=settings.feedback.limits.event_bytes, now=system_clock())
-        return outcomes.collect(source)
-    finally:
-        source.close()
+    most = settings.feedback.limits.event_bytes
+    with closing(KafkaSource(settings.kafka, settings.feedback.topic, max_poll_records=POLL_RECORDS)) as source:
+        return Outcomes(root, settings.query_log, max_bytes=most, now=system_clock()).collect(source)
 
 
 def brief(query: LoggedQuery) -> dict[str, Any]:
@@ -182,8 +165,3 @@ def _why(result: LoggedResult) -> Table:
         figures = (f"{part['value']:.4f}", f"{part['weight']:.3f}", f"{part['amount']:.4f}")
         table.add_row(*cells(part["name"].replace("_", " "), *figures))
     return table
-
-
-def _opened(store: Path | None, conf: Sequence[Path]) -> tuple[Path, Settings]:
-    settings = settings_of(conf, [], store)
-    return root_of(store, settings), settings

@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -22,19 +21,8 @@ from pipelines.feedback.store.overlays import PENDING, SETTLED
 from pipelines.feedback.store.state import PartitionState
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.serving.commands.partitions import states
-from pipelines.serving.terminal import (
-    AsJson,
-    Bootstrap,
-    Conf,
-    Store,
-    broker,
-    cells,
-    moment,
-    print_lines,
-    root_of,
-    settings_of,
-    tell,
-)
+from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
+from pipelines.serving.console.terminal import moment, print_rows
 from pipelines.settings import Settings
 
 Session = Annotated[str, typer.Argument(help="Id of a session.")]
@@ -45,41 +33,46 @@ sessions = typer.Typer(no_args_is_help=True, help="Sessions that learn alone unt
 
 
 @sessions.command("list")
-def list_sessions(  # noqa: PLR0917  typer names options after parameters
-    store: Store = None,
-    conf: Conf = [],  # noqa: B006
+@store_command
+def list_sessions(
+    options: CommonOptions,
     phase: InPhase = None,
     version: InVersion = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Show at most so many.")] = 100,
     as_json: AsJson = False,
 ) -> None:
     """Sessions that the updaters remember, by partition, the one heard of longest ago first."""
-    settings = settings_of(conf, [], store)
-    reach = None if version is None else _reach(_catalog(settings, store), LearnedVersion(version))
+    settings = options.settings()
+    reach = None if version is None else _reach(Catalog(require_store(settings)), LearnedVersion(version))
     rows = [
         (state.partition, life)
-        for state in states(settings, store)
+        for state in states(settings)
         for life in state.sessions()
         if phase in {None, life.phase} and (reach is None or _reaches(reach, state.partition, life))
     ]
-    if as_json:
-        print_lines({"partition": partition, **life._asdict()} for partition, life in rows[:limit])
-        return
-    table = Table("session", "partition", "phase", "principal", "started", "heard", "pending", "settled", box=None)
-    for partition, life in rows[:limit]:
-        times = (moment(life.started_ms), moment(life.heard_ms))
-        facts = (life.session, str(partition), life.phase, life.principal)
-        table.add_row(*cells(*facts, *times, f"{life.pending:,}", f"{life.settled:,}"))
-    tell(table)
-    sys.stdout.write(f"{len(rows):,} sessions\n")
+    print_rows(
+        rows[:limit],
+        as_json=as_json,
+        document=lambda row: {"partition": row[0], **row[1]._asdict()},
+        table=Table("session", "partition", "phase", "principal", "started", "heard", "pending", "settled", box=None),
+        texts=lambda row: _texts(*row),
+    )
+    if not as_json:
+        sys.stdout.write(f"{len(rows):,} sessions\n")
+
+
+def _texts(partition: int, life: Life) -> tuple[str, ...]:
+    times = (moment(life.started_ms), moment(life.heard_ms))
+    return (life.session, str(partition), life.phase, life.principal, *times, f"{life.pending:,}", f"{life.settled:,}")
 
 
 @sessions.command()
-def show(session: Session, store: Store = None, conf: Conf = []) -> None:  # noqa: B006
+@store_command
+def show(session: Session, options: CommonOptions) -> None:
     """What a session has learned, what its merge met, and the learned versions that it is in."""
-    settings = settings_of(conf, [], store)
-    catalog = _catalog(settings, store)
-    for state, life in _states_of(settings, store, session):
+    settings = options.settings()
+    catalog = Catalog(require_store(settings))
+    for state, life in _states_of(settings, session):
         report = state.merge_report(session)
         facts = {
             "partition": state.partition,
@@ -97,20 +90,16 @@ def show(session: Session, store: Store = None, conf: Conf = []) -> None:  # noq
 
 
 @sessions.command()
-def unlearn(
-    session: Session,
-    store: Store = None,
-    conf: Conf = [],  # noqa: B006
-    bootstrap: Bootstrap = None,
-) -> None:
+@store_command
+def unlearn(session: Session, options: CommonOptions, bootstrap: Bootstrap = None) -> None:
     """Take out of the evidence exactly what a session brought in; the updaters do so when they read of it.
 
     The wish travels through the log like everything else, so that a store which is built anew from the log
     unlearns it, too.
     """
-    settings = settings_of(conf, broker(bootstrap), store)
-    catalog = _catalog(settings, store)
-    for state, life in _states_of(settings, store, session):
+    settings = options.settings(bootstrap=bootstrap)
+    catalog = Catalog(require_store(settings))
+    for state, life in _states_of(settings, session):
         _require_in_force(catalog, state.partition, life)
         principal = life.principal
     with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
@@ -119,14 +108,10 @@ def unlearn(
     sys.stdout.write(json.dumps({"session": session, "event_id": event_id}) + "\n")
 
 
-def _catalog(settings: Settings, store: Path | None) -> Catalog:
-    return Catalog(root_of(store, settings))
-
-
-def _states_of(settings: Settings, store: Path | None, session: str) -> Iterator[tuple[PartitionState, Life]]:
+def _states_of(settings: Settings, session: str) -> Iterator[tuple[PartitionState, Life]]:
     """The partitions that remember a session: one, where producers choose keys as they should."""
     count = 0
-    for state in states(settings, store):
+    for state in states(settings):
         if (life := state.session(session)) is not None:
             count += 1
             yield state, life

@@ -10,17 +10,19 @@ from rich.table import Table
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.feedback.run.partitions import states_in
-from pipelines.serving.terminal import AsJson, Conf, Store, cells, print_lines, root_of, settings_of, stamp, tell
+from pipelines.serving.console.options import AsJson, CommonOptions, require_store, store_command
+from pipelines.serving.console.terminal import cells, print_lines, stamp, tell
 from pipelines.settings import Settings
 
 _COUNTS = ("documents", "chunks", "contents")
 _EVENTS = ("consumed", "applied", "dead_lettered", "lost")
 
 
-def status(store: Store = None, conf: Conf = [], as_json: AsJson = False) -> None:  # noqa: B006
+@store_command
+def status(options: CommonOptions, as_json: AsJson = False) -> None:
     """What is live in a store, and what became of feedback."""
-    settings = settings_of(conf, [], store)
-    facts = facts_of(root_of(store, settings), settings)
+    settings = options.settings()
+    facts = facts_of(require_store(settings), settings)
     if as_json:
         print_lines([facts])
         return

@@ -6,6 +6,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -19,7 +20,7 @@ from pipelines.feedback.events.ubi import Refused, from_ubi, hashes_alone
 from pipelines.runtime.kafka.writer import KafkaPublisher
 from pipelines.runtime.storage.errors import advice_on
 from pipelines.runtime.storage.files import text_lines
-from pipelines.serving.terminal import Bootstrap, Conf, broker, settings_of
+from pipelines.serving.console.options import Bootstrap, CommonOptions, Conf
 from pipelines.settings import Settings
 
 Files = Annotated[list[Path], typer.Argument(help="Documents of ubi_queries and ubi_events, one JSON object a line.")]
@@ -44,7 +45,7 @@ def send_ubi(
 
     Objects are content hashes. Read again, documents are recognised as repeats. Refused ones are told on stderr.
     """
-    settings = settings_of(conf, broker(bootstrap), None)
+    settings = CommonOptions(conf).settings(bootstrap=bootstrap)
     lines = [(Line(file, number), text) for file in files for number, text in _lines(file)]
     documents = [_parsed(text) for _, text in lines]
     mapped = from_ubi(documents, settings.feedback.ubi, hashes_alone(domain))
@@ -72,13 +73,10 @@ def _parsed(text: str) -> object:
 
 
 def _send(settings: Settings, events: Sequence[AnyEvent]) -> None:
-    publisher = KafkaPublisher(settings.kafka, settings.feedback.topic)
-    try:
+    with closing(KafkaPublisher(settings.kafka, settings.feedback.topic)) as publisher:
         for event in events:
             publisher.send(event.session_id.encode(), encode(event))
         publisher.flush()
-    finally:
-        publisher.close()
 
 
 def _summary(events: Sequence[AnyEvent], refused: Sequence[Refused], *, sent: bool) -> dict[str, object]:

@@ -17,7 +17,7 @@ from pipelines.evaluation.settings import EvaluationSettings
 from pipelines.feedback.run.updater import PartitionProgress
 from pipelines.retrieval.searcher import Searcher
 from pipelines.retrieval.settings import FusionMode
-from pipelines.serving.terminal import plain, stdout, tell
+from pipelines.serving.console.terminal import plain, stdout, tell
 from pipelines.serving.updaters import require_balance, summary
 
 BASELINES: Mapping[str, Mapping[str, Any]] = {

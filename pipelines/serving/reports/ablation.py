@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from rich.progress import Progress
-from rich.table import Table
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.domain.ranking import Channel, Placed, Query, RankedResult, Signal
@@ -24,8 +23,9 @@ from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.snapshot.snapshot import Snapshot
 from pipelines.runtime.clock import system_clock
-from pipelines.serving.replays import live_replay
-from pipelines.serving.terminal import plain, stderr, stdout, tell
+from pipelines.serving.console.terminal import stderr, stdout, tell
+from pipelines.serving.reports.figures import change_cells, change_text, figures, titled
+from pipelines.serving.searching.replay import live_replay
 from pipelines.settings import Settings
 
 LEARNED = "learned weights (priors alone)"
@@ -67,6 +67,7 @@ def ablated(dataset: Dataset, settings: Settings, document_id: Callable[[str], s
     return Ablation(estimate(list(on.values()), rules), len(dataset.queries), measured, chosen, held_out)
 
 
+@dataclass
 class _Runs:
     """Runs over the same queries under changed settings.
 
@@ -74,36 +75,28 @@ class _Runs:
         channels, signals: What took part in any answer of `explained`.
     """
 
-    def __init__(
-        self,
-        replay: Replay,
-        queries: Sequence[Query],
-        settings: Settings,
-        document_id: Callable[[str], str],
-        progress: Progress,
-    ) -> None:
-        self.channels: set[Channel] = set()
-        self.signals: set[Signal] = set()
-        self._replay = replay
-        self._queries = queries
-        self._settings = settings
-        self._document_id = document_id
-        self._progress = progress
+    replay: Replay
+    queries: Sequence[Query]
+    settings: Settings
+    document_id: Callable[[str], str]
+    progress: Progress
+    channels: set[Channel] = field(default_factory=set)
+    signals: set[Signal] = field(default_factory=set)
 
     def run(self, name: str, changes: Changes, snapshot: Snapshot | None = None) -> Run:
         """What is returned under the changes, and instead of what is live under another snapshot."""
-        rankings = self._replay.rankings(
-            self._queries,
-            settings=changed(self._settings.retrieval, changes),
+        rankings = self.replay.rankings(
+            self.queries,
+            settings=changed(self.settings.retrieval, changes),
             snapshot=snapshot,
             watch=self._watch(name),
         )
-        return {str(query.query_id): self._ranked(each) for query, each in zip(self._queries, rankings, strict=True)}
+        return {str(query.query_id): self._ranked(each) for query, each in zip(self.queries, rankings, strict=True)}
 
     def explained(self, name: str) -> Run:
         """What is returned with everything on, which tells what takes part."""
         run = {}
-        for answer in self._replay(self._queries, watch=self._watch(name)):
+        for answer in self.replay(self.queries, watch=self._watch(name)):
             self.channels.update(answer.heads)
             parts = (part for result in answer.results for part in result.contributions if part.belief is not None)
             self.signals.update(Signal(part.name) for part in parts)
@@ -111,11 +104,11 @@ class _Runs:
         return run
 
     def _watch(self, name: str) -> Callable[[int], None]:
-        task = self._progress.add_task(name, total=len(self._queries))
-        return lambda done: self._progress.update(task, completed=done)
+        task = self.progress.add_task(name, total=len(self.queries))
+        return lambda done: self.progress.update(task, completed=done)
 
     def _ranked(self, results: Iterable[RankedResult | Placed]) -> Ranked:
-        return as_ranked(results, self._settings.evaluation.depth, document_id=self._document_id)
+        return as_ranked(results, self.settings.evaluation.depth, document_id=self.document_id)
 
 
 def as_json(dataset: Dataset, ablation: Ablation) -> dict[str, Any]:
@@ -140,37 +133,30 @@ def show(dataset: Dataset, settings: Settings, ablation: Ablation) -> None:
         f"{dataset.name} {dataset.split}: nDCG@10 {ablation.full.mean:.4f} with everything on; "
         f"{ablation.queries} queries, {strength.value} evidence"
     )
-    table = Table("without", box=None, title=plain(title), title_justify="left")
-    for heading in ("effect", f"{settings.evaluation.interval:.0%} interval", "p (Holm)", "better", "worse"):
-        table.add_column(heading, justify="right")
-    for heading in ("tuned half", "held-out half"):
-        table.add_column(heading, justify="right")
-    table.add_column("the feature")
+    interval = f"{settings.evaluation.interval:.0%} interval"
+    headings = ("effect", interval, "p (Holm)", "better", "worse", "tuned half", "held-out half")
+    table = titled(title, "without", *figures(headings), "the feature")
     for effect in ablation.effects:
         table.add_row(*_row(effect))
     tell(table)
     if ablation.held_out is None:
         stdout.print("no feature looks harmful on the half to tune on")
-    else:
-        change = ablation.held_out.change
-        stdout.print(
-            f"without all that look harmful on the half to tune on ({', '.join(ablation.chosen)}), the held-out half "
-            f"changes by {change.mean:+.4f} ({change.low:+.4f} … {change.high:+.4f})",
-            highlight=False,
-        )
+        return
+    stdout.print(
+        f"without all that look harmful on the half to tune on ({', '.join(ablation.chosen)}), the held-out half "
+        f"changes by {change_text(ablation.held_out)}"
+    )
 
 
 def _row(effect: Effect) -> list[str]:
-    change = effect.difference.change
-    halves = [effect.halves.get(half) for half in Half]
+    difference, halves = effect.difference, [effect.halves.get(half) for half in Half]
     return [
         effect.feature,
-        f"{change.mean:+.4f}",
-        f"{change.low:+.4f} … {change.high:+.4f}",
+        *change_cells(difference),
         f"{effect.p_adjusted:.3f}",
-        str(effect.difference.better),
-        str(effect.difference.worse),
-        *("" if half is None else f"{half.change.mean:+.4f}" for half in halves),
+        str(difference.better),
+        str(difference.worse),
+        *("" if half is None else change_cells(half)[0] for half in halves),
         effect.verdict,
     ]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.runtime.clock import system_clock
-from pipelines.serving.terminal import stderr
+from pipelines.serving.console.terminal import stderr
 from pipelines.settings import Settings
 
 EXPERIMENT = "evaluation"

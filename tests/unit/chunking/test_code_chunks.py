@@ -8,8 +8,7 @@ import pytest
 from tree_sitter_language_pack import get_language
 
 from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.code.grammar import LAST, ONLY
-from pipelines.chunking.code.grammars import GRAMMARS
+from pipelines.chunking.code.grammars import GRAMMARS, LAST, ONLY
 from pipelines.chunking.code.tree import query_of
 from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.chunks import Chunk

@@ -5,8 +5,7 @@ import pytest
 
 from pipelines.chunking.conversation.dialogue import Line, Turn, written
 from pipelines.chunking.conversation.exchanges import question_of
-from pipelines.chunking.conversation.session import chunk_conversation
-from pipelines.chunking.conversation.topics import distances
+from pipelines.chunking.conversation.session import chunk_conversation, distances
 from pipelines.chunking.units.sizes import ChunkSizes, TopicRules
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
@@ -77,7 +76,7 @@ def test_a_user_is_followed_by_everything_until_the_next_request() -> None:
 
 def test_topics_end_at_markers_phrases_and_drops() -> None:
     """ING-8: explicit boundaries, and cosine distance of neighbouring turns above the threshold."""
-    rules = TopicRules(distance=0.3, window=2, phrases=("by the way",))
+    rules = TopicRules(distance=0.3, phrases=("by the way",))
     sizes = ChunkSizes(60, 40, 5, 5, topics=rules)
     fruit: list[Line] = [Turn("Ann", "A pear?"), Turn("Bob", "A pear.")] * 2
     steel: list[Line] = [Turn("Ann", "A bolt?"), Turn("Bob", "A bolt.")] * 2
@@ -172,7 +171,7 @@ def test_distances_do_not_depend_on_how_many_are_read_at_once(block: int) -> Non
 )
 def test_hostile_repetition_costs_little(said: str) -> None:
     """ING-3, ING-8: thousands of turns, or one that repeats itself, in linear time."""
-    sizes = ChunkSizes(250, 200, 50, 20, topics=TopicRules(0.3, 2, ("by the way",)))
+    sizes = ChunkSizes(250, 200, 50, 20, topics=TopicRules(0.3, ("by the way",)))
     many = [Turn("Ann" if number % 2 else "Bob", said) for number in range(20_000 // (len(said) + 5))]
     for lines in (many, [Turn("Ann", said * (20_000 // len(said)))]):
         assert chunks_of(list(lines), sizes, by_word)

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 from pipelines.chunking.units.hierarchy import NamePositions, ParsedUnit, SourceFacts, assemble
 from pipelines.chunking.units.sizes import ChunkSizes
+from pipelines.chunking.units.splitting import SizedText
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.links import Link, LinkKind
@@ -13,14 +14,8 @@ SIZES = ChunkSizes(max_tokens=400, target_tokens=100, min_tokens=5, overlap_toke
 
 def assembled(*units: ParsedUnit, text: str, facts: SourceFacts | None = None) -> list[Chunk]:
     document = Document(uri="tree/a", content_type=ContentType.TEXT, domain=Domain.GENERAL, text=text, trust_level=70)
-    return assemble(
-        document,
-        text.encode(),
-        units,
-        facts=facts or SourceFacts(),
-        sizes=SIZES,
-        count_tokens=lambda text: len(text.split()),
-    )
+    sized = SizedText(text, SIZES, lambda content: len(content.split()))
+    return assemble(document, sized, units, facts or SourceFacts())
 
 
 def units_of(text: str, *paths: str, **given: str | None) -> list[ParsedUnit]:

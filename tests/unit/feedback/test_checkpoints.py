@@ -10,7 +10,8 @@ from threading import Barrier
 import pytest
 
 from pipelines.domain.errors import FencedError
-from pipelines.feedback.run.updater import Updater, partition_folder
+from pipelines.feedback.run.partitions import partition_folder
+from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.store.checkpoints import checkpoints_in, write_checkpoint
 from pipelines.runtime.storage.files import read_manifest, verify_files
 from tests.support.feedback_events import BINS, RULES, explicit, impression, records, session

@@ -5,8 +5,8 @@ import pytest
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import Attribution, Feedback, Selection
 from pipelines.feedback.fold.credit import credits_of, tally_credits
-from pipelines.learning.observe.observations import Tally
 from pipelines.learning.observe.outcomes import ASKED_FOR, VOLUNTEERED
+from pipelines.learning.observe.tallies import Tally
 from tests.support.feedback_events import (
     HASHES,
     explicit,

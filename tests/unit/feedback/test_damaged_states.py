@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.domain.errors import CorruptionError, DiskError
-from pipelines.feedback.run.updater import Updater, partition_folder
+from pipelines.feedback.run.partitions import partition_folder
+from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.store.checkpoints import checkpoints_in, write_checkpoint
 from tests.support.feedback_events import BINS, RULES, explicit, impression, records, session
 from tests.support.feedback_source import FakeLog, FakeSource

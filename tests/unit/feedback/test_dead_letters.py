@@ -14,7 +14,8 @@ from pipelines.catalog.overlays import OFFSET_KEY, metadata_of
 from pipelines.domain.errors import BrokerUnavailableError, ConfigurationError, WeftError
 from pipelines.feedback.publish.dead_letters import Republisher
 from pipelines.feedback.publish.snapshot import NAME
-from pipelines.feedback.run.updater import Updater, partition_folder
+from pipelines.feedback.run.partitions import partition_folder
+from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.report import PartitionReport
 from tests.support.feedback_events import BINS, RULES, records, rules, session

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.feedback.store import integrity
 from pipelines.feedback.store.overlays import PENDING, SETTLED
+from pipelines.feedback.store.rows import define_row_hash, protect
 from pipelines.feedback.store.state import STATE_FILE, PartitionState
 from pipelines.learning.evidence import Evidence
 from tests.support.feedback_events import RULES
@@ -19,7 +19,7 @@ from tests.support.session_store import Partition, alone, judged, phase
 def _as_before(file: Path, table: str) -> None:
     """Bring a table into the columns that it had before questions were told apart."""
     with contextlib.closing(sqlite3.connect(file)) as connection:
-        integrity.teach(connection)
+        define_row_hash(connection)
         columns = [row[1] for row in connection.execute(f"pragma table_info({table})") if row[1] != "question"]
         names, key = ", ".join(columns), ", ".join(columns[:-1])
         connection.execute(f"alter table {table} rename to later")
@@ -27,14 +27,14 @@ def _as_before(file: Path, table: str) -> None:
         connection.execute(f"insert into {table} select {names} from later")
         connection.execute("drop table later")
         connection.execute("delete from sums where name = ?", (table,))
-        integrity.protect(connection)
+        protect(connection)
         connection.commit()
 
 
 def _without_parts(file: Path) -> None:
     """Bring what sessions hold back into overlays as a whole, where it lay before parts were told apart."""
     with contextlib.closing(sqlite3.connect(file)) as connection:
-        integrity.teach(connection)
+        define_row_hash(connection)
         for table in ("evidence", "usage"):
             names = ", ".join(row[1] for row in connection.execute(f"pragma table_info({table})"))
             of_parts = ", ".join(f"part_{table}.{name}" for name in names.split(", "))
@@ -45,7 +45,7 @@ def _without_parts(file: Path) -> None:
             connection.execute("delete from sums where name in (?, ?)", (f"part_{table}", f"overlay_{table}"))
             connection.execute(f"delete from part_{table}")
         connection.execute("delete from draws")
-        integrity.protect(connection)
+        protect(connection)
         connection.commit()
 
 
@@ -91,14 +91,14 @@ def _before_losses(file: Path) -> None:
     """Bring a store back to what it was before losses were counted, its sums included."""
     later = ("dead_letters_waiting", "lost", "offset_base", "log_end")
     with contextlib.closing(sqlite3.connect(file)) as connection:
-        integrity.teach(connection)
+        define_row_hash(connection)
         for event in ("insert", "update", "delete"):
             connection.execute(f"drop trigger check_{event}_progress")
         connection.execute("drop table losses")
         connection.execute("delete from checks where name in ('progress', 'losses')")
         for column in later:
             connection.execute(f"alter table progress drop column {column}")
-        integrity.protect(connection)
+        protect(connection)
         connection.commit()
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from pipelines.domain.errors import CorruptionError
 from pipelines.feedback.run.updater import Updater
-from pipelines.feedback.store import integrity
+from pipelines.feedback.store.rows import MASSES, define_row_hash, verify
 from pipelines.feedback.store.state import STATE_FILE
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.uses import UsageKey
@@ -29,7 +29,7 @@ EVENTS = [
     # More than an allowance: what draws on none lies in an overlay.
     *(event for number in range(14) for event in judged("s3", -1.0, 2, f"q3-{number}")),
 ]
-EARLIER = (*integrity.MASSES, "shown")
+EARLIER = (*MASSES, "shown")
 """Tables that stores of earlier versions had triggers on."""
 
 
@@ -44,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
 
 def connected(folder: Path) -> closing[sqlite3.Connection]:
     connection = sqlite3.connect(folder / "updaters/0" / STATE_FILE)
-    integrity.teach(connection)
+    define_row_hash(connection)
     return closing(connection)
 
 
@@ -52,13 +52,13 @@ def connected(folder: Path) -> closing[sqlite3.Connection]:
 def test_a_row_that_nobody_wrote_is_noticed(folder: Path, table: str) -> None:
     """ARC-3: a mass off by one, a mass of another sign, a row too few: told by the table's name."""
     with connected(folder) as connection:
-        integrity.verify(connection)
+        verify(connection)
         column = [row[1] for row in connection.execute(f"pragma table_info({table})")][-1]
         for wrong in (f"update {table} set {column} = {column} || '1'", f"delete from {table}"):
             connection.execute("begin")
             connection.execute(wrong)
             with pytest.raises(CorruptionError, match=f"table {table}"):
-                integrity.verify(connection)
+                verify(connection)
             connection.execute("rollback")
 
 
@@ -70,7 +70,7 @@ def test_every_bit_of_a_mass_matters(folder: Path) -> None:
             flipped = "-9223372036854775807 - 1" if bit < 0 else str(1 << bit)
             connection.execute(f"update usage set micro = (micro | {flipped}) - (micro & {flipped})")
             with pytest.raises(CorruptionError, match="table usage"):
-                integrity.verify(connection)
+                verify(connection)
             connection.execute("rollback")
 
 

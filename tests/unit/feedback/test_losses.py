@@ -9,9 +9,9 @@ import pytest
 
 from pipelines.domain.errors import MissingTopicError, WrongLogError
 from pipelines.feedback.run.metrics import losses_of, prometheus, samples
-from pipelines.feedback.run.updater import Updater, claimed, partition_folder
-from pipelines.feedback.store.losses import MADE_AGAIN, RETENTION, Acceptance, Loss
-from pipelines.feedback.store.report import PartitionReport
+from pipelines.feedback.run.partitions import claimed, partition_folder
+from pipelines.feedback.run.updater import Updater
+from pipelines.feedback.store.report import MADE_AGAIN, RETENTION, Acceptance, Loss, PartitionReport
 from pipelines.feedback.store.state import STATE_FILE
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.kafka.log import LogFacts

@@ -12,8 +12,8 @@ import pytest
 
 from pipelines.domain.errors import CorruptionError, StoreError
 from pipelines.feedback.run.metrics import standings_of
-from pipelines.feedback.run.partitions import partitions_in, states_in
-from pipelines.feedback.run.updater import Updater, partition_folder
+from pipelines.feedback.run.partitions import partition_folder, partitions_in, states_in
+from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.store.checkpoints import write_checkpoint
 from pipelines.feedback.store.report import COUNTS
 from pipelines.feedback.store.state import STATE_FILE, PartitionState
@@ -44,7 +44,7 @@ def test_a_folder_that_was_never_claimed_is_no_partition(tmp_path: Path) -> None
     partition_folder(tmp_path, 0).mkdir(parents=True)
     assert standings_of(tmp_path, RULES) == ([], [])
     with pytest.raises(StoreError, match=r"expected a store of partition 0, found \[\]"):
-        list(states(load_settings(environment={}), tmp_path, 0))
+        list(states(load_settings(assignments=[f"storage.root={tmp_path}"], environment={}), 0))
     assert not list(partition_folder(tmp_path, 0).iterdir())
 
 
@@ -54,7 +54,7 @@ def test_a_state_that_is_just_being_made_is_no_partition(tmp_path: Path) -> None
     PartitionState(folder, 0, RULES).close()
     assert standings_of(tmp_path, RULES) == ([], [])
     with pytest.raises(StoreError, match="expected a store of partition 0, found one that no updater has claimed yet"):
-        list(states(load_settings(environment={}), tmp_path, 0))
+        list(states(load_settings(assignments=[f"storage.root={tmp_path}"], environment={}), 0))
     updater = Updater.open(FakeSource(FakeLog.of(SPOKEN)), tmp_path, [0], RULES, BINS)
     write_checkpoint(updater._states[0], keep=1)
     updater.close()

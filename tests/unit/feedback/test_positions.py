@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.feedback.log.positions import Positions
+from pipelines.feedback.log import Positions
 from pipelines.runtime.kafka.log import Record
 
 

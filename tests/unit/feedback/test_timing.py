@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.domain.errors import InvalidEventError
-from pipelines.feedback.fold.clock import Claims, Clock, advance, run
-from pipelines.feedback.fold.timing import effective_ms
+from pipelines.feedback.fold.clock import Claims, Clock, advance, effective_ms, run
 from tests.support.feedback_events import NOON, RULES, rules
 
 TIME = RULES.time

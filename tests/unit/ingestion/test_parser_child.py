@@ -6,8 +6,7 @@ from pipelines.chunking.chunker import chunk_document
 from pipelines.chunking.units.sizes import ChunkSizes
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.embedding.tokens import load_token_counter
-from pipelines.ingestion.parser.child import bounded, cut
-from pipelines.ingestion.parser.protocol import Request
+from pipelines.ingestion.parser.child import Request, bounded, cut
 from pipelines.settings import load_settings
 
 SIZES = ChunkSizes(max_tokens=30, target_tokens=20, min_tokens=4, overlap_tokens=5)
@@ -15,7 +14,7 @@ SIZES = ChunkSizes(max_tokens=30, target_tokens=20, min_tokens=4, overlap_tokens
 
 def a_request(text: str, *, plainly: bool = False) -> Request:
     document = Document(uri="a", content_type=ContentType.TEXT, domain=Domain.GENERAL, text=text, trust_level=50)
-    return Request(document, SIZES, 1.0, plainly)
+    return Request(document, SIZES, 1.0, 10.0, plainly)
 
 
 class RefusesOnce:

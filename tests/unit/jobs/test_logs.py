@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from pipelines.serving.logs import Sparing
-from pipelines.serving.terminal import LogLines
+from pipelines.serving.console.logs import LogLines, Sparing
 
 
 def a_record(name: str, message: str, *arguments: object) -> logging.LogRecord:

@@ -17,10 +17,10 @@ from pipelines.evaluation.measures.beir import Dataset, JudgedQuery
 from pipelines.evaluation.measures.compare import HEADLINE
 from pipelines.evaluation.measures.measuring import Measurement
 from pipelines.evaluation.measures.metrics import estimates, measure
+from pipelines.serving.console.terminal import tell
 from pipelines.serving.demo import report as demo_report
 from pipelines.serving.reports import ablation, comparison, query_log
 from pipelines.serving.study import report as study_report
-from pipelines.serving.terminal import tell
 from pipelines.settings import load_settings
 from tests.support.logged_queries import a_logged, a_result
 
@@ -34,8 +34,7 @@ RUN, OTHER = {HOSTILE: {"right": 1.0}}, {HOSTILE: {"wrong": 1.0}}
 
 def a_comparison() -> None:
     sides = comparison.Side(HOSTILE, OTHER), comparison.Side(HOSTILE, RUN)
-    found, moved = comparison.compared(DATASET, *sides, SETTINGS)
-    comparison.show(DATASET, *sides, found, moved, settings=SETTINGS.evaluation)
+    comparison.show(comparison.compared(DATASET, *sides, SETTINGS), interval=SETTINGS.evaluation.interval)
 
 
 def a_comparison_on_the_log() -> None:

@@ -10,9 +10,9 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence, day_of
-from pipelines.learning.observe.observations import outcome_evidence
 from pipelines.learning.pooling.agreement import read_agreement
 from pipelines.settings import load_settings
+from tests.support.outcomes import outcome_evidence
 
 PRIORS = load_settings(environment={}).priors
 DAY = 86_400.0

@@ -12,9 +12,10 @@ from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Scope
 from pipelines.domain.sizing import MadeBy
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
-from pipelines.learning.observe.observations import Tally, observe_outcome, outcome_evidence
 from pipelines.learning.observe.outcomes import Under
+from pipelines.learning.observe.tallies import Tally
 from pipelines.learning.uses import UsageKey
+from tests.support.outcomes import observe_outcome, outcome_evidence
 
 HASH = ContentHash("c" * 64)
 OUTCOME = {

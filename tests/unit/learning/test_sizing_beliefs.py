@@ -10,10 +10,10 @@ from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Scope
 from pipelines.domain.sizing import MadeBy, Overflow
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.observations import outcome_evidence
 from pipelines.learning.observe.sizes import size_parameter
 from pipelines.learning.sizing import SIZES, last_day, read_sizing
 from pipelines.settings import load_settings
+from tests.support.outcomes import outcome_evidence
 
 PRIORS = load_settings(environment={}).priors
 STATED = {  # max, target, minimum, before, after; recursive, sentence, truncate

@@ -1,0 +1,2 @@
+((jsx_opening_element name: (_) @call) (#match? @call "^[A-Z]"))
+((jsx_self_closing_element name: (_) @call) (#match? @call "^[A-Z]"))

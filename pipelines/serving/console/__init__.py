@@ -1,0 +1,1 @@
+"""Where weft meets a command line: options, output, logs and exit codes."""

@@ -1,0 +1,114 @@
+"""A night over a store: what it asks logged queries of, and how it runs before people (CON-9, EVA-7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.candidate import Adopted
+from pipelines.consolidation.gate import Ranking, Shadow
+from pipelines.consolidation.night import STEPS, Night
+from pipelines.consolidation.pipeline import consolidate
+from pipelines.consolidation.probes import probed
+from pipelines.domain.matching import Match
+from pipelines.domain.ranking import Query
+from pipelines.evaluation.log.alarms import LOGGED_QUERIES
+from pipelines.evaluation.log.questions import to_replay
+from pipelines.evaluation.queries.reader import read_queries
+from pipelines.evaluation.replay.replay import shown_matches
+from pipelines.feedback.run.partitions import states_in
+from pipelines.learning.calibration.fit import Look
+from pipelines.learning.calibration.matching import Probe
+from pipelines.learning.evidence import Evidence
+from pipelines.runtime.clock import Clock, system_clock
+from pipelines.runtime.mlflow.tracking import Tracking
+from pipelines.serving.console.terminal import stderr
+from pipelines.serving.searching.engines import opened
+from pipelines.serving.searching.replay import StoreReplay, live_replay
+from pipelines.settings import Settings
+
+_DOING = {
+    "merge": "folding what was streamed into the base",
+    "recalibrate": "checking what confidences are worth",
+    "gate": "comparing with what is live",
+    "publish": "publishing and registering",
+    "report": "drawing and writing the report",
+}
+
+
+def night_of(settings: Settings, *, clock: Clock = system_clock) -> Night:
+    """The night that the settings describe; nothing is replayed and nothing measured, unless fields are added."""
+    root = Path(settings.storage.root)
+    return Night(
+        catalog=Catalog(root),
+        tracking=Tracking.of(settings.tracking, root),
+        priors=settings.priors,
+        learning=settings.learning,
+        rules=settings.consolidation,
+        now=clock(),
+        facts={"settings": settings.fingerprint, "priors": settings.priors.fingerprint, "store": str(root.resolve())},
+        probe=probe_of(settings),
+        counters={str(state.partition): state.report().counts for state in states_in(root, settings.feedback)},
+    )
+
+
+def run_visibly(night: Night, *, dry_run: bool = False, adopted: Adopted | None = None) -> Mapping[str, Any]:
+    """Consolidate, and say on stderr what is done and what came of it."""
+    summary = consolidate(replace(night, announce=_announce), dry_run=dry_run, adopted=adopted)
+    if "reason" in summary:
+        version = summary["learned"] or "rehearsal, nothing published"
+        outcome = f"learned version {version}: {summary['decision']} ({summary['reason']}); {summary['calibration']}"
+    else:
+        outcome = f"nothing new since learned version {summary['learned'] or 'none'}"
+    stderr.print(outcome)
+    return summary
+
+
+def shadow_of(settings: Settings, replay: StoreReplay) -> Shadow | None:
+    """What the night replays to judge a candidate: the newest logged queries; None where nothing was logged."""
+    if not (queries := _newest(settings)):
+        return None
+
+    def rankings(evidence: Evidence) -> list[Ranking]:
+        (ranked,) = replay.rankings(queries, [(settings, evidence)])
+        return [[placed.content_hash for placed in results] for results in ranked]
+
+    return rankings
+
+
+def look_of(settings: Settings) -> Look | None:
+    """Asks the same queries of all channels and of each alone; None where nothing was logged."""
+    if not (queries := _newest(settings)):
+        return None
+    depth = settings.evaluation.depth
+    return lambda: shown_matches(live_replay(settings), settings.retrieval, queries, depth=depth)
+
+
+def probe_of(settings: Settings) -> Probe | None:
+    """Asks the configured queries of the live generation, and some of its own words; None where nothing is live."""
+    rules, catalog = settings.consolidation.calibration, Catalog(Path(settings.storage.root))
+    if not rules.probes or catalog.pointer().generation is None:
+        return None
+
+    def ask_probes() -> list[list[Match]]:
+        with opened(settings) as searcher, closing(catalog.open_live()) as generation:
+            return probed(searcher.search_many, generation, rules, k=settings.retrieval.rerank.depth)
+
+    return ask_probes
+
+
+def _newest(settings: Settings) -> list[Query]:
+    """The newest logged queries, as many as a night replays; none without anything to ask them of."""
+    root = Path(settings.storage.root)
+    if Catalog(root).pointer().generation is None:
+        return []
+    logged = read_queries(root, settings.query_log, limit=LOGGED_QUERIES)
+    return to_replay(logged, settings.evaluation.shadow_queries)
+
+
+def _announce(step: str) -> None:
+    stderr.print(f"step {STEPS.index(step) + 1} of {len(STEPS)} · {step}: {_DOING[step]}")

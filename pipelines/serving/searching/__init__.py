@@ -1,0 +1,1 @@
+"""How searchers are opened: in this process or in several, over what is live or over views held still."""

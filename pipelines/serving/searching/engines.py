@@ -1,0 +1,161 @@
+"""How a searcher is opened: over the models and the store that settings name."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from pipelines.catalog.catalog import Catalog
+from pipelines.domain.errors import NothingPublishedError
+from pipelines.domain.ranking import Answer, Query
+from pipelines.embedding.encoders.precision import UNKNOWN, Arithmetic, arithmetic_of, pinned
+from pipelines.embedding.settings import EmbeddingSettings
+from pipelines.retrieval.channels.open import Openings
+from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.snapshot.live import CatalogSource
+from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder
+from pipelines.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
+from pipelines.runtime.clock import Clock, system_clock
+from pipelines.runtime.process import keep_freed_memory, linear_algebra_threads
+from pipelines.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """What a searcher encodes queries with.
+
+    Attributes:
+        encoders: The default one first, each of which is a dense channel.
+        pairs: A cross-encoder for the best candidates; None where none is configured.
+        over: What is searched instead of a snapshot; of one that it made itself, that one.
+        arithmetic: How queries are encoded here.
+    """
+
+    encoders: Sequence[QueryEncoder]
+    pairs: PairScorer | None = None
+    over: Callable[[Snapshot], Snapshot] = lambda snapshot: snapshot
+    arithmetic: Arithmetic = UNKNOWN
+
+
+LoadEngines = Callable[[Settings], Engines]
+"""Loads what the settings name; called once per process."""
+
+
+def load_engines(settings: Settings) -> Engines:
+    """The configured encoders, in the precision of the vectors that are live, and the cross-encoder.
+
+    Raises:
+        ModelUnavailableError: One of them cannot be found or loaded.
+        ConfigurationError: Another precision is asked for than that of the vectors.
+    """
+    # Only who encodes waits for PyTorch.
+    from pipelines.embedding.encoders.encoder import load_encoder, load_pair_encoder  # noqa: PLC0415
+
+    threads = {"threads": settings.retrieval.encode_threads}
+    embedding = pinned_embedding(settings)
+    encoders = [load_encoder(one.model_copy(update=threads)) for one in embedding.encoders]
+    pairs = load_pair_encoder(settings.retrieval.rerank.cross_encoder)
+    return Engines(encoders, pairs, arithmetic=arithmetic_of(embedding))
+
+
+def pinned_embedding(settings: Settings) -> EmbeddingSettings:
+    """The settings of the encoders with the precision of the vectors that are live in the store.
+
+    Raises:
+        ConfigurationError: Another precision is asked for.
+        ModelUnavailableError: A model cannot be found.
+    """
+    return pinned(settings.embedding, Catalog(Path(settings.storage.root)).precisions())
+
+
+def source_of(settings: Settings, clock: Clock = system_clock, *, arithmetic: Arithmetic = UNKNOWN) -> CatalogSource:
+    """What says what is live in the store of the settings.
+
+    Args:
+        arithmetic: How whoever asks encodes queries.
+    """
+    catalog, held = Catalog(Path(settings.storage.root)), settings.retrieval.sessions_held
+    return CatalogSource(catalog, settings.priors, clock=clock, sessions_held=held, arithmetic=arithmetic)
+
+
+@contextmanager
+def searching(
+    settings: Settings,
+    engines: Engines,
+    source: SnapshotSource,
+    *,
+    clock: Clock = system_clock,
+    openings: Openings | None = None,
+) -> Iterator[Searcher]:
+    """A searcher, in a process that does little else: it keeps the memory that searches free, and what was opened.
+
+    Args:
+        openings: What others opened of the same generation.
+    """
+    encoder, *further = engines.encoders
+    rules = settings.retrieval
+    keep_freed_memory(rules.memory_kept)
+    with (
+        linear_algebra_threads(rules.product_threads),
+        Searcher(
+            source, encoder, rules, clock=clock, further=further, pairs=engines.pairs, openings=openings
+        ) as searcher,
+    ):
+        # What was opened stays: no collection of garbage needs to look through it again.
+        gc.freeze()
+        try:
+            yield searcher
+        finally:
+            gc.unfreeze()
+
+
+class SearchesMany(Protocol):
+    """Answers batches of queries."""
+
+    def search_many(self, queries: Sequence[Query]) -> list[Answer]:
+        """An answer to each, in their order, all from one snapshot."""
+
+
+@contextmanager
+def answering(settings: Settings, queries: int) -> Iterator[SearchesMany]:
+    """Whatever answers so many queries soonest: a searcher in this process, or several processes.
+
+    Raises:
+        NothingPublishedError: No generation is live.
+    """
+    processes = settings.retrieval.spread.worth(queries)
+    if processes == 1:
+        with opened(settings) as searcher:
+            yield searcher
+        return
+    require_published(settings)
+    from pipelines.serving.searching.searcher_pool import SearcherPool  # noqa: PLC0415  only who needs Ray waits for it
+
+    with SearcherPool(settings, processes=processes) as pool:
+        yield pool
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[Searcher]:
+    """A searcher over what is live in the store.
+
+    Raises:
+        NothingPublishedError: No generation is live.
+    """
+    require_published(settings)
+    engines = load_engines(settings)
+    with searching(settings, engines, source_of(settings, arithmetic=engines.arithmetic)) as searcher:
+        yield searcher
+
+
+def require_published(settings: Settings) -> None:
+    """Before an encoder is loaded in vain."""
+    if Catalog(Path(settings.storage.root)).pointer().generation is None:
+        raise NothingPublishedError(
+            f"expected a live generation in {settings.storage.root}, found none: run `python -m jobs.reindex --source "
+            f"PATH --store {settings.storage.root}` first"
+        )

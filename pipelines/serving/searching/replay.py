@@ -1,0 +1,120 @@
+"""What is live in a store, held still, so that queries can be asked of it again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from pipelines.catalog.overlays import SessionListing
+from pipelines.domain.ranking import Answer, Placings, Query
+from pipelines.evaluation.replay.remembering import RememberingEncoder, remembered
+from pipelines.evaluation.replay.replay import Replay
+from pipelines.learning.evidence import Evidence
+from pipelines.retrieval.searcher import Searcher
+from pipelines.retrieval.snapshot.live import Pin
+from pipelines.runtime.clock import system_clock
+from pipelines.serving.searching.engines import Engines, load_engines, source_of
+from pipelines.serving.searching.views import OpenViews, View, in_turns
+from pipelines.settings import Settings
+
+if TYPE_CHECKING:
+    from pipelines.serving.searching.searcher_pool import SearcherPool
+
+T = TypeVar("T")
+
+Side: TypeAlias = tuple[Settings, Evidence | None]
+"""What queries are asked under: settings, and the beliefs that follow from evidence, or those of the first time."""
+
+
+def live_replay(settings: Settings) -> Replay:
+    """A replay over the live generation, under what is believed now.
+
+    Raises:
+        NothingPublishedError: No generation is live.
+    """
+    now, rules = system_clock(), settings.evaluation
+    snapshot = source_of(settings, lambda: now).take(None)
+    encoders = remembering_engines(settings).encoders
+    return Replay(snapshot, encoders, settings.retrieval, now=now, batch=rules.batch, most=rules.remembered)
+
+
+class StoreReplay:
+    """Asks a store the same queries again and again, now under these settings and beliefs, now under those.
+
+    Whatever is published meanwhile, all of them are asked of what was live at first, at that time. That is done here;
+    where there are enough queries to pay for them, by processes that are started for it. Here as there encoders, FAISS
+    and Lucene are asked once for what is the same under all.
+    """
+
+    def __init__(self, settings: Settings, *, times: int) -> None:
+        """Start nothing yet.
+
+        Args:
+            settings: Those that say what processes are started, whatever is asked under which.
+            times: How often so many queries will be asked as the first time.
+        """
+        self._settings = settings
+        self._times = times
+        self._views = OpenViews(remembering_engines)
+        self._pool: SearcherPool | None = None
+        self._pins: dict[str, Pin] = {}
+
+    def __call__(self, queries: Sequence[Query], settings: Settings, evidence: Evidence | None = None) -> list[Answer]:
+        """The answers, in the queries' order.
+
+        Args:
+            evidence: Under the beliefs that follow from it, instead of what was believed at first.
+        """
+        (answers,) = self.under_each(queries, [(settings, evidence)])
+        return answers
+
+    def under_each(self, queries: Sequence[Query], sides: Sequence[Side]) -> list[list[Answer]]:
+        """The answers under each side, in the queries' order; sides take turns, batch by batch."""
+        views = self._views_of(sides)
+        pool = self._pool_for(queries)
+        return self._here(queries, views, Searcher.search_many) if pool is None else pool.search_each(queries, views)
+
+    def rankings(self, queries: Sequence[Query], sides: Sequence[Side]) -> list[list[Placings]]:
+        """The results of the same answers, without what is told of them."""
+        views = self._views_of(sides)
+        pool = self._pool_for(queries)
+        return self._here(queries, views, Searcher.rank_many) if pool is None else pool.rank_each(queries, views)
+
+    def _views_of(self, sides: Sequence[Side]) -> list[View]:
+        return [View(settings, self._pinned(settings, evidence)) for settings, evidence in sides]
+
+    def _pool_for(self, queries: Sequence[Query]) -> SearcherPool | None:
+        """Processes, started for the first queries that pay for them; None where these do not."""
+        processes = self._settings.retrieval.spread.worth(self._times * len(queries))
+        if self._pool is None and processes > 1:
+            from pipelines.serving.searching.searcher_pool import SearcherPool  # noqa: PLC0415  only who needs Ray waits for it
+
+            self._pool = SearcherPool(self._settings, processes=processes, load=remembering_engines)
+        return self._pool
+
+    def close(self) -> None:
+        """End what was started."""
+        if self._pool is not None:
+            self._pool.close()
+
+    def _pinned(self, settings: Settings, evidence: Evidence | None) -> Pin:
+        root = settings.storage.root
+        if root not in self._pins:
+            self._pins[root] = source_of(settings).pin()
+        pin = self._pins[root]
+        return pin if evidence is None else replace(pin, evidence=evidence, listing=SessionListing())
+
+    def _here(
+        self, queries: Sequence[Query], views: Sequence[View], ask: Callable[[Searcher, Sequence[Query]], list[T]]
+    ) -> list[list[T]]:
+        with self._views.opened(views) as searchers:
+            return in_turns(searchers, queries, self._settings.evaluation.batch, ask)
+
+
+def remembering_engines(settings: Settings) -> Engines:
+    """The configured models, over generations: all are asked once for what does not change from time to time."""
+    engines, most = load_engines(settings), settings.evaluation.remembered
+    encoders = [RememberingEncoder(each, most) for each in engines.encoders]
+    return replace(engines, encoders=encoders, over=partial(remembered, most=most))

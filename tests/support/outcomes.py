@@ -1,0 +1,97 @@
+"""Outcomes of single results, checked and stated value by value, as the evidence that they make (LRN-4)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from pipelines.domain.documents import Domain
+from pipelines.domain.ids import ContentHash
+from pipelines.domain.matching import Match
+from pipelines.domain.ranking import Scope
+from pipelines.domain.sizing import MadeBy
+from pipelines.learning.evidence import Evidence
+from pipelines.learning.observe.outcomes import Under
+from pipelines.learning.observe.tallies import Tally
+
+
+class _Result(Struct, frozen=True, gc=False):
+    domain: Domain
+    content_hash: str
+    score: float | None
+    signals: Mapping[str, float]
+    made: MadeBy | None
+    rank: int = 1
+    match: Match | None = None
+    asked: float = 0.0
+
+
+def observe_outcome(
+    tally: Tally,
+    *,
+    day: int,
+    scope: Scope,
+    intent: str,
+    signals: Mapping[str, float],
+    score: float | None,
+    content_hash: ContentHash,
+    good: bool,
+    weight: float,
+    bins: int,
+    made: MadeBy | None = None,
+) -> None:
+    """Add one outcome of one shown result to `tally`.
+
+    Raises:
+        ValueError: A value is out of its range or not a number; nothing was added.
+    """
+    if (score is not None and not 0.0 <= score <= 1.0) or not 0.0 <= weight < math.inf:
+        raise ValueError(f"expected a score in [0, 1] and a finite weight >= 0, got {score}, {weight}")
+    for name, value in signals.items():
+        if not 0.0 <= value <= 1.0:
+            raise ValueError(f"expected signal {name!r} in [0, 1], got {value}")
+    result = _Result(scope.domain, content_hash, score, signals, made)
+    tally.note(result, Under(scope.model, scope.agent, intent, "", bins), day=day, good=good, weight=weight)
+
+
+def outcome_evidence(
+    *,
+    day: int,
+    scope: Scope,
+    intent: str,
+    signals: Mapping[str, float],
+    score: float | None,
+    content_hash: ContentHash,
+    good: bool,
+    weight: float,
+    bins: int,
+    made: MadeBy | None = None,
+) -> Evidence:
+    """The evidence of one outcome of one shown result; see `observe_outcome`.
+
+    Examples:
+        >>> seen = outcome_evidence(day=0, scope=Scope(Domain.CODE), intent="*", signals={"vector": 0.8}, score=0.37,
+        ...     content_hash="ab" * 32, good=True, weight=0.5, bins=20)
+        >>> [(key.parameter, key.bin, mass) for key, mass in sorted(seen.counts.items())]  # .8 · .8 of .5
+        [('product.vector.good', 'against', 100000), ('product.vector.good', 'for', 400000),
+         ('product.vector.vector.good', 'against', 180000), ('product.vector.vector.good', 'for', 320000),
+         ('relevance', '07/20.good', 500000),
+         ('signal.vector.good', 'against', 100000), ('signal.vector.good', 'for', 400000)]
+    """
+    tally = Tally()
+    observe_outcome(
+        tally,
+        day=day,
+        scope=scope,
+        intent=intent,
+        signals=signals,
+        score=score,
+        content_hash=content_hash,
+        good=good,
+        weight=weight,
+        bins=bins,
+        made=made,
+    )
+    return tally.freeze()
