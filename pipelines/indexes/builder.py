@@ -10,12 +10,15 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pipelines.domain.ids import GenerationId
 from pipelines.indexes.dense.gather import DenseTask, build_vectors
-from pipelines.indexes.graph.build import GraphTask, build_graph_of
+from pipelines.indexes.dense.vectors import TUNING
+from pipelines.indexes.graph.aliases import LONGEST_GROUP
+from pipelines.indexes.graph.build import SIMILAR_CONTENTS, GraphTask, build_graph_of
 from pipelines.indexes.manifest import (
     CHUNKS_FOLDER,
     LUCENE_FOLDER,
@@ -94,7 +97,7 @@ class GenerationBuilder:
         dense = self._dense_tasks(merged, parts, base)
         built = list(self._map(build_vectors, dense))
         found = {task.encoder: facts_of for task, facts_of in zip(dense, built, strict=True)}
-        graph = self._one(build_graph_of, GraphTask(self._staging, found, self._settings.graph))
+        graph = self._one(build_graph_of, GraphTask(self._staging, found, self._settings.graph, self._settings.merge))
         _await(text)
         if len(shards) > 1:
             self._one(build_merged, self._merged_text(merged, shards))
@@ -103,10 +106,12 @@ class GenerationBuilder:
 
     def content_hash(self, merged: MergedTables, facts: Mapping[str, Any]) -> str:
         """What a generation of these tables would mean, known before anything is indexed."""
+        graph = self._settings.graph.model_dump()
+        aliases = {**graph["aliases"], "longest_group": LONGEST_GROUP}
         own = {
             "lexical": self._settings.lexical.model_dump(),
-            "vectors": self._settings.vectors.model_dump(),
-            "graph": self._settings.graph.model_dump(exclude={"memory_mb", "threads"}),
+            "vectors": {**self._settings.vectors.model_dump(), **asdict(TUNING)},
+            "graph": {**graph, "aliases": aliases, "similar_contents": SIMILAR_CONTENTS},
         }
         return content_hash_of(
             merged.digests,

@@ -27,6 +27,30 @@ _CODES = 256  # of one byte: training them takes as many vectors at least
 _CODE_BITS = 8  # one byte per code: the only width FAISS scans with its fast tables
 
 
+@dataclass(frozen=True, slots=True)
+class IvfPqTuning:
+    """How IVF-PQ indexes are trained and tuned; part of the content hash of a generation."""
+
+    recall_depth: int = 10  # results compared per sampled vector
+    recall_sample: int = 512  # stored vectors searched as queries, evenly spaced over the rows
+    recall_margin: float = 0.005  # above the target on the sample: queries that are not stored find a little less
+    lists_per_root: float = 4.0  # inverted lists = this × √contents, the usual range being 4 to 16
+    points_per_list: int = 39  # fewest training points per list for which k-means gives steady centroids
+    training_points_per_list: int = 128  # training sample = this × lists; more changes centroids little
+    training_points_per_code: int = 40  # training points for each of the 256 codes of a byte; time grows with it
+    training_rounds: int = 12  # k-means iterations of lists and codes
+    dimensions_per_code: int = 8  # numbers that share one byte of code, at most; fewer when recall stays short
+    probe_share: float = 0.02  # part of the lists visited at first
+    probe_growth: float = 1.5  # factor by which probes are raised until the target is met
+    refine_factor: int = 8  # candidates re-scored = this × results asked for; doubled when recall stays short
+    max_refine_factor: int = 32  # beyond it more lists are visited instead
+    outgrown: float = 2.0  # times as many or as few lists as a corpus asks for: inherited quantisers serve up to this
+    seed: int = 1234  # of k-means, so that the same vectors give the same index
+
+
+TUNING = IvfPqTuning()
+
+
 class DenseIndex:
     """Nearest contents by cosine; immutable and safe to share between threads."""
 
@@ -185,13 +209,13 @@ def index_vectors(folder: Path, settings: VectorSettings, *, trained: Trained | 
     exact = DenseFacts(dimension=stored.shape[1], kind="exact")
     if len(stored) < max(settings.exact_below, _CODES):
         return exact
-    sample = evenly_spaced(len(stored), settings.recall_sample)
-    truth = _exact_neighbours(stored, sample, settings.recall_depth)
+    sample = evenly_spaced(len(stored), TUNING.recall_sample)
+    truth = _exact_neighbours(stored, sample, TUNING.recall_depth)
     for approximate, most in _attempts(stored, settings, trained):
-        for facts in _efforts(approximate, settings, most):
-            found = _neighbours(DenseIndex(stored, facts, approximate), sample, settings.recall_depth)
+        for facts in _efforts(approximate, most):
+            found = _neighbours(DenseIndex(stored, facts, approximate), sample, TUNING.recall_depth)
             recall = _recall(found, truth)
-            if recall >= settings.target_recall + settings.recall_margin:
+            if recall >= settings.target_recall + TUNING.recall_margin:
                 faiss.write_index(approximate, str(folder / FAISS_FILE))
                 return facts.model_copy(update={"recall": recall})
     return exact
@@ -255,36 +279,36 @@ def _attempts(stored: np.ndarray, settings: VectorSettings, trained: Trained | N
 
     Each with the number of lists that may be visited before the next one is tried.
     """
-    if trained is not None and (inherited := _inherited(trained.index, stored, settings)) is not None:
-        yield inherited, math.ceil(trained.probes * settings.probe_growth)
+    if trained is not None and (inherited := _inherited(trained.index, stored)) is not None:
+        yield inherited, math.ceil(trained.probes * TUNING.probe_growth)
     for codes in _code_sizes(len(stored), stored.shape[1], settings):
-        index = _filled(_trained(stored, codes, settings), stored)
+        index = _filled(_trained(stored, codes), stored)
         yield index, index.nlist
 
 
-def _inherited(trained: Path, stored: np.ndarray, settings: VectorSettings) -> Any | None:
+def _inherited(trained: Path, stored: np.ndarray) -> Any | None:
     """An index with the quantisers of another one, unless the corpus has outgrown its lists."""
     if not trained.exists():
         return None
     index: Any = faiss.read_index(str(trained))
-    wanted = _lists(len(stored), settings)
-    if index.d != stored.shape[1] or not wanted <= index.nlist * settings.outgrown <= wanted * settings.outgrown**2:
+    wanted = _lists(len(stored))
+    if index.d != stored.shape[1] or not wanted <= index.nlist * TUNING.outgrown <= wanted * TUNING.outgrown**2:
         return None
     index.reset()
     return _filled(index, stored)
 
 
-def _trained(stored: np.ndarray, codes: int, settings: VectorSettings) -> Any:
-    lists = _lists(len(stored), settings)
+def _trained(stored: np.ndarray, codes: int) -> Any:
+    lists = _lists(len(stored))
     index = faiss.IndexIVFPQ(
         faiss.IndexFlatIP(stored.shape[1]), stored.shape[1], lists, codes, _CODE_BITS, faiss.METRIC_INNER_PRODUCT
     )
     for clustering in (index.cp, index.pq.cp):
-        clustering.seed = settings.seed
-        clustering.niter = settings.training_rounds
+        clustering.seed = TUNING.seed
+        clustering.niter = TUNING.training_rounds
         clustering.min_points_per_centroid = 1
-    index.pq.cp.max_points_per_centroid = settings.training_points_per_code
-    index.train(_unit(stored[evenly_spaced(len(stored), lists * settings.training_points_per_list)]))
+    index.pq.cp.max_points_per_centroid = TUNING.training_points_per_code
+    index.train(_unit(stored[evenly_spaced(len(stored), lists * TUNING.training_points_per_list)]))
     return index
 
 
@@ -297,8 +321,8 @@ def _filled(index: Any, stored: np.ndarray) -> Any:
 _ADD_ROWS = 65_536  # rows turned to float32 at once while adding: bounds memory, changes nothing else
 
 
-def _lists(count: int, settings: VectorSettings) -> int:
-    return max(1, min(round(settings.lists_per_root * math.sqrt(count)), count // settings.points_per_list))
+def _lists(count: int) -> int:
+    return max(1, min(round(TUNING.lists_per_root * math.sqrt(count)), count // TUNING.points_per_list))
 
 
 def _code_sizes(count: int, dimension: int, settings: VectorSettings) -> Iterator[int]:
@@ -306,8 +330,8 @@ def _code_sizes(count: int, dimension: int, settings: VectorSettings) -> Iterato
 
     Besides its code a vector has an id of eight bytes and its share of the centroids of lists and codes.
     """
-    shared = 4 * dimension * (_lists(count, settings) + _CODES) / count
-    for width in range(settings.dimensions_per_code, 0, -1):
+    shared = 4 * dimension * (_lists(count) + _CODES) / count
+    for width in range(TUNING.dimensions_per_code, 0, -1):
         if dimension % width == 0 and dimension // width + _ID_BYTES + shared <= settings.bytes_per_vector:
             yield dimension // width
 
@@ -315,18 +339,18 @@ def _code_sizes(count: int, dimension: int, settings: VectorSettings) -> Iterato
 _ID_BYTES = 8
 
 
-def _efforts(index: Any, settings: VectorSettings, most: int) -> Iterator[DenseFacts]:
+def _efforts(index: Any, most: int) -> Iterator[DenseFacts]:
     """Search efforts, cheap to costly: re-scoring more is tried before visiting more lists, `most` at last."""
-    probes = max(1, math.ceil(settings.probe_share * index.nlist))
+    probes = max(1, math.ceil(TUNING.probe_share * index.nlist))
     facts = DenseFacts(dimension=index.d, kind="ivfpq", lists=index.nlist, codes=index.pq.M)
     while True:
-        refine = settings.refine_factor
-        while refine <= settings.max_refine_factor:
+        refine = TUNING.refine_factor
+        while refine <= TUNING.max_refine_factor:
             yield facts.model_copy(update={"probes": probes, "refine_factor": refine})
             refine *= 2
         if probes >= most:
             return
-        probes = min(most, math.ceil(probes * settings.probe_growth))
+        probes = min(most, math.ceil(probes * TUNING.probe_growth))
 
 
 def _neighbours(index: DenseIndex, sample: np.ndarray, depth: int) -> list[set[int]]:

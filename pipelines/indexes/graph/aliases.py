@@ -21,6 +21,9 @@ Key = tuple[str, str]  # label and normalised name
 Similarity = Callable[[Sequence[tuple[Key, Key]]], Sequence[float]]
 """Cosine of the surroundings of both names of each pair, in [-1, 1]."""
 
+LONGEST_GROUP = 50
+"""Names that are joined into one at most: more were joined by chance."""
+
 _NOT_IN_KEYS = re.compile(r"[^\w+#]+|_+")  # "C", "C++" and "C#" are three names
 _POSSESSIVE = re.compile(r"['’]s?$")
 _LEGAL_FORMS = frozenset(
