@@ -65,8 +65,8 @@ class Generation:
         try:
             return self._dense[encoder]
         except KeyError:
-            known = ", ".join(self.encoders) or "none"
-            raise StoreError(f"{self.manifest.id}: expected vectors of {encoder}, found {known}; reindex") from None
+            names = ", ".join(self.encoders) or "none"
+            raise StoreError(f"{self.manifest.id}: expected vectors of {encoder}, found {names}; reindex") from None
 
     def tokens(self, encoder: str) -> TokenStore | None:
         """The token embeddings of one encoder; None where none were kept."""

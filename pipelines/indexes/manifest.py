@@ -109,8 +109,8 @@ class Manifest(BaseModel):
     @property
     def precisions(self) -> Mapping[str, str]:
         """The arithmetic that vectors were computed in, by encoder name; nothing in what older versions made."""
-        found: Mapping[str, str] = self.facts.get(PRECISIONS, {})
-        return found
+        precisions: Mapping[str, str] = self.facts.get(PRECISIONS, {})
+        return precisions
 
     @property
     def instructions(self) -> frozenset[str]:

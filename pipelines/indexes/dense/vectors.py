@@ -98,8 +98,8 @@ class DenseIndex:
         rows = np.full((len(queries), k), -1, dtype=np.int64)
         cosines = np.full((len(queries), k), -1.0, dtype=np.float32)
         for at, candidates in enumerate(self._candidates(queries, k, among)):
-            found, scores = self._refined(queries[at], candidates, k)
-            rows[at, : len(found)], cosines[at, : len(found)] = found, scores
+            nearest, scores = self._refined(queries[at], candidates, k)
+            rows[at, : len(nearest)], cosines[at, : len(nearest)] = nearest, scores
         return rows, cosines
 
     def near_pairs(self, k: int, least: float) -> Iterator[tuple[int, int, float]]:
@@ -213,8 +213,8 @@ def index_vectors(folder: Path, settings: VectorSettings, *, trained: Trained | 
     truth = _exact_neighbours(stored, sample, TUNING.recall_depth)
     for approximate, most in _attempts(stored, settings, trained):
         for facts in _efforts(approximate, most):
-            found = _neighbours(DenseIndex(stored, facts, approximate), sample, TUNING.recall_depth)
-            recall = _recall(found, truth)
+            neighbours = _neighbours(DenseIndex(stored, facts, approximate), sample, TUNING.recall_depth)
+            recall = _recall(neighbours, truth)
             if recall >= settings.target_recall + TUNING.recall_margin:
                 faiss.write_index(approximate, str(folder / FAISS_FILE))
                 return facts.model_copy(update={"recall": recall})
@@ -233,10 +233,10 @@ def open_dense(folder: Path, facts: DenseFacts) -> DenseIndex:
         isolation = read_isolation(folder)
     except (ValueError, RuntimeError) as error:
         raise CorruptionError(f"{folder}: expected readable vectors, found: {error}; rebuild or roll back") from error
-    found = (stored.dtype, stored.shape[1:], None if approximate is None else approximate.ntotal)
+    actual = (stored.dtype, stored.shape[1:], None if approximate is None else approximate.ntotal)
     expected = (np.dtype(np.float16), (facts.dimension,), None if approximate is None else len(stored))
-    if found != expected:
-        raise CorruptionError(f"{folder}: expected (type, shape, indexed) {expected}, found {found}; rebuild")
+    if actual != expected:
+        raise CorruptionError(f"{folder}: expected (type, shape, indexed) {expected}, found {actual}; rebuild")
     if isolation is not None and isolation.shape != (len(stored),):
         raise CorruptionError(
             f"{folder}: expected the isolation of {len(stored)} vectors, found {isolation.shape}; rebuild"
@@ -356,7 +356,7 @@ def _efforts(index: Any, most: int) -> Iterator[DenseFacts]:
 def _neighbours(index: DenseIndex, sample: np.ndarray, depth: int) -> list[set[int]]:
     # One more than compared: a stored vector's nearest is itself, which every index finds.
     rows, _ = index.search(index.vectors(sample), depth + 1)
-    return [set(found.tolist()) - {int(own), -1} for own, found in zip(sample, rows, strict=True)]
+    return [set(nearest.tolist()) - {int(own), -1} for own, nearest in zip(sample, rows, strict=True)]
 
 
 def _exact_neighbours(stored: np.ndarray, sample: np.ndarray, depth: int) -> list[set[int]]:
@@ -372,9 +372,9 @@ def _exact_neighbours(stored: np.ndarray, sample: np.ndarray, depth: int) -> lis
         )
         nearest = np.argpartition(-similarities, depth, axis=1)[:, : depth + 1]
         best, rows = np.take_along_axis(similarities, nearest, axis=1), np.take_along_axis(places, nearest, axis=1)
-    return [set(found.tolist()) - {int(own), -1} for own, found in zip(sample, rows, strict=True)]
+    return [set(nearest.tolist()) - {int(own), -1} for own, nearest in zip(sample, rows, strict=True)]
 
 
-def _recall(found: Sequence[set[int]], truth: Sequence[set[int]]) -> float:
+def _recall(neighbours: Sequence[set[int]], truth: Sequence[set[int]]) -> float:
     expected = sum(len(nearest) for nearest in truth)
-    return sum(len(ours & nearest) for ours, nearest in zip(found, truth, strict=True)) / max(1, expected)
+    return sum(len(ours & nearest) for ours, nearest in zip(neighbours, truth, strict=True)) / max(1, expected)

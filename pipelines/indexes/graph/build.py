@@ -138,14 +138,15 @@ def _surroundings(connection: Database, keys: Sequence[Key], dense: DenseIndex) 
     """Mean vector of the texts that mention each name."""
     create(connection, "wanted_names", _WANTED_NAMES)
     insert(connection, "wanted_names", _WANTED_NAMES, keys)
-    found = rows_of(
+    mentioning = rows_of(
         connection,
         """SELECT label, key, list_slice(list_sort(list(DISTINCT row)), 1, $most)
            FROM mentioned JOIN spelled USING (text) JOIN wanted_names USING (label, key) GROUP BY ALL""",
         {"most": _MOST_SURROUNDINGS},
     )
     return {
-        (label, key): np.mean(dense.vectors(rows).astype(np.float64), axis=0).tolist() for label, key, rows in found
+        (label, key): np.mean(dense.vectors(rows).astype(np.float64), axis=0).tolist()
+        for label, key, rows in mentioning
     }
 
 

@@ -175,9 +175,9 @@ class Graph:
         codes = [_CODES[kind] for kind in kinds]
         places = self._out(row) if direction is Direction.OUT else self._in(row)
         places = places[np.isin(self._kinds[places], codes)]
-        found = [self._neighbour(edge, direction) for edge in self._edges.take(pa.array(places)).to_pylist()]
+        edges = [self._neighbour(edge, direction) for edge in self._edges.take(pa.array(places)).to_pylist()]
         return sorted(
-            found, key=lambda near: (-near.confidence, near.kind, near.content or "", near.node or 0, near.there or "")
+            edges, key=lambda near: (-near.confidence, near.kind, near.content or "", near.node or 0, near.there or "")
         )
 
     def entity(self, node: int) -> Entity:
@@ -207,8 +207,8 @@ class Graph:
 
     def find(self, name: str) -> list[Entity]:
         """Entities that a name may mean, whatever its case and punctuation, most mentioned first."""
-        found = [self.entity(node) for node in self._named.get(entity_key(name), ())]
-        return sorted(found, key=lambda entity: (-entity.mentions, entity.node_id))
+        entities = [self.entity(node) for node in self._named.get(entity_key(name), ())]
+        return sorted(entities, key=lambda entity: (-entity.mentions, entity.node_id))
 
     def contents_of(self, node: int) -> list[ContentHash]:
         """Contents that mention or define an entity, in order."""

@@ -152,7 +152,7 @@ def write_shard(folder: Path, documents: Iterable[tuple[int, LexicalDocument]], 
     with JAVA:
         document, texts, row = _blank_document()
     written = 0
-    with _told(folder), _writer(folder, settings) as writer:
+    with _disk_errors(folder), _writer(folder, settings) as writer:
         for number, content in documents:
             with JAVA:
                 row.setLongValue(number)
@@ -167,14 +167,14 @@ def write_shard(folder: Path, documents: Iterable[tuple[int, LexicalDocument]], 
 
 def merge_shards(folders: Sequence[Path], out: Path, settings: LexicalSettings) -> None:
     """Merge shards, in their order, into one index of one segment."""
-    with JAVA, _told(out), _writer(out, settings) as writer:
+    with JAVA, _disk_errors(out), _writer(out, settings) as writer:
         if folders:
             writer.addIndexes(*(directory(folder) for folder in folders))
         writer.forceMerge(1)
 
 
 @contextlib.contextmanager
-def _told(folder: Path) -> Iterator[None]:
+def _disk_errors(folder: Path) -> Iterator[None]:
     """Have what the disk refuses Java raised as any other such error."""
     try:
         yield

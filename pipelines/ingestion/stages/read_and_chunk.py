@@ -151,7 +151,7 @@ class ReadAndChunk(UnitWorker):
 
 
 def _noted(unit: Unit, kept: list[tuple[Document, str]], rejections: list[Rejection]) -> Unit:
-    tables = {"kept": schemas.kept_to_table(kept), "rejected": schemas.rejections_to_table(rejections)}
+    tables = {"kept": schemas.unchanged_to_table(kept), "rejected": schemas.rejections_to_table(rejections)}
     reasons = Counter(f"{REJECTED}{rejection.reason}" for rejection in rejections)
     return unit.having(tables, {**unit.counts, "unchanged": len(kept), **reasons})
 
