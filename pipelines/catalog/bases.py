@@ -79,19 +79,11 @@ class BaseStore:
         self._held: OrderedDict[BaseId, SessionBase] = OrderedDict()
 
     def writing(self, patience: Patience) -> contextlib.AbstractContextManager[None]:
-        """Hold forking and pruning still: a base that was forked in here cannot go before somebody refers to it.
-
-        Raises:
-            StoreError: Somebody else held them all the time.
-        """
+        """Hold forking and pruning still, so that a base forked in here stays until it is referred to."""
         return locked(self._folder / _LOCK_FILE, patience)
 
     def fork(self, *, at: float) -> BaseId:
-        """Hold what is live now; the caller holds `writing`. The same base while nothing changes.
-
-        Args:
-            at: Seconds since the epoch.
-        """
+        """Hold what is live now; the same base while nothing changes. The caller holds `writing`; `at` is in seconds."""
         pointer = self._pointer.read()
         staging = self._staging.stage()
         try:
@@ -114,12 +106,7 @@ class BaseStore:
         return base
 
     def read(self, base: BaseId) -> SessionBase:
-        """A base, as it was forked.
-
-        Raises:
-            StoreError: There is no such base.
-            CorruptionError: A file of it is not what was written.
-        """
+        """A base, as it was forked; StoreError where there is none, CorruptionError where a file is damaged."""
         with self._lock:
             session_base = self._held.get(base)
         session_base = session_base or self._read(base)

@@ -56,11 +56,7 @@ class Catalog:
         return read_store_id(self.root)
 
     def require(self, store: StoreId | None) -> None:
-        """Check, in another process maybe, that this is the store of that id.
-
-        Raises:
-            StoreError: It is not; the message names the host and the path.
-        """
+        """Check, in another process maybe, that this is the store of that id; StoreError where it is not."""
         StoreGuard(self.root.absolute(), store)()
 
     def pointer(self) -> Pointer:
@@ -137,11 +133,7 @@ class Catalog:
         return manifest
 
     def folder_of(self, generation: GenerationId) -> Path:
-        """Where a generation lies.
-
-        Raises:
-            StoreError: The name cannot be a generation's.
-        """
+        """Where a generation lies; StoreError where the name cannot be a generation's."""
         if Path(generation).name != generation or generation.startswith("."):
             raise StoreError(
                 f"expected the id of a generation, found {generation!r}; list them with `weft generations list`"
@@ -149,21 +141,12 @@ class Catalog:
         return self._folder / generation
 
     def rollback(self, generation: GenerationId) -> Pointer:
-        """Make an older generation live again, after verifying it.
-
-        Raises:
-            StoreError: There is no such generation.
-            CorruptionError: It is damaged; what is live stays.
-        """
+        """Make an older generation live again, after verifying it; errors as in `verify`, and what is live stays."""
         self.verify(generation)
         return self._pointer.move(lambda live: _at(live, generation))
 
     def prune(self, keep: int) -> list[GenerationId]:
-        """Remove all but the `keep` newest generations; the live one and the one before it always stay.
-
-        Returns:
-            What was removed, oldest first.
-        """
+        """Remove all but the `keep` newest, the live and the previous generation; what was removed, oldest first."""
         if keep < 0:
             raise ValueError(f"expected to keep 0 or more generations, got {keep}")
         with self._pointer.writing():
@@ -185,38 +168,19 @@ class Catalog:
         return self._first_whole(open_generation)
 
     def verified_live(self) -> GenerationId:
-        """Name what `open_live` would open, without opening it: whoever is told may `open` it without comparing again.
-
-        Raises:
-            NothingPublishedError: No generation is live.
-            CorruptionError: It is damaged and so is every other one.
-        """
+        """The generation that `open_live` would open, verified: it may be opened without comparing again."""
         return self._first_whole(verify_generation).id
 
     def open(self, generation: GenerationId) -> Generation:
-        """Open a generation that `verified_live` named.
-
-        Raises:
-            StoreError: There is no such generation any more.
-            CorruptionError: A file of it is missing.
-        """
+        """Open a generation that `verified_live` named; errors as in `open_generation`."""
         return open_generation(self.folder_of(generation), verify=False)
 
     def publish_learned(self, state: LearnedState, *, expected_newest: LearnedVersion | None) -> LearnedVersion:
-        """Write a learned version, not yet live.
-
-        Raises:
-            StaleVersionError: Another version than `expected_newest` is the newest by now; cut again.
-        """
+        """Write a learned version, not yet live; StaleVersionError where `expected_newest` is not the newest."""
         return self._learned.publish(state, expected_newest=expected_newest)
 
     def read_learned(self, version: LearnedVersion) -> LearnedState:
-        """A learned version, verified.
-
-        Raises:
-            StoreError: There is no such version.
-            CorruptionError: A file differs from its manifest.
-        """
+        """A learned version, verified; StoreError where there is none, CorruptionError where a file differs."""
         return self._learned.read(version)
 
     def make_live(self, version: LearnedVersion) -> Pointer:
@@ -259,11 +223,7 @@ class Catalog:
         return self._live.token()
 
     def listing(self) -> SessionListing:
-        """The sessions that are open now, and what each has learned by itself.
-
-        Raises:
-            CorruptionError: A file is not what was written.
-        """
+        """The sessions that are open now, and what each has learned by itself."""
         return self._live.listing()
 
     def snapshots(self) -> list[Path]:

@@ -116,12 +116,7 @@ class LearnedStore:
         return version
 
     def read(self, version: LearnedVersion) -> LearnedState:
-        """A version, verified.
-
-        Raises:
-            StoreError: There is no such version.
-            CorruptionError: A file differs from its manifest.
-        """
+        """A version, verified; errors as in `manifest`, and CorruptionError where a file differs from it."""
         manifest = self.manifest(version)
         folder = self.folder_of(version)
         verify_files(folder, manifest.files)

@@ -83,11 +83,7 @@ class LiveEvidence:
         return self.given(pointer.learned, pointer.decided, Evidence.sum([evidence, *others]))
 
     def listing(self) -> SessionListing:
-        """The sessions that are open now.
-
-        Raises:
-            CorruptionError: A file is not what was written.
-        """
+        """The sessions that are open now."""
         return read_listing(self.snapshots())
 
     def token(self) -> LiveToken:

@@ -126,15 +126,7 @@ def _write_group(writer: pq.ParquetWriter, columns: Sequence[list[Any]]) -> None
 
 
 def read_listing(snapshots: Sequence[Path]) -> SessionListing:
-    """The open sessions that snapshots name.
-
-    Args:
-        snapshots: The `evidence.parquet` of every partition.
-
-    Raises:
-        CorruptionError: A file is not what was written.
-        DiskError: A file is there and cannot be read.
-    """
+    """The open sessions that snapshots, every partition's `evidence.parquet`, name; errors as in `metadata_of`."""
     return SessionListing(table for path in snapshots if (table := _sessions_beside(path)) is not None)
 
 
@@ -163,12 +155,7 @@ def metadata_of(snapshot: Path) -> Mapping[bytes, bytes]:
 
 
 def read_session_moments(snapshots: Sequence[Path]) -> Moments:
-    """How much completed sessions differ, as snapshots say; those written before they said so know nothing.
-
-    Raises:
-        CorruptionError: A file is not what was written.
-        DiskError: A file is there and cannot be read.
-    """
+    """How much completed sessions differ; older snapshots know nothing. Errors as in `metadata_of`."""
     moments = (from_plain(json.loads(metadata_of(path).get(MOMENTS_KEY, b"{}"))) for path in snapshots)
     return sum(moments, start=from_plain({}))
 

@@ -49,11 +49,7 @@ class StoreGuard:
     made: Path | None = None
 
     def __call__(self) -> None:
-        """Check that this host sees the store.
-
-        Raises:
-            StoreError: It does not; the message names the host and the path.
-        """
+        """Check that this host sees the store."""
         actual = read_store_id(self.root)
         if not self.root.is_dir() or self.id not in {None, actual}:
             raise StoreError(
@@ -65,11 +61,7 @@ class StoreGuard:
 
 
 def read_store_id(root: Path) -> StoreId | None:
-    """The id of a store; None where there is none, or the store is older than ids.
-
-    Raises:
-        CorruptionError: The file is not one of an id.
-    """
+    """The id of a store, None where it has none; CorruptionError where the file holds something else."""
     path = root / STORE_FILE
     try:
         return _STORE_FILE.validate_json(path.read_bytes()).id

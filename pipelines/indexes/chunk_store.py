@@ -150,11 +150,7 @@ class ChunkStore:
         return row if row < len(self) and self._hashes[row] == content_hash else None
 
     def contents(self, rows: Sequence[int] | np.ndarray) -> list[Content]:
-        """The contents at some rows, in the order asked for.
-
-        Raises:
-            IndexError: A row is outside the generation.
-        """
+        """The contents at some rows, in the order asked for; IndexError where a row is outside the generation."""
         wanted = self._checked(rows)
         places, counts = self._places_of(wanted)
         occurrences = self._occurrences(places)

@@ -179,12 +179,7 @@ def vectors_schema(dimension: int) -> pa.Schema:
 
 
 def chunks_to_table(chunks: Sequence[Chunk]) -> pa.Table:
-    """Chunks as rows of `CHUNKS`.
-
-    Examples:
-        >>> chunks_to_table([]).num_rows
-        0
-    """
+    """Chunks as rows of `CHUNKS`."""
     return _table(CHUNKS, {name: [_stored(getattr(chunk, name)) for chunk in chunks] for name in _CHUNK_FIELDS})
 
 

@@ -36,11 +36,7 @@ class TokenStore:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Open the files.
-
-        Raises:
-            CorruptionError: The files do not belong together.
-        """
+        """Open the files; CorruptionError where they do not belong together."""
         # Mapped, but as plain arrays: a slice of numpy's own class for mapped files costs fifty times as much.
         self._tokens = np.asarray(np.load(folder / TOKENS_FILE, mmap_mode="r", allow_pickle=False))
         self._offsets = np.asarray(np.load(folder / OFFSETS_FILE, mmap_mode="r", allow_pickle=False))
@@ -83,13 +79,7 @@ def has_tokens(folder: Path) -> bool:
 
 
 class TokenRows(NamedTuple):
-    """Token embeddings of some contents.
-
-    Attributes:
-        names: Content hashes.
-        counts: How many tokens each of them has.
-        tokens: int8 (all tokens, width), one content's after another's.
-    """
+    """Content hashes, how many tokens each has, and all tokens one after another, int8 (tokens, width)."""
 
     names: np.ndarray
     counts: np.ndarray
@@ -178,12 +168,7 @@ def _fill(stored: np.ndarray, offsets: np.ndarray, sources: Iterable[TokenRows],
 
 
 def _runs(wanted: np.ndarray, rows: np.ndarray) -> Iterator[tuple[int, int]]:
-    """First and last of each run of positions that are neighbours where they come from and where they go.
-
-    Examples:
-        >>> list(_runs(np.array([0, 1, 3, 4]), np.array([5, 6, 7, 8, 2])))
-        [(0, 1), (3, 3), (4, 4)]
-    """
+    """First and last of each run of positions that are neighbours where they come from and where they go."""
     if len(wanted):
         breaks = np.flatnonzero((np.diff(wanted) != 1) | (np.diff(rows[wanted]) != 1))
         firsts, lasts = np.append(-1, breaks) + 1, np.append(breaks, len(wanted) - 1)
@@ -193,7 +178,7 @@ def _runs(wanted: np.ndarray, rows: np.ndarray) -> Iterator[tuple[int, int]]:
 def _sources(
     files: Sequence[Path], store: TokenStore | None, sources: TokenSources, *, width: int | None
 ) -> Iterator[TokenRows]:
-    """What every place has, a bounded number at once; without a width the counts alone are sure to be there."""
+    """What every place has, a bounded number at once; without a width only the counts."""
     if store is not None:
         yield from _of_store(store, sources.contents)
     for path in files:

@@ -62,11 +62,7 @@ class DenseIndex:
         *,
         isolation: np.ndarray | None = None,
     ) -> None:
-        """Take float16 (n, dimension) vectors, row = contents row, and for "ivfpq" the FAISS index over them.
-
-        Args:
-            isolation: How much alone each content stands, float32 (n,); None where that is not known.
-        """
+        """Take float16 (n, dimension) vectors, the isolation of each, float32 (n,), and for "ivfpq" FAISS's index."""
         self.facts = facts
         self.isolation = isolation
         # Mapped, but as a plain array: numpy's own class for mapped files costs more with each slice.
@@ -178,11 +174,7 @@ _ROUNDING = np.float32(1e-5)  # bounds single-precision rounding of a cosine: 38
 
 
 def build_dense(folder: Path, stored: np.ndarray, settings: VectorSettings) -> DenseFacts:
-    """Write the vectors of one encoder and index them; see `index_vectors`.
-
-    Args:
-        stored: float16 (n, dimension), row = contents row.
-    """
+    """Write float16 (n, dimension) vectors of one encoder, row = contents row, and index them; see `index_vectors`."""
     folder.mkdir(parents=True, exist_ok=True)
     np.save(folder / VECTORS_FILE, stored)
     return index_vectors(folder, settings)
@@ -249,10 +241,6 @@ def _single(halves: np.ndarray) -> np.ndarray:
 
     Sign and the other 15 bits move to where single precision has them; what is missing is 2^112, the difference
     between the biases of both exponents.
-
-    Examples:
-        >>> _single(np.array([1.0, -0.5, 6e-8, 65504.0, 0.0], dtype=np.float16)).tolist()
-        [1.0, -0.5, 5.960464477539063e-08, 65504.0, 0.0]
     """
     bits = np.ascontiguousarray(halves).view(np.int16).astype(np.int32)
     bits <<= _MANTISSAS_APART
@@ -275,10 +263,7 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def _attempts(stored: np.ndarray, settings: VectorSettings, trained: Trained | None) -> Iterator[tuple[Any, int]]:
-    """Indexes over the vectors, with quantisers that there are already, then with new ones, coarse to fine.
-
-    Each with the number of lists that may be visited before the next one is tried.
-    """
+    """Indexes with inherited quantisers, then new ones, coarse to fine; each with the most lists worth visiting."""
     if trained is not None and (inherited := _inherited(trained.index, stored)) is not None:
         yield inherited, math.ceil(trained.probes * TUNING.probe_growth)
     for codes in _code_sizes(len(stored), stored.shape[1], settings):
@@ -326,10 +311,7 @@ def _lists(count: int) -> int:
 
 
 def _code_sizes(count: int, dimension: int, settings: VectorSettings) -> Iterator[int]:
-    """Bytes of code per vector, coarse to fine, as far as the memory per vector allows; each divides the dimension.
-
-    Besides its code a vector has an id of eight bytes and its share of the centroids of lists and codes.
-    """
+    """Bytes of code per vector, coarse to fine, within the memory that id, code and share of the centroids may take."""
     shared = 4 * dimension * (_lists(count) + _CODES) / count
     for width in range(TUNING.dimensions_per_code, 0, -1):
         if dimension % width == 0 and dimension // width + _ID_BYTES + shared <= settings.bytes_per_vector:

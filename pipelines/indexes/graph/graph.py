@@ -150,14 +150,7 @@ class Graph:
     """The nodes and edges of one generation; files are opened at once and decoded on first use. Shared by threads."""
 
     def __init__(self, folder: Path, contents: Sequence[ContentHash]) -> None:
-        """Open the graph in a folder.
-
-        Args:
-            contents: Content hash by row, sorted.
-
-        Raises:
-            CorruptionError: A file is missing or is not the Parquet file it should be.
-        """
+        """Open the graph in a folder over sorted content hashes; CorruptionError where a file is missing or damaged."""
         self._contents = contents
         try:
             self._edges_file = pq.ParquetFile(folder / "edges.parquet", memory_map=True)
@@ -181,11 +174,7 @@ class Graph:
         )
 
     def entity(self, node: int) -> Entity:
-        """The entity at a row of the nodes.
-
-        Raises:
-            IndexError: There is no such row.
-        """
+        """The entity at a row of the nodes; IndexError where there is none."""
         if not 0 <= node < self._nodes.num_rows:
             raise IndexError(f"expected a node in [0, {self._nodes.num_rows}), got {node}")
         (row,) = self._nodes.slice(node, 1).to_pylist()

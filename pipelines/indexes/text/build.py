@@ -143,11 +143,7 @@ def lexical_document(chunk: Mapping[str, Any], document: Mapping[str, Any]) -> L
 
 
 def write_shard(folder: Path, documents: Iterable[tuple[int, LexicalDocument]], settings: LexicalSettings) -> int:
-    """Write (row, document) pairs, rows ascending, as one Lucene index.
-
-    Returns:
-        How many were written.
-    """
+    """Write (row, document) pairs, rows ascending, as one Lucene index; how many were written."""
     # One document object is filled again and again: creating Java objects costs more than indexing short texts.
     with JAVA:
         document, texts, row = _blank_document()
@@ -250,12 +246,7 @@ def code_terms(text: str) -> list[str]:
 
 
 def symbol_terms(names: Iterable[str]) -> list[str]:
-    """Qualified names followed by their words: the symbols field of a chunk.
-
-    Examples:
-        >>> symbol_terms(["Store.openFile"])
-        ['Store.openFile', 'store', 'open', 'file']
-    """
+    """Qualified names followed by their words: the symbols field of a chunk."""
     return [term for name in dict.fromkeys(names) for term in (name, *split_identifier(name))]
 
 

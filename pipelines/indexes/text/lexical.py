@@ -154,10 +154,7 @@ class LexicalIndex:
             self._reader.close()
 
     def _searched_once(self) -> None:
-        """Search for words of its own: Java loads what it searches with at the first search, which may take a second.
-
-        That search has a time budget where it is a user's, and the first to be answered is not to go without.
-        """
+        """Search once: Java loads its classes then, which may take a second that a user's search has not."""
         words = first_terms(self._reader, FIELDS[0], count=8)
         self.search(" ".join(words), len(words))
 
@@ -214,10 +211,7 @@ def first_terms(reader: Any, field: str, *, count: int) -> list[str]:
 
 
 def check_order(reader: Any, folder: Path, rows: int, *, probes: int = 64) -> None:
-    """Check that document i of an index is contents row i.
-
-    The index is sorted by row, so that the ends and the number of documents settle it for rows that are distinct;
-    more are probed in between.
+    """Check that document i of an index is contents row i, at the ends and at `probes` places between.
 
     Raises:
         CorruptionError: Another number of documents, several segments, or another order.

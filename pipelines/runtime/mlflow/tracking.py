@@ -93,15 +93,7 @@ class Tracking:
             yield run
 
     def close_abandoned(self, experiment: str, tags: Mapping[str, str]) -> int:
-        """Mark runs that a killed process left open as killed.
-
-        Args:
-            experiment: Whose runs.
-            tags: Only runs that carry all of these.
-
-        Returns:
-            How many there were.
-        """
+        """Mark an experiment's runs with these tags that a killed process left open as killed; how many there were."""
         wanted = [f"tags.`{key}` = '{value}'" for key, value in sorted(tags.items())]
         with _mapped(self.uri):
             runs = self._client.search_runs(
