@@ -83,7 +83,7 @@ class BaseStore:
         return locked(self._folder / _LOCK_FILE, patience)
 
     def fork(self, *, at: float) -> BaseId:
-        """Hold what is live now; the same base while nothing changes. The caller holds `writing`; `at` is in seconds."""
+        """Hold what is live at `at`, in seconds; the same base while nothing changes. The caller holds `writing`."""
         pointer = self._pointer.read()
         staging = self._staging.stage()
         try:
