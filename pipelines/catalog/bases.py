@@ -1,4 +1,4 @@
-"""What sessions forked from: live evidence held still, without copying it (LRN-14).
+"""What sessions forked from: live evidence held still, without copying it (LRN-14); and their memories (LRN-15).
 
 A base is a folder with hard links to the partitions' snapshots of one moment, and the names of the learned versions
 then in force. Snapshots are replaced and never edited, and learned versions are immutable, so what a base stands for
@@ -22,14 +22,15 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipelines.catalog.learned import read_evidence
 from pipelines.catalog.live import LiveEvidence
-from pipelines.catalog.overlays import BaseId, read_alike
+from pipelines.catalog.overlays import BaseId, read_session_moments
 from pipelines.catalog.pointer import PointerFile
 from pipelines.catalog.staging import StagingArea
 from pipelines.domain.errors import CorruptionError, StoreError
-from pipelines.domain.ids import LearnedVersion
+from pipelines.domain.ids import LearnedVersion, SessionId
+from pipelines.domain.sessions import SessionMemory
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.pooling.shrinkage import Moments
-from pipelines.runtime.storage.files import read_manifest, sync_folder, sync_tree, write_manifest
+from pipelines.runtime.storage.files import read_manifest, sync_folder, sync_tree, write_atomically, write_manifest
 from pipelines.runtime.storage.locks import Patience, locked
 
 FOLDER = "sessions"
@@ -45,14 +46,14 @@ class SessionBase:
     Attributes:
         learned: The version that was live.
         at: When it was forked, in seconds since the epoch, by the clock of a partition.
-        alike: How much sessions that had completed by then differ.
+        moments: How much sessions that had completed by then differ.
     """
 
     base: BaseId
     learned: LearnedVersion | None
     at: float
     evidence: Evidence
-    alike: Moments
+    moments: Moments
 
 
 class BaseManifest(BaseModel):
@@ -78,31 +79,23 @@ class BaseStore:
         self._held: OrderedDict[BaseId, SessionBase] = OrderedDict()
 
     def writing(self, patience: Patience) -> contextlib.AbstractContextManager[None]:
-        """Hold forking and pruning still: a base that was forked in here cannot go before somebody refers to it.
-
-        Raises:
-            StoreError: Somebody else held them all the time.
-        """
+        """Hold forking and pruning still, so that a base forked in here stays until it is referred to."""
         return locked(self._folder / _LOCK_FILE, patience)
 
     def fork(self, *, at: float) -> BaseId:
-        """Hold what is live now; the caller holds `writing`. The same base while nothing changes.
-
-        Args:
-            at: Seconds since the epoch.
-        """
+        """Hold what is live at `at`, in seconds; the same base while nothing changes. The caller holds `writing`."""
         pointer = self._pointer.read()
         staging = self._staging.stage()
         try:
             linked = [_link(path, staging / f"{path.parent.name}.parquet") for path in self._live.snapshots()]
-            found = [path for path in linked if path is not None]
-            base = _name_of(pointer.learned, pointer.decided, found)
+            snapshots = [path for path in linked if path is not None]
+            base = _name_of(pointer.learned, pointer.decided, snapshots)
             if not (self._folder / base).exists():
                 manifest = BaseManifest(
                     learned=pointer.learned,
                     decided=pointer.decided,
                     at=at,
-                    snapshots=tuple(path.name for path in found),
+                    snapshots=tuple(path.name for path in snapshots),
                 )
                 write_manifest(staging, manifest.model_dump(mode="json"))
                 sync_tree(staging)
@@ -113,21 +106,16 @@ class BaseStore:
         return base
 
     def read(self, base: BaseId) -> SessionBase:
-        """A base, as it was forked.
-
-        Raises:
-            StoreError: There is no such base.
-            CorruptionError: A file of it is not what was written.
-        """
+        """A base, as it was forked; StoreError where there is none, CorruptionError where a file is damaged."""
         with self._lock:
-            found = self._held.get(base)
-        found = found or self._read(base)
+            session_base = self._held.get(base)
+        session_base = session_base or self._read(base)
         with self._lock:
-            self._held[base] = found
+            self._held[base] = session_base
             self._held.move_to_end(base)
             while len(self._held) > _HELD:
                 self._held.popitem(last=False)
-        return found
+        return session_base
 
     def prune(self, in_use: Collection[BaseId]) -> list[Path]:
         """Remove bases that nobody refers to; the caller holds `writing`."""
@@ -151,7 +139,7 @@ class BaseStore:
         linked = [folder / name for name in manifest.snapshots]
         streamed = Evidence.sum(map(read_evidence, linked))
         evidence = self._live.given(manifest.learned, manifest.decided, streamed)
-        return SessionBase(base, manifest.learned, manifest.at, evidence, read_alike(linked))
+        return SessionBase(base, manifest.learned, manifest.at, evidence, read_session_moments(linked))
 
     def _bases(self) -> list[Path]:
         return sorted(path for path in self._folder.glob("[0-9a-f]*") if path.is_dir())
@@ -169,6 +157,35 @@ def _link(path: Path, target: Path) -> Path | None:
 
 def _name_of(learned: str | None, decided: str | None, snapshots: Sequence[Path]) -> BaseId:
     stamps = [
-        (path.name, found.st_ino, found.st_size, found.st_mtime_ns) for path in snapshots for found in [path.stat()]
+        (path.name, status.st_ino, status.st_size, status.st_mtime_ns) for path in snapshots for status in [path.stat()]
     ]
     return BaseId(hashlib.sha256(json.dumps([learned, decided, stamps]).encode()).hexdigest()[:32])
+
+
+class MemoryStore:
+    """One file per session, named by a hash: session ids come from outside and never become part of a path."""
+
+    def __init__(self, root: Path) -> None:
+        self._folder = root / FOLDER / "memories"
+
+    def write(self, session_id: SessionId, memory: SessionMemory) -> None:
+        """Keep a session's memory, durably."""
+        write_atomically(self._path(session_id), memory.to_json().encode())
+
+    def read(self, session_id: SessionId) -> SessionMemory:
+        """Exactly what was kept last; an empty memory where nothing was.
+
+        Raises:
+            CorruptionError: The file is not what was written.
+        """
+        try:
+            return SessionMemory.from_json(self._path(session_id).read_bytes())
+        except FileNotFoundError:
+            return SessionMemory()
+
+    def forget(self, session_id: SessionId) -> None:
+        """Remove what a session that has ended left."""
+        self._path(session_id).unlink(missing_ok=True)
+
+    def _path(self, session_id: SessionId) -> Path:
+        return self._folder / f"{hashlib.sha256(session_id.encode()).hexdigest()}.json"

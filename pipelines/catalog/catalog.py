@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
-from pipelines.catalog.bases import BaseStore
-from pipelines.catalog.generations import GenerationStore
+from pipelines.catalog.bases import BaseStore, MemoryStore
 from pipelines.catalog.learned import LearnedManifest, LearnedState, LearnedStore
 from pipelines.catalog.live import LiveEvidence, LiveToken, Reach
-from pipelines.catalog.memories import MemoryStore
 from pipelines.catalog.overlays import SessionListing
 from pipelines.catalog.pointer import Pointer, PointerFile
+from pipelines.catalog.staging import StagingArea
 from pipelines.catalog.store_id import OnOtherHosts, StoreGuard, ensure_store_id, read_store_id, require_shared
+from pipelines.domain.errors import CorruptionError, NothingPublishedError, StaleVersionError, StoreError
 from pipelines.domain.ids import GenerationId, LearnedVersion, StoreId
-from pipelines.indexes.generation import Generation
-from pipelines.indexes.manifest import Manifest
+from pipelines.indexes.generation import Generation, open_generation, verify_generation
+from pipelines.indexes.manifest import Manifest, read_generation_manifest
 from pipelines.learning.evidence import Evidence
+from pipelines.runtime.storage.files import sync_folder, sync_tree, verify_files
+
+log = logging.getLogger(__name__)
+
+Opened = TypeVar("Opened")
 
 
 class Catalog:
@@ -26,7 +33,8 @@ class Catalog:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._pointer = PointerFile(root)
-        self._generations = GenerationStore(root, self._pointer)
+        self._folder = root / "generations"
+        self._staging = StagingArea(self._folder)
         self._learned = LearnedStore(root, self._pointer)
         self._live = LiveEvidence(root, self._pointer, self._learned)
         self.bases = BaseStore(root, self._pointer, self._live)
@@ -48,11 +56,7 @@ class Catalog:
         return read_store_id(self.root)
 
     def require(self, store: StoreId | None) -> None:
-        """Check, in another process maybe, that this is the store of that id.
-
-        Raises:
-            StoreError: It is not; the message names the host and the path.
-        """
+        """Check, in another process maybe, that this is the store of that id; StoreError where it is not."""
         StoreGuard(self.root.absolute(), store)()
 
     def pointer(self) -> Pointer:
@@ -61,28 +65,51 @@ class Catalog:
 
     def stage(self) -> Path:
         """A new empty folder to build a generation in; it belongs to this process."""
-        return self._generations.staging.stage()
+        return self._staging.stage()
 
     def discard(self, staging: Path) -> None:
         """Remove a staged generation that will not be published."""
-        self._generations.staging.release(staging)
+        self._staging.release(staging)
 
     def clean_leftovers(self) -> list[Path]:
         """Remove what killed runs left behind; folders of running processes stay."""
-        return [*self._generations.staging.clean_leftovers(), *self._learned.staging.clean_leftovers()]
+        return [*self._staging.clean_leftovers(), *self._learned.staging.clean_leftovers()]
 
     def publish(self, staging: Path, *, expected_parent: GenerationId | None) -> GenerationId:
-        """Make a staged generation live; see `GenerationStore.publish`.
+        """Make a staged generation the live one; a process killed at any point leaves the old one or the new one.
+
+        The order is the argument: (1) verify, (2) make the files durable, (3) refuse if another went live,
+        (4) rename the folder and make that durable, (5) replace the pointer and make that durable.
 
         Raises:
             CorruptionError: The staged files are not those of their manifest.
             StaleVersionError: Another generation than `expected_parent` is live; rebuild on top of it.
         """
-        return self._generations.publish(staging, expected_parent=expected_parent)
+        manifest = read_generation_manifest(staging)
+        verify_files(staging, manifest.files)
+        sync_tree(staging)
+        with self._pointer.writing():
+            live = self._pointer.read()
+            if live.generation != expected_parent:
+                raise StaleVersionError(
+                    f"expected {expected_parent or 'nothing'} to be live, found {live.generation or 'nothing'}; "
+                    "build again on top of it"
+                )
+            staging.rename(self.folder_of(manifest.id))
+            sync_folder(self._folder)
+            self._pointer.replace(_at(live, manifest.id))
+        self._staging.release(staging)
+        return manifest.id
 
     def generations(self) -> list[Manifest]:
-        """Every generation, oldest first."""
-        return self._generations.manifests()
+        """Every readable generation, oldest first; one whose manifest is damaged is logged and left out."""
+        readable = []
+        for folder in self._published():
+            try:
+                readable.append(read_generation_manifest(folder))
+            except StoreError as error:
+                log.warning("%s is left out: %s", folder.name, error)
+        return sorted(readable, key=lambda manifest: (manifest.created_at, manifest.id))
 
     def precisions(self) -> Mapping[str, str]:
         """The arithmetic of the live vectors by encoder name; where their manifest is damaged, that of the newest."""
@@ -98,23 +125,38 @@ class Catalog:
             StoreError: There is no such generation.
             CorruptionError: A file differs; the message names it.
         """
-        return self._generations.verify(generation)
+        folder = self.folder_of(generation)
+        manifest = read_generation_manifest(folder)
+        if manifest.id != generation:
+            raise CorruptionError(f"{folder}: expected {generation}, found {manifest.id}; rebuild or roll back")
+        verify_files(folder, manifest.files)
+        return manifest
 
     def folder_of(self, generation: GenerationId) -> Path:
-        """Where a generation lies; to read its files without opening it, `verify` it first.
-
-        Raises:
-            StoreError: The name cannot be a generation's.
-        """
-        return self._generations.folder_of(generation)
+        """Where a generation lies; StoreError where the name cannot be a generation's."""
+        if Path(generation).name != generation or generation.startswith("."):
+            raise StoreError(
+                f"expected the id of a generation, found {generation!r}; list them with `weft generations list`"
+            )
+        return self._folder / generation
 
     def rollback(self, generation: GenerationId) -> Pointer:
-        """Make an older generation live again, after verifying it."""
-        return self._generations.rollback(generation)
+        """Make an older generation live again, after verifying it; errors as in `verify`, and what is live stays."""
+        self.verify(generation)
+        return self._pointer.move(lambda live: _at(live, generation))
 
     def prune(self, keep: int) -> list[GenerationId]:
-        """Remove all but the `keep` newest generations; the live one and the one before it always stay."""
-        return self._generations.prune(keep)
+        """Remove all but the `keep` newest, the live and the previous generation; what was removed, oldest first."""
+        if keep < 0:
+            raise ValueError(f"expected to keep 0 or more generations, got {keep}")
+        with self._pointer.writing():
+            live = self._pointer.read()
+            names = [manifest.id for manifest in self.generations()]
+            spared = {live.generation, live.previous, *names[max(0, len(names) - keep) :]}
+            removed = [name for name in names if name not in spared]
+            for name in removed:
+                self._staging.retire(self.folder_of(name))
+        return removed
 
     def open_live(self) -> Generation:
         """Open the live generation, verified; where it is damaged, the one before it, with a warning.
@@ -123,40 +165,22 @@ class Catalog:
             NothingPublishedError: No generation is live.
             CorruptionError: It is damaged and so is every other one.
         """
-        return self._generations.open_live()
+        return self._first_whole(open_generation)
 
     def verified_live(self) -> GenerationId:
-        """The generation that `open_live` would open, verified: other processes may `open` it without doing that again.
-
-        Raises:
-            NothingPublishedError: No generation is live.
-            CorruptionError: It is damaged and so is every other one.
-        """
-        return self._generations.verified_live()
+        """The generation that `open_live` would open, verified: it may be opened without comparing again."""
+        return self._first_whole(verify_generation).id
 
     def open(self, generation: GenerationId) -> Generation:
-        """Open a generation that `verified_live` named.
-
-        Raises:
-            StoreError: There is no such generation any more.
-        """
-        return self._generations.open(generation)
+        """Open a generation that `verified_live` named; errors as in `open_generation`."""
+        return open_generation(self.folder_of(generation), verify=False)
 
     def publish_learned(self, state: LearnedState, *, expected_newest: LearnedVersion | None) -> LearnedVersion:
-        """Write a learned version, not yet live.
-
-        Raises:
-            StaleVersionError: Another version than `expected_newest` is the newest by now; cut again.
-        """
+        """Write a learned version, not yet live; StaleVersionError where `expected_newest` is not the newest."""
         return self._learned.publish(state, expected_newest=expected_newest)
 
     def read_learned(self, version: LearnedVersion) -> LearnedState:
-        """A learned version, verified.
-
-        Raises:
-            StoreError: There is no such version.
-            CorruptionError: A file differs from its manifest.
-        """
+        """A learned version, verified; StoreError where there is none, CorruptionError where a file differs."""
         return self._learned.read(version)
 
     def make_live(self, version: LearnedVersion) -> Pointer:
@@ -199,11 +223,7 @@ class Catalog:
         return self._live.token()
 
     def listing(self) -> SessionListing:
-        """The sessions that are open now, and what each has learned by itself.
-
-        Raises:
-            CorruptionError: A file is not what was written.
-        """
+        """The sessions that are open now, and what each has learned by itself."""
         return self._live.listing()
 
     def snapshots(self) -> list[Path]:
@@ -213,3 +233,41 @@ class Catalog:
     def live_evidence_with(self, partition: int, evidence: Evidence) -> Evidence:
         """What would be live if one partition had published this evidence."""
         return self._live.given_partition(partition, evidence)
+
+    def _first_whole(self, opened: Callable[[Path], Opened]) -> Opened:
+        """What the live generation's folder opens as; where it is damaged, the folder of the one before it."""
+        while True:
+            pointer = self._pointer.read()
+            if pointer.generation is None:
+                raise NothingPublishedError("expected a live generation, found none: run `python -m jobs.reindex`")
+            try:
+                return opened(self.folder_of(pointer.generation))
+            except (StoreError, OSError) as error:
+                # Pruned or replaced between reading the pointer and opening: what is live now is another.
+                if self._pointer.read().generation == pointer.generation:
+                    return self._fallback(pointer, error, opened)
+
+    def _fallback(self, pointer: Pointer, reason: Exception, opened: Callable[[Path], Opened]) -> Opened:
+        others = [manifest.id for manifest in reversed(self.generations())]
+        for name in dict.fromkeys([pointer.previous, *others]):
+            if name is None or name == pointer.generation:
+                continue
+            try:
+                generation = opened(self.folder_of(name))
+            except (StoreError, OSError) as error:
+                log.warning("%s cannot stand in: %s", name, error)
+                continue
+            log.warning("serving %s, for the live generation cannot be opened: %s", name, reason)
+            return generation
+        raise CorruptionError(
+            f"no generation can be opened, the live one because: {reason}: index again with `python -m jobs.reindex`"
+        ) from reason
+
+    def _published(self) -> Iterator[Path]:
+        if self._folder.is_dir():
+            yield from (path for path in sorted(self._folder.iterdir()) if path.is_dir() and path.name[0] != ".")
+
+
+def _at(live: Pointer, generation: GenerationId) -> Pointer:
+    previous = live.previous if generation == live.generation else live.generation
+    return replace(live, generation=generation, previous=previous)

@@ -116,12 +116,7 @@ class LearnedStore:
         return version
 
     def read(self, version: LearnedVersion) -> LearnedState:
-        """A version, verified.
-
-        Raises:
-            StoreError: There is no such version.
-            CorruptionError: A file differs from its manifest.
-        """
+        """A version, verified; errors as in `manifest`, and CorruptionError where a file differs from it."""
         manifest = self.manifest(version)
         folder = self.folder_of(version)
         verify_files(folder, manifest.files)
@@ -153,8 +148,10 @@ class LearnedStore:
         except ValidationError as error:
             raise CorruptionError(f"{folder}: expected a learned version, found: {error}; roll back") from error
         if (manifest.format, manifest.version) != (FORMAT, version):
-            found = f"format {manifest.format} of {manifest.version}"
-            raise CorruptionError(f"{folder}: expected format {FORMAT} of {version}, found {found}; roll back")
+            raise CorruptionError(
+                f"{folder}: expected format {FORMAT} of {version}, found format {manifest.format} of "
+                f"{manifest.version}; roll back"
+            )
         return manifest
 
     def folder_of(self, version: LearnedVersion) -> Path:

@@ -36,8 +36,8 @@ class LiveEvidence:
 
     def snapshots(self) -> list[Path]:
         """What was published last of every partition; a copy of one, beside it under another name, is none."""
-        found = (self._root / "updaters").glob(f"*/{SNAPSHOT_FILE}")
-        return sorted(path for path in found if path.parent.name.isdecimal())
+        paths = (self._root / "updaters").glob(f"*/{SNAPSHOT_FILE}")
+        return sorted(path for path in paths if path.parent.name.isdecimal())
 
     def streamed(self) -> Evidence:
         """The sum of all updaters' snapshots."""
@@ -51,8 +51,8 @@ class LiveEvidence:
 
     def topics(self) -> frozenset[str]:
         """Identities of the topics that updaters read."""
-        told = (read_snapshot(path)[1].get(TOPIC_KEY, b"") for path in self.snapshots())
-        return frozenset(topic.decode() for topic in told if topic)
+        topics = (read_snapshot(path)[1].get(TOPIC_KEY, b"") for path in self.snapshots())
+        return frozenset(topic.decode() for topic in topics if topic)
 
     def evidence(self) -> Evidence:
         """Base of the live version + (streamed − cut of the newest version that was ever live).
@@ -83,11 +83,7 @@ class LiveEvidence:
         return self.given(pointer.learned, pointer.decided, Evidence.sum([evidence, *others]))
 
     def listing(self) -> SessionListing:
-        """The sessions that are open now.
-
-        Raises:
-            CorruptionError: A file is not what was written.
-        """
+        """The sessions that are open now."""
         return read_listing(self.snapshots())
 
     def token(self) -> LiveToken:
@@ -108,20 +104,20 @@ class LiveEvidence:
         try:
             return self._learned.manifest(version).parent
         except StoreError:
-            older = [known for known in self._learned.versions() if known < version]
+            older = [other for other in self._learned.versions() if other < version]
             return older[-1] if older else None
 
     def _state(self, version: LearnedVersion) -> LearnedState:
         state = self._read.get(version) or self._learned.read(version)
         pointer = self._pointer.read()
         in_use = {pointer.learned, pointer.decided}
-        self._read = {known: kept for known, kept in self._read.items() if known in in_use} | {version: state}
+        self._read = {name: read for name, read in self._read.items() if name in in_use} | {version: state}
         return state
 
 
 def _stamp(path: Path) -> tuple[str, int, int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return None
-    return (str(path), found.st_ino, found.st_size, found.st_mtime_ns)
+    return (str(path), status.st_ino, status.st_size, status.st_mtime_ns)

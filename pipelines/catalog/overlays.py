@@ -33,7 +33,7 @@ BaseId = NewType("BaseId", str)
 OFFSET_KEY, TOPIC_KEY = b"weft.offset", b"weft.topic_id"
 """Metadata of a partition's evidence: offset of the first record that is not in it, and the identity of its topic."""
 
-SESSIONS_KEY, BASES_KEY, ALIKE_KEY = b"weft.sessions", b"weft.bases", b"weft.alike"
+SESSIONS_KEY, BASES_KEY, MOMENTS_KEY = b"weft.sessions", b"weft.bases", b"weft.alike"
 """The same, of sessions: the file of the open ones, what they forked from, and how much those that completed differ."""
 
 _ATTEMPTS = 5  # a reader that meets a file which was replaced meanwhile looks up the new name
@@ -72,8 +72,8 @@ class SessionListing:
 
     def __iter__(self) -> Iterator[SessionId]:
         names = [table[_SESSION] for table in self._tables]
-        found = pc.unique(pa.chunked_array([chunk for name in names for chunk in name.chunks], type=pa.string()))
-        return (SessionId(session.as_py()) for session in found)
+        sessions = pc.unique(pa.chunked_array([chunk for name in names for chunk in name.chunks], type=pa.string()))
+        return (SessionId(session.as_py()) for session in sessions)
 
     def find(self, session_id: SessionId | None) -> OpenSession | None:
         """A session, None where it is not open.
@@ -126,15 +126,7 @@ def _write_group(writer: pq.ParquetWriter, columns: Sequence[list[Any]]) -> None
 
 
 def read_listing(snapshots: Sequence[Path]) -> SessionListing:
-    """The open sessions that snapshots name.
-
-    Args:
-        snapshots: The `evidence.parquet` of every partition.
-
-    Raises:
-        CorruptionError: A file is not what was written.
-        DiskError: A file is there and cannot be read.
-    """
+    """The open sessions that snapshots, every partition's `evidence.parquet`, name; errors as in `metadata_of`."""
     return SessionListing(table for path in snapshots if (table := _sessions_beside(path)) is not None)
 
 
@@ -162,15 +154,10 @@ def metadata_of(snapshot: Path) -> Mapping[bytes, bytes]:
             ) from error
 
 
-def read_alike(snapshots: Sequence[Path]) -> Moments:
-    """How much completed sessions differ, as snapshots say; those written before they said so know nothing.
-
-    Raises:
-        CorruptionError: A file is not what was written.
-        DiskError: A file is there and cannot be read.
-    """
-    told = (from_plain(json.loads(metadata_of(path).get(ALIKE_KEY, b"{}"))) for path in snapshots)
-    return sum(told, start=from_plain({}))
+def read_session_moments(snapshots: Sequence[Path]) -> Moments:
+    """How much completed sessions differ; older snapshots know nothing. Errors as in `metadata_of`."""
+    moments = (from_plain(json.loads(metadata_of(path).get(MOMENTS_KEY, b"{}"))) for path in snapshots)
+    return sum(moments, start=from_plain({}))
 
 
 def _sessions_beside(snapshot: Path) -> pa.Table | None:

@@ -49,11 +49,7 @@ class StagingArea:
         shutil.rmtree(hidden)
 
     def clean_leftovers(self) -> list[Path]:
-        """Remove what killed runs left behind; folders of running processes stay.
-
-        Returns:
-            The folders removed.
-        """
+        """Remove what killed runs left behind, and return these folders; those of running processes stay."""
         pruned = [path for path in self._folder.glob(f"{_PRUNED}*") if path.is_dir()]
         for path in pruned:
             shutil.rmtree(path, ignore_errors=True)

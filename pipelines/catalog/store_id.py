@@ -49,27 +49,19 @@ class StoreGuard:
     made: Path | None = None
 
     def __call__(self) -> None:
-        """Check that this host sees the store.
-
-        Raises:
-            StoreError: It does not; the message names the host and the path.
-        """
-        found = read_store_id(self.root)
-        if not self.root.is_dir() or self.id not in {None, found}:
+        """Check that this host sees the store."""
+        actual = read_store_id(self.root)
+        if not self.root.is_dir() or self.id not in {None, actual}:
             raise StoreError(
                 f"{self.root} on host {socket.gethostname()}: expected the store {self.id or 'that is searched'}, "
-                f"found {found or 'none'}: {SHARE}"
+                f"found {actual or 'none'}: {SHARE}"
             )
         if self.made is not None:
             _require_made(self.root, self.made)
 
 
 def read_store_id(root: Path) -> StoreId | None:
-    """The id of a store; None where there is none, or the store is older than ids.
-
-    Raises:
-        CorruptionError: The file is not one of an id.
-    """
+    """The id of a store, None where it has none; CorruptionError where the file holds something else."""
     path = root / STORE_FILE
     try:
         return _STORE_FILE.validate_json(path.read_bytes()).id
@@ -84,13 +76,13 @@ def read_store_id(root: Path) -> StoreId | None:
 
 def ensure_store_id(root: Path) -> StoreId:
     """The id of a store, made now where it has none; the caller holds the store's writer lock."""
-    found = read_store_id(root)
-    if found is None:
-        found = StoreId(secrets.token_hex(16))
+    store = read_store_id(root)
+    if store is None:
+        store = StoreId(secrets.token_hex(16))
         # Git leaves the store out, and so does Ray where a working directory that holds it is uploaded with a job.
         (root / ".gitignore").write_text("*\n", encoding="utf-8")
-        write_atomically(root / STORE_FILE, json.dumps({"id": found}).encode() + b"\n")
-    return found
+        write_atomically(root / STORE_FILE, json.dumps({"id": store}).encode() + b"\n")
+    return store
 
 
 def require_shared(root: Path, on_other_hosts: OnOtherHosts) -> None:

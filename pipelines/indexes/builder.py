@@ -10,12 +10,15 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pipelines.domain.ids import GenerationId
 from pipelines.indexes.dense.gather import DenseTask, build_vectors
-from pipelines.indexes.graph.build import GraphTask, build_graph_of
+from pipelines.indexes.dense.vectors import TUNING
+from pipelines.indexes.graph.aliases import LONGEST_GROUP
+from pipelines.indexes.graph.build import SIMILAR_CONTENTS, GraphTask, build_graph_of
 from pipelines.indexes.manifest import (
     CHUNKS_FOLDER,
     LUCENE_FOLDER,
@@ -34,7 +37,7 @@ from pipelines.indexes.text.build import MergeShards, ShardTask, build_merged, b
 MapTasks = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 """Runs a function on every task, like `map`: in this process as results are asked for, or at once on a cluster."""
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 _WORK = ".work"
 
 
@@ -93,20 +96,24 @@ class GenerationBuilder:
         text = self._map(_write_text, shards)
         dense = self._dense_tasks(merged, parts, base)
         built = list(self._map(build_vectors, dense))
-        found = {task.encoder: facts_of for task, facts_of in zip(dense, built, strict=True)}
-        graph = self._one(build_graph_of, GraphTask(self._staging, found, self._settings.graph))
+        dense_facts = {task.encoder: facts_of for task, facts_of in zip(dense, built, strict=True)}
+        graph = self._one(
+            build_graph_of, GraphTask(self._staging, dense_facts, self._settings.graph, self._settings.merge)
+        )
         _await(text)
         if len(shards) > 1:
             self._one(build_merged, self._merged_text(merged, shards))
         shutil.rmtree(self._work)
-        return seal(self._staging, self._manifest(merged, found, facts, graph))
+        return seal(self._staging, self._manifest(merged, dense_facts, facts, graph))
 
     def content_hash(self, merged: MergedTables, facts: Mapping[str, Any]) -> str:
         """What a generation of these tables would mean, known before anything is indexed."""
+        graph = self._settings.graph.model_dump()
+        aliases = {**graph["aliases"], "longest_group": LONGEST_GROUP}
         own = {
             "lexical": self._settings.lexical.model_dump(),
-            "vectors": self._settings.vectors.model_dump(),
-            "graph": self._settings.graph.model_dump(exclude={"memory_mb", "threads"}),
+            "vectors": {**self._settings.vectors.model_dump(), **asdict(TUNING)},
+            "graph": {**graph, "aliases": aliases, "similar_contents": SIMILAR_CONTENTS},
         }
         return content_hash_of(
             merged.digests,
@@ -116,14 +123,14 @@ class GenerationBuilder:
 
     def _dense_tasks(self, merged: MergedTables, parts: Sequence[Path], base: Path | None) -> list[DenseTask]:
         before = {} if base is None else read_generation_manifest(base).dense
-        alike = {
+        is_same = {
             name: name in before and before[name].made_with == encoding.made_with
             for name, encoding in merged.encoders.items()
         }
         return [
             DenseTask(
                 parts=tuple(parts),
-                base=base if alike[encoder] else None,
+                base=base if is_same[encoder] else None,
                 contents=self._staging / CHUNKS_FOLDER / "contents.parquet",
                 folder=self._staging / VECTORS_FOLDER / encoder_folder(encoder),
                 work=self._work,
@@ -148,9 +155,9 @@ class GenerationBuilder:
         tasks = tuple(task for task in shards if isinstance(task, ShardTask))
         return MergeShards(tasks, self._staging / LUCENE_FOLDER, rows, self._settings.lexical)
 
-    def _one(self, run: Callable[[Any], Found], task: Any) -> Found:
-        found: list[Found] = list(self._map(run, [task]))
-        return found[0]
+    def _one(self, run: Callable[[Any], Result], task: Any) -> Result:
+        results: list[Result] = list(self._map(run, [task]))
+        return results[0]
 
     def _manifest(
         self,
@@ -159,21 +166,21 @@ class GenerationBuilder:
         facts: Mapping[str, Any],
         graph: Mapping[str, int],
     ) -> Manifest:
-        told = dict(facts)
-        content_hash = self.content_hash(merged, told)
-        created_at = float(told.pop("created_at", None) or time.time())
-        told.pop("parameters", None)
+        others = dict(facts)
+        content_hash = self.content_hash(merged, others)
+        created_at = float(others.pop("created_at", None) or time.time())
+        others.pop("parameters", None)
         return Manifest(
             id=_new_id(created_at, content_hash),
-            parent=told.pop("parent", None),
+            parent=others.pop("parent", None),
             content_hash=content_hash,
             created_at=created_at,
             counts={**merged.counts, **graph},
-            settings=str(told.pop("settings", "")),
-            models=dict(told.pop("models", {})),
+            settings=str(others.pop("settings", "")),
+            models=dict(others.pop("models", {})),
             dense=dict(dense),
             lexical=self._settings.lexical,
-            facts=told,
+            facts=others,
             files={},
         )
 

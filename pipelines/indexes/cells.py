@@ -37,7 +37,7 @@ def cell_reader(column: pa.Array[Any] | pa.ChunkedArray[Any]) -> ReadCell:
     lists = pa.types.is_list(array.type) and _is_text(array.type.value_type)
     if lists and not array.null_count and not array.values.null_count:
         return _list_reader(array)
-    return lambda row: tuple(told) if isinstance(told := array[row].as_py(), list) else told
+    return lambda row: tuple(value) if isinstance(value := array[row].as_py(), list) else value
 
 
 def _text_reader(array: pa.Array[Any]) -> ReadCell:

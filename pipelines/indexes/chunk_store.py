@@ -150,13 +150,9 @@ class ChunkStore:
         return row if row < len(self) and self._hashes[row] == content_hash else None
 
     def contents(self, rows: Sequence[int] | np.ndarray) -> list[Content]:
-        """The contents at some rows, in the order asked for.
-
-        Raises:
-            IndexError: A row is outside the generation.
-        """
+        """The contents at some rows, in the order asked for; IndexError where a row is outside the generation."""
         wanted = self._checked(rows)
-        places, counts = self._standing(wanted)
+        places, counts = self._places_of(wanted)
         occurrences = self._occurrences(places)
         ends = np.cumsum(counts)
         return [
@@ -174,7 +170,7 @@ class ChunkStore:
         Raises:
             IndexError: A row is outside the generation.
         """
-        places, counts = self._standing(self._checked(rows))
+        places, counts = self._places_of(self._checked(rows))
         return np.repeat(np.arange(len(counts)), counts), places, self._places[0][places]
 
     def rows_of_document(self, uri: str) -> list[int]:
@@ -209,8 +205,8 @@ class ChunkStore:
     def parents(self) -> np.ndarray:
         """Place of each chunk's parent, int64 (chunks,); −1 where it has none."""
         ids = self._chunks["chunk_id"].combine_chunks()
-        found: pa.Array[Any] = pc.index_in(self._chunks["parent_id"].combine_chunks(), value_set=ids)
-        return np.asarray(found.fill_null(-1), dtype=np.int64)
+        places: pa.Array[Any] = pc.index_in(self._chunks["parent_id"].combine_chunks(), value_set=ids)
+        return np.asarray(places.fill_null(-1), dtype=np.int64)
 
     def rows_of_tiers(self, tiers: Collection[str]) -> set[int]:
         """Rows of the contents of documents that declare one of these tiers."""
@@ -251,7 +247,7 @@ class ChunkStore:
             raise IndexError(f"expected rows in [0, {len(self)}), got {wanted.min()} to {wanted.max()}")
         return wanted
 
-    def _standing(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _places_of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Places of contents, one content's after the other's, and how many each has."""
         firsts, counts = self._spans[0][rows], self._spans[1][rows]
         return np.repeat(firsts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum()), counts

@@ -57,16 +57,12 @@ class Generation:
         return sorted(self._dense)
 
     def dense(self, encoder: str) -> DenseIndex:
-        """The vectors of one encoder.
-
-        Raises:
-            StoreError: The generation was built without that encoder.
-        """
+        """The vectors of one encoder; StoreError where the generation was built without it."""
         try:
             return self._dense[encoder]
         except KeyError:
-            known = ", ".join(self.encoders) or "none"
-            raise StoreError(f"{self.manifest.id}: expected vectors of {encoder}, found {known}; reindex") from None
+            names = ", ".join(self.encoders) or "none"
+            raise StoreError(f"{self.manifest.id}: expected vectors of {encoder}, found {names}; reindex") from None
 
     def tokens(self, encoder: str) -> TokenStore | None:
         """The token embeddings of one encoder; None where none were kept."""
@@ -74,11 +70,7 @@ class Generation:
 
     @property
     def graph(self) -> Graph:
-        """Entities, mentions and cross-references.
-
-        Raises:
-            StoreError: The generation was built without a graph.
-        """
+        """Entities, mentions and cross-references; StoreError where the generation was built without them."""
         if self._graph is None:
             raise StoreError(f"{self.manifest.id}: expected a graph, found none; set index.graph.enabled and reindex")
         return self._graph
@@ -119,12 +111,7 @@ def open_generation(folder: Path, *, verify: bool = True) -> Generation:
 
 
 def verify_generation(folder: Path) -> Manifest:
-    """The manifest of a generation that can be opened, every file of it compared with its hash.
-
-    Raises:
-        StoreError: There is no such folder, or it has an older format.
-        CorruptionError: A file differs from the manifest; the message names it, expected and found.
-    """
+    """The manifest of a generation, every file compared with its hash; errors as in `open_generation`."""
     manifest = _readable(folder)
     verify_files(folder, manifest.files)
     return manifest

@@ -112,8 +112,8 @@ class Manifest(BaseModel):
     @property
     def precisions(self) -> Mapping[str, str]:
         """The arithmetic that vectors were computed in, by encoder name; nothing in what older versions made."""
-        found: Mapping[str, str] = self.facts.get(PRECISIONS, {})
-        return found
+        precisions: Mapping[str, str] = self.facts.get(PRECISIONS, {})
+        return precisions
 
     @property
     def sources(self) -> Sequence[str]:
@@ -148,19 +148,14 @@ def content_hash_of(digests: Mapping[str, str], *, models: Mapping[str, str], pa
     """SHA-256 of what a generation means; see the module for what it covers.
 
     Args:
-        digests: `RowsDigest` by table: every chunk, sorted by (content hash, URI, sequence), and every document,
-            sorted by URI.
+        digests: `RowsDigest` of every chunk, by (content hash, URI, sequence), and of every document, by URI.
     """
     meant = {"models": dict(models), "parameters": dict(parameters), "tables": dict(digests)}
     return hashlib.sha256(canonical(meant)).hexdigest()
 
 
 def seal(folder: Path, manifest: Manifest) -> Manifest:
-    """Write a manifest, last of all files, with the hash of each of the others.
-
-    Returns:
-        The manifest as written.
-    """
+    """Write a manifest, last of all files, with the hash of each of the others; the manifest as written."""
     complete = manifest.model_copy(update={"files": file_hashes(folder)})
     write_manifest(folder, complete.model_dump(mode="json"))
     return complete

@@ -30,7 +30,7 @@ ROWS_TOGETHER = 1_024
 """Rows of a row group: documents and their texts lie in the same groups, so that a group of both can be read alone."""
 
 _REPEATED_DETAIL = "expected every document under a URI of its own, another came first"
-_OWN = {**schemas.TABLES, "kept": schemas.KEPT}
+_OWN = {**schemas.TABLES, "kept": schemas.UNCHANGED}
 _HASHED = ("chunks", "documents")
 _BY = {"by_type": "content_type", "by_domain": "domain", "by_language": "language"}
 
@@ -152,7 +152,7 @@ def merge_tables(task: Merge) -> MergedTables:
         }
         queries.define("contents", [folder / "contents.parquet"], schemas.CONTENTS)
         counts["mentions"] = _write(queries, folder, "mentions", _MENTIONS)
-        found = MergedTables(
+        merged = MergedTables(
             counts=counts,
             digests={name: digest.hexdigest() for name, digest in digests.items()},
             encoders=_encoders(task),
@@ -163,7 +163,7 @@ def merge_tables(task: Merge) -> MergedTables:
             summaries=_summaries(queries, folder),
         )
     shutil.rmtree(spill, ignore_errors=True)
-    return found
+    return merged
 
 
 def repeated_uri(uri: str) -> Rejection:
@@ -234,11 +234,13 @@ def _spans(names: Iterable[str], firsts: Iterable[int], counts: Iterable[int]) -
 
 
 def _unchanged(queries: TableQueries) -> int:
-    kept = queries.number("select count(*) from unchanged")
+    unchanged = queries.number("select count(*) from unchanged")
     held = queries.number("select count(*) from base_documents semi join unchanged using (uri)")
-    if kept != held:
-        raise StoreError(f"expected {kept} unchanged documents in the live generation, found {held}; run with --full")
-    return kept
+    if unchanged != held:
+        raise StoreError(
+            f"expected {unchanged} unchanged documents in the live generation, found {held}; run with --full"
+        )
+    return unchanged
 
 
 def _summaries(queries: TableQueries, folder: Path) -> dict[str, dict[str, int]]:
@@ -250,16 +252,16 @@ def _summaries(queries: TableQueries, folder: Path) -> dict[str, dict[str, int]]
 
 def _encoders(task: Merge) -> dict[str, Encoding]:
     """The encoders that the parts have vectors of; those of the base where the parts have none."""
-    found: dict[str, Encoding] = {}
+    encoders: dict[str, Encoding] = {}
     for path in (path for part in task.parts for path in vector_tables(part)):
         schema = pq.read_schema(path)
         made_with = (schema.metadata or {}).get(schemas.MADE_WITH, b"").decode()
         for name in pq.read_table(path, columns=["encoder"])["encoder"].unique().to_pylist():
-            found.setdefault(str(name), Encoding(schema.field("vector").type.list_size, made_with))
-    if not found and task.base is not None:
+            encoders.setdefault(str(name), Encoding(schema.field("vector").type.list_size, made_with))
+    if not encoders and task.base is not None:
         dense = read_generation_manifest(task.base).dense
-        found = {name: Encoding(facts.dimension, facts.made_with) for name, facts in dense.items()}
-    return dict(sorted(found.items()))
+        encoders = {name: Encoding(facts.dimension, facts.made_with) for name, facts in dense.items()}
+    return dict(sorted(encoders.items()))
 
 
 def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:

@@ -75,7 +75,7 @@ DOCUMENTS = pa.schema(
 TEXTS = pa.schema([_required("uri", pa.string()), _required("text", pa.large_string())])
 """Every document's text, so that a store can be indexed anew without its sources (ING-15)."""
 
-KEPT = pa.schema(
+UNCHANGED = pa.schema(
     [_required("uri", pa.string()), _optional("modified_at", pa.float64()), _required("made_from", pa.string())]
 )
 """Documents that are in the live generation unchanged, with the time and the key that they have now (ING-25)."""
@@ -179,12 +179,7 @@ def vectors_schema(dimension: int) -> pa.Schema:
 
 
 def chunks_to_table(chunks: Sequence[Chunk]) -> pa.Table:
-    """Chunks as rows of `CHUNKS`.
-
-    Examples:
-        >>> chunks_to_table([]).num_rows
-        0
-    """
+    """Chunks as rows of `CHUNKS`."""
     return _table(CHUNKS, {name: [_stored(getattr(chunk, name)) for chunk in chunks] for name in _CHUNK_FIELDS})
 
 
@@ -234,9 +229,9 @@ def texts_to_table(documents: Sequence[Document]) -> pa.Table:
     return _table(TEXTS, columns)
 
 
-def kept_to_table(documents: Sequence[tuple[Document, str]]) -> pa.Table:
+def unchanged_to_table(documents: Sequence[tuple[Document, str]]) -> pa.Table:
     """Unchanged documents as rows of `KEPT`, each with its key."""
-    return _table(KEPT, _transposed(KEPT, [(item.uri, item.modified_at, key) for item, key in documents]))
+    return _table(UNCHANGED, _transposed(UNCHANGED, [(item.uri, item.modified_at, key) for item, key in documents]))
 
 
 def table_to_documents(table: pa.Table) -> list[Document]:

@@ -23,22 +23,7 @@ class VectorSettings(BaseModel):
 
     exact_below: int = Field(ge=0)
     target_recall: float = Field(gt=0.0, le=1.0)
-    recall_depth: int = Field(ge=1)
-    recall_sample: int = Field(ge=1)
-    recall_margin: float = Field(ge=0.0)
-    lists_per_root: float = Field(gt=0.0)
-    points_per_list: int = Field(ge=1)
-    training_points_per_list: int = Field(ge=1)
-    training_points_per_code: int = Field(ge=1)
-    training_rounds: int = Field(ge=1)
-    dimensions_per_code: int = Field(ge=1)
     bytes_per_vector: float = Field(gt=0.0)
-    probe_share: float = Field(gt=0.0, le=1.0)
-    probe_growth: float = Field(gt=1.0)
-    refine_factor: int = Field(ge=1)
-    max_refine_factor: int = Field(ge=1)
-    outgrown: float = Field(gt=1.0)
-    seed: int
     isolation: IsolationSettings
 
 
@@ -73,7 +58,6 @@ class AliasSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     similarity: float = Field(ge=-1.0, le=1.0)
-    longest_group: int = Field(ge=2)
 
 
 class GraphIndexSettings(BaseModel):
@@ -91,15 +75,12 @@ class GraphIndexSettings(BaseModel):
     found_strength: float = Field(ge=0.0, le=1.0)
     declared_strength: float = Field(ge=0.0, le=1.0)
     similar_neighbours: int = Field(ge=0)
-    similar_contents: int = Field(ge=0)
     similar_from: float = Field(ge=-1.0, le=1.0)
     aliases: AliasSettings
-    memory_mb: int = Field(ge=64)
-    threads: int = Field(ge=1)
 
 
 class MergeSettings(BaseModel):
-    """What merging the tables of a generation may use."""
+    """What the joins of a generation's tables and of its graph may use."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

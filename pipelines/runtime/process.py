@@ -16,11 +16,8 @@ _LARGEST_FROM_HEAP = 32 * 1024**2  # bytes: what glibc lets M_MMAP_THRESHOLD be
 def keep_freed_memory(size: int) -> bool:
     """Keep up to `size` bytes of freed memory for later allocations, in all threads; 0 changes nothing.
 
-    By itself glibc gives large blocks back to the system as soon as they are freed, and every page of the next one
-    comes as a page fault: a batch of searches takes a sixth of its processor time for that.
-
-    Returns:
-        Whether the C library took it: others than glibc know no such thing.
+    glibc gives large blocks back as soon as they are freed, and every page of the next one comes as a page fault: a
+    batch of searches takes a sixth of its processor time for that. False where another C library knows no such thing.
     """
     allocator = getattr(ctypes.CDLL(None), "mallopt", None)
     if not size or allocator is None:

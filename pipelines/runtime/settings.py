@@ -55,11 +55,10 @@ class TrackingSettings(BaseModel):
 
     Attributes:
         uri: Any MLflow tracking URI; "" is SQLite in the store.
-        http_timeout_s, http_retries: Patience with a tracking server that does not answer.
+        http_timeout_s: Patience with a tracking server that does not answer.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     uri: str
     http_timeout_s: int
-    http_retries: int

@@ -155,7 +155,7 @@ def test_a_target_out_of_reach_leaves_search_exact(stored: np.ndarray, tmp_path:
     """ING-22: where no effort reaches the target, recall wins over speed."""
     rng = np.random.default_rng(5)
     noise = rng.normal(size=(600, 4)).astype(np.float16)
-    stingy = settings(exact_below=10, target_recall=1.0, refine_factor=1, max_refine_factor=1, dimensions_per_code=4)
+    stingy = settings(exact_below=10, target_recall=1.0)
     facts = build_dense(tmp_path, noise, stingy)
     rows, _ = open_dense(tmp_path, facts).search(noise[:5].astype(np.float32), 3)
     norms = np.linalg.norm(noise[:5].astype(np.float64), axis=1, keepdims=True)
@@ -198,7 +198,7 @@ def test_what_is_alike_is_what_a_search_finds_near() -> None:
         ]
         expected += near[:4]
     assert 500 < len(expected) < 2_800
-    found = list(index.alike(4, 0.8))
+    found = list(index.near_pairs(4, 0.8))
     assert [pair[:2] for pair in found] == [pair[:2] for pair in expected]
     assert [pair[2] for pair in found] == pytest.approx([pair[2] for pair in expected], abs=1e-6)
 

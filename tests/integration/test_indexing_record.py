@@ -49,7 +49,7 @@ def test_a_tracker_that_does_not_answer_fails_nothing(
 ) -> None:
     """ING-27: the generation is live all the same, and the log says what is missing."""
     plan, outcome = done
-    nowhere = load_settings(assignments=["tracking.uri=http://127.0.0.1:9", "tracking.http_retries=0"], environment={})
+    nowhere = load_settings(assignments=["tracking.uri=http://127.0.0.1:9"], environment={})
     keep_record(nowhere, plan, outcome)
     assert "not recorded in MLflow" in caplog.text
     caplog.clear()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pipelines.domain.links import Link, LinkKind
 from pipelines.indexes.graph.aliases import Key, Name, entity_key, entity_keys, merged
-from tests.support.graphs import a_file, a_graph, edges, graph_settings
+from tests.support.graphs import a_file, a_graph, edges
 
 NAMES = st.sampled_from(["load", "Store", "Store.get", "get", "Index.get", "self.get", "b.load", "t.b.load", "x.load"])
 LINKS = st.builds(
@@ -38,7 +38,7 @@ def test_resolution_does_not_depend_on_the_order_of_rows(tree: dict, seed: int) 
     """ING-14, ARC-9: however documents are spread over parts and shards, the same edges come out."""
     files = [a_file(uri, *units) for uri, units in tree.items()]
     with TemporaryDirectory() as folder:
-        one = edges(a_graph(Path(folder) / "one", files, settings=graph_settings(threads=1)), files)
+        one = edges(a_graph(Path(folder) / "one", files, threads=1), files)
         other = edges(a_graph(Path(folder) / "other", files, seed=seed), files)
     assert one == other
 

@@ -91,10 +91,12 @@ def a_graph(
     mentions: Sequence[tuple[ContentHash, Mention]] = (),
     rejected: Sequence[Rejection] = (),
     seed: int | None = None,
+    threads: int = 2,
 ) -> Graph:
     """The graph of some files, opened."""
     tables = staged(folder / "chunks", files, mentions=mentions, rejected=rejected, seed=seed)
-    build_graph(tables, folder / "graph", dense, settings or graph_settings())
+    merge = load_settings(environment={}).index.merge.model_copy(update={"threads": threads})
+    build_graph(tables, folder / "graph", dense, settings or graph_settings(), merge)
     hashes = sorted({chunk.content_hash for _, of_file in files for chunk in of_file})
     return Graph(folder / "graph", hashes)
 

@@ -25,8 +25,8 @@ import pyarrow.parquet as pq
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.learned import read_snapshot
 from pipelines.catalog.overlays import (
-    ALIKE_KEY,
     BASES_KEY,
+    MOMENTS_KEY,
     OFFSET_KEY,
     SESSIONS_KEY,
     TOPIC_KEY,
@@ -123,7 +123,7 @@ def _publish(state: PartitionState) -> Path:
             "weft.version": report.version,
             SESSIONS_KEY.decode(): name,
             BASES_KEY.decode(): ",".join(bases),
-            ALIKE_KEY.decode(): json.dumps(to_plain(state.session_variance.moments(connection))),
+            MOMENTS_KEY.decode(): json.dumps(to_plain(state.session_variance.moments(connection))),
         }
         write_atomically(path, _parquet(evidence_table_in(connection), facts))
         for old in state.folder.glob(_SESSIONS.format("*", "*")):

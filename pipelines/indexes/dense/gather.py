@@ -96,7 +96,7 @@ def gather_vectors(task: DenseTask, hashes: np.ndarray) -> None:
     shape = (len(hashes), task.dimension)
     stored = np.lib.format.open_memmap(task.folder / VECTORS_FILE, mode="w+", dtype=np.float16, shape=shape)
     seen = np.zeros(len(hashes), dtype=bool)
-    for names, vectors in _found(task):
+    for names, vectors in _sources(task):
         _place(names, vectors, hashes, stored, seen)
     stored.flush()
     if not seen.all():
@@ -122,7 +122,7 @@ def _hashes_on_disk(task: DenseTask) -> np.ndarray:
     return hashes
 
 
-def _found(task: DenseTask) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _sources(task: DenseTask) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Hashes and vectors of every place that has some, a bounded number at once."""
     if task.base is not None and task.inherited is not None:
         yield from _inherited(_contents(task), task.inherited)
@@ -152,8 +152,8 @@ def _of_part(table: pa.Table, encoder: str) -> Iterator[tuple[np.ndarray, np.nda
 def _place(names: np.ndarray, vectors: np.ndarray, hashes: np.ndarray, stored: np.ndarray, seen: np.ndarray) -> None:
     """Put vectors at the rows of their contents; what is no content of this generation is left out."""
     rows = rows_of(names, hashes)
-    known = rows >= 0
-    rows, vectors = rows[known], vectors[known]
+    present = rows >= 0
+    rows, vectors = rows[present], vectors[present]
     fresh = ~seen[rows]
     stored[rows[fresh]] = vectors[fresh]
     seen[rows[fresh]] = True

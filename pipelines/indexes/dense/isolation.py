@@ -21,7 +21,7 @@ _SPARE = 8  # more than asked for that single precision chooses, so that its rou
 
 
 def write_isolation(folder: Path, stored: np.ndarray, settings: IsolationSettings) -> None:
-    """Write the isolation of contents beside their vectors, unless it is switched off; see `isolation_of`."""
+    """Write the isolation of contents beside their vectors, unless it is switched off."""
     if settings.neighbours:
         np.save(folder / ISOLATION_FILE, isolation_of(stored, settings))
 
@@ -75,7 +75,7 @@ def _greatest(values: np.ndarray, count: int) -> np.ndarray:
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
-    """In double precision, from which single precision comes; a vector of no length stays as it is."""
+    """In double precision; a vector of no length stays as it is."""
     numbers = np.array(vectors, dtype=np.float64)
     lengths = np.linalg.norm(numbers, axis=1, keepdims=True)
     unit: np.ndarray = np.divide(numbers, lengths, out=numbers, where=lengths > 0.0)

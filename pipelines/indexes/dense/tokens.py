@@ -36,18 +36,14 @@ class TokenStore:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Open the files.
-
-        Raises:
-            CorruptionError: The files do not belong together.
-        """
+        """Open the files; CorruptionError where they do not belong together."""
         # Mapped, but as plain arrays: a slice of numpy's own class for mapped files costs fifty times as much.
         self._tokens = np.asarray(np.load(folder / TOKENS_FILE, mmap_mode="r", allow_pickle=False))
         self._offsets = np.asarray(np.load(folder / OFFSETS_FILE, mmap_mode="r", allow_pickle=False))
         self.projection: np.ndarray = np.load(folder / PROJECTION_FILE, allow_pickle=False)
-        found = (int(self._offsets[-1]), self.projection.shape[1])
-        if self._tokens.shape != found:
-            raise CorruptionError(f"{folder}: expected tokens of shape {found}, found {self._tokens.shape}; rebuild")
+        shape = (int(self._offsets[-1]), self.projection.shape[1])
+        if self._tokens.shape != shape:
+            raise CorruptionError(f"{folder}: expected tokens of shape {shape}, found {self._tokens.shape}; rebuild")
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -82,14 +78,8 @@ def has_tokens(folder: Path) -> bool:
     return (folder / TOKENS_FILE).is_file()
 
 
-class Found(NamedTuple):
-    """Token embeddings of some contents.
-
-    Attributes:
-        names: Content hashes.
-        counts: How many tokens each of them has.
-        tokens: int8 (all tokens, width), one content's after another's.
-    """
+class TokenRows(NamedTuple):
+    """Content hashes, how many tokens each has, and all tokens one after another, int8 (tokens, width)."""
 
     names: np.ndarray
     counts: np.ndarray
@@ -135,20 +125,20 @@ def gather_tokens(sources: TokenSources, hashes: np.ndarray, out: Path) -> None:
     else:
         return
     width = int(np.load(projection, allow_pickle=False).shape[1])
-    counts = _counted(_found(files, store, sources, width=None), hashes, sources.encoder)
+    counts = _counted(_sources(files, store, sources, width=None), hashes, sources.encoder)
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     shape = (int(offsets[-1]), width)
     stored = np.lib.format.open_memmap(out / TOKENS_FILE, mode="w+", dtype=np.int8, shape=shape)
-    _fill(stored, offsets, _found(files, store, sources, width=width), hashes)
+    _fill(stored, offsets, _sources(files, store, sources, width=width), hashes)
     stored.flush()
     np.save(out / OFFSETS_FILE, offsets)
     shutil.copyfile(projection, out / PROJECTION_FILE)
 
 
-def _counted(found: Iterable[Found], hashes: np.ndarray, encoder: str) -> np.ndarray:
+def _counted(sources: Iterable[TokenRows], hashes: np.ndarray, encoder: str) -> np.ndarray:
     """How many tokens each row has: the most that were found of it."""
     counts = np.full(len(hashes), -1, dtype=np.int64)
-    for some in found:
+    for some in sources:
         rows = rows_of(some.names, hashes)
         np.maximum.at(counts, rows[rows >= 0], some.counts[rows >= 0])
     if (counts < 0).any():
@@ -157,9 +147,9 @@ def _counted(found: Iterable[Found], hashes: np.ndarray, encoder: str) -> np.nda
     return counts
 
 
-def _fill(stored: np.ndarray, offsets: np.ndarray, found: Iterable[Found], hashes: np.ndarray) -> None:
+def _fill(stored: np.ndarray, offsets: np.ndarray, sources: Iterable[TokenRows], hashes: np.ndarray) -> None:
     seen = np.zeros(len(hashes), dtype=bool)
-    for names, counts, tokens in found:
+    for names, counts, tokens in sources:
         rows = rows_of(names, hashes)
         starts = np.concatenate([[0], np.cumsum(counts)])
         wanted = np.flatnonzero(rows >= 0)
@@ -178,43 +168,38 @@ def _fill(stored: np.ndarray, offsets: np.ndarray, found: Iterable[Found], hashe
 
 
 def _runs(wanted: np.ndarray, rows: np.ndarray) -> Iterator[tuple[int, int]]:
-    """First and last of each run of positions that are neighbours where they come from and where they go.
-
-    Examples:
-        >>> list(_runs(np.array([0, 1, 3, 4]), np.array([5, 6, 7, 8, 2])))
-        [(0, 1), (3, 3), (4, 4)]
-    """
+    """First and last of each run of positions that are neighbours where they come from and where they go."""
     if len(wanted):
         breaks = np.flatnonzero((np.diff(wanted) != 1) | (np.diff(rows[wanted]) != 1))
         firsts, lasts = np.append(-1, breaks) + 1, np.append(breaks, len(wanted) - 1)
         yield from zip(wanted[firsts].tolist(), wanted[lasts].tolist(), strict=True)
 
 
-def _found(
+def _sources(
     files: Sequence[Path], store: TokenStore | None, sources: TokenSources, *, width: int | None
-) -> Iterator[Found]:
-    """What every place has, a bounded number at once; without a width the counts alone are sure to be there."""
+) -> Iterator[TokenRows]:
+    """What every place has, a bounded number at once; without a width only the counts."""
     if store is not None:
         yield from _of_store(store, sources.contents)
     for path in files:
         yield from _of_part(path, sources.encoder, width)
 
 
-def _of_store(store: TokenStore, contents: Path) -> Iterator[Found]:
+def _of_store(store: TokenStore, contents: Path) -> Iterator[TokenRows]:
     start = 0
     for batch in pq.ParquetFile(contents).iter_batches(batch_size=_ROWS, columns=["content_hash"]):
         stop = start + len(batch)
-        yield Found(hashes_of(batch["content_hash"]), *store.span(start, stop))
+        yield TokenRows(hashes_of(batch["content_hash"]), *store.span(start, stop))
         start = stop
 
 
-def _of_part(path: Path, encoder: str, width: int | None) -> Iterator[Found]:
+def _of_part(path: Path, encoder: str, width: int | None) -> Iterator[TokenRows]:
     names = ["content_hash", "encoder", "count", *([] if width is None else ["tokens"])]
     table = pq.read_table(path, columns=names)
     for batch in table.filter(pc.equal(table["encoder"], pa.scalar(encoder))).to_batches(max_chunksize=_ROWS):
         blobs: list[Any] = [] if width is None else batch["tokens"].to_pylist()
         tokens = np.frombuffer(b"".join(blobs), dtype=np.int8).reshape(-1, width or 1)
-        yield Found(hashes_of(batch["content_hash"]), batch["count"].to_numpy(), tokens)
+        yield TokenRows(hashes_of(batch["content_hash"]), batch["count"].to_numpy(), tokens)
 
 
 def _column(path: Path, name: str) -> pa.ChunkedArray[Any]:

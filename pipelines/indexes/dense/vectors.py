@@ -27,6 +27,30 @@ _CODES = 256  # of one byte: training them takes as many vectors at least
 _CODE_BITS = 8  # one byte per code: the only width FAISS scans with its fast tables
 
 
+@dataclass(frozen=True, slots=True)
+class IvfPqTuning:
+    """How IVF-PQ indexes are trained and tuned; part of the content hash of a generation."""
+
+    recall_depth: int = 10  # results compared per sampled vector
+    recall_sample: int = 512  # stored vectors searched as queries, evenly spaced over the rows
+    recall_margin: float = 0.005  # above the target on the sample: queries that are not stored find a little less
+    lists_per_root: float = 4.0  # inverted lists = this × √contents, the usual range being 4 to 16
+    points_per_list: int = 39  # fewest training points per list for which k-means gives steady centroids
+    training_points_per_list: int = 128  # training sample = this × lists; more changes centroids little
+    training_points_per_code: int = 40  # training points for each of the 256 codes of a byte; time grows with it
+    training_rounds: int = 12  # k-means iterations of lists and codes
+    dimensions_per_code: int = 8  # numbers that share one byte of code, at most; fewer when recall stays short
+    probe_share: float = 0.02  # part of the lists visited at first
+    probe_growth: float = 1.5  # factor by which probes are raised until the target is met
+    refine_factor: int = 8  # candidates re-scored = this × results asked for; doubled when recall stays short
+    max_refine_factor: int = 32  # beyond it more lists are visited instead
+    outgrown: float = 2.0  # times as many or as few lists as a corpus asks for: inherited quantisers serve up to this
+    seed: int = 1234  # of k-means, so that the same vectors give the same index
+
+
+TUNING = IvfPqTuning()
+
+
 class DenseIndex:
     """Nearest contents by cosine; immutable and safe to share between threads."""
 
@@ -38,11 +62,7 @@ class DenseIndex:
         *,
         isolation: np.ndarray | None = None,
     ) -> None:
-        """Take float16 (n, dimension) vectors, row = contents row, and for "ivfpq" the FAISS index over them.
-
-        Args:
-            isolation: How much alone each content stands, float32 (n,); None where that is not known.
-        """
+        """Take float16 (n, dimension) vectors, the isolation of each, float32 (n,), and for "ivfpq" FAISS's index."""
         self.facts = facts
         self.isolation = isolation
         # Mapped, but as a plain array: numpy's own class for mapped files costs more with each slice.
@@ -74,8 +94,8 @@ class DenseIndex:
         rows = np.full((len(queries), k), -1, dtype=np.int64)
         cosines = np.full((len(queries), k), -1.0, dtype=np.float32)
         for at, candidates in enumerate(self._candidates(queries, k, among)):
-            found, scores = self._refined(queries[at], candidates, k)
-            rows[at, : len(found)], cosines[at, : len(found)] = found, scores
+            nearest, scores = self._refined(queries[at], candidates, k)
+            rows[at, : len(nearest)], cosines[at, : len(nearest)] = nearest, scores
         return rows, cosines
 
     def near_pairs(self, k: int, least: float) -> Iterator[tuple[int, int, float]]:
@@ -154,11 +174,7 @@ _ROUNDING = np.float32(1e-5)  # bounds single-precision rounding of a cosine: 38
 
 
 def build_dense(folder: Path, stored: np.ndarray, settings: VectorSettings) -> DenseFacts:
-    """Write the vectors of one encoder and index them; see `index_vectors`.
-
-    Args:
-        stored: float16 (n, dimension), row = contents row.
-    """
+    """Write float16 (n, dimension) vectors of one encoder, row = contents row, and index them; see `index_vectors`."""
     folder.mkdir(parents=True, exist_ok=True)
     np.save(folder / VECTORS_FILE, stored)
     return index_vectors(folder, settings)
@@ -185,13 +201,13 @@ def index_vectors(folder: Path, settings: VectorSettings, *, trained: Trained | 
     exact = DenseFacts(dimension=stored.shape[1], kind="exact")
     if len(stored) < max(settings.exact_below, _CODES):
         return exact
-    sample = evenly_spaced(len(stored), settings.recall_sample)
-    truth = _exact_neighbours(stored, sample, settings.recall_depth)
+    sample = evenly_spaced(len(stored), TUNING.recall_sample)
+    truth = _exact_neighbours(stored, sample, TUNING.recall_depth)
     for approximate, most in _attempts(stored, settings, trained):
-        for facts in _efforts(approximate, settings, most):
-            found = _neighbours(DenseIndex(stored, facts, approximate), sample, settings.recall_depth)
-            recall = _recall(found, truth)
-            if recall >= settings.target_recall + settings.recall_margin:
+        for facts in _efforts(approximate, most):
+            neighbours = _neighbours(DenseIndex(stored, facts, approximate), sample, TUNING.recall_depth)
+            recall = _recall(neighbours, truth)
+            if recall >= settings.target_recall + TUNING.recall_margin:
                 faiss.write_index(approximate, str(folder / FAISS_FILE))
                 return facts.model_copy(update={"recall": recall})
     return exact
@@ -209,10 +225,10 @@ def open_dense(folder: Path, facts: DenseFacts) -> DenseIndex:
         isolation = read_isolation(folder)
     except (ValueError, RuntimeError) as error:
         raise CorruptionError(f"{folder}: expected readable vectors, found: {error}; rebuild or roll back") from error
-    found = (stored.dtype, stored.shape[1:], None if approximate is None else approximate.ntotal)
+    actual = (stored.dtype, stored.shape[1:], None if approximate is None else approximate.ntotal)
     expected = (np.dtype(np.float16), (facts.dimension,), None if approximate is None else len(stored))
-    if found != expected:
-        raise CorruptionError(f"{folder}: expected (type, shape, indexed) {expected}, found {found}; rebuild")
+    if actual != expected:
+        raise CorruptionError(f"{folder}: expected (type, shape, indexed) {expected}, found {actual}; rebuild")
     if isolation is not None and isolation.shape != (len(stored),):
         raise CorruptionError(
             f"{folder}: expected the isolation of {len(stored)} vectors, found {isolation.shape}; rebuild"
@@ -225,10 +241,6 @@ def _single(halves: np.ndarray) -> np.ndarray:
 
     Sign and the other 15 bits move to where single precision has them; what is missing is 2^112, the difference
     between the biases of both exponents.
-
-    Examples:
-        >>> _single(np.array([1.0, -0.5, 6e-8, 65504.0, 0.0], dtype=np.float16)).tolist()
-        [1.0, -0.5, 5.960464477539063e-08, 65504.0, 0.0]
     """
     bits = np.ascontiguousarray(halves).view(np.int16).astype(np.int32)
     bits <<= _MANTISSAS_APART
@@ -251,40 +263,37 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def _attempts(stored: np.ndarray, settings: VectorSettings, trained: Trained | None) -> Iterator[tuple[Any, int]]:
-    """Indexes over the vectors, with quantisers that there are already, then with new ones, coarse to fine.
-
-    Each with the number of lists that may be visited before the next one is tried.
-    """
-    if trained is not None and (inherited := _inherited(trained.index, stored, settings)) is not None:
-        yield inherited, math.ceil(trained.probes * settings.probe_growth)
+    """Indexes with inherited quantisers, then new ones, coarse to fine; each with the most lists worth visiting."""
+    if trained is not None and (inherited := _inherited(trained.index, stored)) is not None:
+        yield inherited, math.ceil(trained.probes * TUNING.probe_growth)
     for codes in _code_sizes(len(stored), stored.shape[1], settings):
-        index = _filled(_trained(stored, codes, settings), stored)
+        index = _filled(_trained(stored, codes), stored)
         yield index, index.nlist
 
 
-def _inherited(trained: Path, stored: np.ndarray, settings: VectorSettings) -> Any | None:
+def _inherited(trained: Path, stored: np.ndarray) -> Any | None:
     """An index with the quantisers of another one, unless the corpus has outgrown its lists."""
     if not trained.exists():
         return None
     index: Any = faiss.read_index(str(trained))
-    wanted = _lists(len(stored), settings)
-    if index.d != stored.shape[1] or not wanted <= index.nlist * settings.outgrown <= wanted * settings.outgrown**2:
+    wanted = _lists(len(stored))
+    if index.d != stored.shape[1] or not wanted <= index.nlist * TUNING.outgrown <= wanted * TUNING.outgrown**2:
         return None
     index.reset()
     return _filled(index, stored)
 
 
-def _trained(stored: np.ndarray, codes: int, settings: VectorSettings) -> Any:
-    lists = _lists(len(stored), settings)
+def _trained(stored: np.ndarray, codes: int) -> Any:
+    lists = _lists(len(stored))
     index = faiss.IndexIVFPQ(
         faiss.IndexFlatIP(stored.shape[1]), stored.shape[1], lists, codes, _CODE_BITS, faiss.METRIC_INNER_PRODUCT
     )
     for clustering in (index.cp, index.pq.cp):
-        clustering.seed = settings.seed
-        clustering.niter = settings.training_rounds
+        clustering.seed = TUNING.seed
+        clustering.niter = TUNING.training_rounds
         clustering.min_points_per_centroid = 1
-    index.pq.cp.max_points_per_centroid = settings.training_points_per_code
-    index.train(_unit(stored[evenly_spaced(len(stored), lists * settings.training_points_per_list)]))
+    index.pq.cp.max_points_per_centroid = TUNING.training_points_per_code
+    index.train(_unit(stored[evenly_spaced(len(stored), lists * TUNING.training_points_per_list)]))
     return index
 
 
@@ -297,17 +306,14 @@ def _filled(index: Any, stored: np.ndarray) -> Any:
 _ADD_ROWS = 65_536  # rows turned to float32 at once while adding: bounds memory, changes nothing else
 
 
-def _lists(count: int, settings: VectorSettings) -> int:
-    return max(1, min(round(settings.lists_per_root * math.sqrt(count)), count // settings.points_per_list))
+def _lists(count: int) -> int:
+    return max(1, min(round(TUNING.lists_per_root * math.sqrt(count)), count // TUNING.points_per_list))
 
 
 def _code_sizes(count: int, dimension: int, settings: VectorSettings) -> Iterator[int]:
-    """Bytes of code per vector, coarse to fine, as far as the memory per vector allows; each divides the dimension.
-
-    Besides its code a vector has an id of eight bytes and its share of the centroids of lists and codes.
-    """
-    shared = 4 * dimension * (_lists(count, settings) + _CODES) / count
-    for width in range(settings.dimensions_per_code, 0, -1):
+    """Bytes of code per vector, coarse to fine, within the memory that id, code and share of the centroids may take."""
+    shared = 4 * dimension * (_lists(count) + _CODES) / count
+    for width in range(TUNING.dimensions_per_code, 0, -1):
         if dimension % width == 0 and dimension // width + _ID_BYTES + shared <= settings.bytes_per_vector:
             yield dimension // width
 
@@ -315,24 +321,24 @@ def _code_sizes(count: int, dimension: int, settings: VectorSettings) -> Iterato
 _ID_BYTES = 8
 
 
-def _efforts(index: Any, settings: VectorSettings, most: int) -> Iterator[DenseFacts]:
+def _efforts(index: Any, most: int) -> Iterator[DenseFacts]:
     """Search efforts, cheap to costly: re-scoring more is tried before visiting more lists, `most` at last."""
-    probes = max(1, math.ceil(settings.probe_share * index.nlist))
+    probes = max(1, math.ceil(TUNING.probe_share * index.nlist))
     facts = DenseFacts(dimension=index.d, kind="ivfpq", lists=index.nlist, codes=index.pq.M)
     while True:
-        refine = settings.refine_factor
-        while refine <= settings.max_refine_factor:
+        refine = TUNING.refine_factor
+        while refine <= TUNING.max_refine_factor:
             yield facts.model_copy(update={"probes": probes, "refine_factor": refine})
             refine *= 2
         if probes >= most:
             return
-        probes = min(most, math.ceil(probes * settings.probe_growth))
+        probes = min(most, math.ceil(probes * TUNING.probe_growth))
 
 
 def _neighbours(index: DenseIndex, sample: np.ndarray, depth: int) -> list[set[int]]:
     # One more than compared: a stored vector's nearest is itself, which every index finds.
     rows, _ = index.search(index.vectors(sample), depth + 1)
-    return [set(found.tolist()) - {int(own), -1} for own, found in zip(sample, rows, strict=True)]
+    return [set(nearest.tolist()) - {int(own), -1} for own, nearest in zip(sample, rows, strict=True)]
 
 
 def _exact_neighbours(stored: np.ndarray, sample: np.ndarray, depth: int) -> list[set[int]]:
@@ -348,9 +354,9 @@ def _exact_neighbours(stored: np.ndarray, sample: np.ndarray, depth: int) -> lis
         )
         nearest = np.argpartition(-similarities, depth, axis=1)[:, : depth + 1]
         best, rows = np.take_along_axis(similarities, nearest, axis=1), np.take_along_axis(places, nearest, axis=1)
-    return [set(found.tolist()) - {int(own), -1} for own, found in zip(sample, rows, strict=True)]
+    return [set(nearest.tolist()) - {int(own), -1} for own, nearest in zip(sample, rows, strict=True)]
 
 
-def _recall(found: Sequence[set[int]], truth: Sequence[set[int]]) -> float:
+def _recall(neighbours: Sequence[set[int]], truth: Sequence[set[int]]) -> float:
     expected = sum(len(nearest) for nearest in truth)
-    return sum(len(ours & nearest) for ours, nearest in zip(found, truth, strict=True)) / max(1, expected)
+    return sum(len(ours & nearest) for ours, nearest in zip(neighbours, truth, strict=True)) / max(1, expected)

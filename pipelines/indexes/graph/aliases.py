@@ -21,6 +21,9 @@ Key = tuple[str, str]  # label and normalised name
 Similarity = Callable[[Sequence[tuple[Key, Key]]], Sequence[float]]
 """Cosine of the surroundings of both names of each pair, in [-1, 1]."""
 
+LONGEST_GROUP = 50
+"""Names that are joined into one at most: more were joined by chance."""
+
 _NOT_IN_KEYS = re.compile(r"[^\w+#]+|_+")  # "C", "C++" and "C#" are three names
 _POSSESSIVE = re.compile(r"['’]s?$")
 _LEGAL_FORMS = frozenset(
@@ -68,15 +71,15 @@ def entity_keys(words: Sequence[str], longest: int) -> list[list[str]]:
     folded = [unicodedata.normalize("NFKC", word).casefold() for word in words]
     within = [f"{parts} " if (parts := _parts(word)) else "" for word in folded]
     ending = [_POSSESSIVE.sub("", word.strip()) for word in folded]
-    last = [kept if end == word else _parts(end) for word, end, kept in zip(folded, ending, within, strict=True)]
-    found: list[list[str]] = []
+    last = [inner if end == word else _parts(end) for word, end, inner in zip(folded, ending, within, strict=True)]
+    runs: list[list[str]] = []
     for start in range(len(words)):
         keys, before = [], ""
         for end in range(start, min(start + longest, len(words))):
             keys.append((before + last[end]).rstrip() or entity_key(" ".join(words[start : end + 1])))
             before += within[end]
-        found.append(keys)
-    return found
+        runs.append(keys)
+    return runs
 
 
 def _parts(folded: str) -> str:
@@ -92,15 +95,15 @@ def merged(names: Iterable[Name], similarity: Similarity, *, least: float, longe
         least: Cosine from which their surroundings are alike.
         longest: Names that may be joined into one; more of them were joined by chance, and stay apart.
     """
-    known = sorted(names, key=lambda name: (-name.mentions, name.key))
-    outright = [(first, other) for group in _alike(known) for first, other in pairwise(group)]
-    doubtful = sorted(set(_shortened(known)))
-    alike = similarity(doubtful) if doubtful else []
-    joined = outright + [pair for pair, cosine in zip(doubtful, alike, strict=True) if cosine >= least]
-    return _closed([name.key for name in known], joined, longest)
+    by_mentions = sorted(names, key=lambda name: (-name.mentions, name.key))
+    outright = [(first, other) for group in _same_letters(by_mentions) for first, other in pairwise(group)]
+    doubtful = sorted(set(_shortened(by_mentions)))
+    similarities = similarity(doubtful) if doubtful else []
+    joined = outright + [pair for pair, cosine in zip(doubtful, similarities, strict=True) if cosine >= least]
+    return _closed([name.key for name in by_mentions], joined, longest)
 
 
-def _alike(names: Sequence[Name]) -> Iterator[list[Key]]:
+def _same_letters(names: Sequence[Name]) -> Iterator[list[Key]]:
     groups: defaultdict[Key, list[Key]] = defaultdict(list)
     for name in names:
         groups[name.key[0], _bare(name.key[1])].append(name.key)
@@ -118,12 +121,12 @@ def _bare(key: str) -> str:
 
 def _shortened(names: Sequence[Name]) -> Iterator[tuple[Key, Key]]:
     """Pairs of a name and the one longer name that it may be short for."""
-    known = {name.key for name in names}
+    existing = {name.key for name in names}
     meant: defaultdict[Key, set[Key]] = defaultdict(set)
     for name in names:
         label, key = name.key
         for short in _short_forms(label, key):
-            if (label, short) in known:
+            if (label, short) in existing:
                 meant[label, short].add(name.key)
     yield from ((short, whole) for short, wholes in meant.items() if len(wholes) == 1 for whole in wholes)
 

@@ -16,17 +16,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.indexes.dense.vectors import DenseIndex, open_dense
-from pipelines.indexes.graph.aliases import Key, Name, cosines, entity_key, merged
+from pipelines.indexes.graph.aliases import LONGEST_GROUP, Key, Name, cosines, entity_key, merged
 from pipelines.indexes.graph.graph import EDGES, GRAPH_FOLDER, NODES, SYMBOL_LABEL, EdgeKind
 from pipelines.indexes.graph.links import resolve_links
 from pipelines.indexes.manifest import CHUNKS_FOLDER, VECTORS_FOLDER, DenseFacts, encoder_folder
-from pipelines.indexes.settings import GraphIndexSettings
+from pipelines.indexes.settings import GraphIndexSettings, MergeSettings
 from pipelines.runtime.storage.tables import Database, as_read, create, database, insert, rows_of
 
 _SPELLED = {"text": "VARCHAR", "spelling": "VARCHAR", "key": "VARCHAR"}
 _STANDS = {"label": "VARCHAR", "key": "VARCHAR", "root": "VARCHAR"}
 _WANTED_NAMES = {"label": "VARCHAR", "key": "VARCHAR"}
 _MOST_SURROUNDINGS = 256  # texts that make up a name's surroundings: more change the mean little
+SIMILAR_CONTENTS = 20_000  # contents above which none are linked as similar: the search grows with their square
 _NEAR = {"row": "BIGINT", "other": "BIGINT", "cosine": "DOUBLE"}
 _ROWS = 100_000  # rows written at once
 
@@ -42,6 +43,7 @@ class GraphTask:
     staging: Path
     dense: Mapping[str, DenseFacts]
     settings: GraphIndexSettings
+    merge: MergeSettings
 
 
 def build_graph_of(task: GraphTask) -> dict[str, int]:
@@ -52,16 +54,19 @@ def build_graph_of(task: GraphTask) -> dict[str, int]:
     if task.dense:
         encoder = min(task.dense)
         dense = open_dense(task.staging / VECTORS_FOLDER / encoder_folder(encoder), task.dense[encoder])
-    return build_graph(task.staging / CHUNKS_FOLDER, task.staging / GRAPH_FOLDER, dense, task.settings)
+    return build_graph(task.staging / CHUNKS_FOLDER, task.staging / GRAPH_FOLDER, dense, task.settings, task.merge)
 
 
-def build_graph(tables: Path, folder: Path, dense: DenseIndex | None, settings: GraphIndexSettings) -> dict[str, int]:
+def build_graph(
+    tables: Path, folder: Path, dense: DenseIndex | None, settings: GraphIndexSettings, merge: MergeSettings
+) -> dict[str, int]:
     """Write the nodes and edges of a generation.
 
     Args:
         tables: Folder with its documents, chunks, contents, mentions and rejected, each in canonical order.
         folder: Where the graph goes; made here.
         dense: Vectors of its contents by row, or None where it has none.
+        merge: What the joins may use; results do not depend on it.
 
     Returns:
         Rows by table, and edges by kind.
@@ -69,7 +74,7 @@ def build_graph(tables: Path, folder: Path, dense: DenseIndex | None, settings: 
     if not settings.enabled:
         return {}
     folder.mkdir(parents=True)
-    with database(folder / "scratch", memory_mb=settings.memory_mb, threads=settings.threads) as connection:
+    with database(folder / "scratch", memory_mb=merge.memory_mb, threads=merge.threads) as connection:
         resolve_links(connection, tables, settings)
         _mentioned(connection, tables, settings)
         _joined(connection, dense, settings)
@@ -124,8 +129,7 @@ def _joined(connection: Database, dense: DenseIndex | None, settings: GraphIndex
         wanted = sorted({key for pair in pairs for key in pair})
         return cosines(pairs, {} if dense is None else _surroundings(connection, wanted, dense))
 
-    aliases = settings.aliases
-    roots = merged(names, similarity, least=aliases.similarity, longest=aliases.longest_group)
+    roots = merged(names, similarity, least=settings.aliases.similarity, longest=LONGEST_GROUP)
     create(connection, "stands", _STANDS)
     insert(connection, "stands", _STANDS, ((label, key, root) for (label, key), (_, root) in roots.items()))
 
@@ -134,14 +138,15 @@ def _surroundings(connection: Database, keys: Sequence[Key], dense: DenseIndex) 
     """Mean vector of the texts that mention each name."""
     create(connection, "wanted_names", _WANTED_NAMES)
     insert(connection, "wanted_names", _WANTED_NAMES, keys)
-    found = rows_of(
+    mentioning = rows_of(
         connection,
         """SELECT label, key, list_slice(list_sort(list(DISTINCT row)), 1, $most)
            FROM mentioned JOIN spelled USING (text) JOIN wanted_names USING (label, key) GROUP BY ALL""",
         {"most": _MOST_SURROUNDINGS},
     )
     return {
-        (label, key): np.mean(dense.vectors(rows).astype(np.float64), axis=0).tolist() for label, key, rows in found
+        (label, key): np.mean(dense.vectors(rows).astype(np.float64), axis=0).tolist()
+        for label, key, rows in mentioning
     }
 
 
@@ -189,7 +194,7 @@ def _nodes(connection: Database) -> None:
 
 def _similar(connection: Database, dense: DenseIndex | None, settings: GraphIndexSettings) -> None:
     create(connection, "near", _NEAR)
-    if dense is not None and settings.similar_neighbours and len(dense) <= settings.similar_contents:
+    if dense is not None and settings.similar_neighbours and len(dense) <= SIMILAR_CONTENTS:
         insert(connection, "near", _NEAR, dense.near_pairs(settings.similar_neighbours, settings.similar_from))
     # Windows of one document overlap: that they are similar says nothing.
     connection.execute(

@@ -150,14 +150,7 @@ class Graph:
     """The nodes and edges of one generation; files are opened at once and decoded on first use. Shared by threads."""
 
     def __init__(self, folder: Path, contents: Sequence[ContentHash]) -> None:
-        """Open the graph in a folder.
-
-        Args:
-            contents: Content hash by row, sorted.
-
-        Raises:
-            CorruptionError: A file is missing or is not the Parquet file it should be.
-        """
+        """Open the graph in a folder over sorted content hashes; CorruptionError where a file is missing or damaged."""
         self._contents = contents
         try:
             self._edges_file = pq.ParquetFile(folder / "edges.parquet", memory_map=True)
@@ -175,17 +168,13 @@ class Graph:
         codes = [_CODES[kind] for kind in kinds]
         places = self._out(row) if direction is Direction.OUT else self._in(row)
         places = places[np.isin(self._kinds[places], codes)]
-        found = [self._neighbour(edge, direction) for edge in self._edges.take(pa.array(places)).to_pylist()]
+        edges = [self._neighbour(edge, direction) for edge in self._edges.take(pa.array(places)).to_pylist()]
         return sorted(
-            found, key=lambda near: (-near.confidence, near.kind, near.content or "", near.node or 0, near.there or "")
+            edges, key=lambda near: (-near.confidence, near.kind, near.content or "", near.node or 0, near.there or "")
         )
 
     def entity(self, node: int) -> Entity:
-        """The entity at a row of the nodes.
-
-        Raises:
-            IndexError: There is no such row.
-        """
+        """The entity at a row of the nodes; IndexError where there is none."""
         if not 0 <= node < self._nodes.num_rows:
             raise IndexError(f"expected a node in [0, {self._nodes.num_rows}), got {node}")
         (row,) = self._nodes.slice(node, 1).to_pylist()
@@ -207,8 +196,8 @@ class Graph:
 
     def find(self, name: str) -> list[Entity]:
         """Entities that a name may mean, whatever its case and punctuation, most mentioned first."""
-        found = [self.entity(node) for node in self._named.get(entity_key(name), ())]
-        return sorted(found, key=lambda entity: (-entity.mentions, entity.node_id))
+        entities = [self.entity(node) for node in self._named.get(entity_key(name), ())]
+        return sorted(entities, key=lambda entity: (-entity.mentions, entity.node_id))
 
     def contents_of(self, node: int) -> list[ContentHash]:
         """Contents that mention or define an entity, in order."""

@@ -169,10 +169,10 @@ def work_keys(title: str | None, facts: Sequence[str]) -> Iterator[str]:
 
 def number_keys(text: str) -> Iterator[str]:
     """Keys of the DOI and the arXiv number in a text."""
-    if found := _DOI.search(text):
-        yield key("work", "doi", found.group().rstrip(".,;)").casefold())
-    if found := _ARXIV.search(text):
-        yield key("work", "arxiv", found.group(1).casefold())
+    if number := _DOI.search(text):
+        yield key("work", "doi", number.group().rstrip(".,;)").casefold())
+    if number := _ARXIV.search(text):
+        yield key("work", "arxiv", number.group(1).casefold())
 
 
 class BearerScope(StrEnum):
@@ -225,21 +225,21 @@ def symbol_wanted(target: str, uri: str, owner: str, family: str, *, member: boo
     if parts[0] in OWN:
         return _own_wanted(parts[1:], uri, owner, family)
     full = ".".join(parts)
-    found = [WantedKey(BearerScope.FILE, key("file", uri, f"{outer}.{full}")) for outer in _owners(owner, family)]
-    found.append(WantedKey(BearerScope.FILE, key("file", uri, full)))
-    found += _import_wanted(parts, uri)
+    wanted = [WantedKey(BearerScope.FILE, key("file", uri, f"{outer}.{full}")) for outer in _owners(owner, family)]
+    wanted.append(WantedKey(BearerScope.FILE, key("file", uri, full)))
+    wanted += _import_wanted(parts, uri)
     if family in _SHARED_FOLDER:
-        found.append(WantedKey(BearerScope.FOLDER, key("folder", f"{family}:{posixpath.dirname(uri)}", full)))
+        wanted.append(WantedKey(BearerScope.FOLDER, key("folder", f"{family}:{posixpath.dirname(uri)}", full)))
     # Where imports name what they take, only one of everything could have brought a name that they do not.
-    found.append(WantedKey(BearerScope.IMPORTED, key("imports", uri, ""), full, member=family in _EXPLICIT))
+    wanted.append(WantedKey(BearerScope.IMPORTED, key("imports", uri, ""), full, member=family in _EXPLICIT))
     if len(parts) > 1:
-        found.append(WantedKey(BearerScope.CORPUS, key("corpus", family, full)))
-        found.append(WantedKey(BearerScope.CORPUS, key("corpus", family, ".".join(parts[-2:]))))
+        wanted.append(WantedKey(BearerScope.CORPUS, key("corpus", family, full)))
+        wanted.append(WantedKey(BearerScope.CORPUS, key("corpus", family, ".".join(parts[-2:]))))
     elif family not in _EXPLICIT:
-        found.append(WantedKey(BearerScope.CORPUS, key("corpus", family, full)))
+        wanted.append(WantedKey(BearerScope.CORPUS, key("corpus", family, full)))
     # What a type does not define itself it may inherit; of other dotted names whatever is not here is elsewhere.
     inherited = parts[:-1] == owner.split(".")[:-1] if len(parts) > 1 else bool(owner) and family in _IMPLICIT_OWNER
-    return [*found, *_member_wanted(parts[-1], uri, family)] if inherited else found
+    return [*wanted, *_member_wanted(parts[-1], uri, family)] if inherited else wanted
 
 
 def _own_wanted(parts: Sequence[str], uri: str, owner: str, family: str) -> list[WantedKey]:
@@ -248,8 +248,8 @@ def _own_wanted(parts: Sequence[str], uri: str, owner: str, family: str) -> list
     name = ".".join(parts)
     outer = owner.split(".")[:-1] or owner.split(".")
     owners = [".".join(outer[:depth]) for depth in range(len(outer), 0, -1)]
-    found = [WantedKey(BearerScope.FILE, key("file", uri, f"{one}.{name}")) for one in owners if one]
-    return found if len(parts) > 1 else [*found, *_member_wanted(parts[-1], uri, family)]
+    wanted = [WantedKey(BearerScope.FILE, key("file", uri, f"{one}.{name}")) for one in owners if one]
+    return wanted if len(parts) > 1 else [*wanted, *_member_wanted(parts[-1], uri, family)]
 
 
 def _owners(owner: str, family: str) -> list[str]:
@@ -270,14 +270,14 @@ def _import_wanted(parts: Sequence[str], uri: str) -> list[WantedKey]:
 def _member_wanted(tail: str, uri: str, family: str) -> list[WantedKey]:
     if tail in _BUILT_IN:
         return []
-    found = [
+    wanted = [
         WantedKey(BearerScope.FILE, key("member", uri, tail), member=True),
         WantedKey(BearerScope.IMPORTED, key("members", uri, ""), tail, member=True),
     ]
     return (
-        found
+        wanted
         if tail in _EVERYDAY
-        else [*found, WantedKey(BearerScope.CORPUS, key("members", family, tail), member=True)]
+        else [*wanted, WantedKey(BearerScope.CORPUS, key("members", family, tail), member=True)]
     )
 
 
@@ -333,13 +333,13 @@ def _folder_import(target: str, family: str) -> list[tuple[str, str]]:
     folders = target.strip("/").split("/")
     least = len(folders) - 1 if "." in folders[0] else 0  # one folder's name alone is no proof, save under a host
     ends = ["/".join(folders[first:]) for first in range(max(1, least) if len(folders) > 1 else 1)]
-    found = []
+    modules = []
     for end in ends:
         path, _, rest = end.rpartition("/")
         last, _, name = rest.partition(".")
-        found.append((key("folders", family, f"{path}/{last}" if path else last), name))
-        found.append((key("module", family, f"{path}/{last}".strip("/").replace("/", ".")), name))
-    return found
+        modules.append((key("folders", family, f"{path}/{last}" if path else last), name))
+        modules.append((key("module", family, f"{path}/{last}".strip("/").replace("/", ".")), name))
+    return modules
 
 
 def reference_wanted(target: str, uri: str) -> list[WantedKey]:
@@ -351,19 +351,19 @@ def reference_wanted(target: str, uri: str) -> list[WantedKey]:
     """
     scheme, _, _ = target.partition(":")
     if re.fullmatch(r"[a-z][a-z0-9+.-]+", scheme) and scheme != target and not target.startswith(f"{scheme}::"):
-        found = [WantedKey(BearerScope.PATH, key("document", "", target)), *work_wanted(target)]
-        return found if scheme != "file" else [*found, *_path_wanted(target.removeprefix("file://"), uri)]
+        wanted = [WantedKey(BearerScope.PATH, key("document", "", target)), *work_wanted(target)]
+        return wanted if scheme != "file" else [*wanted, *_path_wanted(target.removeprefix("file://"), uri)]
     path, _, fragment = target.partition("#")
     if not path:
         return [*_anchor_wanted(uri, fragment), WantedKey(BearerScope.CORPUS, key("label", "", slug_of(fragment)))]
-    found = [anchored for one in _paths(path, uri) for anchored in (_anchor_wanted(one, fragment) if fragment else [])]
-    found += _path_wanted(path, uri)
+    wanted = [anchored for one in _paths(path, uri) for anchored in (_anchor_wanted(one, fragment) if fragment else [])]
+    wanted += _path_wanted(path, uri)
     if not fragment and "/" not in target:
-        found.append(WantedKey(BearerScope.PATH, key("anchor", uri, slug_of(target))))
-        found.append(WantedKey(BearerScope.CORPUS, key("label", "", slug_of(target))))
+        wanted.append(WantedKey(BearerScope.PATH, key("anchor", uri, slug_of(target))))
+        wanted.append(WantedKey(BearerScope.CORPUS, key("label", "", slug_of(target))))
     if parts := parts_of(target):
-        found.append(WantedKey(BearerScope.CORPUS, key("symbol", "", ".".join(parts))))
-    return found
+        wanted.append(WantedKey(BearerScope.CORPUS, key("symbol", "", ".".join(parts))))
+    return wanted
 
 
 def _anchor_wanted(uri: str, fragment: str) -> list[WantedKey]:
@@ -372,14 +372,14 @@ def _anchor_wanted(uri: str, fragment: str) -> list[WantedKey]:
 
 
 def _path_wanted(path: str, uri: str) -> list[WantedKey]:
-    found = [WantedKey(BearerScope.PATH, key("document", "", one)) for one in _paths(path, uri)]
-    found += [WantedKey(BearerScope.PATH, key("stem", "", one)) for one in _paths(path, uri)]
+    wanted = [WantedKey(BearerScope.PATH, key("document", "", one)) for one in _paths(path, uri)]
+    wanted += [WantedKey(BearerScope.PATH, key("stem", "", one)) for one in _paths(path, uri)]
     ending = unquote(path).strip("/")
     if "." in posixpath.basename(ending):
-        found.append(
+        wanted.append(
             WantedKey(BearerScope.CORPUS, key("path", "", re.sub(r"^(\.\./)+", "", posixpath.normpath(ending))))
         )
-    return found
+    return wanted
 
 
 def _paths(path: str, uri: str) -> list[str]:

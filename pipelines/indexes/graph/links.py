@@ -116,21 +116,21 @@ def _bearers(connection: Database, tables: Path) -> None:
         ("SELECT unit, uri, anchor FROM places WHERE anchor <> ''", anchor_keys),
         ("SELECT min(place), uri, heading FROM places WHERE heading <> '' GROUP BY uri, heading", anchor_keys),
     ):
-        found: Callable[..., Iterable[str]] = keys
+        keys_of: Callable[..., Iterable[str]] = keys
         rows = rows_of(connection, query)
         insert(
-            connection, "bearers", _BEARERS, ((one, unit, uri) for unit, uri, *of in rows for one in found(uri, *of))
+            connection, "bearers", _BEARERS, ((one, unit, uri) for unit, uri, *of in rows for one in keys_of(uri, *of))
         )
 
 
 def _packages(connection: Database, tables: Path) -> frozenset[str]:
     """Folders with an `__init__.py`; an empty one is no document, but was noted as blank."""
-    found = connection.execute(
+    rows = connection.execute(
         """SELECT uri FROM files WHERE ends_with(uri, ?)
            UNION SELECT uri FROM read_parquet(?) WHERE ends_with(uri, ?) AND reason = 'blank'""",
         [_PACKAGE, as_read(tables / "rejected.parquet"), _PACKAGE],
     ).fetchall()
-    return frozenset(posixpath.dirname(uri) for (uri,) in found)
+    return frozenset(posixpath.dirname(uri) for (uri,) in rows)
 
 
 def _symbol_keys(uri: str, symbol: str, language: str) -> Iterator[str]:
@@ -146,9 +146,9 @@ def _document_keys(
     yield from module_keys(uri, family, packages)
     yield from folder_keys(uri, family)
     facts = json.loads(metadata)
-    told = [(name, facts[name]) for name in _WORK_FACTS if facts.get(name)]
-    yield from work_keys(title, [fact for _, fact in told])
-    yield from number_keys(" ".join(f"{name.split('_')[0]}:{fact}" for name, fact in told))
+    identifiers = [(name, facts[name]) for name in _WORK_FACTS if facts.get(name)]
+    yield from work_keys(title, [fact for _, fact in identifiers])
+    yield from number_keys(" ".join(f"{name.split('_')[0]}:{fact}" for name, fact in identifiers))
 
 
 def _wants(connection: Database, settings: GraphIndexSettings) -> None:

@@ -143,16 +143,12 @@ def lexical_document(chunk: Mapping[str, Any], document: Mapping[str, Any]) -> L
 
 
 def write_shard(folder: Path, documents: Iterable[tuple[int, LexicalDocument]], settings: LexicalSettings) -> int:
-    """Write (row, document) pairs, rows ascending, as one Lucene index.
-
-    Returns:
-        How many were written.
-    """
+    """Write (row, document) pairs, rows ascending, as one Lucene index; how many were written."""
     # One document object is filled again and again: creating Java objects costs more than indexing short texts.
     with JAVA:
         document, texts, row = _blank_document()
     written = 0
-    with _told(folder), _writer(folder, settings) as writer:
+    with _disk_errors(folder), _writer(folder, settings) as writer:
         for number, content in documents:
             with JAVA:
                 row.setLongValue(number)
@@ -167,14 +163,14 @@ def write_shard(folder: Path, documents: Iterable[tuple[int, LexicalDocument]], 
 
 def merge_shards(folders: Sequence[Path], out: Path, settings: LexicalSettings) -> None:
     """Merge shards, in their order, into one index of one segment."""
-    with JAVA, _told(out), _writer(out, settings) as writer:
+    with JAVA, _disk_errors(out), _writer(out, settings) as writer:
         if folders:
             writer.addIndexes(*(directory(folder) for folder in folders))
         writer.forceMerge(1)
 
 
 @contextlib.contextmanager
-def _told(folder: Path) -> Iterator[None]:
+def _disk_errors(folder: Path) -> Iterator[None]:
     """Have what the disk refuses Java raised as any other such error."""
     try:
         yield
@@ -250,12 +246,7 @@ def code_terms(text: str) -> list[str]:
 
 
 def symbol_terms(names: Iterable[str]) -> list[str]:
-    """Qualified names followed by their words: the symbols field of a chunk.
-
-    Examples:
-        >>> symbol_terms(["Store.openFile"])
-        ['Store.openFile', 'store', 'open', 'file']
-    """
+    """Qualified names followed by their words: the symbols field of a chunk."""
     return [term for name in dict.fromkeys(names) for term in (name, *split_identifier(name))]
 
 

@@ -139,7 +139,7 @@ class LexicalIndex:
                 one gain nothing here.
         """
         sets = [None] * len(texts) if among is None else among
-        return [self._found(text, k, rows) for text, rows in zip(texts, sets, strict=True)]
+        return [self._search_one(text, k, rows) for text, rows in zip(texts, sets, strict=True)]
 
     def terms(self, text: str) -> list[str]:
         """The analysed terms of a text that a search would use, in order, repeats kept."""
@@ -154,46 +154,43 @@ class LexicalIndex:
             self._reader.close()
 
     def _searched_once(self) -> None:
-        """Search for words of its own: Java loads what it searches with at the first search, which may take a second.
-
-        That search has a time budget where it is a user's, and the first to be answered is not to go without.
-        """
+        """Search once: Java loads its classes then, which may take a second that a user's search has not."""
         words = first_terms(self._reader, FIELDS[0], count=8)
         self.search(" ".join(words), len(words))
 
-    def _found(self, text: str, k: int, among: RowSet | None) -> Hits:
+    def _search_one(self, text: str, k: int, among: RowSet | None) -> Hits:
         with JAVA:  # taken anew for each text, so that nobody waits for a whole batch
             query = self._query(text)
             if query is None or k < 1:
                 return _hits([])
             if among is not None:
                 query = self._restricted(query, among)
-            found = str(self._mapper.writeValueAsString(self._searcher.search(query, k)))
-        return _hits(_TOP_DOCS.decode(found).scoreDocs)
+            answer = str(self._mapper.writeValueAsString(self._searcher.search(query, k)))
+        return _hits(_TOP_DOCS.decode(answer).scoreDocs)
 
     def _query(self, text: str) -> Any | None:
         """A query for the terms of a text in every weighted field; Java takes it apart, at one call per field."""
         text = cleaned(text, self._settings.max_query_bytes)
-        parts = [(self._parser.createBooleanQuery(field, text), weight) for field, weight in self._weights]
-        found = [part if weight == 1.0 else _boosted(part, weight) for part, weight in parts if part is not None]
-        if len(found) < 2:
-            return found[0] if found else None
+        queries = [(self._parser.createBooleanQuery(field, text), weight) for field, weight in self._weights]
+        clauses = [part if weight == 1.0 else _boosted(part, weight) for part, weight in queries if part is not None]
+        if len(clauses) < 2:
+            return clauses[0] if clauses else None
         builder = java_class(_SEARCH + "BooleanQuery$Builder")()
         should = java_class(_SEARCH + "BooleanClause$Occur").SHOULD
-        for part in found:
+        for part in clauses:
             builder.add(part, should)
         return builder.build()
 
     def _restricted(self, query: Any, among: RowSet) -> Any:
         """A query that finds some rows only; a clause that filters adds nothing to the score."""
-        kept = self._clauses.get(among)
-        if kept is None:
+        clause = self._clauses.get(among)
+        if clause is None:
             field = java_class("org.apache.lucene.document.NumericDocValuesField")
-            kept = self._clauses[among] = field.newSlowSetQuery(ROW, *among.rows.tolist())
+            clause = self._clauses[among] = field.newSlowSetQuery(ROW, *among.rows.tolist())
         occur = java_class(_SEARCH + "BooleanClause$Occur")
         builder = java_class(_SEARCH + "BooleanQuery$Builder")()
         builder.add(query, occur.MUST)
-        builder.add(kept, occur.FILTER)
+        builder.add(clause, occur.FILTER)
         return builder.build()
 
 
@@ -207,25 +204,22 @@ def first_terms(reader: Any, field: str, *, count: int) -> list[str]:
     if terms is None:
         return []
     listed = terms.iterator()
-    found: list[str] = []
-    while len(found) < count and (term := listed.next()) is not None:
-        found.append(str(term.utf8ToString()))
-    return found
+    first: list[str] = []
+    while len(first) < count and (term := listed.next()) is not None:
+        first.append(str(term.utf8ToString()))
+    return first
 
 
 def check_order(reader: Any, folder: Path, rows: int, *, probes: int = 64) -> None:
-    """Check that document i of an index is contents row i.
-
-    The index is sorted by row, so that the ends and the number of documents settle it for rows that are distinct;
-    more are probed in between.
+    """Check that document i of an index is contents row i, at the ends and at `probes` places between.
 
     Raises:
         CorruptionError: Another number of documents, several segments, or another order.
     """
     leaves = reader.leaves()
     if reader.numDocs() != rows or reader.maxDoc() != rows or leaves.size() > 1:
-        found = f"{reader.numDocs()} of {reader.maxDoc()} documents in {leaves.size()} segments"
-        raise CorruptionError(f"{folder}: expected {rows} documents in one segment, found {found}; rebuild")
+        counted = f"{reader.numDocs()} of {reader.maxDoc()} documents in {leaves.size()} segments"
+        raise CorruptionError(f"{folder}: expected {rows} documents in one segment, found {counted}; rebuild")
     if not rows:
         return
     values = leaves.get(0).reader().getNumericDocValues(ROW)

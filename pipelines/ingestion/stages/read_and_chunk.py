@@ -144,7 +144,7 @@ class ReadAndChunk(UnitWorker):
 
 def _noted(unit: Unit, readable: list[_Readable], rejections: list[Rejection]) -> Unit:
     unchanged = [(one.document, one.key) for one in readable if one.unchanged]
-    tables = {"kept": schemas.kept_to_table(unchanged), "rejected": schemas.rejections_to_table(rejections)}
+    tables = {"kept": schemas.unchanged_to_table(unchanged), "rejected": schemas.rejections_to_table(rejections)}
     reasons = Counter(f"{REJECTED}{rejection.reason}" for rejection in rejections)
     return unit.extended(tables, {"unchanged": len(unchanged), **reasons})
 

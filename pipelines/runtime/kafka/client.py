@@ -92,11 +92,7 @@ class Connections:
         self._client: Any = None
 
     def options(self) -> dict[str, Any]:
-        """How kafka-python is told to reach the brokers.
-
-        Raises:
-            ConfigurationError: A file of certificates or keys cannot be used.
-        """
+        """How kafka-python is told to reach the brokers; errors as in `tls_context`."""
         settings = self._access.settings
         password = settings.sasl_password
         return {

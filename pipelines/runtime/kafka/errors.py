@@ -46,20 +46,11 @@ class Access:
         return f"{_DOING[self.operation]} {self.topic} at {self.settings.bootstrap}"
 
     def refused(self, refusal: Refusal, text: str = "") -> ConfigurationError:
-        """The error of a broker that does not let this client in, or that this client does not trust.
-
-        Args:
-            text: The client's own words, where they say more.
-        """
+        """The error of a broker that does not let this client in, or is not trusted; `text` says more."""
         return ConfigurationError(f"{self}: {_reason(refusal, self.settings)}{text and f' ({text})'}")
 
     def not_permitted(self, operation: str = "", resource: str = "") -> ConfigurationError:
-        """The error of a user who may not do that.
-
-        Args:
-            operation: Default the one of this access.
-            resource: Default its topic; such as "group weft" or "cluster".
-        """
+        """The error of a user who may not do that; by default this access's operation on its topic."""
         operation, resource = operation or self.operation, resource or f"topic {self.topic}"
         user = self.settings.sasl_username
         principal = "User:NAME" if user is None else f"User:{user}"

@@ -48,10 +48,7 @@ class LogGaps:
         self._read: dict[int, Sequence[Stretch]] = {}
 
     def skipped(self, partition: int, first: int, behind: int) -> int:
-        """How many of the offsets from `first` to before `behind` the log explains: no record will ever come there.
-
-        The others hold records that were not delivered yet, or that the log has lost.
-        """
+        """How many of the offsets [first, behind) will never hold a record; others are late, or lost."""
         explained, between, reached = 0, 0, first
         for stretch in self._stretches(partition, first, behind):
             between += max(0, stretch.first - reached)

@@ -208,11 +208,7 @@ class KafkaPublisher:
             )
 
     def close(self) -> int:
-        """Send what is left and give the connection back; never raises. What is not acknowledged then is logged.
-
-        Returns:
-            How many of the records that `send` took were not acknowledged.
-        """
+        """Send what is left and give the connection back; never raises. How many records were lost, which is logged."""
         with self._counting:
             closed, self._closed = self._closed, True
         if closed:

@@ -47,6 +47,7 @@ _CHATTY = {
     "urllib3.connectionpool": logging.ERROR,
 }
 _ERRORS = (MlflowException, SQLAlchemyError, CommandError, OSError, ImportError, UnicodeEncodeError)
+_HTTP_RETRIES = "1"  # of a failed request: the next night or tick tries again anyway
 _PARAMS_PER_BATCH = 100  # MLflow's own limit for one request
 _PARAM_LENGTH = 6_000  # MLflow's own limit for one value
 
@@ -78,7 +79,7 @@ class Tracking:
         """The tracking that settings name, by default SQLite in the store."""
         os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")  # stdout carries a job's JSON
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", str(settings.http_timeout_s))
-        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", str(settings.http_retries))
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", _HTTP_RETRIES)
         folder = store.resolve() / "mlflow"
         served = settings.uri.startswith(("http://", "https://"))
         return cls(settings.uri or uri_of(store), None if served else folder / "artifacts")
@@ -92,15 +93,7 @@ class Tracking:
             yield run
 
     def close_abandoned(self, experiment: str, tags: Mapping[str, str]) -> int:
-        """Mark runs that a killed process left open as killed.
-
-        Args:
-            experiment: Whose runs.
-            tags: Only runs that carry all of these.
-
-        Returns:
-            How many there were.
-        """
+        """Mark an experiment's runs with these tags that a killed process left open as killed; how many there were."""
         wanted = [f"tags.`{key}` = '{value}'" for key, value in sorted(tags.items())]
         with _mapped(self.uri):
             runs = self._client.search_runs(

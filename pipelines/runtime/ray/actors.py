@@ -22,11 +22,7 @@ Value = TypeVar("Value")
 
 
 class Shared(Generic[Value]):
-    """A value that lies where every actor can get it, put there once.
-
-    Attributes:
-        key: Names it; whoever holds a value of this key need not get it again.
-    """
+    """A value that lies where every actor can get it; whoever holds the value of its `key` need not get it again."""
 
     def __init__(self, value: Value) -> None:
         reference = ray.put(value)
@@ -41,7 +37,7 @@ class Shared(Generic[Value]):
 
 @dataclass(frozen=True, slots=True)
 class _Doing:
-    """What an actor does: a task of the list that is under way, by its number, or nothing that anybody waits for."""
+    """An actor, and the number of the task that it works on, if any."""
 
     actor: Any
     task: int | None = None
@@ -99,12 +95,7 @@ class ActorPool:
             self._doing = {reference: _Doing(doing.actor) for reference, doing in self._doing.items()}
 
     def everywhere(self, method: str, *arguments: Any) -> list[Any]:
-        """Call a method on every actor, once all have started; what each returned.
-
-        Raises:
-            Exception: What the method raised, as it raised it.
-            WeftError: Actors died before they had started, again and again.
-        """
+        """Call a method on every actor, once all have started; what each returned. Errors as in `map`."""
         self._start_all()
         while self._doing:
             self._next(deque(), {}, Counter())

@@ -79,12 +79,11 @@ def _initialise(address: str, settings: ClusterSettings, common: Mapping[str, An
 
 
 def require_head(address: str, source: str, *, within_s: float) -> None:
-    """Check that the head of a cluster answers: Ray itself waits minutes for one that is not there, and then exits.
+    """Check that a Ray head answers at an address within some seconds: Ray itself waits minutes, and then exits.
 
     Args:
         address: As Ray takes it: host:port, `auto`, or ray://host:port.
         source: What names it, for people.
-        within_s: How long it may take, in seconds.
 
     Raises:
         WeftError: Nothing answers there as a Ray head does.
@@ -121,11 +120,7 @@ def _advice_on(error: BaseException) -> str:
 
 
 def _take_token(address: str) -> None:
-    """Show the cluster this user's token, where there is one and nothing else is said.
-
-    Ray does so for a cluster that it finds by itself, and for one at an address only what was said before Ray was
-    imported: so what it has read by then is read again, as it does it.
-    """
+    """Show the cluster this user's token: Ray, which reads it when it is imported, has to read it again."""
     if "RAY_AUTH_MODE" in os.environ:
         return
     if AuthenticationTokenLoader.instance().has_token(ignore_auth_mode=True):
@@ -141,10 +136,7 @@ def _take_token(address: str) -> None:
 
 @contextlib.contextmanager
 def _at_level(level: int, log: logging.Logger) -> Iterator[None]:
-    """Within a block, let a log hold messages of a level and above: that a new cluster has a token is no warning.
-
-    Not where another one is joined: that it has none is one.
-    """
+    """Within a block, let a log hold messages of a level and above."""
     before = log.level
     log.setLevel(level)
     try:
@@ -185,12 +177,7 @@ def start_actor(worker: Callable[..., Any], *arguments: Any, **options: Any) -> 
 
 
 def ask_all(actors: Sequence[Any], method: str, *arguments: Any) -> list[Any]:
-    """Call one method on every actor at once and wait for all answers, in the actors' order.
-
-    Raises:
-        Exception: What the first of them raised, out of Ray's wrappers, once all have answered: of an answer that
-            nobody has taken Ray prints the traceback.
-    """
+    """Call one method on every actor at once; all answers, in their order, or after them the first error."""
     asked = [getattr(actor, method).remote(*arguments) for actor in actors]
     answers: list[Any] = []
     failed: list[RayError] = []

@@ -124,10 +124,7 @@ def _results(pending: Sequence[Any]) -> Iterator[Any]:
 def run_on_other_hosts(run: Callable[[], Result]) -> list[tuple[str, Result]]:
     """Run a function once on every other node of the cluster; the name of its host, and what it returned there.
 
-    It takes no CPU, so that it waits for none. A node that is gone by then answers nothing.
-
-    Raises:
-        WeftError, OSError: What the function raised, as it raised it.
+    It takes no CPU, so that it waits for none. A node that is gone by then answers nothing. Errors as in `run_tasks`.
     """
 
     def on_a_host() -> tuple[str, Result]:
@@ -205,10 +202,7 @@ HERE = Executor(stream_here, map, lambda: 1, lambda _: ())
 
 
 class _Step:
-    """A worker as Ray Data calls it; what it says of a failure goes on as data, also if it could not be made.
-
-    Of what an actor's constructor raises Ray tells the end of a traceback, and makes the actor anew without end.
-    """
+    """A worker as Ray Data calls it; its failures go on as data, for Ray makes a failed actor anew without end."""
 
     def __init__(self, worker: Callable[..., Worker], arguments: tuple[Any, ...]) -> None:
         self._failed: pa.Table | None = None

@@ -181,11 +181,7 @@ def cause_in(text: str, path: Path) -> OSError | None:
 
 @contextlib.contextmanager
 def named(path: Path) -> Iterator[None]:
-    """Have an error of the system that leaves the block say which file, and why: libraries leave out either.
-
-    Raises:
-        OSError: With the path and a number.
-    """
+    """Have an OSError that leaves the block carry path and number: libraries leave out either."""
     try:
         yield
     except OSError as error:

@@ -91,11 +91,7 @@ def file_hashes(folder: Path) -> dict[str, str]:
 
 
 def write_manifest(folder: Path, values: Mapping[str, Any]) -> None:
-    """Write the manifest of a folder whose other files are complete.
-
-    Args:
-        values: JSON values; their "files" are those of `file_hashes`.
-    """
+    """Write the manifest of a folder whose other files are complete; its "files" are those of `file_hashes`."""
     write_atomically(folder / MANIFEST_FILE, _rendered(values))
 
 

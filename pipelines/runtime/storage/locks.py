@@ -73,12 +73,10 @@ def await_lock(take: Callable[[float], bool], path: Path, patience: Patience) ->
     """Take a lock as soon as it can be had.
 
     Args:
-        take: Takes it within so many seconds, or says that it could not.
-        path: Of the file that is locked.
-        patience: How long to try.
+        take: Takes it within so many seconds, or returns False.
 
     Raises:
-        StoreError: It could not be had; who holds it, as far as that can be known.
+        StoreError: It could not be had in time; the message names who holds it, as far as that can be known.
     """
     if take(min(patience)):
         return
@@ -109,13 +107,10 @@ def locked(path: Path, patience: Patience) -> Iterator[None]:
 
 @contextlib.contextmanager
 def alone(path: Path, doing: str) -> Iterator[None]:
-    """Hold a file's lock for what one process at a time may do; the file says who that is, and is gone afterwards.
-
-    Args:
-        doing: What is done, for whoever comes second.
+    """Hold a file's lock for what one process at a time may do; the file names that process, and is gone afterwards.
 
     Raises:
-        StoreError: Another process does it; told at once, and nothing has changed.
+        StoreError: Another process is at it, which is what `doing` says; nothing has changed.
     """
     missing = [folder for folder in path.parents if not folder.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)

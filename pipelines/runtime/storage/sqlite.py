@@ -25,13 +25,10 @@ _KEYS_AT_ONCE = 500  # SQLite takes 999 variables in one statement at least
 
 
 def set_up(connection: sqlite3.Connection, pragmas: Iterable[str], *, wait_s: float) -> None:
-    """Set pragmas in their order; whoever else is just doing the same is waited for.
+    """Set pragmas in their order; whoever else is just doing the same is waited for, `wait_s` for each.
 
     Of two that turn on write-ahead logging of a new file, SQLite tells one at once that it is locked, whatever timeout
     the connection has: two that waited would wait for each other.
-
-    Args:
-        wait_s: For each pragma at most.
 
     Raises:
         sqlite3.Error: One cannot be set, or the file stayed locked.
@@ -114,7 +111,7 @@ class BlobCache:
         return self._done(lambda connection: int(connection.execute("select count(*) from blobs").fetchone()[0]))
 
     def _done(self, work: Callable[[sqlite3.Connection], Done]) -> Done:
-        """Work in a transaction; where the file proves damaged, with an empty one in its place."""
+        """Work in a transaction; where the file proves damaged, on an empty one in its place."""
         try:
             with self._connection as connection:
                 return work(connection)

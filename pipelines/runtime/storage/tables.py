@@ -138,11 +138,7 @@ class TableQueries:
     def rows(
         self, query: str, schema: pa.Schema, *, at_once: int, values: Mapping[str, object] | None = None
     ) -> Iterator[pa.Table]:
-        """The rows of a query in tables of at most `at_once` rows, with the columns and types of a schema.
-
-        Args:
-            values: What stands for each `$name` in the query.
-        """
+        """Rows of a query in tables of at most `at_once` rows of a schema; `values` stand for its `$name`s."""
         try:
             for batch in self._connection.sql(query, params=dict(values or {})).to_arrow_reader(at_once):
                 yield pa.Table.from_batches([batch]).select(schema.names).cast(schema)
@@ -150,16 +146,13 @@ class TableQueries:
             raise self._mapped(error) from error
 
     def ordered(self, query: str, by: Sequence[str], schema: pa.Schema, *, at_once: int) -> Iterator[pa.Table]:
-        """As `rows`, in the order of some columns, however many there are.
+        """As `rows`, in the order of columns of text that together tell all rows apart; however many rows there are.
 
         DuckDB's sort spills its rows to disk, but merging them takes memory that grows with their number. A range of
         the first column that the bound does not hold is therefore sorted in two halves, one after the other.
 
-        Args:
-            by: Columns of text that together tell all rows apart.
-
         Raises:
-            StoreError: The query fails; or rows that are alike in the first column exceed the memory bound.
+            StoreError: The query fails; or rows that are equal in the first column exceed the memory bound.
         """
         keys = self._sampled(query, by[0])
         ranges = [(0, len(keys) + 1)]  # of places among the keys: a range holds what lies from one key up to the next
@@ -181,7 +174,7 @@ class TableQueries:
                 ranges += [(middle, end), (first, middle)]
 
     def _sampled(self, query: str, column: str) -> list[str]:
-        """Different values of a column, in order, that cut the rows of a query in parts of about one size."""
+        """Different values of a column, in order, that cut the rows in parts of about one size."""
         sampled = f"select {column} from ({query}) using sample reservoir({_CUTS} rows) repeatable (1)"  # noqa: S608
         values = self._run(f"select distinct {column} from ({sampled}) order by 1").fetchall()  # noqa: S608
         return [str(value) for (value,) in values]

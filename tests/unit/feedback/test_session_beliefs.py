@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.catalog.overlays import ALIKE_KEY, metadata_of
+from pipelines.catalog.overlays import MOMENTS_KEY, metadata_of
 from pipelines.domain.documents import Domain
 from pipelines.domain.events import AnyEvent
 from pipelines.domain.ids import LearnedVersion, SessionId
@@ -127,11 +127,11 @@ def test_what_is_known_of_sessions_travels_with_the_snapshot(partition: Partitio
     started(partition, "mine")
     base = partition.catalog.listing().find(SessionId("mine"))
     assert base is not None
-    first = partition.catalog.bases.read(base.base).alike
+    first = partition.catalog.bases.read(base.base).moments
     partition.feed([phase("start", "b", principal="b"), *said("b", vector=0.1), phase("complete", "b", principal="b")])
     partition.publish()
     (snapshot,) = partition.catalog.snapshots()
-    assert metadata_of(snapshot)[ALIKE_KEY] != b"{}"
+    assert metadata_of(snapshot)[MOMENTS_KEY] != b"{}"
     partition.catalog.bases._held.clear()
-    again = partition.catalog.bases.read(base.base).alike
+    again = partition.catalog.bases.read(base.base).moments
     assert [each.tolist() for each in first.correlation()] == [each.tolist() for each in again.correlation()]
