@@ -220,8 +220,7 @@ def _found_with(plan: IndexPlan) -> dict[str, object]:
     """
     if not plan.extraction.enabled:
         return {}
-    found_with = plan.extraction.model_dump(mode="json", exclude={"batch_size", "threads"})
-    return {**found_with, "checkpoint": identify(plan.extraction)}
+    return {**plan.extraction.found_with, "enabled": True, "checkpoint": identify(plan.extraction)}
 
 
 def forget(plan: IndexPlan) -> None:
