@@ -36,8 +36,9 @@ class EntityExtractor:
         self._model = _load(settings)
         self._tokenizer = self._model.data_processor.transformer_tokenizer
         self._room = self._room_beside_labels()
-        # The model reports from the lowest threshold on; each label's own is applied afterwards.
-        self._lowest = min((settings.threshold_of(label) for label in settings.labels), default=settings.threshold)
+        self._thresholds = {
+            label: settings.label_thresholds.get(label, settings.threshold) for label in settings.labels
+        }
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
         """Mentions of every text, in text order and without overlaps; spans are characters of the whole text."""
@@ -73,15 +74,16 @@ class EntityExtractor:
     def _predict(self, texts: Sequence[str]) -> list[list[dict[str, Any]]]:
         if not texts or not self._settings.labels:
             return [[] for _ in texts]
+        # The model reports from the lowest threshold on; each label's own is applied afterwards.
         spans: list[list[dict[str, Any]]] = self._model.inference(
-            list(texts), list(self._settings.labels), threshold=self._lowest, batch_size=_BATCH
+            list(texts), list(self._settings.labels), threshold=min(self._thresholds.values()), batch_size=_BATCH
         )
         return spans
 
     def _mentions(self, text: str, window: Window, spans: Iterable[dict[str, Any]]) -> Iterable[Mention]:
         for span in spans:
             start, end = window.start + span["start"], window.start + span["end"]
-            if span["score"] >= self._settings.threshold_of(span["label"]):
+            if span["score"] >= self._thresholds[span["label"]]:
                 yield Mention(start, end, text[start:end], span["label"], float(span["score"]))
 
 

@@ -28,14 +28,10 @@ class ExtractionSettings(BaseModel):
     threads: int = Field(ge=0)
 
     @property
-    def found_with(self) -> dict[str, object]:
+    def fingerprint(self) -> dict[str, object]:
         """What decides the mentions of a text besides itself and the checkpoint; it is part of keys that are stored."""
         stated = self.model_dump(mode="json", exclude={"enabled", "threads"})
         return {**stated, "window_words": WINDOW_WORDS, "window_overlap_words": WINDOW_OVERLAP_WORDS}
-
-    def threshold_of(self, label: str) -> float:
-        """Least score of a mention with `label`, in [0, 1]."""
-        return self.label_thresholds.get(label, self.threshold)
 
     def confidence_of(self, label: str, score: float) -> float:
         """How sure a find with a score is, in [0, 1]: linear between the label's points, and the score without any."""

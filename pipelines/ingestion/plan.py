@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pipelines.chunking.settings import ChunkingSettings
-from pipelines.chunking.units.sizes import SizesInForce
+from pipelines.chunking.units.splitting import SizesInForce
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import ConfigurationError, SourceError
 from pipelines.domain.ids import GenerationId
@@ -220,7 +220,7 @@ def _found_with(plan: IndexPlan) -> dict[str, object]:
     """
     if not plan.extraction.enabled:
         return {}
-    return {**plan.extraction.found_with, "enabled": True, "checkpoint": identify(plan.extraction)}
+    return {**plan.extraction.fingerprint, "enabled": True, "checkpoint": identify(plan.extraction)}
 
 
 def forget(plan: IndexPlan) -> None:

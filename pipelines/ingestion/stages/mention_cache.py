@@ -14,7 +14,7 @@ from pipelines.runtime.storage.sqlite import BlobCache, blob_key
 
 def mention_key(settings: ExtractionSettings, checkpoint: str, text: str) -> str:
     """Key of a text's mentions: SHA-256 over the checkpoint, its labels, thresholds and windows, and the text."""
-    return blob_key(json.dumps(settings.found_with, sort_keys=True), checkpoint, text)
+    return blob_key(json.dumps(settings.fingerprint, sort_keys=True), checkpoint, text)
 
 
 class MentionCache:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines import chunking
-from pipelines.chunking.units.sizes import ChunkSizes
+from pipelines.chunking.units.splitting import ChunkSizes
 from pipelines.domain.documents import Document
 from pipelines.domain.ids import GenerationId
 from pipelines.indexes.manifest import CHUNKS_FOLDER
