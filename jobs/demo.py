@@ -4,7 +4,7 @@
 
 Indexes weft's own files and modules of the standard library, with the texts that are asked masked; simulated users ask
 half of the questions, one each, and react to what they are shown; quality is measured on the other half, before and
-after. As in a study, what takes minutes stands for days of `simulation.sessions_a_day` users each.
+after. As in a study, what takes minutes stands for days of a hundred users each.
 Exit codes: 0 done, 1 with a reason, 2 usage.
 """
 

@@ -8,7 +8,7 @@ thousands are spread over processes (`retrieval.spread`). A line that is no quer
 JSON), and the others are answered; a file without a single query is refused. With `--bootstrap` what was shown goes to
 the feedback topic, so that feedback can be given on the query id that is printed; with `--session` under that
 session's id, whose own learning ranks it, too. Answers are kept in the query log (`weft queries list`), unless `--set
-query_log.enabled=false`.
+query_log.sample=0`.
 Exit codes: 0 answered, 1 with a reason (nothing published, damaged store; no broker, after the answer), 2 usage.
 """
 
@@ -32,8 +32,14 @@ from pipelines.domain.errors import SourceError
 from pipelines.domain.ids import QueryId, SessionId
 from pipelines.domain.ranking import ANONYMOUS, ANY, Answer, Channel, Query, RankedResult
 from pipelines.evaluation.queries.writer import QueryLog
-from pipelines.retrieval.answer.snippet import snippet
-from pipelines.retrieval.answer.trace import answer_as_json, context_lines, explained, gap_line, understanding_line
+from pipelines.retrieval.answer.trace import (
+    answer_as_json,
+    context_lines,
+    explained,
+    gap_line,
+    snippet,
+    understanding_line,
+)
 from pipelines.retrieval.settings import FusionMode, ResultUnit
 from pipelines.runtime.storage.files import text_lines
 from pipelines.serving.console.options import CommonOptions, job_command

@@ -9,7 +9,7 @@ the updaters, and what the updaters learned ranks what later users are shown. Th
 alone, reciprocal rank fusion, and the best fixed convex combination tuned on the queries that were learned from. What
 is known of single contents (usage) is left out of every row but the last one: held-out queries may ask for the same.
 Who asks what, and does what about it, is drawn: with `--deals` as often, each time from nothing, and means are told.
-A study takes minutes and stands for days, of `simulation.sessions_a_day` each: what a day brings is capped for those.
+A study takes minutes and stands for days, of a hundred each: what a day brings is capped for those.
 Exit codes: 0 measured, 1 with a reason (unreadable data set, no such split), 2 usage.
 """
 

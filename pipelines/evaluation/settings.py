@@ -19,7 +19,6 @@ class MemorySettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    constitutional_tiers: tuple[str, ...]
     importance: Mapping[str, Weight]
     intent_weights: Mapping[str, Weight]
 
@@ -29,7 +28,6 @@ class AlarmSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    minimum: Count
     blind_share: Share
     popularity_share: Share
     cold_ratio: Share
@@ -58,11 +56,8 @@ class EvaluationSettings(BaseModel):
     interval: Share
     seed: int
     bootstrap_draws: Annotated[int, Field(ge=100)]
-    randomisations: Annotated[int, Field(ge=100)]
     batch: Count
     remembered: Count
-    shadow_queries: Count
-    group_key: str
     budget_ms: Positive
     memory: MemorySettings
     alarms: AlarmSettings
@@ -81,7 +76,6 @@ class SimulationSettings(BaseModel):
     random: Probability
     adversarial: Probability
     sessions: Count
-    sessions_a_day: Count
     deals: Count
 
     @model_validator(mode="after")
@@ -92,14 +86,11 @@ class SimulationSettings(BaseModel):
 
 
 class QueryLogSettings(BaseModel):
-    """How much of what is asked is kept, where it waits, and for how long it stays."""
+    """How much of what is asked is kept, and for how long."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    enabled: bool
-    sample: Annotated[float, Field(ge=0.0, le=1.0)]
-    queue: Count
-    flush_rows: Count
-    flush_s: Annotated[float, Field(gt=0.0)]
+    sample: Probability
+    flush_s: Positive
     keep_days: Count
     read_memory_mb: Count

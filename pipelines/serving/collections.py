@@ -14,7 +14,7 @@ from pipelines.evaluation.measures.measuring import Measurement, as_query, measu
 from pipelines.evaluation.measures.runs import Run, as_ranked
 from pipelines.ingestion.report import IndexProgress
 from pipelines.ingestion.sources.corpus import corpus_name
-from pipelines.ingestion.stages.unchanged import cutting_code
+from pipelines.ingestion.stages.reuse import cutting_code
 from pipelines.runtime.ray.cluster import connect
 from pipelines.runtime.ray.stages import ON_CLUSTER, Executor
 from pipelines.runtime.storage.files import sha256_of, write_atomically

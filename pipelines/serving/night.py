@@ -17,7 +17,7 @@ from pipelines.consolidation.probes import probed
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Query
 from pipelines.evaluation.log.alarms import LOGGED_QUERIES
-from pipelines.evaluation.log.questions import to_replay
+from pipelines.evaluation.log.questions import SHADOW_QUERIES, to_replay
 from pipelines.evaluation.queries.reader import read_queries
 from pipelines.evaluation.replay.replay import shown_matches
 from pipelines.feedback.run.partitions import states_in
@@ -107,7 +107,7 @@ def _newest(settings: Settings) -> list[Query]:
     if Catalog(root).pointer().generation is None:
         return []
     logged = read_queries(root, settings.query_log, limit=LOGGED_QUERIES)
-    return to_replay(logged, settings.evaluation.shadow_queries)
+    return to_replay(logged, SHADOW_QUERIES)
 
 
 def _announce(step: str) -> None:

@@ -25,8 +25,7 @@ from pipelines.evaluation.queries.writer import QueryLog
 from pipelines.settings import load_settings
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 answer = a_searcher(MemoryGeneration({"a": ["red apple"], "b": ["red pear"]})).search(a_query("red apple"))
-rules = load_settings(environment={}).query_log.model_copy(update={"flush_rows": 5, "queue": 100000})
-log = QueryLog(Path(sys.argv[1]), rules)
+log = QueryLog(Path(sys.argv[1]), load_settings(environment={}).query_log, waiting=100000, flush_rows=5)
 print("ready", flush=True)
 for number in range(100000):
     log.emit(replace(answer, query=replace(answer.query, query_id=f"q{number}")))

@@ -20,7 +20,7 @@ from pipelines.evaluation.measures.beir import Dataset, read_dataset
 from pipelines.evaluation.measures.compare import Difference, compare
 from pipelines.evaluation.measures.measuring import measure_searcher
 from pipelines.feedback.events.producer import impression_of
-from pipelines.feedback.fold.credit import chosen_rank, credits_of, tally_click, tally_credits, tally_shown
+from pipelines.feedback.fold.credit import chosen_rank, credits_of, note_credits, tally_click, tally_shown, under
 from pipelines.ingestion.sources.corpus import corpus_name
 from pipelines.learning.beliefs import Beliefs
 from pipelines.learning.evidence import SECONDS_PER_DAY
@@ -65,7 +65,8 @@ def taught(searcher: Searcher, learner: Learner, dataset: Dataset, settings: Set
             for rank in clicks(rng, answer, dataset.qrels[answer.query.query_id], corpus_name(dataset.corpus)):
                 of = answer.results[rank - 1].content_hash
                 click = Selection(**stamp, query_id=answer.query.query_id, content_hash=of, rank=rank)
-                tally_credits(tally, credits_of(click, shown, chosen=chosen, rules=rules), shown, day=DAY, bins=bins)
+                credited = credits_of(click, shown, chosen=chosen, rules=rules)
+                note_credits(tally, credited, under(shown, bins=bins), shown.results, day=DAY, surplus=False)
                 tally_click(tally, click, shown, rules.credit, day=DAY)
                 chosen.append(chosen_rank(click, shown))
         learner.evidence = learner.evidence + tally.freeze()

@@ -211,7 +211,7 @@ def test_what_processes_answer_is_what_this_one_does(
     lines = [json.dumps({"_id": f"q{number}", "text": text}) for number, text in enumerate(ASKED)]
     (tmp_path / "queries.jsonl").write_text("\n".join(lines))
     arguments = ["--queries", str(tmp_path / "queries.jsonl"), "--store", store.storage.root, "--json"]
-    arguments += ["--set", "query_log.enabled=false"]
+    arguments += ["--set", "query_log.sample=0"]
     found = []
     for more in ([], ["--set", spread]):
         assert search.main([*arguments, *more]) == 0

@@ -6,14 +6,12 @@ useful; people or a model judge. A later phase overrules an earlier one about th
 
 from __future__ import annotations
 
-import logging
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from statistics import fmean
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,8 +24,6 @@ from pipelines.evaluation.queries.reader import LoggedOutcome, LoggedQuery
 from pipelines.evaluation.queries.schema import table_schema
 from pipelines.evaluation.queries.writer import write_rows
 from pipelines.runtime.clock import SECONDS_PER_DAY, day_of
-
-log = logging.getLogger(__name__)
 
 JUDGEMENTS = Path("logs") / "judgements"
 """Folder of judgements below a store."""
@@ -128,23 +124,15 @@ def from_feedback(queries: Iterable[LoggedQuery]) -> list[Judgement]:
                 if seen.kind == "selection":
                     for content in shown[: shown.index(seen.content_hash)]:
                         passed[query.text, content] = max(seen.at, passed.get((query.text, content), seen.at))
-    return [
-        *(
-            judged(
-                text,
-                content,
-                _grade(outcomes),
-                source=JudgementSource.IMPLICIT,
-                by="feedback",
-                now=max(seen.at for seen in outcomes),
-            )
-            for (text, content), outcomes in outcomes_by_pair.items()
-        ),
-        *(
-            judged(text, content, 0, source=JudgementSource.IMPLICIT, by="passed over", now=at)
-            for (text, content), at in passed.items()
-            if (text, content) not in outcomes_by_pair
-        ),
+    implicit = JudgementSource.IMPLICIT
+    judgements = [
+        judged(*pair, _grade(outcomes), source=implicit, by="feedback", now=max(seen.at for seen in outcomes))
+        for pair, outcomes in outcomes_by_pair.items()
+    ]
+    return judgements + [
+        judged(*pair, 0, source=implicit, by="passed over", now=at)
+        for pair, at in passed.items()
+        if pair not in outcomes_by_pair
     ]
 
 
@@ -157,23 +145,23 @@ def judged(text: str, content: ContentHash, grade: int, *, source: JudgementSour
 def grades_of(judgements: Iterable[Judgement], *, now: float) -> Grades:
     """What holds now: of each text and content the judgement of the latest phase, and of one phase the newest."""
     order = list(JudgementSource)
-    holding: dict[tuple[str, ContentHash], Judgement] = {}
-    for one in judgements:
-        if one.holds(now):
-            key = (one.text, one.content_hash)
-            other = holding.get(key)
-            if other is None or _precedence(one, order) > _precedence(other, order):
-                holding[key] = one
-    grades: defaultdict[str, dict[ContentHash, int]] = defaultdict(dict)
-    for (text, content), one in sorted(holding.items()):
-        grades[text][content] = one.grade
-    return dict(grades)
+    latest_last = sorted(
+        (one for one in judgements if one.holds(now)), key=lambda one: (order.index(one.source), one.made_at, one.grade)
+    )
+    grades: dict[tuple[str, ContentHash], int] = {(one.text, one.content_hash): one.grade for one in latest_last}
+    by_text: defaultdict[str, dict[ContentHash, int]] = defaultdict(dict)
+    for (text, content), grade in sorted(grades.items()):
+        by_text[text][content] = grade
+    return dict(by_text)
 
 
 def keep(root: Path, judgements: Sequence[Judgement], *, now: float) -> None:
     """Add judgements to those of a store, as one whole file."""
     if judgements:
-        write_rows(_folder(root, now), [_row(one) for one in judgements], SCHEMA)
+        rows = [
+            {name: getattr(one, name) for name in SCHEMA.names} | {"source": one.source.value} for one in judgements
+        ]
+        write_rows(day_folder(root / JUDGEMENTS, day_of(now)), rows, SCHEMA)
 
 
 def stored_judgements(root: Path) -> list[Judgement]:
@@ -194,25 +182,9 @@ def stored_judgements(root: Path) -> list[Judgement]:
         raise StoreError(f"{root / JUDGEMENTS}: expected judgements, found: {error}; remove that file") from error
 
 
-def _folder(root: Path, now: float) -> Path:
-    return day_folder(root / JUDGEMENTS, day_of(now))
-
-
-def _row(one: Judgement) -> dict[str, Any]:
-    return {name: getattr(one, name) for name in SCHEMA.names} | {"source": one.source.value}
-
-
-def _precedence(one: Judgement, order: Sequence[JudgementSource]) -> tuple[int, float, int]:
-    return order.index(one.source), one.made_at, one.grade
-
-
 def _grade(outcomes: Sequence[LoggedOutcome]) -> int:
-    says: defaultdict[str, list[float]] = defaultdict(list)
+    gains_by_principal: defaultdict[str, list[float]] = defaultdict(list)
     for seen in outcomes:
-        says[seen.principal].append(max(0.0, seen.value) * _GRADES[seen.kind])
-    mean = math.fsum(max(gains) if min(gains) > 0.0 else _mean(gains) for gains in says.values()) / len(says)
-    return min(BEST, round(mean))
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
+        gains_by_principal[seen.principal].append(max(0.0, seen.value) * _GRADES[seen.kind])
+    means = [max(gains) if min(gains) > 0.0 else fmean(gains) for gains in gains_by_principal.values()]
+    return min(BEST, round(fmean(means)))

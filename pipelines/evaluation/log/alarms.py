@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from scipy import stats
 
 from pipelines.domain.ranking import Channel, Signal
-from pipelines.evaluation.measures.memory import NEW_HOURS, ItemFacts
-from pipelines.evaluation.queries.reader import LoggedQuery, LoggedResult
+from pipelines.evaluation.measures.memory import NEW_S, ItemFacts
+from pipelines.evaluation.measures.significance import LEAST_QUERIES, EvidenceStrength
+from pipelines.evaluation.queries.reader import LoggedQuery
 from pipelines.evaluation.settings import AlarmSettings
 
-_SECONDS_PER_HOUR = 3600.0
 LOGGED_QUERIES = 5_000
 """Newest logged queries that are looked at."""
+
+MINIMUM = LEAST_QUERIES[EvidenceStrength.DIRECTIONAL]
+"""Observations below which no alarm rings."""
 
 _LEVEL = 0.95  # of the intervals that must lie beyond a bound
 _DEPTH = 10  # first results and hits: a first page
@@ -39,10 +42,9 @@ class Alarm:
     """One failure mode, as the log shows it.
 
     Attributes:
-        value: What is watched: a share of `n`, or an index.
+        value: A share of `n` observations, or an index.
         low, high: Its interval; both are the value where it has none.
         bound: Beyond which it is a failure.
-        n: Observations behind it.
         ringing: Whether it is beyond the bound by more than chance.
         says: What is wrong and where to look, or why nothing is known.
     """
@@ -97,18 +99,19 @@ def keyword_blindness(watched: Watched, rules: AlarmSettings) -> Alarm:
         if head and (len(head) == 1 or head[0].score >= _LEXICAL_MARGIN * head[1].score)
     ]
     says = "what the words single out is not shown: look at the weight of the lexical signal"
-    return _share("keyword blindness", blind, rules.blind_share, rules, says=says)
+    return _share("keyword blindness", blind, rules.blind_share, says=says)
 
 
 def popularity_loop(watched: Watched, rules: AlarmSettings) -> Alarm:
     """Queries whose first result would be another one if nothing had been used before."""
     owed = [
-        _best_without(query.results, Signal.USAGE.value) is not query.results[0]
+        max(query.results, key=lambda result: (result.score_without(Signal.USAGE.value), -result.rank))
+        is not query.results[0]
         for query in watched.queries
         if len(query.results) > 1
     ]
     says = "what was used is shown because it was used: explore more, or lower the weight of usage"
-    return _share("popularity loop", owed, rules.popularity_share, rules, says=says)
+    return _share("popularity loop", owed, rules.popularity_share, says=says)
 
 
 def cold_start(watched: Watched, rules: AlarmSettings) -> Alarm:
@@ -125,15 +128,14 @@ def cold_start(watched: Watched, rules: AlarmSettings) -> Alarm:
         for content in high:
             modified = watched.items.get(content, ItemFacts()).modified_at
             if modified is not None and modified <= query.at:  # what was touched since had another time then
-                is_new = query.at - modified < NEW_HOURS * _SECONDS_PER_HOUR
+                is_new = query.at - modified < NEW_S
                 (new if is_new else old).setdefault(content, []).append(content in shown)
     seen, others = ([one for each in side.values() for one in each] for side in (new, old))
     says = f"channels find what is new, and it is not shown; of what is old, {_mean(others):.0%} is"
-    few = min(len(new), len(old))
-    if few < rules.minimum:
+    if min(len(new), len(old)) < MINIMUM:
         reason = f"too few contents to tell: {len(new)} new and {len(old)} old"
-        return replace(_unknown("cold start", rules.cold_ratio * _mean(others), len(seen)), says=reason)
-    return _seldomer("cold start", seen, others, rules.cold_ratio, rules, says=says)
+        return _unknown("cold start", rules.cold_ratio * _mean(others), len(seen), reason)
+    return _seldomer("cold start", seen, others, rules.cold_ratio, says=says)
 
 
 def context_drift(watched: Watched, rules: AlarmSettings) -> Alarm:
@@ -145,14 +147,15 @@ def context_drift(watched: Watched, rules: AlarmSettings) -> Alarm:
     ordered = sorted(watched.queries, key=lambda query: query.at)
     before, now = ordered[: len(ordered) // 2], ordered[len(ordered) // 2 :]
     name, bound, n = "context drift", rules.drift_index, min(len(before), len(now))
-    if n < rules.minimum:
+    if n < MINIMUM:
         return _unknown(name, bound, n)
-    edges = _quantiles([_best_relevance(query) for query in before], _DRIFT_BANDS)
+    relevances = sorted(_best_relevance(query) for query in before)
+    edges = [relevances[len(relevances) * band // _DRIFT_BANDS] for band in range(1, _DRIFT_BANDS)]
     kinds: list[list[Counter[Any]]] = [
         [Counter((query.intent, _domain(query)) for query in half) for half in (before, now)],
         [Counter(sum(_best_relevance(query) > edge for edge in edges) for query in half) for half in (before, now)],
     ]
-    drifts = [(_stability(former, latter), _distinct(former, latter)) for former, latter in kinds]
+    drifts = [(_stability(former, latter), _p_of_equal(former, latter)) for former, latter in kinds]
     index = max(value for value, _ in drifts)
     ringing = any(value > bound and p < _DRIFT_P for value, p in drifts)
     says = "what is asked changed: what was learned before may not hold; look at intents and domains over time"
@@ -168,7 +171,7 @@ def channel_collapse(watched: Watched, rules: AlarmSettings) -> Alarm:
         f"; left out: {', '.join(f'{name} {count} times' for name, count in failed.most_common())}" if failed else ""
     )
     says = f"results come from one channel{named}: look at `weft queries list`"
-    return _share("channel collapse", few, rules.collapse_share, rules, says=says)
+    return _share("channel collapse", few, rules.collapse_share, says=says)
 
 
 def hub_domination(watched: Watched, rules: AlarmSettings) -> Alarm:
@@ -177,7 +180,7 @@ def hub_domination(watched: Watched, rules: AlarmSettings) -> Alarm:
     shown = Counter(content for contents in by_text.values() for content in contents)
     hub = min(shown, key=lambda content: (-shown[content], content), default="")  # of equals always the same
     says = f"content {hub[:12]} is shown for too many different queries: it may be a hub of the embedding space"
-    return _share("hub domination", [hub in each for each in by_text.values()], rules.hub_share, rules, says=says)
+    return _share("hub domination", [hub in each for each in by_text.values()], rules.hub_share, says=says)
 
 
 def trigger_pollution(watched: Watched, rules: AlarmSettings) -> Alarm:
@@ -190,7 +193,7 @@ def trigger_pollution(watched: Watched, rules: AlarmSettings) -> Alarm:
             triggered = result.channels and set(result.channels) <= _TRIGGER_CHANNELS
             (alone if triggered else others).append(result.content_hash in liked)
     says = f"what learned triggers alone find is seldom wanted; of other results {_mean(others):.0%} are"
-    return _seldomer("trigger pollution", alone, others, rules.trigger_ratio, rules, says=says)
+    return _seldomer("trigger pollution", alone, others, rules.trigger_ratio, says=says)
 
 
 ALARMS: Mapping[str, Callable[[Watched, AlarmSettings], Alarm]] = MappingProxyType(
@@ -209,27 +212,22 @@ ALARMS: Mapping[str, Callable[[Watched, AlarmSettings], Alarm]] = MappingProxyTy
 )
 
 
-def _share(name: str, seen: Sequence[bool], bound: float, rules: AlarmSettings, *, says: str) -> Alarm:
+def _share(name: str, seen: Sequence[bool], bound: float, *, says: str) -> Alarm:
     """Rings where the share of what was seen is above its bound."""
     n = len(seen)
-    if n < rules.minimum:
+    if n < MINIMUM:
         return _unknown(name, bound, n)
     low, high = wilson(sum(seen), n, _LEVEL)
-    ringing = low > bound
-    return Alarm(name, _mean(seen), low, high, bound, n, ringing, says if ringing else _WITHIN)
+    return Alarm(name, _mean(seen), low, high, bound, n, low > bound, says if low > bound else _WITHIN)
 
 
-def _seldomer(
-    name: str, seen: Sequence[bool], others: Sequence[bool], ratio: float, rules: AlarmSettings, *, says: str
-) -> Alarm:
+def _seldomer(name: str, seen: Sequence[bool], others: Sequence[bool], ratio: float, *, says: str) -> Alarm:
     """Rings where the share of what was seen is below `ratio` of that of others, the least that this may be."""
-    n = min(len(seen), len(others))
-    bound = ratio * _mean(others)
-    if n < rules.minimum:
+    n, bound = min(len(seen), len(others)), ratio * _mean(others)
+    if n < MINIMUM:
         return _unknown(name, bound, n)
     low, high = wilson(sum(seen), len(seen), _LEVEL)
-    least, _ = wilson(sum(others), len(others), _LEVEL)
-    ringing = high < ratio * least
+    ringing = high < ratio * wilson(sum(others), len(others), _LEVEL)[0]
     return Alarm(name, _mean(seen), low, high, bound, len(seen), ringing, says if ringing else _WITHIN)
 
 
@@ -237,8 +235,8 @@ def _mean(seen: Sequence[bool]) -> float:
     return sum(seen) / len(seen) if seen else 0.0
 
 
-def _unknown(name: str, bound: float, n: int) -> Alarm:
-    return Alarm(name, 0.0, 0.0, 1.0, bound, n, ringing=False, says=f"too few observations to tell: {n}")
+def _unknown(name: str, bound: float, n: int, says: str = "") -> Alarm:
+    return Alarm(name, 0.0, 0.0, 1.0, bound, n, ringing=False, says=says or f"too few observations to tell: {n}")
 
 
 def wilson(count: int, n: int, level: float) -> tuple[float, float]:
@@ -256,10 +254,6 @@ def _shown(query: LoggedQuery, depth: int) -> set[str]:
     return {str(result.content_hash) for result in query.results[:depth]}
 
 
-def _best_without(results: Sequence[LoggedResult], part: str) -> LoggedResult:
-    return max(results, key=lambda result: (result.score_without(part), -result.rank))
-
-
 def _best_relevance(query: LoggedQuery) -> float:
     return max((result.relevance for result in query.results), default=0.0)
 
@@ -268,21 +262,16 @@ def _domain(query: LoggedQuery) -> str:
     return query.domain or (str(query.results[0].facts["domain"]) if query.results else "")
 
 
-def _quantiles(values: Sequence[float], bands: int) -> list[float]:
-    ordered = sorted(values)
-    return [ordered[len(ordered) * band // bands] for band in range(1, bands)]
-
-
 def _stability(before: Mapping[Any, int], now: Mapping[Any, int]) -> float:
-    total = sum(before.values()), sum(now.values())
+    totals = sum(before.values()), sum(now.values())
     shares = [
-        (max(before.get(kind, 0) / total[0], _FLOOR), max(now.get(kind, 0) / total[1], _FLOOR))
+        [max(half.get(kind, 0) / total, _FLOOR) for half, total in zip((before, now), totals, strict=True)]
         for kind in _kinds(before, now)
     ]
     return math.fsum((after - former) * math.log(after / former) for former, after in shares)
 
 
-def _distinct(before: Mapping[Any, int], now: Mapping[Any, int]) -> float:
+def _p_of_equal(before: Mapping[Any, int], now: Mapping[Any, int]) -> float:
     """p-value of both halves being asked alike."""
     kinds = _kinds(before, now)
     if len(kinds) < 2:
@@ -291,5 +280,4 @@ def _distinct(before: Mapping[Any, int], now: Mapping[Any, int]) -> float:
 
 
 def _kinds(before: Mapping[Any, int], now: Mapping[Any, int]) -> list[Any]:
-    kinds: Iterable[Any] = {*before, *now}
-    return sorted(kinds, key=str)
+    return sorted({*before, *now}, key=str)

@@ -13,6 +13,7 @@ from pipelines.evaluation.ground_truth.collect import Grades
 from pipelines.evaluation.measures.memory import AnsweredQuery, ItemFacts
 from pipelines.evaluation.measures.off_policy import ShownPlace, TargetPlace
 from pipelines.evaluation.measures.runs import Run
+from pipelines.evaluation.measures.significance import LEAST_QUERIES, EvidenceStrength
 from pipelines.evaluation.queries.reader import LoggedQuery
 
 _BANDS = (1, 2, 5, 10, 20)  # last ranks in a channel, within which contents are taken to be liked alike
@@ -84,6 +85,10 @@ def items_of(
         )
         for content, occurrences in places(contents)
     }
+
+
+SHADOW_QUERIES = LEAST_QUERIES[EvidenceStrength.STRONG]
+"""Newest different logged queries that a night replays: enough for strong evidence."""
 
 
 def to_replay(queries: Sequence[LoggedQuery], limit: int) -> list[Query]:

@@ -9,7 +9,15 @@ from typing import Any
 from pipelines.evaluation.measures.beir import Qrels
 from pipelines.evaluation.measures.metrics import Estimate, PerQuery, estimate, measure
 from pipelines.evaluation.measures.runs import Run
-from pipelines.evaluation.measures.significance import EvidenceStrength, Half, chance, of_half, strength_of, unjudged
+from pipelines.evaluation.measures.significance import (
+    EvidenceStrength,
+    Half,
+    of_half,
+    randomisation_p,
+    smallest_effect,
+    strength_of,
+    unjudged,
+)
 from pipelines.evaluation.settings import EvaluationSettings
 
 UNJUDGED_DEPTH = 10
@@ -90,14 +98,14 @@ def compare(control: Mapping[str, float], treatment: Mapping[str, float], settin
         odd = sorted(control.keys() ^ treatment.keys())
         raise ValueError(f"expected both runs on the same queries, found {len(odd)} in one only, such as {odd[:3]}")
     changes = [treatment[query_id] - control[query_id] for query_id in sorted(control)]
-    p, detectable = chance(changes, settings)
+    p = randomisation_p(changes, seed=settings.seed)
     change = estimate(changes, settings)
     return Difference(
         change=change,
         better=sum(change > 0.0 for change in changes),
         worse=sum(change < 0.0 for change in changes),
         p=p,
-        detectable=detectable,
+        detectable=smallest_effect(changes, level=settings.interval),
         significant=(change.low > 0.0 or change.high < 0.0) and p <= 1.0 - settings.interval,
     )
 
@@ -115,10 +123,7 @@ def compare_runs(control: Run, treatment: Run, qrels: Qrels, settings: Evaluatio
         differences={name: compare(before[name], after[name], settings) for name in before},
         halves=compare_halves(before[HEADLINE], after[HEADLINE], settings),
         strength=strength_of(len(qrels)),
-        unjudged=(
-            unjudged(control, qrels, UNJUDGED_DEPTH),
-            unjudged(treatment, qrels, UNJUDGED_DEPTH),
-        ),
+        unjudged=(unjudged(control, qrels, UNJUDGED_DEPTH), unjudged(treatment, qrels, UNJUDGED_DEPTH)),
     )
 
 

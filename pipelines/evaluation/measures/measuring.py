@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -11,11 +12,14 @@ import numpy as np
 
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Answer, Query
-from pipelines.evaluation.measures.beir import Dataset, JudgedQuery, Qrels
+from pipelines.evaluation.measures.beir import Dataset, JudgedQuery
 from pipelines.evaluation.measures.memory import AnsweredQuery, ChannelShare, channel_contributions
 from pipelines.evaluation.measures.metrics import Estimate, PerQuery, estimates, measure
 from pipelines.evaluation.measures.runs import Ranked, Run, as_ranked
 from pipelines.evaluation.settings import EvaluationSettings
+
+GROUP_KEY = "group"
+"""Metadata that a query shares with the documents it may find, where a data set is divided by it."""
 
 Progress = Callable[[Iterable[JudgedQuery]], Iterable[JudgedQuery]]
 """Passes queries through and shows how far they are."""
@@ -77,7 +81,7 @@ def measure_searcher(
     """
     run: dict[str, Ranked] = {}
     elapsed_ms: list[float] = []
-    failed: dict[str, int] = {}
+    failed: Counter[str] = Counter()
     answered: list[AnsweredQuery] = []
     for query in progress(dataset.queries):
         started = time.perf_counter()
@@ -85,10 +89,10 @@ def measure_searcher(
         elapsed_ms.append((time.perf_counter() - started) * 1000.0)
         run[query.query_id] = as_ranked(answer.results, settings.depth, document_id=document_id)
         answered.append(_answered_query(answer, run[query.query_id], dataset.qrels[query.query_id], document_id))
-        for channel in answer.failed_channels:
-            failed[channel] = failed.get(channel, 0) + 1
-    channels = channel_contributions(answered)
-    return _measurement(run, _judged(dataset.qrels, run), elapsed_ms, failed, channels, settings=settings)
+        failed.update(answer.failed_channels.keys())
+    measured = measure(run, {query_id: grades for query_id, grades in dataset.qrels.items() if query_id in run})
+    p50, p95 = map(float, np.quantile(elapsed_ms, [0.5, 0.95]))
+    return Measurement(run, measured, estimates(measured, settings), p50, p95, failed, channel_contributions(answered))
 
 
 def _answered_query(
@@ -100,11 +104,10 @@ def _answered_query(
         for result in reversed(answer.results)
         for uri in result.uris
     }
-    query = answer.query
     return AnsweredQuery(
-        query_id=query.query_id,
+        query_id=answer.query.query_id,
         at=0.0,
-        intent=query.intent,
+        intent=answer.query.intent,
         ranked=list(ranked),
         channels_by_name=channels_by_name,
         grades=grades,
@@ -113,24 +116,6 @@ def _answered_query(
 
 def as_query(query: JudgedQuery, settings: EvaluationSettings) -> Query:
     """A judged query as it is put to a searcher: within its group where it has one."""
-    group = query.metadata.get(settings.group_key)
-    filters = {} if group is None else {settings.group_key: str(group)}
+    group = query.metadata.get(GROUP_KEY)
+    filters = {} if group is None else {GROUP_KEY: str(group)}
     return Query(text=query.text, query_id=QueryId(query.query_id), k=settings.depth, filters=filters)
-
-
-def _judged(qrels: Qrels, run: Run) -> Qrels:
-    return {query_id: grades for query_id, grades in qrels.items() if query_id in run}
-
-
-def _measurement(
-    run: Run,
-    qrels: Qrels,
-    elapsed_ms: Sequence[float],
-    failed: Mapping[str, int],
-    channels: Mapping[str, ChannelShare],
-    *,
-    settings: EvaluationSettings,
-) -> Measurement:
-    measured = measure(run, qrels)
-    p50, p95 = np.quantile(elapsed_ms, [0.5, 0.95])
-    return Measurement(run, measured, estimates(measured, settings), float(p50), float(p95), failed, channels)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from pipelines.evaluation.measures.metrics import Estimate, estimate, measure
 from pipelines.evaluation.measures.off_policy import snips
 from pipelines.evaluation.settings import EvaluationSettings
 
-_SECONDS_PER_HOUR = 3600.0
-
 DEPTH = 10
 """Results that count as shown: a first page."""
 
-NEW_HOURS = 48.0
-"""Age below which an item has had no time to earn feedback (EVA-2)."""
+NEW_S = 48.0 * 3600.0
+"""Age in seconds below which an item has had no time to earn feedback (EVA-2)."""
 
+_CONSTITUTIONAL = "constitutional"  # the tier that must not be missed
 _CONSTITUTIONAL_DEPTH = 3  # results among which something constitutional must stand (EVA-2)
 _USUAL_IMPORTANCE = 0.5  # of items that declare no tier, or another: as a normal one
 
@@ -80,8 +79,8 @@ class MemoryMeasures:
     """Estimates over those queries that say something about each; None where none does.
 
     Attributes:
-        constitutional_surfacing: Share of queries for which something constitutional is relevant, and is among the
-            first three.
+        constitutional_surfacing: Share of queries that show something constitutional among the first three, of those
+            for which some of it is relevant.
         importance_weighted_recall: Share of the relevant found, everything counted by its importance.
         cold_start_recall: Share of the relevant that were under 48 hours old when asked for, and found.
         cold_start_share: Share of results under 48 hours old.
@@ -100,15 +99,12 @@ class MemoryMeasures:
 
     def as_json(self) -> dict[str, Any]:
         """For machines."""
+        values: dict[str, Estimate | None] = {name: getattr(self, name) for name in self.queries}
         measures = {
             name: None if value is None else {"mean": value.mean, "interval": [value.low, value.high]}
-            for name in self.queries
-            if (value := getattr(self, name)) or value is None
+            for name, value in values.items()
         }
-        channels = {
-            name: {part: getattr(worth, part) for part in ("shown", "exclusive", "relevant", "exclusive_relevant")}
-            for name, worth in self.channels.items()
-        }
+        channels = {name: asdict(worth) for name, worth in self.channels.items()}
         return {"measures": measures, "queries": dict(self.queries), "channels": channels}
 
 
@@ -120,55 +116,49 @@ def memory_measures(
     Args:
         items: Facts about what was returned or judged; what is missing is of no tier and no known age.
     """
-    facts = _Facts(items, settings)
-    surfacing = [float(facts.surfaces(one)) for one in queries if facts.constitutional(one)]
-    recall = [share for one in queries if (share := facts.recall(one)) is not None]
-    cold = [share for one in queries if (share := facts.cold_recall(one)) is not None]
-    fresh = [facts.fresh_share(one) for one in queries if one.ranked]
+    facts = _Facts(items, settings.memory.importance)
     judged = [one for one in queries if one.relevant]
+    values: dict[str, list[float]] = {
+        "constitutional_surfacing": [float(facts.surfaces(one)) for one in queries if facts.constitutional(one)],
+        "importance_weighted_recall": [share for one in queries if (share := facts.recall(one)) is not None],
+        "cold_start_recall": [share for one in queries if (share := facts.cold_recall(one)) is not None],
+        "cold_start_share": [facts.fresh_share(one) for one in queries if one.ranked],
+    }
     return MemoryMeasures(
-        constitutional_surfacing=_estimate(surfacing, settings),
-        importance_weighted_recall=_estimate(recall, settings),
-        cold_start_recall=_estimate(cold, settings),
-        cold_start_share=_estimate(fresh, settings),
+        **{name: estimate(some, settings) if some else None for name, some in values.items()},
         intent_weighted_ndcg=_intent_weighted(judged, settings),
-        queries={
-            "constitutional_surfacing": len(surfacing),
-            "importance_weighted_recall": len(recall),
-            "cold_start_recall": len(cold),
-            "cold_start_share": len(fresh),
-            "intent_weighted_ndcg": len(judged),
-        },
+        queries={name: len(some) for name, some in values.items()} | {"intent_weighted_ndcg": len(judged)},
         channels=channel_contributions(queries),
     )
 
 
 def channel_contributions(queries: Sequence[AnsweredQuery], depth: int = DEPTH) -> dict[str, ChannelShare]:
     """What each channel contributed to the first `depth` results, over all queries together."""
-    places = list(_places(queries, depth))
-    right = [channels for channels, relevant in places if relevant]
-    names = sorted({channel for channels, _ in places for channel in channels})
-    everything = [channels for channels, _ in places]
+    places = [(one, name) for one in queries for name in one.ranked[:depth]]
+    found_by = [one.channels_by_name.get(name, ()) for one, name in places]
+    relevant = [channels for (one, name), channels in zip(places, found_by, strict=True) if one.grades.get(name, 0) > 0]
+    names = sorted({channel for channels in found_by for channel in channels})
     return {
-        name: ChannelShare(
-            shown=_share(everything, name),
-            exclusive=_share(everything, name, alone=True),
-            relevant=_share(right, name) if right else None,
-            exclusive_relevant=_share(right, name, alone=True) if right else None,
-        )
+        name: ChannelShare(*_shares(found_by, name), *(_shares(relevant, name) if relevant else (None, None)))
         for name in names
     }
+
+
+def _shares(found_by: Sequence[Collection[str]], name: str) -> tuple[float, float]:
+    """Of some results the share that a channel found, and the share that no other did."""
+    of_channel = [channels for channels in found_by if name in channels]
+    return len(of_channel) / len(found_by), sum(len(channels) == 1 for channels in of_channel) / len(found_by)
 
 
 class _Facts:
     """Which results count, and for how much."""
 
-    def __init__(self, items: Mapping[str, ItemFacts], settings: EvaluationSettings) -> None:
+    def __init__(self, items: Mapping[str, ItemFacts], importance: Mapping[str, float]) -> None:
         self._items = items
-        self._rules = settings.memory
+        self._importance_by_tier = importance
 
     def constitutional(self, one: AnsweredQuery) -> set[str]:
-        return {name for name in one.relevant if self._item(name).tier in self._rules.constitutional_tiers}
+        return {name for name in one.relevant if self._item(name).tier == _CONSTITUTIONAL}
 
     def surfaces(self, one: AnsweredQuery) -> bool:
         return bool(self.constitutional(one) & {*one.ranked[:_CONSTITUTIONAL_DEPTH]})
@@ -188,30 +178,13 @@ class _Facts:
 
     def is_new(self, name: str, at: float) -> bool:
         modified = self._item(name).modified_at
-        return modified is not None and 0.0 <= at - modified < NEW_HOURS * _SECONDS_PER_HOUR
+        return modified is not None and 0.0 <= at - modified < NEW_S
 
     def _importance(self, name: str) -> float:
-        tier = self._item(name).tier
-        return self._rules.importance.get(tier or "", _USUAL_IMPORTANCE)
+        return self._importance_by_tier.get(self._item(name).tier or "", _USUAL_IMPORTANCE)
 
     def _item(self, name: str) -> ItemFacts:
-        return self._items.get(name, _UNKNOWN)
-
-
-_UNKNOWN = ItemFacts()
-
-
-def _places(queries: Sequence[AnsweredQuery], depth: int) -> Iterator[tuple[Collection[str], bool]]:
-    """The channels behind every result, and whether it was judged relevant."""
-    for one in queries:
-        for name in one.ranked[:depth]:
-            yield one.channels_by_name.get(name, ()), one.grades.get(name, 0) > 0
-
-
-def _share(channels_of_each: Sequence[Collection[str]], name: str, *, alone: bool = False) -> float:
-    return sum(
-        name in channels_of_each and not (alone and len(channels_of_each) > 1) for channels_of_each in channels_of_each
-    ) / len(channels_of_each)
+        return self._items.get(name, ItemFacts())
 
 
 def _intent_weighted(judged: Sequence[AnsweredQuery], settings: EvaluationSettings) -> Estimate | None:
@@ -219,13 +192,8 @@ def _intent_weighted(judged: Sequence[AnsweredQuery], settings: EvaluationSettin
         return None
     run = {one.query_id: {name: -float(rank) for rank, name in enumerate(one.ranked)} for one in judged}
     gains = measure(run, {one.query_id: dict(one.grades) for one in judged})["ndcg_at_10"]
-    rules = settings.memory
-    weights = [rules.intent_weights.get(one.intent, 1.0) for one in judged]
+    weights = [settings.memory.intent_weights.get(one.intent, 1.0) for one in judged]
     if not sum(weights):
         return None
     value = snips([gains[one.query_id] for one in judged], weights, settings)
     return Estimate(value.estimate, value.low, value.high)
-
-
-def _estimate(values: Sequence[float], settings: EvaluationSettings) -> Estimate | None:
-    return estimate(values, settings) if values else None

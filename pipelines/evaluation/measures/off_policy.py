@@ -7,6 +7,7 @@ policy never does can be weighed, so estimates say how much of the target they r
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,8 @@ from pipelines.domain.ids import ContentHash
 from pipelines.evaluation.settings import EvaluationSettings
 
 Floats = NDArray[np.float64]
+
+_STRENGTH = 10.0  # observations of the overall mean that each mean of the reward model is drawn towards it by
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,35 +44,33 @@ class Value:
         return {"estimate": estimate, "interval": interval, "n": self.n, "effective": self.effective}
 
 
-def ips(rewards: ArrayLike, ratios: ArrayLike, settings: EvaluationSettings) -> Value:
-    """Inverse propensity scoring, mean of w·r (Horvitz and Thompson, JASA 1952): unbiased, and of great variance.
-
-    Args:
-        rewards: Of each observation, (n,).
-        ratios: π / p of what was done, (n,), >= 0.
-    """
-    r, w = _checked(rewards, ratios)
-    return _value(w * r, np.ones_like(r), w, settings)
-
-
 def snips(rewards: ArrayLike, ratios: ArrayLike, settings: EvaluationSettings) -> Value:
-    """The self-normalised form, Σ w·r / Σ w (Swaminathan and Joachims, NIPS 2015): a little bias, far less variance."""
+    """Σ w·r / Σ w (Swaminathan and Joachims, NIPS 2015): a little bias, far less variance than Σ w·r / n."""
     r, w = _checked(rewards, ratios)
     return _value(w * r, w, w, settings)
 
 
-def doubly_robust(
+def of_actions(
     rewards: ArrayLike, ratios: ArrayLike, *, logged: ArrayLike, target: ArrayLike, settings: EvaluationSettings
-) -> Value:
-    """Mean of q(π) + w·(r − q(a)) (Dudík, Langford and Li, ICML 2011): right where either p or q is.
+) -> dict[str, Value]:
+    """What a target policy earns per action, by estimator.
+
+    "ips": mean of w·r (Horvitz and Thompson, JASA 1952), unbiased, and of great variance. "snips": see `snips`.
+    "doubly_robust": mean of q(π) + w·(r − q(a)) (Dudík, Langford and Li, ICML 2011), right where either p or q is.
+    "coverage", the mean of w: 1 in expectation where everything that the target does might have been done.
 
     Args:
-        logged: What a model expects of what was done, (n,).
-        target: What it expects of the target policy in the same place, (n,).
+        rewards: r of each observation, (n,).
+        ratios: w = π / p of what was done, (n,), >= 0.
+        logged: q(a), what a model expects of what was done, (n,).
+        target: q(π), what it expects of the target policy in the same place, (n,).
+
+    Raises:
+        ValueError: There are no observations, or ratios are no weights.
     """
     r, w = _checked(rewards, ratios)
     q, expected = np.asarray(logged, dtype=np.float64), np.asarray(target, dtype=np.float64)
-    return _value(expected + w * (r - q), np.ones_like(r), w, settings)
+    return _values(w, r, q, expected, owner=np.arange(len(r)), count=len(r), settings=settings)
 
 
 def crossed_means(
@@ -77,24 +78,21 @@ def crossed_means(
 ) -> list[Mapping[Any, float]]:
     """For each observation the mean reward by action, from the other folds alone, so that none predicts itself.
 
-    Means are drawn towards the overall one as by `strength` observations of it. An action that is not among the keys
-    has the overall mean, which stands under `None`.
+    Means are drawn towards the overall one as by `strength` observations of it. The overall mean stands under `None`,
+    for actions that are not among the keys.
     """
     r = np.asarray(rewards, dtype=np.float64)
     fold = np.random.default_rng(seed).integers(0, folds, len(r))
     tables: list[Mapping[Any, float]] = []
     for held in range(folds):
-        sums: dict[Any, float] = {}
-        counts: dict[Any, int] = {}
         others = [int(index) for index in np.flatnonzero(fold != held)]
         overall = float(r[others].mean()) if others else 0.0
+        sums: defaultdict[Any, float] = defaultdict(float)
+        counts: defaultdict[Any, int] = defaultdict(int)
         for index in others:
-            action = actions[index]
-            sums[action] = sums.get(action, 0.0) + float(r[index])
-            counts[action] = counts.get(action, 0) + 1
-        means: dict[Any, float] = {
-            action: (sums[action] + strength * overall) / (counts[action] + strength) for action in sums
-        }
+            sums[actions[index]] += float(r[index])
+            counts[actions[index]] += 1
+        means = {action: (sums[action] + strength * overall) / (counts[action] + strength) for action in sums}
         tables.append({**means, None: overall})
     return [tables[held] for held in fold]
 
@@ -126,17 +124,18 @@ def of_rankings(
     answers: Sequence[tuple[Sequence[ShownPlace], Sequence[TargetPlace]]],
     *,
     settings: EvaluationSettings,
-    strength: float = 10.0,
+    strength: float = _STRENGTH,
 ) -> dict[str, Value]:
     """What a target ranking earns per answer, place by place (item-position model, Li et al., KDD 2018).
 
-    A content's reward at a rank is taken not to depend on what stands at the others. Beside the estimates stands their
-    coverage, the mean of w: 1 in expectation where everything that the target shows might have been shown, and less by
-    as much as could not, about which the log says nothing.
+    A content's reward at a rank is taken not to depend on what stands at the others.
 
     Args:
         answers: For each explored answer what was shown, and what the target shows, both by rank.
         strength: Pseudo-observations at the overall rate behind the reward model.
+
+    Returns:
+        The estimates of `of_actions`.
 
     Raises:
         ValueError: There are no answers.
@@ -150,26 +149,35 @@ def of_rankings(
     ]
     rewards = np.array([shown.reward for _, shown, _ in places])
     ratios = np.array([(shown.content_hash == wanted.content_hash) / shown.propensity for _, shown, wanted in places])
-    tables = crossed_means(
-        [shown.band for _, shown, _ in places], rewards, folds=2, strength=strength, seed=settings.seed
-    )
-    q = np.array([table.get(shown.band, table[None]) for table, (_, shown, _) in zip(tables, places, strict=True)])
+    bands = [shown.band for _, shown, _ in places]
+    tables = crossed_means(bands, rewards, folds=2, strength=strength, seed=settings.seed)
+    q = np.array([table.get(band, table[None]) for table, band in zip(tables, bands, strict=True)])
     expected = np.array(
         [table.get(wanted.band, table[None]) for table, (_, _, wanted) in zip(tables, places, strict=True)]
     )
     owner = np.array([index for index, _, _ in places], dtype=np.int64)
-    count = len(answers)
+    return _values(ratios, rewards, q, expected, owner=owner, count=len(answers), settings=settings)
 
+
+def _values(
+    w: Floats,
+    r: Floats,
+    q: Floats,
+    expected: Floats,
+    *,
+    owner: NDArray[np.int64],
+    count: int,
+    settings: EvaluationSettings,
+) -> dict[str, Value]:
     def per_answer(values: Floats) -> Floats:
         return np.bincount(owner, weights=values, minlength=count).astype(np.float64)
 
-    weighted, weights, ones = per_answer(ratios * rewards), per_answer(ratios), np.ones(count)
-    depth = len(places) / count
+    weighted, weights, ones, depth = per_answer(w * r), per_answer(w), np.ones(count), len(r) / count
     return {
-        "coverage": _value(weights, np.full(count, depth), ratios, settings),
-        "ips": _value(weighted, ones, ratios, settings),
-        "snips": _value(weighted * depth, weights, ratios, settings),
-        "doubly_robust": _value(per_answer(expected + ratios * (rewards - q)), ones, ratios, settings),
+        "coverage": _value(weights, np.full(count, depth), w, settings),
+        "ips": _value(weighted, ones, w, settings),
+        "snips": _value(weighted * depth, weights, w, settings),
+        "doubly_robust": _value(per_answer(expected + w * (r - q)), ones, w, settings),
     }
 
 
@@ -177,9 +185,8 @@ def _value(top: Floats, bottom: Floats, weights: Floats, settings: EvaluationSet
     """Σ top / Σ bottom with a bootstrap interval over the observations."""
     rng = np.random.default_rng(settings.seed)
     n = len(top)
-    drawn = np.array(
-        [_ratio(top[some], bottom[some]) for some in (rng.integers(0, n, n) for _ in range(settings.bootstrap_draws))]
-    )
+    samples = (rng.integers(0, n, n) for _ in range(settings.bootstrap_draws))
+    drawn = np.array([_ratio(top[some], bottom[some]) for some in samples])
     tail = (1.0 - settings.interval) / 2.0
     low, high = np.nanquantile(drawn, [tail, 1.0 - tail]) if np.isfinite(drawn).any() else (math.nan, math.nan)
     squares = float(np.square(weights).sum())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 import numpy as np
@@ -12,7 +12,9 @@ from scipy.stats import norm
 
 from pipelines.evaluation.measures.beir import Qrels
 from pipelines.evaluation.measures.runs import Run, order_of
-from pipelines.evaluation.settings import EvaluationSettings
+
+RANDOMISATIONS = 10_000
+"""Random signs behind a test: p-values stand within .005 of the exact ones."""
 
 _POWER = 0.8  # chance with which the smallest detectable effect would have been shown
 _EXACT = 12  # pairs up to which all 2^n signs are tried: fewer than the draws that stand in for them otherwise
@@ -28,11 +30,8 @@ class EvidenceStrength(StrEnum):
     STRONG = "strong"
 
 
-_STRENGTHS = (
-    (300, EvidenceStrength.STRONG),
-    (100, EvidenceStrength.MODERATE),
-    (30, EvidenceStrength.DIRECTIONAL),
-)  # queries (EVA-10)
+LEAST_QUERIES = {EvidenceStrength.STRONG: 300, EvidenceStrength.MODERATE: 100, EvidenceStrength.DIRECTIONAL: 30}
+"""From how many queries on evidence is called so (EVA-10)."""
 
 
 class Half(StrEnum):
@@ -49,10 +48,10 @@ def strength_of(queries: int) -> EvidenceStrength:
         >>> [strength_of(queries).value for queries in (29, 50, 100, 300)]
         ['anecdotal', 'directional', 'moderate', 'strong']
     """
-    return next((name for bound, name in _STRENGTHS if queries >= bound), EvidenceStrength.ANECDOTAL)
+    return next((name for name, least in LEAST_QUERIES.items() if queries >= least), EvidenceStrength.ANECDOTAL)
 
 
-def randomisation_p(changes: Sequence[float], *, draws: int, seed: int) -> float:
+def randomisation_p(changes: Sequence[float], *, seed: int, draws: int = RANDOMISATIONS) -> float:
     """Two-sided p-value of a mean change by Fisher's randomisation test (Smucker, Allan and Carterette, CIKM 2007).
 
     If neither system were better, every change might as well have had the other sign. p is the share of random signs
@@ -80,7 +79,7 @@ def randomisation_p(changes: Sequence[float], *, draws: int, seed: int) -> float
     return (extreme + 1.0) / (draws + 1.0)
 
 
-def smallest_effect(changes: Sequence[float], *, level: float, power: float) -> float:
+def smallest_effect(changes: Sequence[float], *, level: float, power: float = _POWER) -> float:
     """The least true mean change that a sample like this one shows with probability `power`.
 
     (z_{(1+level)/2} + z_power) · s / √n, s the standard deviation of the changes; infinite for a single query.
@@ -114,10 +113,3 @@ def half_of(query_id: str, seed: int) -> Half:
 def of_half(values: Mapping[str, float], half: Half, seed: int) -> dict[str, float]:
     """Those of the values by query id that belong to a half."""
     return {query_id: value for query_id, value in values.items() if half_of(query_id, seed) is half}
-
-
-def chance(changes: Iterable[float], settings: EvaluationSettings) -> tuple[float, float]:
-    """The p-value of changes, and the smallest effect that they could have shown."""
-    sample = list(changes)
-    p = randomisation_p(sample, draws=settings.randomisations, seed=settings.seed)
-    return p, smallest_effect(sample, level=settings.interval, power=_POWER)

@@ -124,17 +124,11 @@ def outcome_rows(event: AnyEvent) -> Iterator[dict[str, Any]]:
         "principal": event.principal,
         "kind": event.__struct_config__.tag,
         "rank": event.rank if isinstance(event, Selection) else None,
-        "value": _value(event),
+        "value": event.signal if isinstance(event, Explicit) else event.match if isinstance(event, Reference) else 1.0,
     }
     named = getattr(event, "content_hashes", None) or (getattr(event, "content_hash", None),)
     for content in named:
         yield {**facts, "content_hash": content}
-
-
-def _value(event: Feedback) -> float:
-    if isinstance(event, Explicit):
-        return event.signal
-    return event.match if isinstance(event, Reference) else 1.0
 
 
 def _polled(source: FeedbackSource) -> Batches:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ from pipelines.runtime.storage.tables import TableQueries
 _THREADS = 2  # of one reader: searches go on beside it
 _AT_ONCE = 2_000  # rows made into values at a time
 _LEFT_OUT = Retrieval.__struct_config__.tag
-_KEY = pa.schema([pa.field("query_id", pa.string())])
+_KEY = pa.schema([("query_id", pa.string())])
 
 _CHOSEN = """
     select query_id from queries
@@ -229,14 +229,10 @@ def _result(row: dict[str, Any]) -> LoggedResult:
         relevance=row["relevance"],
         propensity=row["propensity"],
         channels={hit["channel"]: hit["rank"] for hit in row["channels"]},
-        signals=_named(row["signals"]),
+        signals={part["name"]: part["value"] for part in row["signals"]},
         contributions={part["name"]: part["amount"] for part in row["contributions"]},
         facts=row,
     )
-
-
-def _named(pairs: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    return {pair["name"]: pair["value"] for pair in pairs}
 
 
 def _seconds(at: datetime) -> float:

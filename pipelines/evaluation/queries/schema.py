@@ -167,12 +167,10 @@ def _result(result: RankedResult) -> dict[str, Any]:
 def _weights(answer: Answer) -> list[dict[str, Any]]:
     """The learned weights that ranked the answer, once per domain of its results."""
     weights: dict[tuple[str, str], dict[str, Any]] = {}
-    for result in answer.results:
-        for part in result.contributions:
-            if part.belief is not None:
-                values = {"weight": part.weight, "mean": part.belief.mean}
-                key = (result.domain.value, part.name)
-                weights.setdefault(key, {"domain": key[0], "signal": key[1], **values})
+    for domain, part in ((result.domain.value, part) for result in answer.results for part in result.contributions):
+        if part.belief is not None:
+            row = {"domain": domain, "signal": part.name, "weight": part.weight, "mean": part.belief.mean}
+            weights.setdefault((domain, part.name), row)
     return list(weights.values())
 
 

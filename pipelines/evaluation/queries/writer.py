@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 import queue
 import threading
 import time
 import uuid
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -27,18 +28,15 @@ from pipelines.runtime.storage.files import write_atomically
 
 log = logging.getLogger(__name__)
 
+QUEUE = 1_000
+"""Answers that may wait to be written; what comes on top is dropped and counted."""
+
+FLUSH_ROWS = 500
+"""Rows of one file: enough to compress well, and some 1.5 MB to lose with a crash."""
+
 _CLOSE_S = 10.0  # that closing waits for the last rows
 _TEXT_CHARACTERS = 4_096  # kept of a query's text
-
-
-class _Logged(NamedTuple):
-    answer: Answer
-    at: float
-
-
-class _PendingRow(NamedTuple):
-    day: int
-    batch: pa.RecordBatch
+_Row = tuple[int, pa.RecordBatch]  # with its day
 
 
 class QueryLog:
@@ -52,14 +50,23 @@ class QueryLog:
         lost: Rows that could not be written, such as on a full disk.
     """
 
-    def __init__(self, root: Path, settings: QueryLogSettings, *, clock: Clock = system_clock) -> None:
+    def __init__(
+        self,
+        root: Path,
+        settings: QueryLogSettings,
+        *,
+        clock: Clock = system_clock,
+        waiting: int = QUEUE,
+        flush_rows: int = FLUSH_ROWS,
+    ) -> None:
         self.logged = 0
         self.dropped = 0
         self.lost = 0
         self._folder = root / QUERY_LOG
         self._settings = settings
         self._clock = clock
-        self._queue: queue.Queue[_Logged | None] = queue.Queue(settings.queue)
+        self._flush_rows = flush_rows
+        self._queue: queue.Queue[tuple[Answer, float] | None] = queue.Queue(waiting)
         self._tidied: int | None = None
         self._closed = False
         self._lock = threading.Lock()
@@ -67,12 +74,12 @@ class QueryLog:
 
     def emit(self, answer: Answer) -> None:
         """Log the answer, if its query is in the sample and the queue has room; returns at once and never raises."""
-        if not (self._settings.enabled and sampled(answer.query.query_id, self._settings.sample)):
+        if not sampled(answer.query.query_id, self._settings.sample):
             return
         try:
             if self._closed:
                 raise queue.Full  # nobody writes any more
-            self._queue.put_nowait(_Logged(answer, self._clock()))
+            self._queue.put_nowait((answer, self._clock()))
             self._start()
         except queue.Full:
             with self._lock:
@@ -93,9 +100,7 @@ class QueryLog:
     def __enter__(self) -> QueryLog:
         return self
 
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def _start(self) -> None:
@@ -106,38 +111,32 @@ class QueryLog:
                 self._thread.start()
 
     def _write_on(self) -> None:
-        rows: list[_PendingRow] = []
-        due = float("inf")
-        while True:
-            try:
+        rows: list[_Row] = []
+        due, ended = math.inf, False
+        while not ended:
+            with suppress(queue.Empty):
                 item = self._queue.get(timeout=max(0.0, min(due - time.monotonic(), self._settings.flush_s)))
-            except queue.Empty:
-                item = None
-                ended = False
-            else:
                 ended = item is None
-            if item is not None:
-                self._add(rows, item)
-                due = min(due, time.monotonic() + self._settings.flush_s)
-            if rows and (ended or len(rows) >= self._settings.flush_rows or time.monotonic() >= due):
+                if item is not None:
+                    self._add(rows, *item)
+                    due = min(due, time.monotonic() + self._settings.flush_s)
+            if rows and (ended or len(rows) >= self._flush_rows or time.monotonic() >= due):
                 self._flush(rows)
-                rows, due = [], float("inf")
-            if ended:
-                return
+                rows, due = [], math.inf
 
-    def _add(self, rows: list[_PendingRow], item: _Logged) -> None:
+    def _add(self, rows: list[_Row], answer: Answer, at: float) -> None:
         try:
-            row = row_of(item.answer, at=item.at, characters=_TEXT_CHARACTERS)
+            row = row_of(answer, at=at, characters=_TEXT_CHARACTERS)
             # One at a time: turning many rows into columns at once would hold the interpreter, and with it searches.
-            rows.append(_PendingRow(day_of(item.at), pa.RecordBatch.from_pylist([row], schema=QUERIES)))
+            rows.append((day_of(at), pa.RecordBatch.from_pylist([row], schema=QUERIES)))
         except (ValueError, TypeError, LookupError, AttributeError, pa.ArrowException) as error:
             self.lost += 1
-            log.warning("query %s not logged: %s", item.answer.query.query_id, error)
+            log.warning("query %s not logged: %s", answer.query.query_id, error)
 
-    def _flush(self, rows: Sequence[_PendingRow]) -> None:
+    def _flush(self, rows: Sequence[_Row]) -> None:
         by_day: defaultdict[int, list[pa.RecordBatch]] = defaultdict(list)
-        for row in rows:
-            by_day[row.day].append(row.batch)
+        for day, batch in rows:
+            by_day[day].append(batch)
         for day, some in sorted(by_day.items()):
             try:
                 write_table(day_folder(self._folder, day), pa.Table.from_batches(some).combine_chunks())

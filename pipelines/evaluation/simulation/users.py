@@ -69,7 +69,7 @@ def react(
 
     Examples:
         >>> certain = SimulationSettings(persistence=1.0, verdict_rate=0.0, noise=0.0, verdict_noise=0.0,
-        ...     random=0.0, adversarial=0.0, sessions=1, sessions_a_day=1, deals=1)
+        ...     random=0.0, adversarial=0.0, sessions=1, deals=1)
         >>> [r.rank for r in react(["a", "b", "c"], {"b"}, certain, random.Random(0))]
         [2]
         >>> [r.rank for r in react(["a", "b", "c"], {"b"}, certain, random.Random(0), kind=UserKind.ADVERSARIAL)]
@@ -101,7 +101,7 @@ def answered(
 
     Examples:
         >>> willing = SimulationSettings(persistence=1.0, verdict_rate=0.0, noise=0.0, verdict_noise=0.0,
-        ...     random=0.0, adversarial=0.0, sessions=1, sessions_a_day=1, deals=1)
+        ...     random=0.0, adversarial=0.0, sessions=1, deals=1)
         >>> answered("b", 7, {"b"}, willing, random.Random(1))
         [Reaction(content_hash='b', rank=7, satisfaction=1.0, requested=True)]
     """
@@ -158,6 +158,12 @@ def refreshes(marks: Sequence[int]) -> list[int]:
 
 PAGE = 10
 """Results that a simulated user is shown."""
+
+SESSIONS_A_DAY = 100
+"""Sessions of a study that stand for a day's.
+
+A study takes minutes. Caps on what one day brings (`priors.robustness.daily_cap`) would take its users for a flood.
+"""
 
 
 def of_days(priors: Priors, days: float) -> Priors:

@@ -26,7 +26,7 @@ from pipelines.domain.errors import (
 from pipelines.runtime.kafka.client import Connections
 from pipelines.runtime.kafka.errors import Access
 from pipelines.runtime.kafka.gaps import LogGaps, open_transaction
-from pipelines.runtime.kafka.log import LogFacts, OpenTransaction
+from pipelines.runtime.kafka.log import FETCH_BYTES, LogFacts, OpenTransaction
 from pipelines.runtime.settings import KafkaSettings
 
 _log = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ class KafkaTopics:
 
     def gaps(self, topic: str, settings: KafkaSettings) -> LogGaps:
         """What explains the gaps between a topic's records; call it within `errors`."""
-        return LogGaps(self._admin, topic, isolation=settings.isolation, max_bytes=settings.fetch_bytes)
+        return LogGaps(self._admin, topic, isolation=settings.isolation, max_bytes=FETCH_BYTES)
 
     def open_transaction(self, topic: str, partition: int) -> OpenTransaction | None:
         """The oldest open transaction of a partition, as far as the broker tells."""
@@ -238,8 +238,8 @@ class KafkaPublisher:
                 acks="all",
                 enable_idempotence=settings.idempotent,
                 allow_auto_create_topics=False,
-                linger_ms=settings.linger_ms,
-                batch_size=settings.batch_bytes,
+                linger_ms=5,  # events of one burst share a request
+                batch_size=131_072,
                 delivery_timeout_ms=settings.delivery_timeout_ms,
                 max_block_ms=settings.send_block_ms,
             )

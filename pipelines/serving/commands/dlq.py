@@ -15,7 +15,7 @@ from rich.table import Table
 from pipelines.feedback.publish.dead_letters import envelope, replayed
 from pipelines.feedback.store.report import PartitionReport
 from pipelines.feedback.store.state import PartitionState
-from pipelines.feedback.store.tables import KeptDeadLetter
+from pipelines.feedback.store.tables import StoredDeadLetter, dead_letters_in
 from pipelines.runtime.kafka.writer import KafkaPublisher
 from pipelines.serving.commands.partitions import states
 from pipelines.serving.console.options import AsJson, Bootstrap, CommonOptions, store_command
@@ -40,7 +40,7 @@ def list_dead_letters(
 ) -> None:
     """Dead letters that the updaters keep, by partition and offset; and how many there were by reason."""
     counts: Counter[str] = Counter()
-    shown: list[tuple[PartitionReport, KeptDeadLetter]] = []
+    shown: list[tuple[PartitionReport, StoredDeadLetter]] = []
     for state in states(options.settings(), partition):
         report = state.report()
         counts.update(report.reasons)
@@ -81,14 +81,14 @@ def replay(
     sys.stdout.write(json.dumps(counts, sort_keys=True) + "\n")
 
 
-def _letters(state: PartitionState, reason: str | None) -> Iterator[KeptDeadLetter]:
+def _letters(state: PartitionState, reason: str | None) -> Iterator[StoredDeadLetter]:
     offset = 0
-    while letters := state.dead_letters(from_offset=offset, at_most=_AT_ONCE):
+    while letters := state.read(dead_letters_in, offset, _AT_ONCE):
         yield from (letter for letter in letters if reason in {None, letter.reason})
         offset = letters[-1].offset + 1
 
 
-def _table(shown: list[tuple[PartitionReport, KeptDeadLetter]]) -> Table:
+def _table(shown: list[tuple[PartitionReport, StoredDeadLetter]]) -> Table:
     table = Table("partition", "offset", "time", "reason", "bytes", "detail", box=None)
     for report, letter in shown:
         place = (str(report.partition), str(letter.offset), moment(letter.timestamp))

@@ -13,8 +13,7 @@ from rich.table import Table
 
 from pipelines.domain.errors import StoreError
 from pipelines.feedback.fold.names import principal_fingerprint
-from pipelines.feedback.fold.sources import SourceActivity
-from pipelines.feedback.run.metrics import losses_of, prometheus, samples, standings_of
+from pipelines.feedback.run.metrics import SourceActivity, losses_of, prometheus, samples, standings_of
 from pipelines.feedback.run.partitions import UPDATERS, partition_folder
 from pipelines.feedback.store.checkpoints import damaged_in, remove_damaged
 from pipelines.runtime.clock import system_clock

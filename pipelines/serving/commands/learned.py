@@ -23,7 +23,7 @@ from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import Evidence
 from pipelines.learning.priors import Priors
 from pipelines.learning.reading import BeliefChange, Reading, moves, read_all
-from pipelines.retrieval.answer.snippet import snippet
+from pipelines.retrieval.answer.trace import snippet
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.commands.learned_page import number, page_of
 from pipelines.serving.console.options import AsJson, CommonOptions, require_store, store_command

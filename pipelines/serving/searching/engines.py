@@ -16,9 +16,8 @@ from pipelines.embedding.encoders.precision import UNKNOWN, Arithmetic, arithmet
 from pipelines.embedding.settings import EmbeddingSettings
 from pipelines.retrieval.channels.open import Openings
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.live import CatalogSource
 from pipelines.retrieval.snapshot.ports import PairScorer, QueryEncoder
-from pipelines.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
+from pipelines.retrieval.snapshot.snapshot import CatalogSource, Snapshot, SnapshotSource
 from pipelines.runtime.clock import Clock, system_clock
 from pipelines.runtime.process import keep_freed_memory, linear_algebra_threads
 from pipelines.settings import Settings

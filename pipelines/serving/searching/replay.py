@@ -13,7 +13,7 @@ from pipelines.evaluation.replay.remembering import RememberingEncoder, remember
 from pipelines.evaluation.replay.replay import Replay
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.searcher import Searcher
-from pipelines.retrieval.snapshot.live import Pin
+from pipelines.retrieval.snapshot.snapshot import Pin
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.searching.engines import Engines, load_engines, source_of
 from pipelines.serving.searching.views import OpenViews, View, in_turns

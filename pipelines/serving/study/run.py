@@ -19,6 +19,7 @@ from pipelines.evaluation.replay.remembering import RememberingSource
 from pipelines.evaluation.simulation.study import averaged, row
 from pipelines.evaluation.simulation.users import (
     PAGE,
+    SESSIONS_A_DAY,
     dealt,
     kind_of_user,
     of_days,
@@ -95,11 +96,11 @@ def run(
 
 
 def scaled_to_days(settings: Settings, sessions: int) -> Settings:
-    """The settings for sessions that take minutes and stand for days, of `simulation.sessions_a_day` each.
+    """The settings for sessions that take minutes and stand for days, of `SESSIONS_A_DAY` each.
 
     As much counts as of so many days. Beliefs change when searches are told to look, and not in between: repeatable.
     """
-    days = sessions / settings.simulation.sessions_a_day
+    days = sessions / SESSIONS_A_DAY
     retrieval = settings.retrieval.model_copy(update={"refresh_s": 1e9})
     return settings.model_copy(update={"retrieval": retrieval, "priors": of_days(settings.priors, days)})
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipelines.evaluation.log.alarms import ALARMS, Alarm, Watched, alarms, wilson
+from pipelines.evaluation.log.alarms import ALARMS, MINIMUM, Alarm, Watched, alarms, wilson
 from pipelines.evaluation.measures.memory import ItemFacts
 from pipelines.evaluation.queries.reader import LoggedQuery
 from pipelines.settings import load_settings
@@ -93,7 +93,7 @@ def test_an_alarm_rings_where_its_failure_is(name: str) -> None:
     """EVA-11: and says what to look at."""
     alarm = rung(name, [FAILURES[name](number) for number in range(N)])
     assert alarm.ringing
-    assert alarm.n >= RULES.minimum
+    assert alarm.n >= MINIMUM
     assert alarm.says != "within its bound"
 
 
@@ -103,7 +103,7 @@ def test_no_alarm_rings_for_a_healthy_search(name: str) -> None:
     alarm = rung(name, [healthy(number) for number in range(N)])
     assert not alarm.ringing
     if name != "trigger_pollution":
-        assert alarm.n >= RULES.minimum
+        assert alarm.n >= MINIMUM
 
 
 @pytest.mark.parametrize("name", FAILURES)

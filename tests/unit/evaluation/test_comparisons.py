@@ -110,7 +110,7 @@ def test_equals_are_seldom_told_apart_however_few_queries_there_are(queries: int
     call any single query one, and two queries that both gain.
     """
     rng = np.random.default_rng(9)
-    quick = SETTINGS.model_copy(update={"bootstrap_draws": 200, "randomisations": 500})
+    quick = SETTINGS.model_copy(update={"bootstrap_draws": 200})
     names = [str(number) for number in range(queries)]
     equal = dict.fromkeys(names, 0.5)
     told = [

@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.domain.ids import QueryId
 from pipelines.domain.ranking import Answer
-from pipelines.evaluation.errors.errors import MISSED, RIGHT, deficit, diagnose, diagnoses, moved, reasons
+from pipelines.evaluation.errors import MISSED, RIGHT, deficit, diagnose, diagnoses, moved, reasons
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 
 TEXTS = {"a": ["red apple"], "b": ["red pear"], "c": ["green apple pie"]}

@@ -13,9 +13,9 @@ from pipelines.domain.questions import question_of
 from pipelines.domain.ranking import Channel, ChannelHit, Repeats, Signal
 from pipelines.domain.sessions import SessionMemory
 from pipelines.indexes.graph.graph import EdgeKind
-from pipelines.retrieval.ranking.adjustments import REPEATED
-from pipelines.retrieval.ranking.quality import Moment, with_propagated, with_quality
-from pipelines.retrieval.snapshot.facts import GenerationFacts
+from pipelines.retrieval.ranking.final_score import REPEATED
+from pipelines.retrieval.ranking.signals import Moment, with_propagated, with_quality
+from pipelines.retrieval.snapshot.documents import GenerationFacts
 from tests.support.candidate_tables import AHit, a_hit, a_table
 from tests.support.candidate_tables import told as told_of
 from tests.support.retrieval_fakes import (

@@ -1,8 +1,8 @@
-"""Results with their contexts, all of them within one budget of tokens (RET-16)."""
+"""What surrounds a result, within one budget of tokens (RET-16)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -10,11 +10,82 @@ from msgspec import structs
 
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.context import Context, ContextPart, Reach, Role
+from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import ChunkId
 from pipelines.domain.ranking import RankedResult
 from pipelines.domain.understanding import QueryType
-from pipelines.retrieval.context.surroundings import Surrounding, surroundings
-from pipelines.retrieval.context_settings import ContextSettings
+from pipelines.indexes.graph.graph import CROSS_REFERENCES, Direction, EdgeKind
+from pipelines.retrieval.settings import ContextSettings
+from pipelines.retrieval.snapshot.ports import GraphIndex, OpenGeneration
+
+Surrounding = tuple[Role, Chunk]
+
+_WITHIN: Mapping[Reach, tuple[Role, ...]] = {
+    Reach.CHUNK: (),
+    Reach.SIBLINGS: (Role.SIBLING,),
+    Reach.PARENT: (Role.TYPE,),
+    Reach.LEVEL_UP: (Role.TYPE, Role.HEADER),
+    Reach.REFERENCES: (Role.DEPENDENCY, Role.USER),
+    Reach.HIERARCHY: (Role.TYPE, Role.HEADER, Role.DEPENDENCY, Role.SIBLING),
+}
+"""What belongs to each reach, the most telling first."""
+
+_LEVELS = {Reach.PARENT: 1, Reach.LEVEL_UP: 2}
+
+
+def surroundings(
+    reach: Reach,
+    chunk: Chunk,
+    document: Sequence[Chunk],
+    *,
+    points_to: Iterable[Chunk],
+    used_by: Iterable[Chunk],
+    most: Mapping[Role, int],
+) -> list[Surrounding]:
+    """What belongs into a chunk's context beside itself, the most telling first, each chunk once.
+
+    Args:
+        document: Every chunk of its document, in source order.
+        points_to: Chunks that it points to, the surest first.
+        used_by: Chunks that point to it, the surest first.
+        most: Chunks of each role at most.
+    """
+    by_role: Mapping[Role, Iterable[Chunk]] = {
+        Role.HEADER: document[:1],
+        Role.TYPE: _above(chunk, document, _LEVELS.get(reach, len(document))),
+        Role.SIBLING: _beside(chunk, document),
+        Role.DEPENDENCY: points_to,
+        Role.USER: used_by,
+    }
+    seen = {chunk.chunk_id}
+    return [(role, each) for role in _WITHIN[reach] for each in _first(by_role[role], most[role], seen)]
+
+
+def _first(chunks: Iterable[Chunk], most: int, seen: set[ChunkId]) -> list[Chunk]:
+    new = [chunk for chunk in chunks if chunk.chunk_id not in seen][:most]
+    seen.update(chunk.chunk_id for chunk in new)
+    return new
+
+
+def _above(chunk: Chunk, document: Sequence[Chunk], levels: int) -> Iterator[Chunk]:
+    """What a chunk is part of, the nearest first."""
+    by_id = {each.chunk_id: each for each in document}
+    here = chunk
+    passed = {chunk.chunk_id}
+    for _ in range(levels):
+        above = [by_id[one] for one in (here.bundle, here.parent_id) if one in by_id and one not in passed]
+        if not above:
+            return
+        here = above[0]
+        passed.add(here.chunk_id)
+        yield here
+
+
+def _beside(chunk: Chunk, document: Sequence[Chunk]) -> list[Chunk]:
+    """What shares its parent, the nearest first; of equally near ones the earlier."""
+    alike = [each for each in document if each.parent_id == chunk.parent_id and each.chunk_id != chunk.chunk_id]
+    return sorted(alike, key=lambda each: (abs(each.sequence - chunk.sequence), each.sequence))
+
 
 MOST: Mapping[Role, int] = MappingProxyType(
     {Role.HEADER: 1, Role.TYPE: 3, Role.CHUNK: 1, Role.SIBLING: 4, Role.DEPENDENCY: 4, Role.USER: 2}
@@ -121,3 +192,45 @@ def reach_of(kind: QueryType, confidence: float, *, moved: float, settings: Cont
     if confidence > min(1.0, max(0.0, settings.high + moved)):
         return Reach.SIBLINGS if kind is QueryType.EXPLORATORY else Reach.CHUNK
     return Reach.PARENT if confidence >= min(1.0, max(0.0, settings.low + moved)) else Reach.LEVEL_UP
+
+
+_POINTERS = CROSS_REFERENCES - {EdgeKind.SIMILAR}
+
+
+def neighbours_in(generation: OpenGeneration, *, most: int) -> Neighbours:
+    """The surroundings of a generation's chunks; without a graph nothing points anywhere.
+
+    Args:
+        most: Chunks that a chunk points to, and that point to it, that are read at most.
+    """
+    try:
+        graph: GraphIndex | None = generation.graph
+    except StoreError:
+        graph = None
+
+    def linked(direction: Direction) -> Callable[[RankedResult], Sequence[Chunk]]:
+        return lambda result: [] if graph is None else _linked(generation, graph, result, direction, most)
+
+    return Neighbours(
+        document=generation.chunks.chunks_of_document, points_to=linked(Direction.OUT), used_by=linked(Direction.IN)
+    )
+
+
+def _linked(
+    generation: OpenGeneration, graph: GraphIndex, result: RankedResult, direction: Direction, most: int
+) -> list[Chunk]:
+    found = graph.neighbours(result.content_hash, _POINTERS, direction)
+    wanted = [
+        (row, near.there)
+        for near in found
+        if near.content and (row := generation.chunks.row_of(near.content)) is not None
+    ]
+    wanted = list(dict.fromkeys(wanted))[:most]
+    contents = generation.chunks.contents([row for row, _ in wanted])
+    return [
+        next(
+            (place.chunk for place in content.occurrences if place.chunk.chunk_id == there),
+            content.occurrences[0].chunk,
+        )
+        for content, (_, there) in zip(contents, wanted, strict=True)
+    ]

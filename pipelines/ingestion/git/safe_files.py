@@ -1,4 +1,4 @@
-"""Files below a folder, read without ever leaving it (ING-3)."""
+"""Files that anybody may have put there, read within bounds and without ever leaving their folder (ING-3)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from pathlib import Path
 
 from pipelines.domain.documents import Rejection
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # opening a FIFO must not wait for its writer
-
+MAX_DEPTH = 64
+"""Folders below a source's root; what lies deeper is rejected."""
 
 UNREADABLE = "unreadable"
 """The reason noted for an item that the system refuses."""
 
 VANISHED = "vanished"
 """The reason noted for an item that was listed, and is gone from every host by the time it is read."""
+
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC  # opening a FIFO must not wait for its writer
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class UnreadableError(Exception):
@@ -38,7 +40,21 @@ class UnreadableError(Exception):
         return Rejection(uri, self.reason, str(self))
 
 
-def read_bytes(root: Path, path: tuple[str, ...], *, limit: int, max_depth: int) -> tuple[bytes, float]:
+def read_bounded(path: Path, limit: int, *, flags: int = 0) -> bytes:
+    """The first bytes of a regular file; none where it is no such file or cannot be read, which never waits.
+
+    Args:
+        flags: Further ones of `os.open`.
+    """
+    try:
+        descriptor = os.open(path, _READ | flags)
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read(limit) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+    except (OSError, ValueError):  # a zero byte in a name that a file gave
+        return b""
+
+
+def read_bytes(root: Path, path: tuple[str, ...], *, limit: int) -> tuple[bytes, float]:
     """Content and modification time of one regular file below a folder.
 
     Raises:
@@ -47,8 +63,8 @@ def read_bytes(root: Path, path: tuple[str, ...], *, limit: int, max_depth: int)
     try:
         with opened_folder(root, path[:-1]) as folder:
             name = path[-1] if path else "."
-            if len(path) > max_depth and stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-                raise UnreadableError("too_deep", f"expected at most {max_depth} folders below the root, found more")
+            if len(path) > MAX_DEPTH and stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                raise UnreadableError("too_deep", f"expected at most {MAX_DEPTH} folders below the root, found more")
             return content_of(name, folder, limit)
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENOTDIR}:
@@ -71,7 +87,7 @@ def content_of(name: str, folder: int, limit: int) -> tuple[bytes, float]:
     """
     # Looked at before opening, since opening a device may do something; and after, since it may be another file then.
     _require_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), limit)
-    descriptor = os.open(name, _FILE, dir_fd=folder)
+    descriptor = os.open(name, _READ | os.O_NOFOLLOW, dir_fd=folder)
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         _require_regular(status, limit)
@@ -95,10 +111,10 @@ def _require_regular(status: os.stat_result, limit: int) -> None:
 @contextlib.contextmanager
 def opened_folder(root: Path, path: Sequence[str]) -> Iterator[int]:
     """A descriptor of a folder, reached step by step so that no link is followed below the root."""
-    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(root, _FOLDER)
     try:
         for name in path:
-            inner = os.open(name, _FOLDER, dir_fd=descriptor)
+            inner = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=descriptor)
             os.close(descriptor)
             descriptor = inner
         yield descriptor

@@ -1,1 +1,0 @@
-"""Why queries were answered as they were."""
