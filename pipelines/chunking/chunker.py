@@ -12,7 +12,7 @@ from pipelines.chunking.paper.paper import chunk_paper
 from pipelines.chunking.prose.markdown import chunk_markdown
 from pipelines.chunking.prose.rst import chunk_rst
 from pipelines.chunking.prose.text import chunk_plainly, chunk_record, chunk_text
-from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
+from pipelines.chunking.units.splitting import ChunkSizes, TokenCounter
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Rejection
 

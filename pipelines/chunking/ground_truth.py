@@ -19,8 +19,7 @@ from pipelines.chunking.code.items import items_of
 from pipelines.chunking.code.tree import SyntaxTree, docstring_of
 from pipelines.chunking.prose.markdown import markdown_outline
 from pipelines.chunking.prose.outline import Block, Heading
-from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
-from pipelines.chunking.units.splitting import decoded, encoded
+from pipelines.chunking.units.splitting import ChunkSizes, TokenCounter, decoded, encoded
 from pipelines.domain.documents import ContentType, Document
 from pipelines.domain.ids import ChunkId, ContentHash
 

@@ -14,14 +14,13 @@ from gliner import GLiNER
 
 from pipelines.domain.entities import Mention
 from pipelines.domain.errors import ModelUnavailableError
-from pipelines.extraction.checkpoints import BUNDLED, CHECKPOINT, NAME_ANOTHER, onnx_file_of, source_of
-from pipelines.extraction.settings import ExtractionSettings
+from pipelines.extraction.checkpoints import NAME_ANOTHER, onnx_file_of, source_of
+from pipelines.extraction.settings import WINDOW_OVERLAP_WORDS, WINDOW_WORDS, ExtractionSettings
 from pipelines.extraction.windows import Room, Window, windows, without_overlaps, words_of
 from pipelines.runtime.storage.errors import advice_on
 
-MOST_POSITIONS: Final = 512  # of the encoders GLiNER models are built on; their tokenizers often name no limit
-
-__all__ = ["BUNDLED", "CHECKPOINT", "EntityExtractor", "Mention"]
+_POSITIONS: Final = 512  # of the encoders GLiNER models are built on; their tokenizers often name no limit
+_BATCH: Final = 1  # windows per call; on a CPU 1 measured faster than 8, which pads all to the longest
 
 
 class EntityExtractor:
@@ -37,30 +36,32 @@ class EntityExtractor:
         self._model = _load(settings)
         self._tokenizer = self._model.data_processor.transformer_tokenizer
         self._room = self._room_beside_labels()
-        # The model reports from the lowest threshold on; each label's own is applied afterwards.
-        self._lowest = min((settings.threshold_of(label) for label in settings.labels), default=settings.threshold)
+        self._thresholds = {
+            label: settings.label_thresholds.get(label, settings.threshold) for label in settings.labels
+        }
 
     def extract(self, texts: Sequence[str]) -> list[list[Mention]]:
         """Mentions of every text, in text order and without overlaps; spans are characters of the whole text."""
         parts = [(index, window) for index, text in enumerate(texts) for window in self._windows(text)]
         # Texts of like length share a batch, because the shorter ones are padded to the longest.
         parts.sort(key=lambda part: part[1].end - part[1].start)
-        found = self._predict([texts[index][window.start : window.end] for index, window in parts])
+        predicted = self._predict([texts[index][window.start : window.end] for index, window in parts])
         mentions: list[list[Mention]] = [[] for _ in texts]
-        for (index, window), finds in zip(parts, found, strict=True):
-            mentions[index] += self._mentions(texts[index], window, finds)
-        return [[self._weighed(found) for found in without_overlaps(of_text)] for of_text in mentions]
-
-    def _weighed(self, found: Mention) -> Mention:
-        return replace(found, score=self._settings.confidence_of(found.label, found.score))
+        for (index, window), spans in zip(parts, predicted, strict=True):
+            mentions[index] += self._mentions(texts[index], window, spans)
+        confidence = self._settings.confidence_of
+        return [
+            [replace(each, score=confidence(each.label, each.score)) for each in without_overlaps(of_text)]
+            for of_text in mentions
+        ]
 
     def _room_beside_labels(self) -> Room:
         settings = self._settings
         labels = len(self._tokenizer(list(settings.labels), is_split_into_words=True)["input_ids"])
         # Every label has a marker before it; a separator and the encoder's two own tokens come on top.
         prompt = labels + len(settings.labels) + 3
-        tokens = min(self._tokenizer.model_max_length, MOST_POSITIONS) - prompt
-        return Room(words=settings.window_words, tokens=max(tokens, 1), overlap=settings.window_overlap_words)
+        tokens = min(self._tokenizer.model_max_length, _POSITIONS) - prompt
+        return Room(words=WINDOW_WORDS, tokens=max(tokens, 1), overlap=WINDOW_OVERLAP_WORDS)
 
     def _windows(self, text: str) -> list[Window]:
         words = words_of(text)
@@ -73,19 +74,17 @@ class EntityExtractor:
     def _predict(self, texts: Sequence[str]) -> list[list[dict[str, Any]]]:
         if not texts or not self._settings.labels:
             return [[] for _ in texts]
-        found: list[list[dict[str, Any]]] = self._model.inference(
-            list(texts),
-            list(self._settings.labels),
-            threshold=self._lowest,
-            batch_size=self._settings.batch_size,
+        # The model reports from the lowest threshold on; each label's own is applied afterwards.
+        spans: list[list[dict[str, Any]]] = self._model.inference(
+            list(texts), list(self._settings.labels), threshold=min(self._thresholds.values()), batch_size=_BATCH
         )
-        return found
+        return spans
 
-    def _mentions(self, text: str, window: Window, finds: Iterable[dict[str, Any]]) -> Iterable[Mention]:
-        for find in finds:
-            start, end = window.start + find["start"], window.start + find["end"]
-            if find["score"] >= self._settings.threshold_of(find["label"]):
-                yield Mention(start, end, text[start:end], find["label"], float(find["score"]))
+    def _mentions(self, text: str, window: Window, spans: Iterable[dict[str, Any]]) -> Iterable[Mention]:
+        for span in spans:
+            start, end = window.start + span["start"], window.start + span["end"]
+            if span["score"] >= self._thresholds[span["label"]]:
+                yield Mention(start, end, text[start:end], span["label"], float(span["score"]))
 
 
 def _load(settings: ExtractionSettings) -> Any:

@@ -6,6 +6,12 @@ from itertools import pairwise
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+WINDOW_WORDS = 250
+"""Words a model reads at once: labels and text share 512 positions."""
+
+WINDOW_OVERLAP_WORDS = 20
+"""Words that neighbouring windows share; longer than any name."""
+
 
 class ExtractionSettings(BaseModel):
     """How entities are found in chunks."""
@@ -19,14 +25,13 @@ class ExtractionSettings(BaseModel):
     threshold: float = Field(ge=0, le=1)
     label_thresholds: dict[str, float]
     confidences: dict[str, tuple[tuple[float, float], ...]]
-    window_words: int = Field(gt=0)
-    window_overlap_words: int = Field(ge=0)
-    batch_size: int = Field(gt=0)
     threads: int = Field(ge=0)
 
-    def threshold_of(self, label: str) -> float:
-        """Least score of a mention with `label`, in [0, 1]."""
-        return self.label_thresholds.get(label, self.threshold)
+    @property
+    def fingerprint(self) -> dict[str, object]:
+        """What decides the mentions of a text besides itself and the checkpoint; it is part of keys that are stored."""
+        stated = self.model_dump(mode="json", exclude={"enabled", "threads"})
+        return {**stated, "window_words": WINDOW_WORDS, "window_overlap_words": WINDOW_OVERLAP_WORDS}
 
     def confidence_of(self, label: str, score: float) -> float:
         """How sure a find with a score is, in [0, 1]: linear between the label's points, and the score without any."""

@@ -56,16 +56,16 @@ def windows(text: str, costs: Sequence[int], room: Room) -> list[Window]:
         [(0, 7), (4, 13)]
     """
     spans = [match.span() for match in WORD.finditer(text)]
-    found: list[Window] = []
+    cut: list[Window] = []
     first = last = 0
     while last < len(spans):
         # Less overlap where large words leave no room for anything new behind it.
         while (reach := _reach(first, costs, room)) <= last:
             first += 1
         last = reach
-        found.append(Window(spans[first][0], spans[last - 1][1]))
+        cut.append(Window(spans[first][0], spans[last - 1][1]))
         first = max(first + 1, last - room.overlap)
-    return found
+    return cut
 
 
 def _reach(first: int, costs: Sequence[int], room: Room) -> int:
@@ -85,8 +85,8 @@ def without_overlaps(mentions: Iterable[Mention]) -> list[Mention]:
         >>> [mention.text for mention in without_overlaps([cut, whole])]
         ['New York']
     """
-    kept: list[Mention] = []
+    retained: list[Mention] = []
     for mention in sorted(mentions, key=lambda m: (-m.score, m.start - m.end, m.start, m.label)):
-        if all(mention.end <= other.start or other.end <= mention.start for other in kept):
-            kept.append(mention)
-    return sorted(kept, key=lambda m: m.start)
+        if all(mention.end <= other.start or other.end <= mention.start for other in retained):
+            retained.append(mention)
+    return sorted(retained, key=lambda m: m.start)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.chunking.settings import ChunkingSettings
-from pipelines.chunking.units.sizes import SizesInForce
+from pipelines.chunking.units.splitting import SizesInForce
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import ConfigurationError, NothingPublishedError, SourceError
 from pipelines.domain.ids import GenerationId
@@ -320,8 +320,7 @@ def _extracted_with(plan: IndexPlan) -> dict[str, object]:
     """
     if not plan.extraction.enabled:
         return {}
-    settings = plan.extraction.model_dump(mode="json", exclude={"batch_size", "threads"})
-    return {**settings, "checkpoint": identify(plan.extraction)}
+    return {**plan.extraction.fingerprint, "enabled": True, "checkpoint": identify(plan.extraction)}
 
 
 def forget(plan: IndexPlan) -> None:

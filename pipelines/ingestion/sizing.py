@@ -10,7 +10,7 @@ import numpy as np
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.chunking.settings import ChunkingSettings, SizePolicy
-from pipelines.chunking.units.sizes import ChunkSizes, SizesInForce, TopicRules
+from pipelines.chunking.units.splitting import ChunkSizes, SizesInForce, TopicRules
 from pipelines.domain.documents import Domain
 from pipelines.domain.sizing import pairs_of
 from pipelines.learning.evidence import Evidence

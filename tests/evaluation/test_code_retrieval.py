@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 
 from pipelines.chunking.chunker import chunk_document
 from pipelines.chunking.ground_truth import masked_corpus
-from pipelines.chunking.units.sizes import ChunkSizes
+from pipelines.chunking.units.splitting import ChunkSizes
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.embedding.encoders.encoder import Encoder, load_encoder
 from pipelines.embedding.models import locate

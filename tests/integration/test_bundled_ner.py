@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.domain.errors import ModelUnavailableError
-from pipelines.extraction.entities import CHECKPOINT, EntityExtractor
+from pipelines.extraction.checkpoints import CHECKPOINT
+from pipelines.extraction.entities import EntityExtractor
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.settings import load_settings
 

@@ -17,7 +17,7 @@ from tree_sitter_language_pack import get_language
 
 from pipelines.chunking.chunker import chunk_document
 from pipelines.chunking.code.grammars import GRAMMARS
-from pipelines.chunking.units.sizes import ChunkSizes
+from pipelines.chunking.units.splitting import ChunkSizes
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.ids import content_hash

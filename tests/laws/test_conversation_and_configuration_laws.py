@@ -18,7 +18,7 @@ from pipelines.chunking.config.entries import Entry
 from pipelines.chunking.config.yaml import yaml_entries
 from pipelines.chunking.conversation.dialogue import Line, Turn, places, written
 from pipelines.chunking.conversation.exchanges import exchanges
-from pipelines.chunking.units.sizes import ChunkSizes, TopicRules
+from pipelines.chunking.units.splitting import ChunkSizes, TopicRules
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.embedding.word_vectors import load_word_vectors

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from pipelines.chunking.chunker import chunk_document
 from pipelines.chunking.units.hierarchy import REMAINDER, ParsedUnit, fitted, leading, trailing
-from pipelines.chunking.units.sizes import ChunkSizes
-from pipelines.chunking.units.splitting import Cuts, Meter, SizedText, digest
+from pipelines.chunking.units.splitting import ChunkSizes, Cuts, Meter, SizedText, digest
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.sizing import Overflow, made_by, pairs_of

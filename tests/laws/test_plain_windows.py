@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.chunking.prose.text import byte_length, chunk_plainly
-from pipelines.chunking.units.sizes import ChunkSizes
+from pipelines.chunking.units.splitting import ChunkSizes
 from pipelines.domain.documents import ContentType, Document, Domain
 
 SIZES = ChunkSizes(max_tokens=12, target_tokens=12, min_tokens=2, overlap_tokens=0)

@@ -160,7 +160,8 @@ class _Resolver:
         first, _, rest = name.partition(".")
         if not first:
             return rest, _MEMBER
-        member = self._member(position)
+        index = bisect_right(self._starts, position) - 1
+        member = self._owned[index] if index >= 0 and position < self._owned[index].end else None
         if rest and (first in self._tree.grammar.selves or (member is not None and first == member.receiver)):
             owner = member.owner if member is not None else ""
             return (f"{owner}.{rest}", _RESOLVED) if owner and "." not in rest else (_last(rest), _MEMBER)
@@ -168,18 +169,10 @@ class _Resolver:
             return ".".join(filter(None, (self._imported[first], rest))), _RESOLVED
         if first in self._local:
             return name, _RESOLVED
-        return self._unknown(first, rest, position)
-
-    def _unknown(self, first: str, rest: str, position: int) -> tuple[str, float]:
         if not rest:
             return first, _BARE
-        if first[:1].isupper() or self._tree.source.startswith(b"::", position + len(first.encode())):
-            return f"{first}.{rest}", _QUALIFIED
-        return _last(rest), _MEMBER
-
-    def _member(self, position: int) -> Owned | None:
-        index = bisect_right(self._starts, position) - 1
-        return self._owned[index] if index >= 0 and position < self._owned[index].end else None
+        scoped = first[:1].isupper() or self._tree.source.startswith(b"::", position + len(first.encode()))
+        return (name, _QUALIFIED) if scoped else (_last(rest), _MEMBER)
 
 
 def _last(name: str) -> str:

@@ -29,8 +29,7 @@ from pipelines.chunking.code.links import Owned, facts_of, tested_by_name
 from pipelines.chunking.code.tree import SyntaxTree
 from pipelines.chunking.prose.text import chunk_text
 from pipelines.chunking.units.hierarchy import ParsedUnit, assemble, fitted
-from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
-from pipelines.chunking.units.splitting import Cuts, SizedText, decoded
+from pipelines.chunking.units.splitting import ChunkSizes, Cuts, SizedText, TokenCounter, decoded
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from pipelines.chunking.config.entries import Entry
 from pipelines.chunking.config.links import links_of
 from pipelines.chunking.config.schemas import SCANNERS, entries_of, schema_of
 from pipelines.chunking.prose.text import chunk_text
 from pipelines.chunking.units.hierarchy import PATH_SEPARATOR, NamePositions, ParsedUnit, SourceFacts, assemble, fitted
-from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
-from pipelines.chunking.units.splitting import Cuts, SizedText
+from pipelines.chunking.units.splitting import ChunkSizes, Cuts, SizedText, TokenCounter
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
 
@@ -173,11 +171,7 @@ def _unit(file: _File, entry: Entry, outer: tuple[str, ...]) -> ParsedUnit:
 def _fitted(file: _File, unit: ParsedUnit, children: Sequence[Entry]) -> list[ParsedUnit]:
     sizes = file.text.sizes
     limit = sizes.max_tokens if unit.kind in _KINDS.values() and unit.kind != "key" else sizes.target_tokens
-    return fitted(file.text, unit, partial(_cuts, file, unit, children), limit=limit)
-
-
-def _cuts(file: _File, unit: ParsedUnit, children: Sequence[Entry]) -> Cuts:
-    return Cuts.between(unit.start, unit.end, _starts(file, children))
+    return fitted(file.text, unit, lambda: Cuts.between(unit.start, unit.end, _starts(file, children)), limit=limit)
 
 
 def _starts(file: _File, entries: Sequence[Entry]) -> Iterator[int]:

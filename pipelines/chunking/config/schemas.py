@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -54,7 +54,7 @@ def entries_of(source: bytes, language: str, schema: str | None) -> list[Entry]:
     if schema == "kubernetes":
         return [_resource(source, document) for document in yaml_documents(source)]
     entries = SCANNERS[language](source)
-    return _UNITS[schema](entries) if schema in _UNITS else entries
+    return [_UNITS[schema](entry) for entry in entries] if schema in _UNITS else entries
 
 
 def _resource(source: bytes, document: Entry) -> Entry:
@@ -64,27 +64,15 @@ def _resource(source: bytes, document: Entry) -> Entry:
     return replace(document, key="/".join(names) or "document", own=True)
 
 
-def _own_tables(entries: Sequence[Entry]) -> list[Entry]:
-    return [replace(entry, own=entry.container) for entry in entries]
+def _with_services(entry: Entry) -> Entry:
+    if entry.key != "services":
+        return entry
+    return replace(entry, children=tuple(replace(child, own=True) for child in entry.children))
 
 
-def _package(entries: Sequence[Entry]) -> list[Entry]:
-    return [replace(entry, own=entry.key in _PACKAGE_UNITS) for entry in entries]
-
-
-def _compose(entries: Sequence[Entry]) -> list[Entry]:
-    return [
-        replace(entry, children=tuple(replace(child, own=True) for child in entry.children))
-        if entry.key == "services"
-        else entry
-        for entry in entries
-    ]
-
-
-_UNITS: Mapping[str | None, Callable[[Sequence[Entry]], list[Entry]]] = {
-    "compose": _compose,
-    "dockerfile": _own_tables,
-    "gomod": _own_tables,
-    "package": _package,
-    "pyproject": _own_tables,
+_UNITS: Mapping[str | None, Callable[[Entry], Entry]] = {
+    "compose": _with_services,
+    "package": lambda entry: replace(entry, own=entry.key in _PACKAGE_UNITS),
+    **dict.fromkeys(("dockerfile", "gomod", "pyproject"), lambda entry: replace(entry, own=entry.container)),
 }
+"""By schema, an entry at the top marked as a unit of its own, or not."""

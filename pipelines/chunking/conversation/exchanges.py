@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 
 from pipelines.chunking.conversation.dialogue import TurnPlace, unindented
-from pipelines.chunking.units.sizes import TopicRules
+from pipelines.chunking.units.splitting import TopicRules
 
 _ASKING_ROLES = frozenset({"user", "human", "customer", "interviewer", "question", "q"})
 _QUESTION_MARKS = ("?", "？", "؟")
@@ -82,7 +82,8 @@ def question_of(text: str) -> str:
 
 
 def _stretches(source: bytes, places: Sequence[TurnPlace], phrases: Sequence[str]) -> list[_Stretch]:
-    begins = _beginning(phrases)
+    listed = "|".join(re.escape(phrase) for phrase in phrases)
+    begins = re.compile(rf"\W*(?:{listed})\b" if listed else r"(?!)", re.IGNORECASE)
     stretches: list[_Stretch] = []
     number, marked = 0, -1
     topic: str | None = None
@@ -90,7 +91,7 @@ def _stretches(source: bytes, places: Sequence[TurnPlace], phrases: Sequence[str
         if place.topic is not None:
             marked, topic = (place.start if marked < 0 else marked), place.topic or topic or ""
             continue
-        if marked >= 0 or not stretches or begins(source, place):
+        if marked >= 0 or not stretches or begins.match(spoken(source, place)):
             first = 0 if not stretches else place.start
             stretches.append(_Stretch(marked if marked >= 0 else first, number, topic if marked >= 0 else ""))
             marked, topic = -1, None
@@ -99,13 +100,6 @@ def _stretches(source: bytes, places: Sequence[TurnPlace], phrases: Sequence[str
     if not stretches:
         stretches.append(_Stretch(0, 0, topic))
     return stretches
-
-
-def _beginning(phrases: Sequence[str]) -> Callable[[bytes, TurnPlace], bool]:
-    if not phrases:
-        return lambda _source, _place: False
-    pattern = re.compile(rf"\W*(?:{'|'.join(re.escape(phrase) for phrase in phrases)})\b", re.IGNORECASE)
-    return lambda source, place: pattern.match(spoken(source, place)) is not None
 
 
 def _paired(source: bytes, stretch: _Stretch) -> list[Exchange]:

@@ -14,8 +14,7 @@ import numpy as np
 from pipelines.chunking.conversation.dialogue import places
 from pipelines.chunking.conversation.exchanges import Exchange, exchanges, question_of, spoken
 from pipelines.chunking.units.hierarchy import ParsedUnit, assemble, fitted
-from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter, TopicRules
-from pipelines.chunking.units.splitting import Cuts, SizedText, decoded, sentences
+from pipelines.chunking.units.splitting import ChunkSizes, Cuts, SizedText, TokenCounter, TopicRules, decoded, sentences
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
 

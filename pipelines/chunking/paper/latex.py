@@ -6,9 +6,9 @@ What cannot be understood is text. Whatever is left open ends with its section, 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from unicodedata import normalize
 
 from pipelines.chunking.paper.citations import BibliographyEntry, links_of_citations
 from pipelines.chunking.prose.outline import HEADING, LIST, WHOLE, Block, Heading, Outline, with_explanations
@@ -69,6 +69,15 @@ _COMMENTED = re.compile(r"(?<!\\)%[^\n]*")
 _ACCENT = re.compile(r"\\([\"'`^~=.])(?:\{([A-Za-z])\}|([A-Za-z]))")
 _ANY_COMMAND = re.compile(r"\\[A-Za-z@]{1,40}\*?(?:\[[^\]]{0,80}\])?|\\[,;:!> ]")
 _ESCAPED = re.compile(r"\\([&%$#_{}])")
+_COMBINING = {
+    '"': 0x308,
+    "'": 0x301,
+    "`": 0x300,
+    "^": 0x302,
+    "~": 0x303,
+    "=": 0x304,
+    ".": 0x307,
+}  # code points of accents
 
 
 def latex_outline(source: bytes) -> Outline:
@@ -366,15 +375,7 @@ def _plain(text: str) -> str:
         'On Long Reeds & März 5'
     """
     text = _ASIDE.sub("", _COMMENTED.sub("", text))
-    text = _ACCENT.sub(_accented, text)
+    text = _ACCENT.sub(lambda match: normalize("NFC", (match[2] or match[3]) + chr(_COMBINING[match[1]])), text)
     text = _ANY_COMMAND.sub(" ", text.replace("\\\\", " ").replace("~", " "))
     text = re.sub(r"(?<!\\)[{}$]", "", text)
     return " ".join(_ESCAPED.sub(r"\1", text).split())
-
-
-_COMBINING = {'"': 0x308, "'": 0x301, "`": 0x300, "^": 0x302, "~": 0x303, "=": 0x304, ".": 0x307}
-
-
-def _accented(match: re.Match[str]) -> str:
-    letter = match[2] or match[3]
-    return unicodedata.normalize("NFC", letter + chr(_COMBINING[match[1]]))

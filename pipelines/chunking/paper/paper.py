@@ -10,8 +10,7 @@ from pathlib import PurePosixPath
 from pipelines.chunking.paper.latex import latex_names, latex_outline
 from pipelines.chunking.paper.markdown import markdown_paper_outline
 from pipelines.chunking.prose.sections import chunk_outline
-from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
-from pipelines.chunking.units.splitting import SizedText, encoded
+from pipelines.chunking.units.splitting import ChunkSizes, SizedText, TokenCounter, encoded
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
 

@@ -27,8 +27,7 @@ from pipelines.chunking.prose.outline import (
 )
 from pipelines.chunking.prose.sections import chunk_outline
 from pipelines.chunking.units.hierarchy import NamePositions
-from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
-from pipelines.chunking.units.splitting import SizedText, encoded
+from pipelines.chunking.units.splitting import ChunkSizes, SizedText, TokenCounter, encoded
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
 from pipelines.domain.links import Link, LinkKind

@@ -13,8 +13,7 @@ from dataclasses import replace
 from pipelines.chunking.prose.outline import ANCHOR, HEADING, LIST, PARAGRAPH, WHOLE, Block, Heading, Outline
 from pipelines.chunking.prose.sections import chunk_outline
 from pipelines.chunking.units.hierarchy import NamePositions
-from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
-from pipelines.chunking.units.splitting import SizedText, decoded
+from pipelines.chunking.units.splitting import ChunkSizes, SizedText, TokenCounter, decoded
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document
 from pipelines.domain.links import Link, LinkKind

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise, takewhile
 
 from pipelines.chunking.prose.outline import ANCHOR, DEEPEST, LIST, PARAGRAPH, PREAMBLE, WHOLE, Block, Heading, Outline
@@ -245,39 +244,34 @@ def _is_long(block: Block, text: SizedText) -> bool:
 
 
 def _parts(run: ParsedUnit, blocks: Sequence[Block], text: SizedText) -> Iterator[ParsedUnit]:
-    """A run's unit whole where it fits the target, otherwise its parts."""
-    cuts, sentence_cuts = (partial(each, blocks, run, text) for each in (_cuts, _sentence_cuts))
-    parts = fitted(text, run, cuts, limit=text.sizes.target_tokens, sentence_cuts=sentence_cuts)
-    return _parts_named(parts, run, blocks)
+    """A run's unit whole where it fits the target, else its parts, with their share of the section.
 
+    A part that holds one special block and nothing else has its kind.
+    """
 
-def _parts_named(parts: Sequence[ParsedUnit], run: ParsedUnit, blocks: Sequence[Block]) -> Iterator[ParsedUnit]:
-    """The parts with their share of the section, and the kind of the one special block that they hold."""
-    for part in parts:
+    def cuts() -> Cuts:
+        return Cuts.between(run.start, run.end, _between(blocks, text))
+
+    def sentence_cuts() -> Cuts:
+        prose = (
+            position
+            for block in blocks
+            if block.kind == PARAGRAPH and not block.inner
+            for position in _sentences(block, text)
+        )
+        return Cuts.between(run.start, run.end, [*_between(blocks, text), *prose])
+
+    for part in fitted(text, run, cuts, limit=text.sizes.target_tokens, sentence_cuts=sentence_cuts):
         first = bisect_right(blocks, part.start, key=lambda block: block.end)
         last = bisect_left(blocks, part.end, key=lambda block: block.start)
-        held = [block for block in blocks[first:last] if not block.leads]
-        kind = held[0].kind if part.kind == run.part_kind and len(held) == 1 and held[0].special else part.kind
-        yield replace(part, kind=kind, share=part.share if part is run else part.share * run.share)
-
-
-def _cuts(blocks: Sequence[Block], unit: ParsedUnit, text: SizedText) -> Cuts:
-    """Cuts before blocks, and inside those that are too long alone."""
-    return Cuts.between(unit.start, unit.end, _between(blocks, text))
-
-
-def _sentence_cuts(blocks: Sequence[Block], unit: ParsedUnit, text: SizedText) -> Cuts:
-    """The same, and cuts between the sentences of every paragraph, however short."""
-    prose = (
-        position
-        for block in blocks
-        if block.kind == PARAGRAPH and not block.inner
-        for position in _outside(block.uncut, sentences(text.source, block.start, block.end))
-    )
-    return Cuts.between(unit.start, unit.end, [*_between(blocks, text), *prose])
+        inside = [block for block in blocks[first:last] if not block.leads]
+        special = part.kind == run.part_kind and len(inside) == 1 and inside[0].special
+        share = part.share if part is run else part.share * run.share
+        yield replace(part, kind=inside[0].kind if special else part.kind, share=share)
 
 
 def _between(blocks: Sequence[Block], text: SizedText) -> Iterator[int]:
+    """Cuts before blocks, and inside those that are too long alone."""
     leads = True
     for block in blocks:
         if not leads:
@@ -291,11 +285,12 @@ def _between(blocks: Sequence[Block], text: SizedText) -> Iterator[int]:
         if block.inner:
             yield from _between(block.inner, text)
         elif block.kind != WHOLE:
-            yield from _outside(block.uncut, sentences(text.source, block.start, block.end))
+            yield from _sentences(block, text)
 
 
-def _outside(spans: Sequence[tuple[int, int]], positions: Iterable[int]) -> Iterator[int]:
-    for position in positions:
+def _sentences(block: Block, text: SizedText) -> Iterator[int]:
+    spans = block.uncut
+    for position in sentences(text.source, block.start, block.end):
         before = bisect_left(spans, position, key=lambda span: span[0])
         if before == 0 or spans[before - 1][1] <= position:
             yield position

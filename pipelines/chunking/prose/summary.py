@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from pipelines.chunking.prose.outline import FRONT_MATTER
-from pipelines.chunking.units.sizes import TokenCounter
-from pipelines.chunking.units.splitting import Meter, digest, encoded
+from pipelines.chunking.units.splitting import Meter, TokenCounter, digest, encoded
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document
 

@@ -7,11 +7,12 @@ from dataclasses import replace
 from functools import cache
 
 from pipelines.chunking.units.hierarchy import ParsedUnit, assemble
-from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
 from pipelines.chunking.units.splitting import (
+    ChunkSizes,
     Cuts,
     Cutter,
     SizedText,
+    TokenCounter,
     character_start,
     encoded,
     lines,

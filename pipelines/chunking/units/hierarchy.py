@@ -124,20 +124,16 @@ def leading(context: str, budget: int, meter: Meter) -> str:
     for outer in range(1, len(names)):
         if _fits(inner := PATH_SEPARATOR.join(names[outer:]), budget, meter):
             return inner
-    return _beginning(names[-1], budget, meter)
+    words = names[-1].split(" ")
+    # Indentation is a run of empty words: without a word after it nothing is said.
+    best = bisect_right(range(len(words)), budget, key=lambda count: meter.of_context(" ".join(words[:count]))) - 1
+    return " ".join(words[: max(best, 0)]).rstrip()
 
 
 def trailing(following: str, budget: int, meter: Meter) -> str:
     """The first line of what follows, where it fits into `budget` tokens whole; part of a line would mislead."""
     line = following.lstrip().partition("\n")[0].rstrip()
     return line if _fits(line, budget, meter) else ""
-
-
-def _beginning(text: str, budget: int, meter: Meter) -> str:
-    words = text.split(" ")
-    # Indentation is a run of empty words: without a word after it nothing is said.
-    best = bisect_right(range(len(words)), budget, key=lambda count: meter.of_context(" ".join(words[:count]))) - 1
-    return " ".join(words[: max(best, 0)]).rstrip()
 
 
 def _fits(context: str, budget: int, meter: Meter) -> bool:

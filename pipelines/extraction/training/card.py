@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from pipelines.extraction.training.evaluation import EITHER, MOST_LABELS, ExtractionReport
-from pipelines.extraction.training.metrics import LabelCounts, micro
+from pipelines.extraction.training.evaluation import EITHER, MOST_LABELS, ExtractionReport, LabelCounts, micro
 from pipelines.extraction.training.model import LONGEST_NAME, NAME
 
 _TEMPLATE = Path(__file__).with_name("card.md")

@@ -118,7 +118,8 @@ def train(
         for group in optimizer.param_groups:
             group["lr"] = group["peak"] * rate(done)
         words = sum(len(text.words) for text in batch)
-        loss = _step(model, optimizer, collate(_examples(batch)), bf16=schedule.bf16)
+        examples = [{"tokenized_text": text.words, "ner": text.spans, "ner_labels": text.labels} for text in batch]
+        loss = _step(model, optimizer, collate(examples), bf16=schedule.bf16)
         progress = progress.after(words, loss / words, time.monotonic() - start)
         if progress.steps % schedule.log_every == 0:
             _report(progress, schedule)
@@ -136,10 +137,6 @@ def _optimizer(model: Any, schedule: Schedule) -> torch.optim.Optimizer:
         for encoder, peak in ((True, schedule.encoder_rate), (False, schedule.head_rate))
     ]
     return torch.optim.AdamW(groups, weight_decay=0.01, fused=True)
-
-
-def _examples(batch: Sequence[Packed]) -> list[dict[str, Any]]:
-    return [{"tokenized_text": text.words, "ner": text.spans, "ner_labels": text.labels} for text in batch]
 
 
 def _step(model: Any, optimizer: torch.optim.Optimizer, inputs: Any, *, bf16: bool) -> float:

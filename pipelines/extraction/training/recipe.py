@@ -15,13 +15,12 @@ from pipelines.domain.entities import Mention
 from pipelines.extraction.entities import EntityExtractor
 from pipelines.extraction.settings import ExtractionSettings
 from pipelines.extraction.training.card import CardFacts, card
-from pipelines.extraction.training.corpus import known_names, read_sentences
 from pipelines.extraction.training.evaluation import LOWEST, ExtractionReport, measure
 from pipelines.extraction.training.labels import UNSEEN
 from pipelines.extraction.training.loop import Schedule, TrainingProgress, batches, train
 from pipelines.extraction.training.model import WEIGHTS, build, export, reached, restore, unpack_backbone
-from pipelines.extraction.training.sampling import Packing, Sampler, Sentence
-from pipelines.extraction.training.templates import templated
+from pipelines.extraction.training.sampling import Packing, Sampler
+from pipelines.extraction.training.sentences import Sentence, names_in, read_sentences, templated
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +63,7 @@ def fit(run: TrainingRun, *, resume: bool) -> TrainingProgress:
     torch.manual_seed(run.seed)
     rng = Random(run.seed)  # noqa: S311
     sentences = read_sentences(run.data / "train.jsonl.gz")
-    sentences["templates"] = templated(known_names(sentences), TEMPLATED, rng)
+    sentences["templates"] = templated(names_in(sentences), TEMPLATED, rng)
     stream = batches(Sampler(sentences, Packing(), rng), run.schedule.batch_words)
     model = build(unpack_backbone(run.out / "backbone"))
     if run.start is not None:
@@ -120,7 +119,7 @@ def assess(run: TrainingRun, progress: TrainingProgress) -> tuple[ExtractionRepo
 
 def speed(extractor: EntityExtractor, sentences: Mapping[str, Sequence[Sentence]]) -> float:
     """Texts of about 170 words per second of processor time, which other work on the machine distorts little."""
-    words = [word for found in sentences.values() for sentence in found for word in sentence.words]
+    words = [word for each in sentences.values() for sentence in each for word in sentence.words]
     texts = [" ".join(words[first : first + 170]) for first in range(0, 170 * TIMED_TEXTS, 170)]
     extractor.extract(texts[:4])
     start = time.process_time()
@@ -142,6 +141,6 @@ def _training(run: TrainingRun, progress: TrainingProgress) -> str:
 
 def _taken_part(data: Path) -> str:
     sentences = read_sentences(data / "train.jsonl.gz")
-    count = sum(len(found) for found in sentences.values())
-    mentions = sum(len(sentence.spans) for found in sentences.values() for sentence in found)
+    count = sum(map(len, sentences.values()))
+    mentions = sum(len(sentence.spans) for each in sentences.values() for sentence in each)
     return f"{count:,} annotated sentences with {mentions:,} mentions, and {TEMPLATED:,} sentences from templates."

@@ -6,26 +6,12 @@ halves the cost of a word and shows the model texts as long as the chunks it wil
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from pipelines.extraction.training.labels import NOT_NAMES, SOFTWARE, SOURCES, TECHNOLOGY, collapse, wording
-
-Span = tuple[int, int, str]  # first word, last word (inclusive), label
-
-WORD = re.compile(r"\w+(?:[-_]\w+)*|\S")  # GLiNER's own splitter: training must see the words that inference sees
-_BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "``": '"', "''": '"'}
-
-
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """An annotated sentence of one source, its words split as GLiNER splits them."""
-
-    words: tuple[str, ...]
-    spans: tuple[Span, ...]
-    source: str
+from pipelines.extraction.training.labels import SOFTWARE, SOURCES, TECHNOLOGY, collapse, wording
+from pipelines.extraction.training.sentences import Sentence, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,30 +44,6 @@ class Packing:
     mixed: float = 0.5
     paraphrase: float = 0.12
     merged: float = 0.35
-
-
-def resplit(words: Sequence[str], spans: Sequence[Span], source: str) -> Sentence:
-    """Split words the way inference will, and move the spans along.
-
-    Examples:
-        >>> resplit(["Node.js", "runs"], [(0, 0, "software")], "x").spans
-        ((0, 2, 'software'),)
-    """
-    pieces: list[str] = []
-    first: list[int] = []
-    for word in words:
-        first.append(len(pieces))
-        pieces += WORD.findall(_BRACKETS.get(word, word))
-    first.append(len(pieces))
-    moved = ((first[a], first[b + 1] - 1, label) for a, b, label in spans)
-    kept = tuple(span for span in moved if _is_name(pieces, span))
-    return Sentence(tuple(pieces), kept, source)
-
-
-def _is_name(words: Sequence[str], span: Span) -> bool:
-    first, last, _ = span
-    name = " ".join(words[first : last + 1]).lower()
-    return any(character.isalnum() for character in name) and name not in NOT_NAMES
 
 
 class Sampler:

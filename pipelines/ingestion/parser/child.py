@@ -21,7 +21,7 @@ import numpy as np
 
 from pipelines.chunking.chunker import CHUNKERS, Chunkers, chunk_or_fallback, chunkers_with
 from pipelines.chunking.prose.text import chunk_plainly
-from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
+from pipelines.chunking.units.splitting import ChunkSizes, TokenCounter
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document, Rejection
 from pipelines.embedding.settings import EmbeddingSettings

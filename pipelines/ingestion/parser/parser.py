@@ -19,7 +19,7 @@ from typing import IO, Any, cast
 
 from pipelines.chunking.chunker import CRASHED
 from pipelines.chunking.prose.text import byte_length, chunk_plainly
-from pipelines.chunking.units.sizes import ChunkSizes
+from pipelines.chunking.units.splitting import ChunkSizes
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import Document, Rejection
 from pipelines.domain.errors import WeftError

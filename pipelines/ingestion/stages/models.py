@@ -88,8 +88,7 @@ class FindEntities(UnitWorker):
     def work(self, unit: Unit) -> Unit:
         """Add the table `mentions`."""
         texts = _texts_of(unit)
-        made_with = self._settings.model_dump(mode="json", exclude={"enabled", "batch_size", "threads"})
-        facts = json.dumps(made_with, sort_keys=True), self._checkpoint
+        facts = json.dumps(self._settings.fingerprint, sort_keys=True), self._checkpoint
         keys = {content: blob_key(*facts, text) for content, text in texts.items()}
         mentions, computed = _completed(self._cache, keys, texts, self._extract)
         rows = [(content, mention) for content in texts for mention in mentions[keys[content]]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from pipelines.chunking.units.sizes import ChunkSizes, SizesInForce
+from pipelines.chunking.units.splitting import ChunkSizes, SizesInForce
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain, Rejection
 from pipelines.embedding.settings import EmbeddingSettings

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from pipelines import chunking
 from pipelines.catalog.catalog import Catalog
-from pipelines.chunking.units.sizes import ChunkSizes
+from pipelines.chunking.units.splitting import ChunkSizes
 from pipelines.domain.documents import Document
 from pipelines.domain.errors import StoreError
 from pipelines.domain.ids import GenerationId

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from pipelines.chunking.prose.summary import summary_of, within
-from pipelines.chunking.units.sizes import TokenCounter
+from pipelines.chunking.units.splitting import TokenCounter
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document
 from pipelines.ingestion.settings import SummarySettings

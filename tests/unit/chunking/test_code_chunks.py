@@ -10,7 +10,7 @@ from tree_sitter_language_pack import get_language
 from pipelines.chunking.chunker import chunk_document
 from pipelines.chunking.code.grammars import GRAMMARS, LAST, ONLY
 from pipelines.chunking.code.tree import query_of
-from pipelines.chunking.units.sizes import ChunkSizes
+from pipelines.chunking.units.splitting import ChunkSizes
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.links import LinkKind

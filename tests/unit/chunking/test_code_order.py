@@ -4,7 +4,7 @@ import asyncio.base_events
 from pathlib import Path
 
 from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.units.sizes import ChunkSizes
+from pipelines.chunking.units.splitting import ChunkSizes
 from pipelines.domain.documents import ContentType, Document, Domain
 
 

@@ -9,7 +9,7 @@ from pipelines.chunking.config.entries import Entry
 from pipelines.chunking.config.lines import LINE_SCANNERS
 from pipelines.chunking.config.schemas import SCANNERS
 from pipelines.chunking.config.yaml import yaml_entries
-from pipelines.chunking.units.sizes import ChunkSizes
+from pipelines.chunking.units.splitting import ChunkSizes
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 

@@ -6,7 +6,7 @@ import pytest
 from pipelines.chunking.conversation.dialogue import Line, Turn, written
 from pipelines.chunking.conversation.exchanges import question_of
 from pipelines.chunking.conversation.session import chunk_conversation, distances
-from pipelines.chunking.units.sizes import ChunkSizes, TopicRules
+from pipelines.chunking.units.splitting import ChunkSizes, TopicRules
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 

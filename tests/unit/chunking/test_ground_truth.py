@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pipelines.chunking.chunker import chunk_document
 from pipelines.chunking.ground_truth import masked, masked_corpus
-from pipelines.chunking.units.sizes import ChunkSizes
+from pipelines.chunking.units.splitting import ChunkSizes
 from pipelines.domain.documents import ContentType, Document, Domain
 
 SIZES = ChunkSizes(max_tokens=4096, target_tokens=300, min_tokens=30, overlap_tokens=50)

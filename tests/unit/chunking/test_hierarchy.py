@@ -3,8 +3,7 @@
 from itertools import pairwise
 
 from pipelines.chunking.units.hierarchy import NamePositions, ParsedUnit, SourceFacts, assemble
-from pipelines.chunking.units.sizes import ChunkSizes
-from pipelines.chunking.units.splitting import SizedText
+from pipelines.chunking.units.splitting import ChunkSizes, SizedText
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.links import Link, LinkKind

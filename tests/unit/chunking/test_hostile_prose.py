@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from pipelines.chunking.chunker import chunk_or_fallback
-from pipelines.chunking.units.sizes import ChunkSizes
+from pipelines.chunking.units.splitting import ChunkSizes
 from pipelines.domain.documents import ContentType, Document, Domain
 
 SIZES = ChunkSizes(200, 100, 20, 10, list_tokens=100, paragraph_tokens=150)

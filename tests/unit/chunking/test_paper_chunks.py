@@ -5,7 +5,7 @@ import pytest
 from pipelines.chunking.chunker import chunk_document
 from pipelines.chunking.paper.citations import BibliographyEntry, title_in
 from pipelines.chunking.paper.paper import is_paper
-from pipelines.chunking.units.sizes import ChunkSizes
+from pipelines.chunking.units.splitting import ChunkSizes
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.links import LinkKind

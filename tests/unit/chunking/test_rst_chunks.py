@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.units.sizes import ChunkSizes
+from pipelines.chunking.units.splitting import ChunkSizes
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.domain.links import Link, LinkKind

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pipelines.chunking.chunker import chunk_document
 from pipelines.chunking.prose.summary import summary_of, within
-from pipelines.chunking.units.sizes import ChunkSizes
+from pipelines.chunking.units.splitting import ChunkSizes
 from pipelines.domain.documents import ContentType, Document, Domain
 
 SIZES = ChunkSizes(max_tokens=200, target_tokens=60, min_tokens=4, overlap_tokens=5)

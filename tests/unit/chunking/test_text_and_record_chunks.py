@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from pipelines.chunking.chunker import CHUNKERS, chunk_document, chunk_or_fallback
-from pipelines.chunking.units.sizes import ChunkSizes, TokenCounter
+from pipelines.chunking.units.splitting import ChunkSizes, TokenCounter
 from pipelines.domain.chunks import Chunk
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.ingestion.sizing import prior_sizes

@@ -9,10 +9,17 @@ import pytest
 
 from pipelines.domain.entities import Mention
 from pipelines.extraction.training.card import CardFacts, card
-from pipelines.extraction.training.evaluation import measure
+from pipelines.extraction.training.evaluation import (
+    Judged,
+    LabelCounts,
+    best_thresholds,
+    measure,
+    micro,
+    precision_points,
+    tally,
+)
 from pipelines.extraction.training.loop import FLOOR, WARM_UP, Schedule, TrainingProgress, rate
-from pipelines.extraction.training.metrics import Judged, LabelCounts, best_thresholds, micro, precision_points, tally
-from pipelines.extraction.training.sampling import Sentence
+from pipelines.extraction.training.sentences import Sentence
 from pipelines.settings import load_settings
 
 PERSON = frozenset({"person"})
@@ -26,7 +33,7 @@ SCHEDULE = Schedule(
 
 def test_spans_above_the_threshold_count_and_labels_that_are_not_judged_do_not() -> None:
     """ING-16: "place" is not annotated in this text, so that find is neither right nor wrong."""
-    assert tally([TEXT], {"person": 0.3}, 0.5) == {"person": LabelCounts(hits=1, found=2, gold=1)}
+    assert tally([TEXT], {"person": 0.3}, 0.5) == {"person": LabelCounts(hits=1, predicted=2, gold=1)}
     assert micro(tally([TEXT], {}, 0.5)).f1 == 2 * 1 / (1 + 1)
 
 
@@ -49,7 +56,7 @@ def test_a_confidence_is_the_share_of_finds_at_least_so_sure_that_are_right() ->
     """ING-17: "kept from 0.7" keeps the finds of which seven in ten are right, whatever a label's scores are like."""
     found = ((0, 0, "person", 0.9), (1, 1, "person", 0.5), (2, 2, "person", 0.3))
     text = Judged(found, frozenset({(0, 0, "person"), (2, 2, "person")}), frozenset({"person"}))
-    points = precision_points([text], (0.2, 0.4, 0.8, 0.95), least_found=1)
+    points = precision_points([text], (0.2, 0.4, 0.8, 0.95), least_predicted=1)
     assert points == {"person": ((0.2, round(2 / 3, 2)), (0.4, round(2 / 3, 2)), (0.8, 1.0))}
     settings = load_settings(environment={}).extraction.model_copy(update={"confidences": points})
     assert settings.confidence_of("person", 0.6) == pytest.approx((points["person"][1][1] + 1.0) / 2)
@@ -65,8 +72,8 @@ def test_software_found_as_technology_counts_when_either_is_asked() -> None:
         return [[Mention(4, 9, "Redis", "technology", 0.8)] for _ in texts]
 
     report = measure(recognise, sentences, ["software", "technology"], default=0.5, unseen={"few_tk": []})
-    assert report.labels["software"] == LabelCounts(hits=0, found=0, gold=3)
-    assert report.either == LabelCounts(hits=3, found=3, gold=3)
+    assert report.labels["software"] == LabelCounts(hits=0, predicted=0, gold=3)
+    assert report.either == LabelCounts(hits=3, predicted=3, gold=3)
     text = card(
         report, CardFacts(size=25_000_000, speed=20, threads=2, offered=9, training="Trained.", mentions="Some.")
     )

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.extraction.training.labels import CANONICAL, COLLAPSED, PARAPHRASES, SOURCES, collapse
-from pipelines.extraction.training.sampling import Packed, Packing, Sampler, Sentence, inventory, judged, resplit
-from pipelines.extraction.training.templates import templated
+from pipelines.extraction.training.sampling import Packed, Packing, Sampler, inventory, judged
+from pipelines.extraction.training.sentences import Sentence, resplit, templated
 
 NAMES = {"person": ["Ada Lovelace"], "organization": ["ACME"], "location": ["London"]}
 

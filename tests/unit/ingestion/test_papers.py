@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.units.sizes import ChunkSizes
+from pipelines.chunking.units.splitting import ChunkSizes
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.ingestion.sources.content_types import kind_of
 from pipelines.ingestion.sources.sources import read_source

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pipelines.chunking.chunker import chunk_document
-from pipelines.chunking.units.sizes import ChunkSizes
+from pipelines.chunking.units.splitting import ChunkSizes
 from pipelines.domain.documents import ContentType, Document, Domain
 from pipelines.embedding.tokens import load_token_counter
 from pipelines.ingestion.parser.child import Request, bounded, cut
