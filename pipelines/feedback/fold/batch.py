@@ -27,7 +27,6 @@ class Arrivals(NamedTuple):
 
     Attributes:
         events: What each record holds, or why it holds nothing.
-        events_ms: Their own times; 0 without an event.
         sessions: Their sessions; None without an event.
         principals: Who stands behind them; None without an event.
         fingerprints: Sixteen bytes for the id of each event, however long that is; empty without an event.
@@ -36,7 +35,6 @@ class Arrivals(NamedTuple):
 
     records: Records
     events: Sequence[Decoded]
-    events_ms: Sequence[int]
     sessions: Sequence[str | None]
     principals: Sequence[str | None]
     fingerprints: Sequence[bytes]
@@ -56,7 +54,6 @@ def arrived(records: Sequence[Record], *, max_bytes: int) -> Arrivals:
     return Arrivals(
         columns,
         events,
-        _column(events, "ts", 0),
         sessions,
         _column(events, "principal", None),
         [b"" if event_id is None else fingerprint(event_id) for event_id in _column(events, "event_id", None)],

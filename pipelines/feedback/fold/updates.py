@@ -28,7 +28,7 @@ from pipelines.domain.events import (
     Success,
 )
 from pipelines.feedback.fold.batch import Arrivals, BatchState, LogMoment, PendingImpression, Waiting
-from pipelines.feedback.fold.clock import Claims, Clock, Times, effective_ms, times_of
+from pipelines.feedback.fold.clock import Claims, Clock, advance, effective_ms
 from pipelines.feedback.fold.credit import (
     Credit,
     chosen_rank,
@@ -44,7 +44,7 @@ from pipelines.feedback.fold.names import Names, SourceCounts, kind_of, source_c
 from pipelines.feedback.fold.quota import Draw
 from pipelines.feedback.fold.reports import report_evidence
 from pipelines.feedback.fold.sessions import Sessions
-from pipelines.feedback.settings import DAY_MS, FeedbackSettings
+from pipelines.feedback.settings import DAY_MS, FeedbackSettings, milliseconds
 from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.observe.outcomes import Under
@@ -131,7 +131,7 @@ class _Verdict:
 class _Batch:
     """One pass over a batch: `known` is read and kept current, `change` collects what is to be written.
 
-    Times are decided for the whole batch beforehand, and masses are summed for the whole batch afterwards. The pass in
+    The clock is read for the whole batch beforehand, and masses are summed for the whole batch afterwards. The pass in
     between decides fates and meets feedback with impressions, which depends on all that came before.
     """
 
@@ -144,7 +144,7 @@ class _Batch:
         self._limits = rules.limits
         self._bins = bins
         self._names = known.names
-        self._window_ms = rules.time.window_ms
+        self._window_ms = milliseconds(rules.time.window_s)
         self._clock_ms, self._next_offset = known.clock.now_ms, known.next_offset
         self._applied: list[tuple[str, str, str]] = []
         self._verdicts: dict[tuple[int, str, float, bool], _Verdict] = {}
@@ -152,27 +152,24 @@ class _Batch:
     def consume(self, arrivals: Arrivals, skipped: int) -> None:
         records, change, rules = arrivals.records, self.change, self._rules
         claims = Claims(records.offsets, arrivals.principals, records.timestamps, records.by_broker)
-        times, change.clock = times_of(change.clock, claims, arrivals.events_ms, rules.time)
-        change.fates = Counter(self._fates(arrivals, times))
+        clocks_ms, change.clock = advance(change.clock, claims, rules.time)
+        change.fates = Counter(self._fates(arrivals, clocks_ms))
         self._note_verdicts()
         change.skipped = skipped
         change.holes = records.offsets[-1] + 1 - change.next_offset - len(records) - skipped
         change.consumed, change.sources = len(records), source_counts(Counter(self._applied))
         change.next_offset = records.offsets[-1] + 1
 
-    def _fates(self, arrivals: Arrivals, times: Times) -> Iterator[Fate]:
-        records = arrivals.records
-        columns = (arrivals.events, arrivals.fingerprints, arrivals.queries, records.offsets, *times)
-        for place, (event, fingerprint, query, offset, clock_ms, at_ms, believed) in enumerate(
-            zip(*columns, strict=True)
-        ):
-            self._clock_ms, self._next_offset = clock_ms, offset + 1
+    def _fates(self, arrivals: Arrivals, clocks_ms: Sequence[int]) -> Iterator[Fate]:
+        records, lead_ms = arrivals.records, milliseconds(self._rules.time.lead_s)
+        columns = (arrivals.events, arrivals.fingerprints, arrivals.queries, records.offsets, records.timestamps)
+        for place, (event, fingerprint, query, offset, record_ms) in enumerate(zip(*columns, strict=True)):
+            self._clock_ms, self._next_offset = clocks_ms[place], offset + 1
+            if isinstance(event, InvalidEventError):
+                yield self._refuse(records[place], event)
+                continue
             try:
-                if isinstance(event, InvalidEventError):
-                    yield self._refuse(records[place], event)
-                    continue
-                if not believed:
-                    effective_ms(event.ts, records.timestamps[place], clock_ms, self._rules.time)
+                at_ms = effective_ms(event.ts, record_ms, self._clock_ms, lead_ms=lead_ms)
                 yield self._fate(event, fingerprint, query, offset, at_ms)
             except InvalidEventError as error:
                 yield self._refuse(records[place], error)

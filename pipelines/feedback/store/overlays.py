@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pipelines.catalog.overlays import SessionRows
 from pipelines.feedback.fold.sessions import OPEN, Life, Phase, SessionChanges, Sessions, silence_ms
-from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.settings import FeedbackSettings, milliseconds
 from pipelines.feedback.store.quota_store import Group, drop_pending, parts_in, pending_rows, write_parts
 from pipelines.feedback.store.rows import add_masses, delete_rows
 from pipelines.learning.evidence import Evidence, EvidenceKey
@@ -83,7 +83,7 @@ def forget_sessions(connection: sqlite3.Connection, *, next_offset: int, clock_m
     dropped = 0
     # Who was heard of later was heard of at a later clock: the first one to be kept says how far to look.
     kept = "select heard from sessions where heard_ms >= ? order by heard limit 1"
-    first = connection.execute(kept, (clock_ms - rules.time.session_remembered_ms,)).fetchone()
+    first = connection.execute(kept, (clock_ms - milliseconds(rules.time.session_remembered_s),)).fetchone()
     oldest = max(next_offset - rules.limits.session_records, first[0] if first else next_offset)
     for life in _lives(connection, "where heard < ?", (oldest,)):
         dropped += life.pending

@@ -29,12 +29,12 @@ from pipelines.feedback.fold.names import (
     principal_fingerprint,
 )
 from pipelines.feedback.fold.updates import Change, DeadLetter, Fate
-from pipelines.feedback.settings import MS, FeedbackSettings, LimitSettings
+from pipelines.feedback.settings import DAY_MS, FeedbackSettings, LimitSettings, milliseconds
 from pipelines.feedback.store.deduplication import SeenIndex, read_seen, write_seen
 from pipelines.feedback.store.overlays import forget_sessions, life_of, select_lives, write_sessions
 from pipelines.feedback.store.quota_store import forget_days, parts_of
 from pipelines.feedback.store.rows import add_masses, delete_rows, insert_rows, matching
-from pipelines.learning.evidence import Evidence, EvidenceKey, day_of, table_of
+from pipelines.learning.evidence import Evidence, EvidenceKey, table_of
 from pipelines.learning.uses import UsageKey
 
 _DETAIL_CHARACTERS = 500
@@ -167,7 +167,7 @@ def write_republished(connection: sqlite3.Connection, offset: int) -> None:
 
 def _oldest_day(clock_ms: int, rules: FeedbackSettings) -> int:
     """The first day that an event by itself can still fall on."""
-    return day_of((clock_ms - rules.time.window_ms) / MS)
+    return (clock_ms - milliseconds(rules.time.window_s)) // DAY_MS
 
 
 def _write_shown(connection: sqlite3.Connection, change: Change) -> None:
@@ -240,7 +240,7 @@ def _forget(connection: sqlite3.Connection, change: Change, rules: FeedbackSetti
 
     An impression outlives its window once over, so that feedback coming too late is told from feedback coming early.
     """
-    limits, window_ms = rules.limits, rules.time.window_ms
+    limits, window_ms = rules.limits, milliseconds(rules.time.window_s)
     _forget_before(connection, "seen", change, limits.event_id_records, window_ms)
     _forget_before(connection, "shown", change, limits.impression_records, 2 * window_ms)
     (unpublished,) = connection.execute(
