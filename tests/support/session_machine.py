@@ -253,5 +253,5 @@ class SessionMachine(RuleBasedStateMachine):
     def die_inside(self, batch: list[Record]) -> None:
         arrivals = arrived(batch, max_bytes=SETTINGS.limits.event_bytes)
         with self.partition.state.batch(FACTS, batch[0].offset, arrivals) as transaction:
-            transaction.commit(fold(transaction.known, arrivals, SETTINGS, BINS))
+            transaction.commit(fold(transaction.stored, arrivals, SETTINGS, BINS))
             raise Killed

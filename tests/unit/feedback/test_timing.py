@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.domain.errors import InvalidEventError
-from pipelines.feedback.fold.clock import EARLIEST_MS, LATEST_MS, Claims, Clock, advance, effective_ms
+from pipelines.feedback.fold.batch import EARLIEST_MS, LATEST_MS, Claims, Clock, advance, effective_ms
 from tests.support.feedback_events import NOON, RULES, rules
 
 TIME = RULES.time
