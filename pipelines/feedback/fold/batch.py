@@ -222,7 +222,7 @@ def advance(clock: Clock, claims: Claims, rules: TimeSettings) -> tuple[list[int
         if claimant != last:
             last, since = claimant, offset
         if EARLIEST_MS <= record_ms <= LATEST_MS:
-            if not by_broker:
+            if not by_broker and (record_ms > others_ms or (record_ms == leader_ms and claimant > leader)):
                 leader, leader_ms, others_ms = _claimed(claimant, record_ms, leader, leader_ms, others_ms)
             if record_ms > now:
                 reach = now + step if now else record_ms
