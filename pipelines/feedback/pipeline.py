@@ -81,7 +81,7 @@ def consume(
     """
     arrivals = arrived(records, max_bytes=rules.limits.event_bytes)
     with state.batch(facts, records[0].offset, arrivals, log_end=log_end) as batch:
-        batch.commit(fold(batch.known, arrivals, rules, bins, skipped=skipped))
+        batch.commit(fold(batch.stored, arrivals, rules, bins, skipped=skipped))
 
 
 def _passed(source: FeedbackSource, states: Iterable[int], positions: Positions) -> dict[int, int]:

@@ -17,6 +17,16 @@ _COMPARING = {"counterfactual", "attention", "semantic"}
 _STOPPED_S = 2.0  # a stopped updater lets go of nothing: waiting longer for its partition helps nobody
 
 
+def milliseconds(seconds: float) -> int:
+    """Of a time in seconds; whole ones.
+
+    Examples:
+        >>> milliseconds(0.5)
+        500
+    """
+    return round(seconds * MS)
+
+
 class CreditSettings(BaseModel):
     """How much one piece of feedback weighs, in observations.
 
@@ -103,36 +113,6 @@ class TimeSettings(BaseModel):
     session_idle_s: float = Field(gt=0.0)
     session_suspended_s: float = Field(gt=0.0)
     session_remembered_s: float = Field(gt=0.0)
-
-    @cached_property
-    def lead_ms(self) -> int:
-        """`lead_s` in milliseconds."""
-        return round(self.lead_s * MS)
-
-    @cached_property
-    def clock_step_ms(self) -> int:
-        """`clock_step_s` in milliseconds."""
-        return round(self.clock_step_s * MS)
-
-    @cached_property
-    def window_ms(self) -> int:
-        """`window_s` in milliseconds."""
-        return round(self.window_s * MS)
-
-    @cached_property
-    def session_idle_ms(self) -> int:
-        """`session_idle_s` in milliseconds."""
-        return round(self.session_idle_s * MS)
-
-    @cached_property
-    def session_suspended_ms(self) -> int:
-        """`session_suspended_s` in milliseconds."""
-        return round(self.session_suspended_s * MS)
-
-    @cached_property
-    def session_remembered_ms(self) -> int:
-        """`session_remembered_s` in milliseconds."""
-        return round(self.session_remembered_s * MS)
 
 
 class LimitSettings(BaseModel):

@@ -73,7 +73,7 @@ def test_a_death_at_every_record_in_turn_costs_nothing_either(tmp_path: Path) ->
 
 def die_inside_the_commit(state: PartitionState, facts: LogFacts, arrivals: Arrivals) -> None:
     with state.batch(facts, 0, arrivals) as transaction:
-        transaction.commit(fold(transaction.known, arrivals, RULES, BINS))
+        transaction.commit(fold(transaction.stored, arrivals, RULES, BINS))
         raise Killed
 
 

@@ -19,6 +19,7 @@ from pipelines.feedback.fold.batch import arrived
 from pipelines.feedback.fold.updates import fold
 from pipelines.feedback.pipeline import consume
 from pipelines.feedback.publish.snapshot import Forks
+from pipelines.feedback.settings import milliseconds
 from pipelines.feedback.store.overlays import PENDING, SETTLED, overlay_in, sessions_in
 from pipelines.feedback.store.tables import evidence_in
 from pipelines.learning.evidence import Evidence
@@ -71,7 +72,10 @@ class SessionMachine(RuleBasedStateMachine):
         self.log: list[tuple[AnyEvent, ModelEvent]] = []
         time, limits = SETTINGS.time, SETTINGS.limits
         self.model = Model(
-            time.session_idle_ms, time.session_suspended_ms, daily=limits.daily_micro, part=limits.part_micro
+            milliseconds(time.session_idle_s),
+            milliseconds(time.session_suspended_s),
+            daily=limits.daily_micro,
+            part=limits.part_micro,
         )
         self.now = NOON
         self.queries = 0
@@ -249,5 +253,5 @@ class SessionMachine(RuleBasedStateMachine):
     def die_inside(self, batch: list[Record]) -> None:
         arrivals = arrived(batch, max_bytes=SETTINGS.limits.event_bytes)
         with self.partition.state.batch(FACTS, batch[0].offset, arrivals) as transaction:
-            transaction.commit(fold(transaction.known, arrivals, SETTINGS, BINS))
+            transaction.commit(fold(transaction.stored, arrivals, SETTINGS, BINS))
             raise Killed

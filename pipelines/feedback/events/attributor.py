@@ -87,32 +87,32 @@ class Attributor:
         hashes = list(contents)
         looked_at = None if attention is None else np.array([attention.get(each, 0.0) for each in hashes])
         semantic, support = self._compared([contents[each] for each in hashes], response or "")
-        found = attribute(1.0, len(hashes), Views(semantic, looked_at, support), self._rules)
-        if found.method is Method.EQUAL or not hashes:
+        attributed = attribute(1.0, len(hashes), Views(semantic, looked_at, support), self._rules)
+        if attributed.method is Method.EQUAL or not hashes:
             return None
-        shares = {each: float(share) for each, share in zip(hashes, found.values, strict=True)}
-        return msgspec.convert({"method": found.method.value, "shares": shares}, Attribution)
+        shares = {each: float(share) for each, share in zip(hashes, attributed.values, strict=True)}
+        return msgspec.convert({"method": attributed.method.value, "shares": shares}, Attribution)
 
     def _compared(self, texts: Sequence[str | None], response: str) -> tuple[Floats | None, Floats | None]:
         """Similarity to the whole response (n,), and to its sentences (sentences, n) where all texts are known."""
         sentences = sentences_of(response)
-        known = [place for place, text in enumerate(texts) if text is not None]
-        self.unknown += len(texts) - len(known)
-        if self._similarities is None or not sentences or not known:
+        places = [place for place, text in enumerate(texts) if text is not None]
+        self.unknown += len(texts) - len(places)
+        if self._similarities is None or not sentences or not places:
             return None, None
-        found = self._similarities.between([response, *sentences], [text for text in texts if text is not None])
+        cosines = self._similarities.between([response, *sentences], [text for text in texts if text is not None])
         semantic = np.zeros(len(texts))
-        semantic[known] = found[0]
-        return semantic, found[1:] if len(known) == len(texts) else None
+        semantic[places] = cosines[0]
+        return semantic, cosines[1:] if len(places) == len(texts) else None
 
 
 def texts_in(generation: Generation, hashes: Sequence[ContentHash]) -> dict[ContentHash, str | None]:
     """Texts of contents by hash, as a generation holds them; None for those it does not."""
-    found: dict[ContentHash, str | None] = dict.fromkeys(hashes)
+    texts: dict[ContentHash, str | None] = dict.fromkeys(hashes)
     rows = {row for each in hashes if (row := _row(generation.contents, each)) is not None}
     for content in generation.chunks.contents(sorted(rows)):
-        found[content.content_hash] = content.text
-    return found
+        texts[content.content_hash] = content.text
+    return texts
 
 
 def _row(contents: Sequence[ContentHash], wanted: ContentHash) -> int | None:

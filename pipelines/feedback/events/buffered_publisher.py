@@ -47,7 +47,7 @@ class WaitingPublisher:
         self._waiting: deque[tuple[bytes, bytes]] = deque()
         self._bytes = 0
         self._in_hand = 0  # neither among those that wait, nor with the publisher yet
-        self._refused = self._told = 0
+        self._refused = self._reported = 0
         self._reason: WeftError | None = None
         self._publisher: Publisher | None = None  # once it was opened
         self._ready = False  # it takes records at once: nothing waits
@@ -104,7 +104,7 @@ class WaitingPublisher:
             publisher.flush()
         with self._changed:
             waiting = len(self._waiting) + self._in_hand
-            refused, self._told = self._refused - self._told, self._refused
+            refused, self._reported = self._refused - self._reported, self._refused
         if waiting and isinstance(self._reason, ConfigurationError):
             raise self._reason
         if waiting or refused:

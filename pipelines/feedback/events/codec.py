@@ -78,28 +78,28 @@ def decode(value: bytes | None, *, max_bytes: int) -> AnyEvent:
         ...        b' "phase": "start", "colour": "blue"}', max_bytes=500).phase
         'start'
     """
-    (found,) = decode_all([value], max_bytes=max_bytes)
-    if isinstance(found, InvalidEventError):
-        raise found
-    return found
+    (event,) = decode_all([value], max_bytes=max_bytes)
+    if isinstance(event, InvalidEventError):
+        raise event
+    return event
 
 
 def decode_all(values: Sequence[bytes | None], *, max_bytes: int) -> list[Decoded]:
     """What each of many values holds, as `decode` says it."""
-    found: list[Decoded] = []
+    events: list[Decoded] = []
     for begin in range(0, len(values), _TOGETHER):
         some = values[begin : begin + _TOGETHER]
-        found += _parsed_together(some, max_bytes) or [_found(value, max_bytes) for value in some]
+        events += _parsed_together(some, max_bytes) or [_decoded(value, max_bytes) for value in some]
     hashes: list[str] = []
-    for each in found:
+    for each in events:
         # Verdicts on one result are the most frequent events by far.
         if type(each) is Explicit and each.attribution is None and each.content_hash is not None:
             hashes.append(each.content_hash)
         else:
             hashes.extend(_hashes_in(each))
     if _is_hexadecimal(hashes):
-        return found
-    return [each if _is_hexadecimal(_hashes_in(each)) else _not_hexadecimal(each) for each in found]
+        return events
+    return [each if _is_hexadecimal(_hashes_in(each)) else _not_hexadecimal(each) for each in events]
 
 
 def encode(event: AnyEvent) -> bytes:
@@ -176,7 +176,7 @@ def _check_utf8(value: bytes) -> None:
         value.decode("utf-8")
 
 
-def _found(value: bytes | None, max_bytes: int) -> Decoded:
+def _decoded(value: bytes | None, max_bytes: int) -> Decoded:
     try:
         return _parsed(value, max_bytes)
     except InvalidEventError as error:
@@ -197,10 +197,10 @@ def _parsed(value: bytes | None, max_bytes: int) -> AnyEvent:
         return _coerced(_parsed_json(value))
 
 
-def _hashes_in(found: Decoded) -> Iterable[str]:
+def _hashes_in(event: Decoded) -> Iterable[str]:
     """Everything in an event that is a hash."""
-    hashes = _HASHES.get(type(found))
-    return hashes(found) if hashes else ()
+    hashes = _HASHES.get(type(event))
+    return hashes(event) if hashes else ()
 
 
 def _shares_in(attribution: Attribution | None) -> Iterable[str]:
@@ -231,9 +231,9 @@ def _is_hexadecimal(hashes: Iterable[str]) -> bool:
 
 def _not_hexadecimal(event: Decoded) -> InvalidEventError:
     wrong = {each for each in _hashes_in(event) if not _is_hexadecimal([each])}
-    place, found = next((place, leaf) for place, leaf in leaves(event) if leaf in wrong)
+    place, leaf = next((place, leaf) for place, leaf in leaves(event) if leaf in wrong)
     return InvalidEventError(
-        "invalid", f"expected a hash of 64 hexadecimal digits in lower case, found {found!r} - at `{place}`"
+        "invalid", f"expected a hash of 64 hexadecimal digits in lower case, found {leaf!r} - at `{place}`"
     )
 
 

@@ -169,14 +169,14 @@ class _Mapper:
 
     def _results(self, hits: Sequence[object]) -> list[ShownResult]:
         """Those of the hits that are weft's, at the ranks they had; all of them strange is a mistake."""
-        found: dict[ContentHash, ShownResult] = {}
+        shown_by_hash: dict[ContentHash, ShownResult] = {}
         for rank, hit in enumerate(hits, start=1):
-            if (object_id := id_of(hit)) is not None and (known := self._resolve(object_id)):
-                shown = ShownResult(content_hash=known.content_hash, rank=rank, domain=known.domain, signals={})
-                found.setdefault(known.content_hash, shown)
-        if hits and not found:
+            if (object_id := id_of(hit)) is not None and (content := self._resolve(object_id)):
+                shown = ShownResult(content_hash=content.content_hash, rank=rank, domain=content.domain, signals={})
+                shown_by_hash.setdefault(content.content_hash, shown)
+        if hits and not shown_by_hash:
             raise InvalidEventError("unknown_object", f"expected ids of contents, found {hits[0]!r:.64}")
-        return list(found.values())
+        return list(shown_by_hash.values())
 
     def _action(self, document: Mapping[str, Any]) -> Selection | Explicit:
         action = document["action_name"]
@@ -186,20 +186,20 @@ class _Mapper:
             raise InvalidEventError("unmapped_action", f"expected one of {expected}, found {action!r}")
         attributes = _part(document, "event_attributes")
         about = _part(attributes, "object")
-        known = self._known(about)
+        content = self._content(about)
         stamp = self._stamp(document)
         if signal is not None:
-            return Explicit(**stamp, signal=signal, content_hash=known.content_hash)
-        return Selection(**stamp, content_hash=known.content_hash, rank=rank_of(_part(attributes, "position")))
+            return Explicit(**stamp, signal=signal, content_hash=content.content_hash)
+        return Selection(**stamp, content_hash=content.content_hash, rank=rank_of(_part(attributes, "position")))
 
-    def _known(self, about: Mapping[str, Any]) -> UbiObject:
+    def _content(self, about: Mapping[str, Any]) -> UbiObject:
         object_id = first_id(about, "object_id", "internal_id", reason="no_object")
         if object_id is None:
             raise InvalidEventError("no_object", "expected the id of an object, found none")
-        known = self._resolve(object_id)
-        if known is None:
+        content = self._resolve(object_id)
+        if content is None:
             raise InvalidEventError("unknown_object", f"expected the id of a content, found {object_id[:64]!r}")
-        return known
+        return content
 
     def _stamp(self, document: Mapping[str, Any]) -> dict[str, Any]:
         query_id = first_id(document, "query_id", reason="no_query")
@@ -219,8 +219,8 @@ def _event_id(document: Mapping[str, Any]) -> str:
     """The hit's own id, or a digest of what the document says."""
     if own := first_id(document, "_id"):
         return f"ubi-{own}"
-    said = json.dumps(document, sort_keys=True, default=str).encode("utf-8", "replace")
-    return f"ubi-{hashlib.blake2b(said, digest_size=16).hexdigest()}"
+    stated = json.dumps(document, sort_keys=True, default=str).encode("utf-8", "replace")
+    return f"ubi-{hashlib.blake2b(stated, digest_size=16).hexdigest()}"
 
 
 def _part(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:

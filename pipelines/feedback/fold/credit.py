@@ -92,7 +92,7 @@ def under(impression: Impression, *, bins: int, principal: str = "") -> Under:
 
 def note_credits(
     tally: Tally,
-    found: Iterable[Credit],
+    credited: Iterable[Credit],
     where: Under,
     page: Sequence[ShownResult],
     *,
@@ -112,7 +112,7 @@ def note_credits(
         times: How many events say the same.
     """
     rows, number = tally.rows, tally.number
-    for credit in found:
+    for credit in credited:
         # Ranges were checked when the events were decoded.
         rows.append(
             (number, day, where, surplus, credit.good, credit.judged, credit.weight, credit.result, page, times)
@@ -121,11 +121,11 @@ def note_credits(
             tally.note_use(day, credit.result.content_hash, credit.use, credit.used, where.principal)
 
 
-def drawn_by(found: Sequence[Credit]) -> int:
+def drawn_by(credited: Sequence[Credit]) -> int:
     """How much of its principal's allowance a piece of feedback takes, in micro-units."""
-    if len(found) == 1:
-        return round(found[0].weight * MICRO)
-    return sum(round(credit.weight * MICRO) for credit in found)
+    if len(credited) == 1:
+        return round(credited[0].weight * MICRO)
+    return sum(round(credit.weight * MICRO) for credit in credited)
 
 
 def tally_shown(tally: Tally, impression: Impression, rules: CreditSettings, *, day: int) -> None:
@@ -186,11 +186,11 @@ def shared_credits(
         raise InvalidEventError("unknown_result", f"query {impression.query_id!r} was answered with no results")
     weight = abs(signal) * scale * rules.attribution.confidence[_method(attribution)]
     if attribution is None:
-        found = [Credit(result, signal > 0.0, weight / len(included)) for result in included]
+        credited = [Credit(result, signal > 0.0, weight / len(included)) for result in included]
     else:
         shares = attribution.shares
-        found = [Credit(each, signal > 0.0, weight * shares.get(each.content_hash, 0.0)) for each in included]
-    return [credit for credit in found if credit.weight > 0.0]
+        credited = [Credit(each, signal > 0.0, weight * shares.get(each.content_hash, 0.0)) for each in included]
+    return [credit for credit in credited if credit.weight > 0.0]
 
 
 def _method(attribution: Attribution | None) -> str:

@@ -78,6 +78,12 @@ class Allowance:
     before: int = 0
     drawn: int = 0
 
+    def draw(self, micro: int, daily: int) -> bool:
+        """Draw so much; whether there was anything left of what is allowed a day."""
+        left = self.before + self.drawn < daily
+        self.drawn += micro
+        return left
+
 
 @dataclass(slots=True)
 class Names:
@@ -141,13 +147,6 @@ class Names:
         if allowance is None:
             allowance = self.allowances[day, fingerprint] = Allowance()
         return allowance
-
-    def draw(self, fingerprint: str, day: int, micro: int) -> bool:
-        """Draw on a principal's allowance of a day; whether there was any left."""
-        allowance = self.allowance(fingerprint, day)
-        left = allowance.before + allowance.drawn < self.limits.daily_micro
-        allowance.drawn += micro
-        return left
 
     def drawn_on(self) -> list[tuple[str, int]]:
         """Whose allowances, of which days, were drawn on where something of them was left."""

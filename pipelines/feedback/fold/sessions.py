@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.feedback.fold.quota import Draw, Parts
-from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.settings import FeedbackSettings, milliseconds
 from pipelines.learning.observe.tallies import Tallies, Tally
 
 
@@ -133,7 +133,7 @@ class Sessions:
     def __post_init__(self) -> None:
         self.shared = self.tallies.open()
         time = self.rules.time
-        self._patience_ms = min(time.session_idle_ms, time.session_suspended_ms, time.session_remembered_ms)
+        self._patience_ms = milliseconds(min(time.session_idle_s, time.session_suspended_s, time.session_remembered_s))
 
     def __bool__(self) -> bool:
         """Whether any session is isolated, or was."""
@@ -284,12 +284,12 @@ def is_silent(life: Life, clock_ms: int, rules: FeedbackSettings) -> bool:
 
 def is_forgotten(life: Life, next_offset: int, clock_ms: int, rules: FeedbackSettings) -> bool:
     """Whether too much time, or too many records, lie behind the last word about a session to remember it."""
-    return (
-        life.heard < next_offset - rules.limits.session_records
-        or clock_ms - life.heard_ms > rules.time.session_remembered_ms
+    return life.heard < next_offset - rules.limits.session_records or clock_ms - life.heard_ms > milliseconds(
+        rules.time.session_remembered_s
     )
 
 
 def silence_ms(phase: Phase, rules: FeedbackSettings) -> int:
     """How long an open session may be silent, in milliseconds of the partition's clock."""
-    return rules.time.session_suspended_ms if phase is Phase.SUSPENDED else rules.time.session_idle_ms
+    time = rules.time
+    return milliseconds(time.session_suspended_s if phase is Phase.SUSPENDED else time.session_idle_s)

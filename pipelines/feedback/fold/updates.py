@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import (
@@ -27,8 +27,17 @@ from pipelines.domain.events import (
     ShownResult,
     Success,
 )
-from pipelines.feedback.fold.batch import Arrivals, BatchState, LogMoment, PendingImpression, Waiting
-from pipelines.feedback.fold.clock import Claims, Clock, Times, effective_ms, times_of
+from pipelines.feedback.fold.batch import (
+    Arrivals,
+    BatchState,
+    Claims,
+    Clock,
+    LogMoment,
+    PendingImpression,
+    Waiting,
+    advance,
+    effective_ms,
+)
 from pipelines.feedback.fold.credit import (
     Credit,
     chosen_rank,
@@ -40,11 +49,11 @@ from pipelines.feedback.fold.credit import (
     tally_triggers,
     under,
 )
-from pipelines.feedback.fold.names import Names, SourceCounts, kind_of, source_counts
+from pipelines.feedback.fold.names import OVERFLOW, Allowance, Names, SourceCounts, kind_of, source_counts
 from pipelines.feedback.fold.quota import Draw
 from pipelines.feedback.fold.reports import report_evidence
 from pipelines.feedback.fold.sessions import Sessions
-from pipelines.feedback.settings import DAY_MS, FeedbackSettings
+from pipelines.feedback.settings import DAY_MS, FeedbackSettings, milliseconds
 from pipelines.learning.binning import Bins
 from pipelines.learning.evidence import MICRO
 from pipelines.learning.observe.outcomes import Under
@@ -81,14 +90,14 @@ class Change:
         skipped: Offsets that the log explains: control records, aborted ones, and what compaction took.
         unjoined: Feedback that was waiting and turned out to answer nothing.
         joined: Offsets of feedback that waits no longer.
-        stored: Queries whose impression the state holds before the batch.
+        stored_queries: Those whose impression the state holds before the batch.
     """
 
     clock: Clock
     next_offset: int
     sessions: Sessions
     names: Names
-    stored: set[bytes] = field(default_factory=set)
+    stored_queries: set[bytes] = field(default_factory=set)
     sources: SourceCounts = field(default_factory=Counter)
     consumed: int = 0
     holes: int = 0
@@ -102,77 +111,105 @@ class Change:
     dead_letters: list[DeadLetter] = field(default_factory=list)
 
 
-def fold(known: BatchState, arrivals: Arrivals, rules: FeedbackSettings, bins: Bins, *, skipped: int = 0) -> Change:
+def fold(stored: BatchState, arrivals: Arrivals, rules: FeedbackSettings, bins: Bins, *, skipped: int = 0) -> Change:
     """What a batch changes.
 
     Args:
-        known: The state as far as the batch mentions it; it is used up.
+        stored: The state as far as the batch mentions it; it is used up.
         arrivals: The batch, none of it consumed before.
         rules: Times, limits and weights.
         bins: How finely evidence is kept.
         skipped: Offsets before and between its records that the log explains.
     """
-    batch = _Batch(known, rules, bins)
+    batch = _Batch(stored, rules, bins)
     batch.consume(arrivals, skipped)
     return batch.change
 
 
 @dataclass(slots=True)
 class _Verdict:
-    """What equal verdicts of a batch on one result say; how often, by tally, day, and whether that was surplus."""
+    """What verdicts on one result come to that say the same, by the same principal and agent, on one day.
 
-    credited: Sequence[Credit]
+    Attributes:
+        shown: Offset and time of the impression.
+        source: As events are counted by it.
+        allowance: Of the principal whom the result was shown to.
+        times: How often they are said beyond that allowance, and within.
+        repeats: How many of them repeat the first.
+    """
+
+    day: int
+    shown: LogMoment
+    source: tuple[str, str, str]
+    allowance: Allowance
     micro: int
+    credited: Sequence[Credit]
     where: Under
     page: Sequence[ShownResult]
-    times: dict[tuple[Tally, int, bool], int] = field(default_factory=dict)
+    times: list[int] = field(default_factory=lambda: [0, 0])
+    repeats: int = 0
+
+
+def _key(query: bytes, verdict: Explicit) -> tuple[Any, ...]:
+    return query, verdict.content_hash, verdict.signal, verdict.asked, verdict.principal, verdict.agent
 
 
 class _Batch:
-    """One pass over a batch: `known` is read and kept current, `change` collects what is to be written.
+    """One pass over a batch: `stored` is read and kept current, `change` collects what is to be written.
 
-    Times are decided for the whole batch beforehand, and masses are summed for the whole batch afterwards. The pass in
+    The clock is read for the whole batch beforehand, and masses are summed for the whole batch afterwards. The pass in
     between decides fates and meets feedback with impressions, which depends on all that came before.
     """
 
-    def __init__(self, known: BatchState, rules: FeedbackSettings, bins: Bins) -> None:
-        self.known = known
-        sessions = Sessions(rules, known.lives, known.parts)
-        self.change = Change(known.clock, known.next_offset, sessions, known.names, known.stored)
+    def __init__(self, stored: BatchState, rules: FeedbackSettings, bins: Bins) -> None:
+        self.stored = stored
+        sessions = Sessions(rules, stored.lives, stored.parts)
+        self.change = Change(stored.clock, stored.next_offset, sessions, stored.names, stored.stored_queries)
         self._sessions = sessions
         self._rules = rules
         self._limits = rules.limits
         self._bins = bins
-        self._names = known.names
-        self._window_ms = rules.time.window_ms
-        self._clock_ms, self._next_offset = known.clock.now_ms, known.next_offset
-        self._applied: list[tuple[str, str, str]] = []
-        self._verdicts: dict[tuple[int, str, float, bool], _Verdict] = {}
+        self._names = stored.names
+        self._window_ms = milliseconds(rules.time.window_s)
+        self._clock_ms, self._next_offset = stored.clock.now_ms, stored.next_offset
+        self._seen, self._daily = self.change.seen, rules.limits.daily_micro
+        self._sources: Counter[tuple[str, str, str]] = Counter()
+        self._verdicts: dict[tuple[Any, ...], _Verdict] = {}
+        self._noted: list[_Verdict] = []
 
     def consume(self, arrivals: Arrivals, skipped: int) -> None:
         records, change, rules = arrivals.records, self.change, self._rules
         claims = Claims(records.offsets, arrivals.principals, records.timestamps, records.by_broker)
-        times, change.clock = times_of(change.clock, claims, arrivals.events_ms, rules.time)
-        change.fates = Counter(self._fates(arrivals, times))
+        clocks_ms, change.clock = advance(change.clock, claims, rules.time)
+        change.fates = Counter(self._fates(arrivals, clocks_ms))
+        change.fates[Fate.APPLIED] += len(records) - change.fates.total()  # those that repeat others
         self._note_verdicts()
         change.skipped = skipped
         change.holes = records.offsets[-1] + 1 - change.next_offset - len(records) - skipped
-        change.consumed, change.sources = len(records), source_counts(Counter(self._applied))
+        change.consumed, change.sources = len(records), source_counts(self._sources)
         change.next_offset = records.offsets[-1] + 1
 
-    def _fates(self, arrivals: Arrivals, times: Times) -> Iterator[Fate]:
-        records = arrivals.records
-        columns = (arrivals.events, arrivals.fingerprints, arrivals.queries, records.offsets, *times)
-        for place, (event, fingerprint, query, offset, clock_ms, at_ms, believed) in enumerate(
-            zip(*columns, strict=True)
-        ):
-            self._clock_ms, self._next_offset = clock_ms, offset + 1
+    def _fates(self, arrivals: Arrivals, clocks_ms: Sequence[int]) -> Iterator[Fate]:
+        records, lead_ms = arrivals.records, milliseconds(self._rules.time.lead_s)
+        verdicts, seen, stored_seen = self._verdicts, self._seen, self.stored.seen
+        columns = (arrivals.events, arrivals.fingerprints, arrivals.queries, records.offsets, records.timestamps)
+        for place, (event, fingerprint, query, offset, record_ms) in enumerate(zip(*columns, strict=True)):
+            self._clock_ms, self._next_offset = clocks_ms[place], offset + 1
+            if isinstance(event, InvalidEventError):
+                yield self._refuse(records[place], event)
+                continue
             try:
-                if isinstance(event, InvalidEventError):
-                    yield self._refuse(records[place], event)
-                    continue
-                if not believed:
-                    effective_ms(event.ts, records.timestamps[place], clock_ms, self._rules.time)
+                at_ms = effective_ms(event.ts, record_ms, self._clock_ms, lead_ms=lead_ms)
+                # Most events repeat others: all that is looked up for them costs.
+                if type(event) is Explicit and fingerprint not in seen and fingerprint not in stored_seen:
+                    equal = verdicts.get(_key(query, event))
+                    if equal is not None and self._holds(equal, event, offset, at_ms):
+                        allowance = equal.allowance
+                        equal.times[allowance.before + allowance.drawn < self._daily] += 1
+                        allowance.drawn += equal.micro
+                        equal.repeats += 1
+                        seen[fingerprint] = (offset, at_ms)
+                        continue
                 yield self._fate(event, fingerprint, query, offset, at_ms)
             except InvalidEventError as error:
                 yield self._refuse(records[place], error)
@@ -184,20 +221,18 @@ class _Batch:
     def _fate(self, event: AnyEvent, fingerprint: bytes, query: bytes, offset: int, at_ms: int) -> Fate:
         if at_ms < self._clock_ms - self._window_ms:
             return Fate.LATE
-        before = self.change.seen.get(fingerprint) or self.known.seen.get(fingerprint)
+        before = self._seen.get(fingerprint) or self.stored.seen.get(fingerprint)
         if before and self._remembered(before, self._limits.event_id_records, self._window_ms):
             return Fate.DUPLICATE
-        sessions = self._sessions
-        if sessions.works or sessions.lives:
-            sessions.hear(event.session_id, offset, self._clock_ms)
+        self._sessions.hear(event.session_id, offset, self._clock_ms)
         if isinstance(event, _FEEDBACK):
             fate = self._answer(query, event, offset, at_ms)
             if fate is not Fate.APPLIED:
                 return fate
         else:
             self._apply(event, query, LogMoment(offset, at_ms))
-        self._applied.append((self._names.counted(event.principal), self._names.agent(event.agent), kind_of(event)))
-        self.change.seen[fingerprint] = (offset, at_ms)
+        self._sources[self._names.counted(event.principal), self._names.agent(event.agent), kind_of(event)] += 1
+        self._seen[fingerprint] = (offset, at_ms)
         return Fate.APPLIED
 
     def _apply(self, event: Impression | Report | SessionPhase, query: bytes, moment: LogMoment) -> None:
@@ -216,14 +251,14 @@ class _Batch:
         )
 
     def _show(self, query: bytes, impression: Impression, moment: LogMoment) -> None:
-        before = self.known.shown.get(query)
+        before = self.stored.shown.get(query)
         if before and self._remembered(before.moment, self._limits.impression_records, self._window_ms):
             # The first one stands: whoever answers later may not change what was shown.
             raise InvalidEventError("repeated_impression", f"query {impression.query_id!r} was shown before")
-        shown = self.known.shown[query] = self.change.shown[query] = PendingImpression(moment, impression)
+        shown = self.stored.shown[query] = self.change.shown[query] = PendingImpression(moment, impression)
         tally = self._sessions.tally_of(impression.session_id)
         tally_shown(tally, impression, self._rules.credit, day=moment.at_ms // DAY_MS)
-        for waiting in self.known.waiting.pop(query, ()):
+        for waiting in self.stored.waiting.pop(query, ()):
             self._join_waiting(query, shown, waiting)
 
     def _join_waiting(self, query: bytes, shown: PendingImpression, waiting: Waiting) -> None:
@@ -239,10 +274,10 @@ class _Batch:
             self.change.unjoined += 1
 
     def _answer(self, query: bytes, feedback: Feedback, offset: int, at_ms: int) -> Fate:
-        shown = self.known.shown.get(query)
+        shown = self.stored.shown.get(query)
         if shown is None or not self._remembered(shown.moment, self._limits.impression_records, 2 * self._window_ms):
             waiting = Waiting(LogMoment(offset, at_ms), feedback)
-            self.known.waiting.setdefault(query, []).append(waiting)
+            self.stored.waiting.setdefault(query, []).append(waiting)
             self.change.waiting[offset] = (query, waiting)
         elif shown.moment.at_ms < self._clock_ms - self._window_ms:
             return Fate.LATE
@@ -252,15 +287,15 @@ class _Batch:
 
     def _credit(self, query: bytes, shown: PendingImpression, feedback: Feedback, at_ms: int) -> None:
         impression, day = shown.impression, at_ms // DAY_MS
-        if type(feedback) is Explicit and feedback.content_hash is not None:
-            self._count_verdict(shown, feedback, feedback.content_hash, day)
-            return
         credited = credits_of(feedback, impression, chosen=shown.chosen, rules=self._rules)
         where = shown.under or self._under(shown)
         if not credited:
             self._sessions.tally_of(impression.session_id)  # where it counts as an event, if it says nothing
             return
         tally, within = self._drawn(impression.session_id, where.principal, day, drawn_by(credited))
+        if type(feedback) is Explicit and feedback.content_hash is not None and tally is self._sessions.shared:
+            self._verdict(query, shown, feedback, credited, at_ms).times[within] += 1
+            return
         note_credits(tally, credited, where, self._page(impression), day=day, surplus=not within)
         if isinstance(feedback, Selection):
             if within:
@@ -270,25 +305,39 @@ class _Batch:
             shown.chosen = (*shown.chosen, chosen_rank(feedback, impression))
             self.change.shown[query] = shown
 
-    def _count_verdict(self, shown: PendingImpression, verdict: Explicit, content_hash: str, day: int) -> None:
-        """Verdicts on one result are most of all events: those that say the same are counted, and noted together."""
-        impression, key = shown.impression, (shown.moment.offset, content_hash, verdict.signal, verdict.asked)
-        counted = self._verdicts.get(key)
-        if counted is None:
-            credited = credits_of(verdict, impression, chosen=(), rules=self._rules)
-            where = shown.under or self._under(shown)
-            counted = self._verdicts[key] = _Verdict(credited, drawn_by(credited), where, self._page(impression))
-        if not counted.credited:
-            self._sessions.tally_of(impression.session_id)
-            return
-        tally, within = self._drawn(impression.session_id, counted.where.principal, day, counted.micro)
-        place = tally, day, not within
-        counted.times[place] = counted.times.get(place, 0) + 1
+    def _holds(self, equal: _Verdict, verdict: Explicit, offset: int, at_ms: int) -> bool:
+        """Whether a verdict comes to the same as an equal one before it: in time, and shared by all."""
+        in_time_ms, sessions = self._clock_ms - self._window_ms, self._sessions
+        return (
+            equal.day == at_ms // DAY_MS
+            and at_ms >= in_time_ms
+            and equal.shown.at_ms >= in_time_ms
+            and equal.shown.offset > offset - self._limits.impression_records
+            and not (verdict.session_id in sessions.works or verdict.session_id in sessions.lives)
+        )
+
+    def _verdict(
+        self, query: bytes, shown: PendingImpression, verdict: Explicit, credited: Sequence[Credit], at_ms: int
+    ) -> _Verdict:
+        """Most events are verdicts on one result, and repeat others: these are counted, and noted together."""
+        where, day = shown.under or self._under(shown), at_ms // DAY_MS
+        allowance, page = self._names.allowance(where.principal, day), self._page(shown.impression)
+        source = self._names.principal(verdict.principal), self._names.agent(verdict.agent), kind_of(verdict)
+        first = _Verdict(day, shown.moment, source, allowance, drawn_by(credited), credited, where, page)
+        self._noted.append(first)
+        if OVERFLOW not in source:
+            self._verdicts[_key(query, verdict)] = first
+        return first
 
     def _note_verdicts(self) -> None:
-        for each in self._verdicts.values():
-            for (tally, day, surplus), times in each.times.items():
-                note_credits(tally, each.credited, each.where, each.page, day=day, surplus=surplus, times=times)
+        for each in self._noted:
+            self._sources[each.source] += each.repeats
+            for within, times in enumerate(each.times):
+                if times:
+                    shared, surplus = self._sessions.shared, not within
+                    note_credits(
+                        shared, each.credited, each.where, each.page, day=each.day, surplus=surplus, times=times
+                    )
 
     def _page(self, impression: Impression) -> Sequence[ShownResult]:
         """What signals of an impression's results are measured against; nothing where they are not."""
@@ -298,7 +347,7 @@ class _Batch:
         """Where evidence goes that draws on an allowance, and whether there was any left."""
         tally = self._sessions.tally_of(session)
         if tally is self._sessions.shared:
-            return tally, self._names.draw(principal, day, micro)
+            return tally, self._names.allowance(principal, day).draw(micro, self._daily)
         return self._sessions.part_of(session, tally, Draw(principal, day, micro, self._next_offset - 1))
 
     def _under(self, shown: PendingImpression) -> Under:

@@ -125,9 +125,9 @@ class UpdaterActor:
     def _stored(self) -> list[PartitionProgress]:
         """Where those partitions stand that have a store."""
         root, rules = self._task.store, self._task.feedback
-        known = sorted(set(self._partitions) & set(partitions_in(root)))
+        stored = sorted(set(self._partitions) & set(partitions_in(root)))
         try:
-            return [PartitionProgress(state.report(), None, answers=False) for state in states_in(root, rules, known)]
+            return [PartitionProgress(state.report(), None, answers=False) for state in states_in(root, rules, stored)]
         except StoreError:  # opening the updater restores it, or says why not
             return []
 
@@ -285,15 +285,15 @@ def _joined(cluster: ClusterSettings) -> OnOtherHosts:
     return run_on_other_hosts
 
 
-def _is_read(standing: PartitionProgress, rules: FeedbackSettings) -> bool:
+def _is_read(progress: PartitionProgress, rules: FeedbackSettings) -> bool:
     """Whether a partition holds no more that can be read: a transaction is waited for as a silent broker is."""
-    held_up = (standing.open_transaction_s or 0.0) > rules.unreachable_s
-    return standing.caught_up or (held_up and not standing.publishing)
+    held_up = (progress.open_transaction_s or 0.0) > rules.unreachable_s
+    return progress.caught_up or (held_up and not progress.publishing)
 
 
 def _await_topic(task: Task, stop: Stop) -> int:
     """How many partitions the topic has; it is made where it is missing and no store is bound to it."""
-    rules, started, told = task.feedback, time.monotonic(), False
+    rules, started, warned = task.feedback, time.monotonic(), False
     absence = Absence()
     bound = bool(partitions_in(task.store))
     while True:
@@ -309,9 +309,9 @@ def _await_topic(task: Task, stop: Stop) -> int:
                 absence.require_doubt(error, began, topic=rules.topic, topic_id=_bound_id(task))
             if stop() or (task.unreachable_s is not None and time.monotonic() - started > task.unreachable_s):
                 raise
-            if not told:
+            if not warned:
                 _log.warning("%s; asking again every %g s", error, rules.retry_s)
-                told = True
+                warned = True
             time.sleep(rules.retry_s)
 
 

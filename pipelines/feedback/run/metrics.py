@@ -101,7 +101,7 @@ class Paces:
             at: Seconds of a monotonic clock.
         """
         paces: dict[int, float] = {}
-        for report in (standing.report for standing in standings):
+        for report in (progress.report for progress in standings):
             then, consumed = self._before.get(report.partition, (at, report.consumed))
             if at > then:
                 paces[report.partition] = (report.consumed - consumed) / (at - then)
@@ -120,11 +120,11 @@ def samples(
         now: Seconds since the epoch, for the age of checkpoints.
         paces: Events per second by partition, as far as that is known.
     """
-    found = [sample for standing in standings for sample in _of(store, standing, now)]
-    return [*found, *(Sample("events_per_second", "gauge", _label(each), pace) for each, pace in (paces or {}).items())]
+    by_pace = (Sample("events_per_second", "gauge", _label(each), pace) for each, pace in (paces or {}).items())
+    return [*(sample for progress in standings for sample in _of(store, progress, now)), *by_pace]
 
 
-def prometheus(found: Iterable[Sample]) -> str:
+def prometheus(metrics: Iterable[Sample]) -> str:
     """The text exposition format, metrics by name.
 
     Examples:
@@ -134,7 +134,7 @@ def prometheus(found: Iterable[Sample]) -> str:
     """
     lines: list[str] = []
     named = ""
-    for sample in sorted(found, key=lambda each: (each.name, each.labels)):
+    for sample in sorted(metrics, key=lambda each: (each.name, each.labels)):
         if sample.name != named:
             lines.append(f"# TYPE weft_feedback_{sample.name} {sample.kind}")
             named = sample.name
@@ -156,16 +156,16 @@ def _label(partition: int) -> tuple[tuple[str, str]]:
     return (("partition", str(partition)),)
 
 
-def _of(store: Path, standing: PartitionProgress, now: float) -> Iterator[Sample]:
-    report = standing.report
+def _of(store: Path, progress: PartitionProgress, now: float) -> Iterator[Sample]:
+    report = progress.report
     partition = _label(report.partition)
     folder = partition_folder(store, report.partition)
-    if standing.answers is not None:
-        yield Sample("broker_answers", "gauge", partition, standing.answers)
-    if standing.lag is not None:
-        yield Sample("lag_records", "gauge", partition, standing.lag)
-    if standing.answers is not None:
-        yield Sample("open_transaction_seconds", "gauge", partition, standing.open_transaction_s or 0.0)
+    if progress.answers is not None:
+        yield Sample("broker_answers", "gauge", partition, progress.answers)
+    if progress.lag is not None:
+        yield Sample("lag_records", "gauge", partition, progress.lag)
+    if progress.answers is not None:
+        yield Sample("open_transaction_seconds", "gauge", partition, progress.open_transaction_s or 0.0)
     for name in _COUNTERS:
         yield Sample(f"{name}_total", "counter", partition, getattr(report, name))
     for reason, count in report.reasons.items():
@@ -197,8 +197,8 @@ def compare_sources(counts: SourceCounts) -> list[SourceActivity]:
     for (kind, name, what), events in counts.items():
         totals.setdefault(kind, Counter())[what] += events
         sources.setdefault((kind, name), Counter())[what] += events
-    found = [_activity(kind, name, counts, totals[kind]) for (kind, name), counts in sources.items()]
-    return sorted(found, key=lambda source: (not source.flags, source.kind, source.name))
+    activities = [_activity(kind, name, counts, totals[kind]) for (kind, name), counts in sources.items()]
+    return sorted(activities, key=lambda source: (not source.flags, source.kind, source.name))
 
 
 def _activity(kind: str, name: str, counts: Counter[str], total: Counter[str]) -> SourceActivity:

@@ -207,7 +207,7 @@ class Updater:
     @property
     def caught_up(self) -> bool:
         """Whether every partition is; see `PartitionProgress`."""
-        return all(standing.caught_up for standing in self.progress())
+        return all(progress.caught_up for progress in self.progress())
 
     def close(self) -> None:
         """Release stores and connections; what was consumed is durable already."""

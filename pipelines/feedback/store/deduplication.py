@@ -58,8 +58,8 @@ class SeenIndex:
         if not fingerprints or not self._runs:
             return np.empty(0, dtype=np.int64)
         wanted = np.sort(_keys(fingerprints)["key"])
-        found = [_matching(keys, places, wanted) for keys, places in self._runs]
-        return np.unique(np.concatenate(found))
+        matches = [_matching(keys, places, wanted) for keys, places in self._runs]
+        return np.unique(np.concatenate(matches))
 
     def forget_before(self, offset: int) -> None:
         """Give up runs that lie before an offset as a whole: their entries are gone."""
@@ -87,10 +87,10 @@ def read_seen(connection: sqlite3.Connection, offsets: np.ndarray) -> Iterator[t
     done = 0
     while done < len(offsets):
         row = "select offset, entries from seen where offset >= ? order by offset limit 1"
-        found = connection.execute(row, (int(offsets[done]),)).fetchone()
-        if found is None:
+        stored_row = connection.execute(row, (int(offsets[done]),)).fetchone()
+        if stored_row is None:
             return
-        last, entries = found[0], np.frombuffer(found[1], dtype=_ENTRY)
+        last, entries = stored_row[0], np.frombuffer(stored_row[1], dtype=_ENTRY)
         behind = int(np.searchsorted(offsets, last, "right"))
         here = np.isin(entries["offset"], offsets[done:behind], assume_unique=True)
         for entry in entries[here]:

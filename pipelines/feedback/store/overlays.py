@@ -7,9 +7,9 @@ that merging sessions in any order, and taking one out again, is exact to the bi
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, groupby
-from operator import itemgetter
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pipelines.catalog.overlays import SessionRows
 from pipelines.feedback.fold.sessions import OPEN, Life, Phase, SessionChanges, Sessions, silence_ms
-from pipelines.feedback.settings import FeedbackSettings
+from pipelines.feedback.settings import FeedbackSettings, milliseconds
 from pipelines.feedback.store.quota_store import Group, drop_pending, parts_in, pending_rows, write_parts
 from pipelines.feedback.store.rows import add_masses, delete_rows
 from pipelines.learning.evidence import Evidence, EvidenceKey
@@ -81,9 +81,9 @@ def write_sessions(connection: sqlite3.Connection, sessions: Sessions, moved: It
 def forget_sessions(connection: sqlite3.Connection, *, next_offset: int, clock_ms: int, rules: FeedbackSettings) -> int:
     """Delete sessions that are forgotten, and end those that fell silent; how many events lose their evidence."""
     dropped = 0
-    # Who was heard of later was heard of at a later clock: the first one to be kept says how far to look.
-    kept = "select heard from sessions where heard_ms >= ? order by heard limit 1"
-    first = connection.execute(kept, (clock_ms - rules.time.session_remembered_ms,)).fetchone()
+    # Who was heard of later was heard of at a later clock: the first one to remember says how far to look.
+    remembered = "select heard from sessions where heard_ms >= ? order by heard limit 1"
+    first = connection.execute(remembered, (clock_ms - milliseconds(rules.time.session_remembered_s),)).fetchone()
     oldest = max(next_offset - rules.limits.session_records, first[0] if first else next_offset)
     for life in _lives(connection, "where heard < ?", (oldest,)):
         dropped += life.pending
@@ -127,11 +127,11 @@ def overlay_in(connection: sqlite3.Connection, session_id: str, kind: int) -> Ev
     life = session_in(connection, session_id)
     if life is None:
         return Evidence()
-    counts, usage = (_overlay_rows(connection, life, kind, table, fields) for table, fields in _TABLES)
-    beside_parts = Evidence(
+    counts, usage = (_overlay_rows(connection, life.offset, kind, table, fields) for table, fields in _TABLES)
+    overlay = Evidence(
         {EvidenceKey(*key): micro for *key, micro in counts}, {UsageKey(*key): micro for *key, micro in usage}
     )
-    return beside_parts + parts_in(connection, life.offset, settled=kind == SETTLED)
+    return overlay + parts_in(connection, life.offset, settled=kind == SETTLED)
 
 
 class Fork(NamedTuple):
@@ -156,12 +156,12 @@ class Fork(NamedTuple):
 
 def has_forks(connection: sqlite3.Connection) -> bool:
     """Whether a session is open, or was when the last snapshot was published."""
-    (found,) = connection.execute(
+    (exists,) = connection.execute(
         "select exists (select 1 from sessions where phase in (?, ?))"
         " or exists (select 1 from session_forks where base <> '')",
         OPEN,
     ).fetchone()
-    return bool(found)
+    return bool(exists)
 
 
 def forks_in(connection: sqlite3.Connection, lost: Sequence[str], *, at_most: int) -> list[Fork]:
@@ -189,8 +189,8 @@ def forks_in(connection: sqlite3.Connection, lost: Sequence[str], *, at_most: in
 
 def bases_in(connection: sqlite3.Connection) -> list[str]:
     """What sessions forked from, sorted; of those that ended, until `write_forks` says so."""
-    found = connection.execute("select distinct base from session_forks where base <> '' order by base")
-    return [base for (base,) in found]
+    rows = connection.execute("select distinct base from session_forks where base <> '' order by base")
+    return [base for (base,) in rows]
 
 
 def write_forks(connection: sqlite3.Connection, forks: Iterable[Fork]) -> None:
@@ -207,7 +207,6 @@ def write_forks(connection: sqlite3.Connection, forks: Iterable[Fork]) -> None:
 
 def open_sessions_in(connection: sqlite3.Connection) -> Iterator[SessionRows]:
     """Every open session that has a base, with what it has pending, in the order of their starts, one at a time."""
-    counts, usage = (_pending(connection, table, fields) for table, fields in _TABLES)
     sessions = connection.execute(
         "select sessions.offset, sessions.session, base, sessions.started_ms from sessions"
         " join session_forks on session_forks.session = sessions.offset where phase in (?, ?) and base <> ''"
@@ -215,37 +214,16 @@ def open_sessions_in(connection: sqlite3.Connection) -> Iterator[SessionRows]:
         OPEN,
     )
     for offset, session, base, started_ms in sessions:
-        yield SessionRows(session, base, started_ms, counts(offset), usage(offset))
+        yield SessionRows(session, base, started_ms, *(_pending(connection, offset, *table) for table in _TABLES))
 
 
-def _pending(
-    connection: sqlite3.Connection, table: str, fields: Sequence[str]
-) -> Callable[[int], list[tuple[Any, ...]]]:
-    """Rows of one session after the other, asked for in the order of their starts; sorted, each key once."""
-    key = ", ".join(fields)
-    own = connection.execute(
-        f"select session, {key}, micro from overlay_{table} where settled = ? order by session",  # noqa: S608
-        (PENDING,),
-    )
-    groups = groupby(own, key=itemgetter(0))
-    ahead: list[tuple[int, list[tuple[Any, ...]]]] = []
-
-    def overlay(session: int) -> list[tuple[Any, ...]]:
-        while not ahead or ahead[0][0] < session:
-            ahead.clear()
-            found = next(groups, None)
-            if found is None:
-                return []
-            ahead.append((found[0], [row[1:] for row in found[1]]))
-        return ahead[0][1] if ahead[0][0] == session else []
-
-    def of(session: int) -> list[tuple[Any, ...]]:
-        masses: dict[tuple[Any, ...], int] = {}
-        for *row, micro in chain(overlay(session), pending_rows(connection, table, session)):
-            masses[tuple(row)] = masses.get(tuple(row), 0) + micro
-        return [(*row, micro) for row, micro in sorted(masses.items())]
-
-    return of
+def _pending(connection: sqlite3.Connection, session: int, table: str, fields: Sequence[str]) -> list[tuple[Any, ...]]:
+    """What only a session reads, sorted, each key once."""
+    masses: Counter[tuple[Any, ...]] = Counter()
+    rows = _overlay_rows(connection, session, PENDING, table, fields)
+    for *key, micro in chain(rows, pending_rows(connection, table, session)):
+        masses[tuple(key)] += micro
+    return [(*key, micro) for key, micro in sorted(masses.items())]
 
 
 def _move_stored(connection: sqlite3.Connection, work: SessionChanges) -> None:
@@ -263,7 +241,7 @@ def _move_stored(connection: sqlite3.Connection, work: SessionChanges) -> None:
 
 def _move_into_shared(connection: sqlite3.Connection, life: Life, kind: int, *, sign: int) -> None:
     for table, fields in _TABLES:
-        rows = [(*key, sign * micro) for *key, micro in _overlay_rows(connection, life, kind, table, fields)]
+        rows = [(*key, sign * micro) for *key, micro in _overlay_rows(connection, life.offset, kind, table, fields)]
         _add_to_shared(connection, table, fields, rows)
 
 
@@ -279,23 +257,23 @@ def _add_to_shared(
 
 def _settle_rows(connection: sqlite3.Connection, life: Life) -> None:
     for table, fields in _TABLES:
-        rows = _overlay_rows(connection, life, PENDING, table, fields)
+        rows = _overlay_rows(connection, life.offset, PENDING, table, fields)
         add_masses(connection, f"overlay_{table}", [(life.offset, SETTLED, *row) for row in rows])
 
 
 def _overlay_rows(
-    connection: sqlite3.Connection, life: Life, kind: int, table: str, fields: Sequence[str]
+    connection: sqlite3.Connection, session: int, kind: int, table: str, fields: Sequence[str]
 ) -> list[tuple[Any, ...]]:
     return connection.execute(
         f"select {', '.join(fields)}, micro from overlay_{table} where session = ? and settled = ?",  # noqa: S608
-        (life.offset, kind),
+        (session, kind),
     ).fetchall()
 
 
 def _add_rows(connection: sqlite3.Connection, kind: int, overlays: Iterable[tuple[Life, Evidence]]) -> None:
-    found = [(life.offset, _rows_of(evidence)) for life, evidence in overlays if not evidence.is_empty]
+    by_session = [(life.offset, _rows_of(evidence)) for life, evidence in overlays if not evidence.is_empty]
     for index, (table, _) in enumerate(_TABLES):
-        rows = [(offset, kind, *row) for offset, some in found for row in some[index]]
+        rows = [(offset, kind, *row) for offset, some in by_session for row in some[index]]
         add_masses(connection, f"overlay_{table}", rows)
 
 
@@ -346,16 +324,16 @@ class SessionVariance:
 
     def __init__(self, at_most: int) -> None:
         self._at_most = at_most
-        self._said: dict[tuple[int, int, int], Mapping[Path, Floats]] = {}
+        self._read: dict[tuple[int, int, int], Mapping[Path, Floats]] = {}
 
     def moments(self, connection: sqlite3.Connection) -> Moments:
         """Of the newest sessions that the shared evidence holds; inside the caller's transaction."""
         newest = connection.execute(_NEWEST, (self._at_most,)).fetchall()
-        known = self._said
-        self._said = {key: known[key] if key in known else _said(connection, key[0]) for key in newest}
-        return moments_among(self._said.values())
+        before = self._read
+        self._read = {key: before[key] if key in before else _signals_of(connection, key[0]) for key in newest}
+        return moments_among(self._read.values())
 
 
-def _said(connection: sqlite3.Connection, session: int) -> Mapping[Path, Floats]:
+def _signals_of(connection: sqlite3.Connection, session: int) -> Mapping[Path, Floats]:
     rows = [connection.execute(select, (session, SETTLED, *_SIGNALS)) for select in (_ROWS, _COUNTED)]
     return observed_by(Evidence.sum(Evidence({EvidenceKey(*key): micro for *key, micro in some}) for some in rows))

@@ -45,14 +45,14 @@ class _Place(NamedTuple):
 def parts_of(connection: sqlite3.Connection, sessions: Iterable[int]) -> dict[int, Parts]:
     """What some sessions, by their offsets, draw on allowances."""
     select = "select session, first, part, principal, day, settled, counted, micro from draws where session in"
-    found: dict[int, Parts] = {}
+    parts: dict[int, Parts] = {}
     for session, first, number, principal, day, settled, counted, micro in sorted(
         matching(connection, select, sessions)
     ):
         part = QuotaSegment(number, principal, day, first, micro, bool(settled), bool(counted))
-        of_session = found.setdefault(session, Parts())
+        of_session = parts.setdefault(session, Parts())
         (of_session.settled if settled else of_session.pending).append(part)
-    return found
+    return parts
 
 
 def write_parts(

@@ -102,25 +102,18 @@ def require_same_log(report: PartitionReport, facts: LogFacts, partition: int) -
             f"re-created, without {_unread(report)}; nothing was applied. If it is the right topic, "
             "`jobs.update --accept-loss` counts them as lost and reads on from where it starts"
         )
-    stored = {
-        "topic": report.topic,
-        "topic id": report.topic_id,
-        "partition count": report.partitions,
-        "partition": report.partition,
-    }
-    present = {
-        "topic": facts.topic,
-        "topic id": facts.topic_id,
-        "partition count": facts.partitions,
-        "partition": partition,
-    }
-    if differing := [name for name, value in stored.items() if present[name] != value]:
-        name = differing[0]
-        raise WrongLogError(
-            f"partition {partition}: expected {name} {stored[name]}, found {present[name]}: it is another topic, or a "
-            f"repartitioned one, and offset {report.next_offset} means nothing in it; nothing was applied. Use the old "
-            f"topic, or {_NEW_STORE}"
-        )
+    for name, stored, present in (
+        ("topic", report.topic, facts.topic),
+        ("topic id", report.topic_id, facts.topic_id),
+        ("partition count", report.partitions, facts.partitions),
+        ("partition", report.partition, partition),
+    ):
+        if stored != present:
+            raise WrongLogError(
+                f"partition {partition}: expected {name} {stored}, found {present}: it is another topic, or a "
+                f"repartitioned one, and offset {report.next_offset} means nothing in it; nothing was applied. Use the "
+                f"old topic, or {_NEW_STORE}"
+            )
 
 
 def require_still_there(report: PartitionReport, log_start: int) -> None:
@@ -157,7 +150,7 @@ def require_within(report: PartitionReport, highwater: int | None) -> None:
         )
 
 
-def deleted(topic: str, topic_id: str, said: str) -> WrongLogError:
+def deleted(topic: str, topic_id: str, answer: str) -> WrongLogError:
     """What to say of a topic that is gone for good.
 
     Args:
@@ -167,7 +160,7 @@ def deleted(topic: str, topic_id: str, said: str) -> WrongLogError:
     """
     identity = f" (id {topic_id})" if topic_id else ""
     return WrongLogError(
-        f"expected topic {topic}{identity}, found it deleted: {said}; nothing was applied. Restore it, or make it "
+        f"expected topic {topic}{identity}, found it deleted: {answer}; nothing was applied. Restore it, or make it "
         "again with as many partitions: `jobs.update --accept-loss` then counts what it held unread as lost and reads "
         "on"
     )

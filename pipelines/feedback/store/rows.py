@@ -103,9 +103,9 @@ def protect(connection: sqlite3.Connection) -> None:
                 connection.execute(f"drop trigger if exists check_{event}_{table}")
             connection.execute("delete from checks where name = ?", (table,))
             connection.execute("insert into sums values (?, ?)", (table, _stored(connection, table)))
-    kept = {name for (name,) in connection.execute("select name from checks")}
+    protected = {name for (name,) in connection.execute("select name from checks")}
     for table in _tables(connection):
-        if table in kept or table in MASSES or table in _WRITTEN:
+        if table in protected or table in MASSES or table in _WRITTEN:
             continue
         columns = _columns(connection, table)
         new, old = (f"row_hash({', '.join(f'{side}.{column}' for column in columns)})" for side in ("new", "old"))
@@ -122,14 +122,14 @@ def verify(connection: sqlite3.Connection) -> None:
     Raises:
         CorruptionError: Naming the table, or what SQLite found wrong.
     """
-    if (found := connection.execute("pragma integrity_check(1)").fetchone()[0]) != "ok":
-        raise CorruptionError(f"its pages do not hang together: {found}")
-    kept = {name for (name,) in connection.execute("select name from sqlite_schema where type = 'table'")}
-    if "sums" in kept:
+    if (damage := connection.execute("pragma integrity_check(1)").fetchone()[0]) != "ok":
+        raise CorruptionError(f"its pages do not hang together: {damage}")
+    tables = {name for (name,) in connection.execute("select name from sqlite_schema where type = 'table'")}
+    if "sums" in tables:
         for table, total in connection.execute("select name, total from sums").fetchall():
             if _stored(connection, table) != total:
                 raise CorruptionError(f"table {table}: its rows are not the ones that were written")
-    if "checks" not in kept:
+    if "checks" not in tables:
         return
     for table, *expected in connection.execute("select name, rows, hashes from checks").fetchall():
         if (sums := _sums(connection, table)) != tuple(expected):
@@ -192,8 +192,8 @@ def _sums(connection: sqlite3.Connection, table: str) -> tuple[int, int]:
 
 
 def _tables(connection: sqlite3.Connection) -> Iterable[str]:
-    found = connection.execute("select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'")
-    return sorted({name for (name,) in found} - _OWN)
+    names = connection.execute("select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'")
+    return sorted({name for (name,) in names} - _OWN)
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> list[str]:

@@ -33,7 +33,7 @@ create table if not exists losses (
     accepted_ms integer not null,
     accepted_by text not null
 );
--- Who claims what time it is: what bounds how far one principal carries `clock_ms` (clock.py).
+-- Who claims what time it is: what bounds how far one principal carries `clock_ms` (batch.py).
 create table if not exists witnesses (
     one integer primary key check (one = 1),
     leader text not null,               -- fingerprint of the principal that claimed the latest time

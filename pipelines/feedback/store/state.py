@@ -61,9 +61,9 @@ _SCHEMA = (Path(__file__).parent / "schema.sql").read_text(encoding="utf-8")
 
 @dataclass(slots=True)
 class Batch:
-    """One transaction under way: `known` is what the batch needs, `commit` takes what it changes."""
+    """One transaction under way: `stored` is what the batch needs, `commit` takes what it changes."""
 
-    known: BatchState
+    stored: BatchState
     _connection: sqlite3.Connection
     _rules: FeedbackSettings
     written: Change | None = None
@@ -309,7 +309,7 @@ class PartitionState:
             # What SQLite finds wrong may quote the damaged bytes themselves.
             raise self._damage(str(error)) from error
 
-    def _damage(self, found: str) -> CorruptionError:
+    def _damage(self, damage: str) -> CorruptionError:
         return CorruptionError(
-            f"{self._path}: expected a partition's state, found: {found}; an updater that opens it restores it"
+            f"{self._path}: expected a partition's state, found: {damage}; an updater that opens it restores it"
         )

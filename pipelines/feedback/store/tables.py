@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from pipelines.domain.events import Feedback, Impression
 from pipelines.feedback.events.codec import Decoded
-from pipelines.feedback.fold.batch import Arrivals, BatchState, LogMoment, PendingImpression, Waiting
-from pipelines.feedback.fold.clock import Clock
+from pipelines.feedback.fold.batch import Arrivals, BatchState, Clock, LogMoment, PendingImpression, Waiting
 from pipelines.feedback.fold.names import (
     NAMING,
     OVERFLOW,
@@ -29,12 +28,12 @@ from pipelines.feedback.fold.names import (
     principal_fingerprint,
 )
 from pipelines.feedback.fold.updates import Change, DeadLetter, Fate
-from pipelines.feedback.settings import MS, FeedbackSettings, LimitSettings
+from pipelines.feedback.settings import DAY_MS, FeedbackSettings, LimitSettings, milliseconds
 from pipelines.feedback.store.deduplication import SeenIndex, read_seen, write_seen
 from pipelines.feedback.store.overlays import forget_sessions, life_of, select_lives, write_sessions
 from pipelines.feedback.store.quota_store import forget_days, parts_of
 from pipelines.feedback.store.rows import add_masses, delete_rows, insert_rows, matching
-from pipelines.learning.evidence import Evidence, EvidenceKey, day_of, table_of
+from pipelines.learning.evidence import Evidence, EvidenceKey, table_of
 from pipelines.learning.uses import UsageKey
 
 _DETAIL_CHARACTERS = 500
@@ -63,28 +62,28 @@ def read_batch_state(
     """The part of the state that the events of a batch mention."""
     clock_ms, next_offset = connection.execute("select clock_ms, next_offset from progress").fetchone()
     witnesses = connection.execute("select leader, leader_ms, others_ms, last, since from witnesses").fetchone()
-    known = BatchState(Clock(clock_ms, *(witnesses or ())), next_offset, Names(rules.limits))
+    stored = BatchState(Clock(clock_ms, *(witnesses or ())), next_offset, Names(rules.limits))
     ids = [fingerprint for fingerprint in arrivals.fingerprints if fingerprint]
     queries = set(filter(None, arrivals.queries))
     # Of one id that was applied again after its time, the last counts.
     for fingerprint, offset, at_ms in read_seen(connection, seen.offsets(ids)):
-        known.seen[fingerprint] = (offset, at_ms)
+        stored.seen[fingerprint] = (offset, at_ms)
     shown = "select query, offset, at_ms, impression, chosen from shown where query in"
     for query, offset, at_ms, impression, chosen in matching(connection, shown, queries):
-        known.stored.add(query)
-        known.shown[query] = PendingImpression(
+        stored.stored_queries.add(query)
+        stored.shown[query] = PendingImpression(
             LogMoment(offset, at_ms), _impressions.decode(impression), tuple(json.loads(chosen))
         )
     waiting = "select query, offset, at_ms, feedback from waiting where query in"
     for query, offset, at_ms, feedback in sorted(matching(connection, waiting, queries)):
-        known.waiting.setdefault(query, []).append(Waiting(LogMoment(offset, at_ms), _feedback.decode(feedback)))
+        stored.waiting.setdefault(query, []).append(Waiting(LogMoment(offset, at_ms), _feedback.decode(feedback)))
     for row in matching(connection, select_lives("where session in"), set(filter(None, arrivals.sessions))):
         life = life_of(row)
-        known.lives[life.session] = life
-    known.parts = parts_of(connection, [life.offset for life in known.lives.values()])
-    principals = {*filter(None, arrivals.principals), *(shown.impression.principal for shown in known.shown.values())}
-    known.names = read_names(connection, rules.limits, arrivals.events, principals)
-    return known
+        stored.lives[life.session] = life
+    stored.parts = parts_of(connection, [life.offset for life in stored.lives.values()])
+    principals = {*filter(None, arrivals.principals), *(shown.impression.principal for shown in stored.shown.values())}
+    stored.names = read_names(connection, rules.limits, arrivals.events, principals)
+    return stored
 
 
 def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSettings) -> None:
@@ -167,11 +166,11 @@ def write_republished(connection: sqlite3.Connection, offset: int) -> None:
 
 def _oldest_day(clock_ms: int, rules: FeedbackSettings) -> int:
     """The first day that an event by itself can still fall on."""
-    return day_of((clock_ms - rules.time.window_ms) / MS)
+    return (clock_ms - milliseconds(rules.time.window_s)) // DAY_MS
 
 
 def _write_shown(connection: sqlite3.Connection, change: Change) -> None:
-    before = list(change.stored & change.shown.keys())
+    before = list(change.stored_queries & change.shown.keys())
     for place in range(0, len(before), _AT_ONCE):
         some = before[place : place + _AT_ONCE]
         delete_rows(connection, "shown", f"query in ({', '.join('?' * len(some))})", some)
@@ -240,7 +239,7 @@ def _forget(connection: sqlite3.Connection, change: Change, rules: FeedbackSetti
 
     An impression outlives its window once over, so that feedback coming too late is told from feedback coming early.
     """
-    limits, window_ms = rules.limits, rules.time.window_ms
+    limits, window_ms = rules.limits, milliseconds(rules.time.window_s)
     _forget_before(connection, "seen", change, limits.event_id_records, window_ms)
     _forget_before(connection, "shown", change, limits.impression_records, 2 * window_ms)
     (unpublished,) = connection.execute(
@@ -259,8 +258,8 @@ def _forget_before(
         # Only the run of rows from the oldest up to the first live one goes: what lies behind it goes with it later.
         horizon = change.clock.now_ms - window_ms
         live = f"select offset from {table} where at_ms >= ? order by offset limit 1"  # noqa: S608 - a name of ours
-        found = connection.execute(live, (horizon,)).fetchone()
-        oldest = max(oldest, found[0] if found else change.next_offset)
+        live_row = connection.execute(live, (horizon,)).fetchone()
+        oldest = max(oldest, live_row[0] if live_row else change.next_offset)
     if table == "shown":
         return delete_rows(connection, table, "offset < ?", (oldest,))
     return connection.execute(f"delete from {table} where offset < ?", (oldest,)).rowcount  # noqa: S608
@@ -280,8 +279,8 @@ def read_names(
     for kind, some in wanted.items():
         count = connection.execute("select max(number) from names where kind = ?", (kind,)).fetchone()[0]
         names.counts[kind] = count or 0
-        known = matching(connection, "select name from names where kind = ? and name in", some, kind)
-        names.existing.update((kind, name) for (name,) in known)
+        existing = matching(connection, "select name from names where kind = ? and name in", some, kind)
+        names.existing.update((kind, name) for (name,) in existing)
     for (day,) in connection.execute("select distinct day from allowances").fetchall():
         drawn = "select principal, micro from allowances where day = ? and principal in"
         for fingerprint, micro in matching(connection, drawn, fingerprints, day):
@@ -305,9 +304,9 @@ def overflow_in(connection: sqlite3.Connection) -> Mapping[str, int]:
     return dict(connection.execute("select kind, events from overflow order by kind").fetchall())
 
 
-def write_source_counts(connection: sqlite3.Connection, heard: SourceCounts) -> None:
+def write_source_counts(connection: sqlite3.Connection, counts: SourceCounts) -> None:
     """Add what a batch heard."""
-    add_masses(connection, "heard", [(*source, events) for source, events in heard.items()])
+    add_masses(connection, "heard", [(*source, events) for source, events in counts.items()])
 
 
 def source_counts_in(connection: sqlite3.Connection) -> SourceCounts:

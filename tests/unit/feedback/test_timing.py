@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.domain.errors import InvalidEventError
-from pipelines.feedback.fold.clock import EARLIEST_MS, LATEST_MS, Claims, Clock, advance, effective_ms, run
+from pipelines.feedback.fold.batch import EARLIEST_MS, LATEST_MS, Claims, Clock, advance, effective_ms
 from tests.support.feedback_events import NOON, RULES, rules
 
 TIME = RULES.time
@@ -20,11 +20,11 @@ def after(*claims: tuple[str, int], start: Clock = NEVER, by_broker: bool = Fals
     """The clock after records of principals, each with its time; one after the other, and all at once alike."""
     clock = start
     for offset, (who, record_ms) in enumerate(claims):
-        clock = advance(clock, offset, who, record_ms, by_broker=by_broker, rules=TIME)
+        _, clock = advance(clock, Claims([offset], [who], [record_ms], [by_broker]), TIME)
     whole = Claims(range(len(claims)), *map(list, zip(*claims, strict=True)), [by_broker] * len(claims))
-    shown, at_once = run(start, whole, TIME)
+    shown, at_once = advance(start, whole, TIME)
     assert at_once == clock
-    assert int(shown[-1]) == clock.now_ms
+    assert shown[-1] == clock.now_ms
     return clock
 
 
@@ -98,20 +98,20 @@ def test_where_batches_begin_moves_no_clock(
     rows = [(offset, who, NOON + hours * STEP // 4, mine) for offset, (who, hours, mine) in enumerate(claims)]
     singly, in_batches, shown = Clock(), Clock(), []
     for offset, who, record_ms, mine in rows:
-        singly = advance(singly, offset, who, record_ms, by_broker=mine, rules=told)
-        shown.append(singly.now_ms)
+        now, singly = advance(singly, Claims([offset], [who], [record_ms], [mine]), told)
+        shown += now
     edges = [0, *sorted(cut for cut in cuts if cut < len(rows)), len(rows)]
-    found: list[int] = []
+    in_parts: list[int] = []
     for begin, end in pairwise(edges):
-        part, in_batches = run(in_batches, Claims(*map(list, zip(*rows[begin:end], strict=True))), told)
-        found += part.tolist()
-    assert (in_batches, found) == (singly, shown)
+        part, in_batches = advance(in_batches, Claims(*map(list, zip(*rows[begin:end], strict=True))), told)
+        in_parts += part
+    assert (in_batches, in_parts) == (singly, shown)
 
 
 def test_an_event_never_happens_after_the_clock() -> None:
     """FBK-3: effective time = min(event time, clock)."""
-    assert effective_ms(NOON - 7, NOON, NOON, TIME) == NOON - 7
-    assert effective_ms(NOON + LEAD, NOON, NOON, TIME) == NOON
+    assert effective_ms(NOON - 7, NOON, NOON, lead_ms=LEAD) == NOON - 7
+    assert effective_ms(NOON + LEAD, NOON, NOON, lead_ms=LEAD) == NOON
 
 
 @pytest.mark.parametrize(
@@ -128,5 +128,5 @@ def test_an_event_never_happens_after_the_clock() -> None:
 def test_unbelievable_times_become_dead_letters(ts: int, record_ms: int, reason: str) -> None:
     """FBK-3: far-past and far-future events."""
     with pytest.raises(InvalidEventError) as caught:
-        effective_ms(ts, record_ms, after(("ada", NOON), ("ada", record_ms)).now_ms, TIME)
+        effective_ms(ts, record_ms, after(("ada", NOON), ("ada", record_ms)).now_ms, lead_ms=LEAD)
     assert caught.value.reason == reason
