@@ -17,8 +17,7 @@ from pipelines.learning.observe.examination import Examination, read_examination
 from pipelines.learning.observe.sizes import SizingBeliefs, read_sizing
 from pipelines.learning.observe.triggers import LearnedTriggers, read_triggers
 from pipelines.learning.observe.usage import ContentSignals, Usage, read_usage
-from pipelines.learning.pooling.agreement import Agreement, read_agreement
-from pipelines.learning.pooling.intents import IntentFactor
+from pipelines.learning.pooling.agreement import Agreement, IntentFactor, read_agreement
 from pipelines.learning.pooling.sessions import SessionEvidence
 from pipelines.learning.pooling.tree import Node
 from pipelines.learning.pooling.weights import believed_weights, sampled_shares, share_draws

@@ -8,13 +8,6 @@ ln r = f(score) + h(lead), both continuous and piecewise linear. The lead is how
 best of the others on its page. Of two at equal scores chance says which stands first; without the lead, that the first
 is right more often than its score alone says, since it beat all others, would be taken for looks. Only ratios are
 identified: θ is relative to the first rank, θ_1 = 1. Evidence is integer counts by rank and bins of score and lead.
-
-| parameter     | bin                      | one unit is                                                        |
-| ------------- | ------------------------ | ------------------------------------------------------------------ |
-| `examination` | `03/07/20/02/10.shown`   | a result shown at rank 3, score in bin 7 of 20, lead in bin 2 of 10 |
-| `examination` | `03/07/20/02/10.score`   | the scores of those: where in the bin they lie                     |
-| `examination` | `03/07/20/02/10.lead`    | their leads, as (1 + lead) / 2                                     |
-| `examination` | `03/07/20/02/10.clicked` | one of those that was clicked                                      |
 """
 
 from __future__ import annotations
@@ -22,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -31,57 +24,18 @@ from scipy.linalg import block_diag
 from scipy.special import ndtri
 
 from pipelines.domain.documents import Domain
-from pipelines.domain.ranking import ANY
-from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
+from pipelines.learning.evidence import MICRO, Evidence
+from pipelines.learning.observe.impressions import CLICKED, EXAMINATION, KINDS
 from pipelines.learning.priors import ExaminationPrior
 from pipelines.learning.recency import Discount
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-EXAMINATION = "examination"
-KINDS = SHOWN, SCORE, LEAD, CLICKED = "shown", "score", "lead", "clicked"
-
 _COORDINATES = 4  # of a cell beside its rank: a bin of how many, for score and lead
 _STEPS = 100  # of Newton's method, which needs about ten
 _SETTLED = 1e-10  # change of any logarithm per step, below which the fit has converged
 _LONGEST = 2.0  # change of a logarithm per step, at most: Poisson likelihoods are steep far from their top
-
-
-class Grid(NamedTuple):
-    """How finely results are told apart: bins of equal width over the score, and bins over the lead, finest at 0."""
-
-    scores: int
-    leads: int
-
-
-class Cell(NamedTuple):
-    """Results that are counted together: of one scope and day, at one rank, scores and leads in one bin each."""
-
-    day: int
-    domain: str
-    model: str
-    agent: str
-    rank: int
-    score_bin: int
-    lead_bin: int
-    grid: Grid
-
-
-def cell_key(cell: Cell, kind: str) -> EvidenceKey:
-    """Where a cell's mass of one kind is kept.
-
-    Examples:
-        >>> cell_key(Cell(0, "code", "*", "*", 3, 7, 2, Grid(20, 10)), "shown").bin
-        '03/07/20/02/10.shown'
-    """
-    place = _place(cell.rank, cell.score_bin, cell.lead_bin, cell.grid, kind)
-    return EvidenceKey(cell.day, cell.domain, cell.model, cell.agent, ANY, EXAMINATION, place)
-
-
-@lru_cache(maxsize=4096)
-def _place(rank: int, score_bin: int, lead_bin: int, grid: Grid, kind: str) -> str:
-    return f"{rank:02d}/{score_bin:02d}/{grid.scores}/{lead_bin:02d}/{grid.leads}.{kind}"
 
 
 @dataclass(frozen=True, eq=False)
