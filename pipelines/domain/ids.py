@@ -1,4 +1,4 @@
-"""Identities. What a chunk says is its content hash; where it stands is its chunk id."""
+"""Identities: a chunk's content hash by what it says, its id by where it stands; a question's hash without its text."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ LearnedVersion = NewType("LearnedVersion", str)
 QueryId = NewType("QueryId", str)
 SessionId = NewType("SessionId", str)
 EventId = NewType("EventId", str)
+
+_DIGITS = 16  # of a fingerprint: among a billion questions, two share one with a probability of 3 %
 
 
 def normalise(text: str) -> str:
@@ -53,3 +55,27 @@ def chunk_id(uri: str, structural_path: str) -> ChunkId:
     # The length prefix keeps ("ab", "c") and ("a", "bc") apart.
     place = f"{len(uri)}:{uri}{structural_path}"
     return ChunkId(hashlib.sha256(place.encode("utf-8", "surrogatepass")).hexdigest()[:32])
+
+
+def question_hash(text: str) -> str:
+    """SHA-256 of a question, 64 hex digits; case, and how many blanks stand between words, make no difference.
+
+    Examples:
+        >>> question_hash("How to retry?") == question_hash(" how  to retry? ")
+        True
+    """
+    return hashlib.sha256(" ".join(text.casefold().split()).encode("utf-8", "replace")).hexdigest()
+
+
+def question_fingerprint(query_hash: str) -> str:
+    """What outcomes under a question are kept by.
+
+    Args:
+        query_hash: As `question_hash` makes it.
+    """
+    return query_hash[:_DIGITS]
+
+
+def question_of(text: str) -> str:
+    """The fingerprint of a question's text."""
+    return question_fingerprint(question_hash(text))

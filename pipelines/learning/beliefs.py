@@ -17,11 +17,10 @@ from pipelines.learning.observe.examination import Examination, read_examination
 from pipelines.learning.observe.sizes import SizingBeliefs, read_sizing
 from pipelines.learning.observe.triggers import LearnedTriggers, read_triggers
 from pipelines.learning.observe.usage import ContentSignals, Usage, read_usage
-from pipelines.learning.pooling.agreement import Agreement, read_agreement
-from pipelines.learning.pooling.intents import IntentFactor
+from pipelines.learning.pooling.agreement import Agreement, IntentFactor, read_agreement
 from pipelines.learning.pooling.sessions import SessionEvidence
 from pipelines.learning.pooling.tree import Node
-from pipelines.learning.pooling.weights import believed_weights, sampled_shares, share_draws
+from pipelines.learning.pooling.weights import SEED, believed_weights, sampled_shares, share_draws
 from pipelines.learning.priors import Priors
 from pipelines.learning.recency import Discount
 from pipelines.learning.reported import Reported
@@ -97,7 +96,7 @@ class Beliefs:
         beliefs = self._weights.get(key)
         if beliefs is None:
             posterior = self._agreement.posterior(*key[:2])
-            beliefs = MappingProxyType(believed_weights(posterior, key[2], self._priors.interval))
+            beliefs = MappingProxyType(believed_weights(posterior, key[2], self._priors.interval.level))
             self._weights[key] = beliefs
         return beliefs
 
@@ -114,7 +113,7 @@ class Beliefs:
         draws = self._drawn.get(key)
         if draws is None:
             posterior = self._agreement.posterior(*key[:2])
-            seed = [self._priors.interval.seed, list(Domain).index(scope.domain)]  # domains are drawn independently
+            seed = [SEED, list(Domain).index(scope.domain)]  # domains are drawn independently
             draws = MappingProxyType(share_draws(posterior, key[2], np.random.default_rng(seed), n))
             self._drawn[key] = draws
         return draws

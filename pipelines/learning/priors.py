@@ -119,7 +119,6 @@ class PoolingPrior(_Section):
     minimum: Positive
     maximum: Positive
     ratio: Annotated[float, Field(gt=1.0, allow_inf_nan=False)]
-    points: Annotated[int, Field(ge=3)]
     weakest: Positive
 
     @model_validator(mode="after")
@@ -200,10 +199,7 @@ class ExaminationPrior(_Section):
     exponent: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
     exponent_spread: Positive
     deviation: Positive
-    level_precision: Positive
     ranks: Annotated[int, Field(ge=2, le=99)]
-    knots: Annotated[int, Field(ge=2, le=100)]
-    lead_knots: Annotated[int, Field(ge=2, le=100)]
 
     def mean(self, rank: int) -> float:
         """Expected θ of a rank from 1, in (0, 1]."""
@@ -253,17 +249,13 @@ class QualityPrior(_Section):
     noise_strength: Positive
     offset: Positive
     turns: Annotated[int, Field(ge=1)]
-    reported_turns: tuple[Annotated[int, Field(ge=1)], ...]
     hand_off: Share
-    horizon: Annotated[int, Field(ge=1)]
 
 
 class IntervalSettings(_Section):
-    """How intervals of weights are computed: quantiles of that many draws from a fixed seed."""
+    """Which share of a belief its credible interval holds."""
 
     level: Annotated[float, Field(gt=0.0, lt=1.0)]
-    draws: Annotated[int, Field(ge=100)]
-    seed: int
 
 
 class Priors(_Section):

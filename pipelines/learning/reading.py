@@ -15,6 +15,8 @@ from pipelines.learning.families.beta import Beta, confidence
 from pipelines.learning.priors import Priors
 
 DOMAIN = "domain"
+REPORTED_TURNS = (1, 10, 50)  # the first of a conversation, a short one, a long one
+_HORIZON = 200  # turns ahead that a hand-off is looked for: longer conversations are cut anyway
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +126,15 @@ class _Reader:
 
     def quality(self) -> Iterator[Reading]:
         reported, prior = self._beliefs.reported, self._priors.quality
-        turns = np.array(prior.reported_turns, dtype=np.float64)
+        turns = np.array(REPORTED_TURNS, dtype=np.float64)
         for model, agent in reported.judged_models():
             belief = reported.quality(model, agent)
             scope = model if agent == ANY else f"{model}/{agent}"
             behind = *self._behind(belief.observations), "model" if agent == ANY else "agent"
             means, (lows, highs) = belief.predict(turns)[0], belief.interval(turns, self._level)
-            for turn, mean, low, high in zip(prior.reported_turns, means, lows, highs, strict=True):
+            for turn, mean, low, high in zip(REPORTED_TURNS, means, lows, highs, strict=True):
                 yield Reading("quality", scope, f"at turn {turn}", float(mean), float(low), float(high), *behind)
-            leave = belief.hand_off(prior.hand_off, horizon=prior.horizon)
+            leave = belief.hand_off(prior.hand_off, horizon=_HORIZON)
             yield Reading("quality", scope, "turn to hand off", None if leave is None else leave, None, None, *behind)
 
     def trust(self) -> Iterator[Reading]:

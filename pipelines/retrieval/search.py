@@ -10,8 +10,8 @@ from functools import partial
 from types import TracebackType
 from typing import TypeVar
 
+from pipelines.domain.ids import question_of
 from pipelines.domain.matching import Match
-from pipelines.domain.questions import question_of
 from pipelines.domain.ranking import Channel, Query, Signal
 from pipelines.retrieval.answer.confidence import doubtful, match_of
 from pipelines.retrieval.channels.following import GraphChannel

@@ -15,7 +15,7 @@ from kafka.partitioner.default import murmur2
 
 from jobs import update
 from pipelines.catalog.catalog import Catalog
-from pipelines.domain.questions import question_fingerprint
+from pipelines.domain.ids import question_fingerprint
 from pipelines.feedback.events.codec import decode, encode
 from pipelines.learning.evidence import Evidence
 from pipelines.runtime.kafka.broker import EmbeddedBroker

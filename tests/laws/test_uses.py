@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pipelines.domain.ids import ContentHash
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.observe.usage import read_usage
-from pipelines.learning.pooling.design_effect import read_repetition
+from pipelines.learning.pooling.covariance import read_repetition
 from pipelines.learning.recency import Discount
 from pipelines.learning.uses import UsageKey, Uses
 from pipelines.settings import load_settings

@@ -12,8 +12,7 @@ from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, SECONDS_PER_DAY, Evidence
 from pipelines.learning.observe.tallies import Tally
 from pipelines.learning.parameters import POSITIVE
-from pipelines.learning.pooling.covariance import read_spread
-from pipelines.learning.pooling.design_effect import read_repetition
+from pipelines.learning.pooling.covariance import read_repetition, read_spread
 from pipelines.learning.priors import Priors, WeightMethod
 from pipelines.learning.recency import Discount
 from pipelines.learning.uses import UsageKey

@@ -10,8 +10,8 @@ import pytest
 from pipelines.domain.documents import Domain
 from pipelines.domain.events import ShownResult
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.examination import SHOWN, Cell, Examination, Grid, cell_key, read_examination
-from pipelines.learning.observe.impressions import ImpressionBuckets
+from pipelines.learning.observe.examination import Examination, read_examination
+from pipelines.learning.observe.impressions import SHOWN, Cell, Grid, ImpressionBuckets, cell_key
 from pipelines.learning.observe.tallies import Tally
 from pipelines.learning.recency import Discount
 from pipelines.settings import load_settings

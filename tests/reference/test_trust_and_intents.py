@@ -14,8 +14,8 @@ from pipelines.learning.beliefs import Beliefs, read_beliefs
 from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
 from pipelines.learning.families.beta import Beta, confidence
 from pipelines.learning.parameters import reported_evidence
+from pipelines.learning.pooling.agreement import IntentFactor
 from pipelines.learning.pooling.hierarchy import Level, Pooled
-from pipelines.learning.pooling.intents import IntentFactor
 from pipelines.settings import load_settings
 from tests.support.pooling_by_hand import node_by_node
 

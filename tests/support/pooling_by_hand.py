@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from pipelines.learning.pooling.hierarchy import Level, Pooled
+from pipelines.learning.pooling.shrinkage import POINTS
 from pipelines.learning.priors import PoolingPrior
 
 
@@ -70,8 +71,8 @@ def _kappas_of_families(
         size_of_all += joint * (1 - joint) * (size - degrees)
         freedom, surplus_of_all = freedom + degrees, surplus_of_all + size - degrees
     rho, chance = numerator / size_of_all, freedom / surplus_of_all
-    step = (pooling.maximum / pooling.minimum) ** (1 / (pooling.points - 1))
-    kappas = [pooling.minimum * step**i for i in range(pooling.points)]
+    step = (pooling.maximum / pooling.minimum) ** (1 / (POINTS - 1))
+    kappas = [pooling.minimum * step**i for i in range(POINTS)]
     stated = {kappa: kappa * pooling.initial / (kappa + pooling.initial) ** 2 for kappa in kappas}
     prior = stated
     if above is not None:

@@ -29,8 +29,7 @@ from pipelines.domain.events import (
     Success,
     Trust,
 )
-from pipelines.domain.ids import ContentHash
-from pipelines.domain.questions import question_hash
+from pipelines.domain.ids import ContentHash, question_hash
 from pipelines.domain.ranking import ANONYMOUS, ANY, Answer, Query, RankedResult
 from pipelines.feedback.events.buffered_publisher import WaitingPublisher
 from pipelines.feedback.events.codec import encode

@@ -37,8 +37,7 @@ from typing import Any, NamedTuple
 from pipelines.domain.documents import Domain
 from pipelines.domain.errors import InvalidEventError
 from pipelines.domain.events import AnyEvent, Explicit, Impression, Selection, ShownResult
-from pipelines.domain.ids import ContentHash
-from pipelines.domain.questions import question_hash
+from pipelines.domain.ids import ContentHash, question_hash
 from pipelines.domain.ranking import ANONYMOUS
 from pipelines.feedback.events.codec import encode
 from pipelines.feedback.events.json_values import whole

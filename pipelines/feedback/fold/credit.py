@@ -20,13 +20,12 @@ from pipelines.domain.events import (
     ShownResult,
     Success,
 )
-from pipelines.domain.questions import question_fingerprint
+from pipelines.domain.ids import question_fingerprint
 from pipelines.feedback.events.attribution import Method
 from pipelines.feedback.events.trigger_terms import learnable
 from pipelines.feedback.settings import CreditSettings, FeedbackSettings, TriggerSettings
 from pipelines.learning.evidence import MICRO
-from pipelines.learning.observe.examination import Grid
-from pipelines.learning.observe.impressions import ImpressionBuckets
+from pipelines.learning.observe.impressions import Grid, ImpressionBuckets
 from pipelines.learning.observe.outcomes import UNJUDGED, VOLUNTEERED, Under
 from pipelines.learning.observe.tallies import Tally
 from pipelines.learning.observe.triggers import LEARNED

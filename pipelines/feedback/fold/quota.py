@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.observe.examination import EXAMINATION
+from pipelines.learning.observe.impressions import EXAMINATION
 from pipelines.learning.observe.tallies import Tally
 from pipelines.learning.observe.triggers import LEARNED
 from pipelines.learning.parameters import SURPLUS

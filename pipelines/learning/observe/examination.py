@@ -8,13 +8,6 @@ ln r = f(score) + h(lead), both continuous and piecewise linear. The lead is how
 best of the others on its page. Of two at equal scores chance says which stands first; without the lead, that the first
 is right more often than its score alone says, since it beat all others, would be taken for looks. Only ratios are
 identified: θ is relative to the first rank, θ_1 = 1. Evidence is integer counts by rank and bins of score and lead.
-
-| parameter     | bin                      | one unit is                                                        |
-| ------------- | ------------------------ | ------------------------------------------------------------------ |
-| `examination` | `03/07/20/02/10.shown`   | a result shown at rank 3, score in bin 7 of 20, lead in bin 2 of 10 |
-| `examination` | `03/07/20/02/10.score`   | the scores of those: where in the bin they lie                     |
-| `examination` | `03/07/20/02/10.lead`    | their leads, as (1 + lead) / 2                                     |
-| `examination` | `03/07/20/02/10.clicked` | one of those that was clicked                                      |
 """
 
 from __future__ import annotations
@@ -22,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -31,57 +24,21 @@ from scipy.linalg import block_diag
 from scipy.special import ndtri
 
 from pipelines.domain.documents import Domain
-from pipelines.domain.ranking import ANY
-from pipelines.learning.evidence import MICRO, Evidence, EvidenceKey
+from pipelines.learning.evidence import MICRO, Evidence
+from pipelines.learning.observe.impressions import CLICKED, EXAMINATION, KINDS
 from pipelines.learning.priors import ExaminationPrior
 from pipelines.learning.recency import Discount
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-EXAMINATION = "examination"
-KINDS = SHOWN, SCORE, LEAD, CLICKED = "shown", "score", "lead", "clicked"
-
 _COORDINATES = 4  # of a cell beside its rank: a bin of how many, for score and lead
+KNOTS = 6  # scores between which attractiveness is interpolated: fewer than bins, whose means differ by rank
+LEAD_KNOTS = 7  # leads between which it is interpolated: −1, −.44, −.11, 0 and so on
+_LEVEL_PRECISION = 0.01  # how often a result that is looked at is clicked is known to within e^10: not at all
 _STEPS = 100  # of Newton's method, which needs about ten
 _SETTLED = 1e-10  # change of any logarithm per step, below which the fit has converged
 _LONGEST = 2.0  # change of a logarithm per step, at most: Poisson likelihoods are steep far from their top
-
-
-class Grid(NamedTuple):
-    """How finely results are told apart: bins of equal width over the score, and bins over the lead, finest at 0."""
-
-    scores: int
-    leads: int
-
-
-class Cell(NamedTuple):
-    """Results that are counted together: of one scope and day, at one rank, scores and leads in one bin each."""
-
-    day: int
-    domain: str
-    model: str
-    agent: str
-    rank: int
-    score_bin: int
-    lead_bin: int
-    grid: Grid
-
-
-def cell_key(cell: Cell, kind: str) -> EvidenceKey:
-    """Where a cell's mass of one kind is kept.
-
-    Examples:
-        >>> cell_key(Cell(0, "code", "*", "*", 3, 7, 2, Grid(20, 10)), "shown").bin
-        '03/07/20/02/10.shown'
-    """
-    place = _place(cell.rank, cell.score_bin, cell.lead_bin, cell.grid, kind)
-    return EvidenceKey(cell.day, cell.domain, cell.model, cell.agent, ANY, EXAMINATION, place)
-
-
-@lru_cache(maxsize=4096)
-def _place(rank: int, score_bin: int, lead_bin: int, grid: Grid, kind: str) -> str:
-    return f"{rank:02d}/{score_bin:02d}/{grid.scores}/{lead_bin:02d}/{grid.leads}.{kind}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,15 +125,15 @@ def _fitted(data: Examination) -> _Fit:
 
 def _scores(prior: ExaminationPrior) -> slice:
     """Where the knots of f lie among all coefficients: behind the ranks below the first, before those of h."""
-    return slice(prior.ranks - 1, prior.ranks - 1 + prior.knots)
+    return slice(prior.ranks - 1, prior.ranks - 1 + KNOTS)
 
 
 def _design(data: Examination) -> Floats:
     """What each cell's ln p is made of, float64 (cells, ranks − 1 + knots + lead knots): its rank, and knots around."""
     prior = data.prior
     below = (data.rank[:, None] == np.arange(1, prior.ranks)).astype(np.float64)
-    scores = _interpolated(data.score, np.linspace(0.0, 1.0, prior.knots))
-    return np.hstack([below, scores, _interpolated(data.lead, _lead_knots(prior.lead_knots))])
+    scores = _interpolated(data.score, np.linspace(0.0, 1.0, KNOTS))
+    return np.hstack([below, scores, _interpolated(data.lead, _lead_knots(LEAD_KNOTS))])
 
 
 def _lead_knots(count: int) -> Floats:
@@ -201,9 +158,9 @@ def _prior_of(prior: ExaminationPrior) -> tuple[Floats, Floats]:
     depth = np.log(np.arange(2, prior.ranks + 1))
     spread = prior.exponent_spread**2 * np.outer(depth, depth) + prior.deviation**2 * np.eye(len(depth))
     # A level of ln r is known to within a few orders of magnitude, so that the matrix can be solved without clicks.
-    smooth = [_differences(knots) + prior.level_precision * np.eye(knots) for knots in (prior.knots, prior.lead_knots)]
+    smooth = [_differences(knots) + _LEVEL_PRECISION * np.eye(knots) for knots in (KNOTS, LEAD_KNOTS)]
     precision = block_diag(np.linalg.inv(spread), *smooth)
-    return precision, np.concatenate([np.log(stated), np.zeros(prior.knots + prior.lead_knots)])
+    return precision, np.concatenate([np.log(stated), np.zeros(KNOTS + LEAD_KNOTS)])
 
 
 def _differences(knots: int) -> Floats:

@@ -1,9 +1,18 @@
-"""Counting what was shown and clicked at which rank, one batch at a time (FBK-10)."""
+"""Counting what was shown and clicked at which rank, one batch at a time (FBK-10).
+
+| parameter     | bin                      | one unit is                                                        |
+| ------------- | ------------------------ | ------------------------------------------------------------------ |
+| `examination` | `03/07/20/02/10.shown`   | a result shown at rank 3, score in bin 7 of 20, lead in bin 2 of 10 |
+| `examination` | `03/07/20/02/10.score`   | the scores of those: where in the bin they lie                     |
+| `examination` | `03/07/20/02/10.lead`    | their leads, as (1 + lead) / 2                                     |
+| `examination` | `03/07/20/02/10.clicked` | one of those that was clicked                                      |
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -12,14 +21,53 @@ from numpy.typing import NDArray
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.events import ShownResult
+from pipelines.domain.ranking import ANY
 from pipelines.learning.evidence import MICRO, EvidenceKey
-from pipelines.learning.observe.examination import CLICKED, LEAD, SCORE, SHOWN, Cell, Grid, cell_key
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+EXAMINATION = "examination"
+KINDS = SHOWN, SCORE, LEAD, CLICKED = "shown", "score", "lead", "clicked"
+
 _DOMAINS = tuple(Domain)
 _PLACES = {domain: place for place, domain in enumerate(_DOMAINS)}
+
+
+class Grid(NamedTuple):
+    """How finely results are told apart: bins of equal width over the score, and bins over the lead, finest at 0."""
+
+    scores: int
+    leads: int
+
+
+class Cell(NamedTuple):
+    """Results that are counted together: of one scope and day, at one rank, scores and leads in one bin each."""
+
+    day: int
+    domain: str
+    model: str
+    agent: str
+    rank: int
+    score_bin: int
+    lead_bin: int
+    grid: Grid
+
+
+def cell_key(cell: Cell, kind: str) -> EvidenceKey:
+    """Where a cell's mass of one kind is kept.
+
+    Examples:
+        >>> cell_key(Cell(0, "code", "*", "*", 3, 7, 2, Grid(20, 10)), "shown").bin
+        '03/07/20/02/10.shown'
+    """
+    place = _place(cell.rank, cell.score_bin, cell.lead_bin, cell.grid, kind)
+    return EvidenceKey(cell.day, cell.domain, cell.model, cell.agent, ANY, EXAMINATION, place)
+
+
+@lru_cache(maxsize=4096)
+def _place(rank: int, score_bin: int, lead_bin: int, grid: Grid, kind: str) -> str:
+    return f"{rank:02d}/{score_bin:02d}/{grid.scores}/{lead_bin:02d}/{grid.leads}.{kind}"
 
 
 class ImpressionBuckets(NamedTuple):

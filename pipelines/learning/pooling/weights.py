@@ -25,18 +25,19 @@ from pipelines.domain.ranking import Signal, WeightBelief
 from pipelines.learning.pooling.agreement import AgreementPosterior
 from pipelines.learning.pooling.covariance import Spread
 from pipelines.learning.pooling.gathering import SIGNALS
-from pipelines.learning.priors import IntervalSettings
 
 Floats = NDArray[np.float64]
 
 # A draw may round to 0 or 1, whose log-odds are infinite; half a float's resolution keeps it finite.
 _EDGE = float(np.finfo(np.float64).epsneg)
+SEED = 20240  # fixed, so that the same beliefs are always reported with the same intervals
+_DRAWS = 1000  # per interval: its bounds then stand within about a percentage point
 _SWEEPS = 500  # of coordinate descent, which settles within dozens unless signals say nearly the same
 _SETTLED = 1e-9  # relative change of the largest weight at which it has
 
 
 def believed_weights(
-    posterior: AgreementPosterior, active: Collection[Signal], interval: IntervalSettings
+    posterior: AgreementPosterior, active: Collection[Signal], level: float
 ) -> dict[Signal, WeightBelief]:
     """Shares at the posterior mean of agreement, with equal-tailed intervals from draws of a fixed seed.
 
@@ -47,8 +48,8 @@ def believed_weights(
     """
     weigher = _Weigher(posterior, active)
     shares = _exact(weigher.mean())
-    draws = weigher.draws(np.random.default_rng(interval.seed), interval.draws)
-    tail = (1.0 - interval.level) / 2.0
+    draws = weigher.draws(np.random.default_rng(SEED), _DRAWS)
+    tail = (1.0 - level) / 2.0
     low, high = np.quantile(draws, [tail, 1.0 - tail], axis=0)
     return {
         SIGNALS[column]: WeightBelief(

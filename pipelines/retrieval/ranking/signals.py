@@ -8,8 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from pipelines.domain.ids import ContentHash
-from pipelines.domain.questions import question_of
+from pipelines.domain.ids import ContentHash, question_of
 from pipelines.domain.ranking import ANY, Channel, Query, Signal
 from pipelines.quality import signals
 from pipelines.quality.groups import Groups

@@ -14,7 +14,7 @@ from pipelines.feedback.settings import FeedbackSettings
 from pipelines.feedback.store.report import PartitionReport
 from pipelines.feedback.store.tables import evidence_in
 from pipelines.learning.evidence import Evidence
-from pipelines.learning.observe.examination import EXAMINATION
+from pipelines.learning.observe.impressions import EXAMINATION
 from pipelines.runtime.kafka.log import Record
 from tests.support.feedback_events import (
     BINS,

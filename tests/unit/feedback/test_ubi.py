@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from pipelines.domain.documents import Domain
 from pipelines.domain.events import AnyEvent, Explicit, Impression, Selection
-from pipelines.domain.ids import ContentHash
-from pipelines.domain.questions import question_of
+from pipelines.domain.ids import ContentHash, question_of
 from pipelines.feedback.events.ubi import Mapped, UbiObject, from_ubi, hashes_alone
 from pipelines.feedback.run.updater import Updater
 from pipelines.feedback.settings import UbiSettings

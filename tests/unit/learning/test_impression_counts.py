@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from pipelines.domain.documents import Domain
 from pipelines.domain.events import ShownResult
 from pipelines.learning.evidence import MICRO, Evidence
-from pipelines.learning.observe.examination import EXAMINATION, Grid, read_examination
-from pipelines.learning.observe.impressions import ImpressionBuckets, ImpressionCounts
+from pipelines.learning.observe.examination import read_examination
+from pipelines.learning.observe.impressions import EXAMINATION, Grid, ImpressionBuckets, ImpressionCounts
 from pipelines.learning.recency import Discount
 from pipelines.settings import load_settings
 

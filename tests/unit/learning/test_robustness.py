@@ -13,8 +13,7 @@ from pipelines.domain.ranking import Scope, Signal
 from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import MICRO, Evidence
 from pipelines.learning.pooling.agreement import read_agreement
-from pipelines.learning.pooling.gathering import SIGNALS, gathered
-from pipelines.learning.pooling.robustness import DailyMasses, trusted_shares
+from pipelines.learning.pooling.gathering import SIGNALS, DailyMasses, gathered, trusted_shares
 from pipelines.learning.recency import Discount, capped_share
 from pipelines.settings import load_settings
 from tests.support.outcomes import outcome_evidence

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from pipelines.domain.ids import ContentHash
-from pipelines.domain.questions import question_of
+from pipelines.domain.ids import ContentHash, question_of
 from pipelines.domain.ranking import Channel, ChannelHit, Repeats, Signal
 from pipelines.domain.sessions import SessionMemory
 from pipelines.indexes.graph.graph import EdgeKind
