@@ -14,8 +14,8 @@ from pipelines.chunking.units.sizes import ChunkSizes, SizesInForce, TopicRules
 from pipelines.domain.documents import Domain
 from pipelines.domain.sizing import pairs_of
 from pipelines.learning.evidence import Evidence
+from pipelines.learning.observe.sizes import SizeChoice, last_day, read_sizing
 from pipelines.learning.priors import DomainSizes, Priors
-from pipelines.learning.sizing import SizeChoice, last_day, read_sizing
 
 PRIORS_ALONE = "priors"
 """What a snapshot names where no learned version is live."""

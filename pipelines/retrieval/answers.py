@@ -146,4 +146,4 @@ def _remembered(
     if plan.query.memory is None:
         return None
     asked = remembered(query_vector(rankings), plan.query.memory, resources.settings.understanding.shift)
-    return asked.given((result.content_hash for result in shown), kept=SHOWN_REMEMBERED)
+    return asked.given((result.content_hash for result in shown), limit=SHOWN_REMEMBERED)

@@ -23,7 +23,7 @@ from pipelines.feedback.store.rows import add_masses, delete_rows
 from pipelines.learning.evidence import Evidence, EvidenceKey
 from pipelines.learning.parameters import SIGNAL
 from pipelines.learning.pooling.gathering import Path
-from pipelines.learning.pooling.sessions import moments_among, said_by
+from pipelines.learning.pooling.sessions import moments_among, observed_by
 from pipelines.learning.pooling.shrinkage import Moments
 from pipelines.learning.uses import UsageKey
 
@@ -358,4 +358,4 @@ class SessionVariance:
 
 def _said(connection: sqlite3.Connection, session: int) -> Mapping[Path, Floats]:
     rows = [connection.execute(select, (session, SETTLED, *_SIGNALS)) for select in (_ROWS, _COUNTED)]
-    return said_by(Evidence.sum(Evidence({EvidenceKey(*key): micro for *key, micro in some}) for some in rows))
+    return observed_by(Evidence.sum(Evidence({EvidenceKey(*key): micro for *key, micro in some}) for some in rows))

@@ -177,6 +177,6 @@ def test_results_given_before_can_be_left_out_or_lowered() -> None:
 
 def test_a_memory_reads_back_and_older_ones_are_still_read() -> None:
     """RET-19, LRN-15: what was given is part of it."""
-    memory = SessionMemory().given(["a", "b"], kept=5)
+    memory = SessionMemory().given(["a", "b"], limit=5)
     assert SessionMemory.from_json(memory.to_json()) == memory
     assert SessionMemory.from_json('{"draws": 1, "shift": [], "queries": []}') == SessionMemory(draws=1)
