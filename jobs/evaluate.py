@@ -154,13 +154,10 @@ def _compared(dataset: Dataset, names: tuple[str, str], configured: comparison.C
         control, treatment = comparison.sides(names, configured, lambda each: runs_of(dataset, each, replay))
     result = comparison.compared(dataset, control, treatment, settings)
     comparison.show(result, interval=settings.evaluation.interval)
-    times = None if treatment.settings is None else _timed(dataset, treatment.settings)
+    # The first queries asked one by one, as users ask them: whoever asks in batches knows no times.
+    first = replace(dataset, queries=dataset.queries[:_TIMED])
+    times = None if treatment.settings is None else _measure(first, treatment.settings)
     return comparison.as_json(result, times)
-
-
-def _timed(dataset: Dataset, settings: Settings) -> Measurement:
-    """The first queries asked one by one, as users ask them: whoever asks in batches knows no times."""
-    return _measure(replace(dataset, queries=dataset.queries[:_TIMED]), settings)
 
 
 def _ablated(dataset: Dataset, settings: Settings) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from contextlib import closing
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.catalog.live import Reach
@@ -54,7 +53,7 @@ def list_sessions(
         rows[:limit],
         as_json=as_json,
         document=lambda row: {"partition": row[0], **row[1]._asdict()},
-        table=Table("session", "partition", "phase", "principal", "started", "heard", "pending", "settled", box=None),
+        columns=("session", "partition", "phase", "principal", "started", "heard", "pending", "settled"),
         texts=lambda row: _texts(*row),
     )
     if not as_json:

@@ -58,7 +58,8 @@ def ablated(dataset: Dataset, settings: Settings, document_id: Callable[[str], s
         features = features_of(settings.retrieval, channels=runs.channels, signals=runs.signals)
         without = {feature.name: runs.run(feature.name, feature.off) for feature in features}
         if not Catalog(Path(settings.storage.root)).live_evidence().is_empty:
-            without[LEARNED] = runs.run(LEARNED, {}, _unlearned(replay.snapshot, settings))
+            priors_alone = read_beliefs(settings.priors, Evidence(), now=system_clock())
+            without[LEARNED] = runs.run(LEARNED, {}, replace(replay.snapshot, beliefs=priors_alone, sessions=None))
         measured = effects(full, without, dataset.qrels, rules)
         chosen = [name for name in harmful(measured) if name != LEARNED]
         combined = runs.run("all that look harmful", _together(features, chosen)) if chosen else full
@@ -177,7 +178,3 @@ def _merged(path: tuple[str, ...], one: Any, other: Any) -> Any:
     if path == ("channels",):
         return tuple(item for item in one if item in other) or one
     return tuple(dict.fromkeys((*one, *other)))
-
-
-def _unlearned(snapshot: Snapshot, settings: Settings) -> Snapshot:
-    return replace(snapshot, beliefs=read_beliefs(settings.priors, Evidence(), now=system_clock()), sessions=None)

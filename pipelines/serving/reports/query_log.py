@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.gate import GateVerdict, judge_rankings
@@ -40,7 +39,7 @@ from pipelines.evaluation.measures.significance import strength_of, unjudged
 from pipelines.evaluation.queries.reader import LoggedQuery, read_queries
 from pipelines.indexes.generation import Generation
 from pipelines.runtime.clock import SECONDS_PER_DAY, system_clock
-from pipelines.serving.console.terminal import cells, plain, stderr, stdout, tell
+from pipelines.serving.console.terminal import plain, stderr, stdout, table_of, tell
 from pipelines.serving.reports.comparison import verdict_as_json
 from pipelines.serving.reports.figures import LABELS, change_text, mean_cells, titled
 from pipelines.serving.searching.replay import StoreReplay
@@ -155,11 +154,12 @@ def show(report: LogReport) -> None:
             table.add_row(name, *mean_cells(value))
     table.add_row("ms per query", f"{report.p50_ms:.1f}", f"95 % below {report.p95_ms:.1f}")
     tell(table)
-    channels = Table("channel", "of results", "alone", "of relevant ones", "alone", box=None)
-    for name, worth in report.memory.channels.items():
-        shares = (worth.shown, worth.exclusive, worth.relevant, worth.exclusive_relevant)
-        channels.add_row(*cells(name, *("" if share is None else f"{share:.1%}" for share in shares)))
-    tell(channels)
+    shares = {
+        name: (worth.shown, worth.exclusive, worth.relevant, worth.exclusive_relevant)
+        for name, worth in report.memory.channels.items()
+    }
+    rows = [(name, *("" if one is None else f"{one:.1%}" for one in each)) for name, each in shares.items()]
+    tell(table_of(("channel", "of results", "alone", "of relevant ones", "alone"), rows))
     for alarm in report.alarms:
         mark = "[red]⚠[/]" if alarm.ringing else "[green]·[/]"
         bound = f"{alarm.value:.3f} (bound {alarm.bound:.3f}, n = {alarm.n})"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Side: TypeAlias = tuple[Settings, Evidence | None]
+Conditions: TypeAlias = tuple[Settings, Evidence | None]
 """What queries are asked under: settings, and the beliefs that follow from evidence, or those of the first time."""
 
 
@@ -61,28 +61,19 @@ class StoreReplay:
         self._pool: SearcherPool | None = None
         self._pins: dict[str, Pin] = {}
 
-    def __call__(self, queries: Sequence[Query], settings: Settings, evidence: Evidence | None = None) -> list[Answer]:
-        """The answers, in the queries' order.
-
-        Args:
-            evidence: Under the beliefs that follow from it, instead of what was believed at first.
-        """
-        (answers,) = self.under_each(queries, [(settings, evidence)])
-        return answers
-
-    def under_each(self, queries: Sequence[Query], sides: Sequence[Side]) -> list[list[Answer]]:
+    def under_each(self, queries: Sequence[Query], sides: Sequence[Conditions]) -> list[list[Answer]]:
         """The answers under each side, in the queries' order; sides take turns, batch by batch."""
         views = self._views_of(sides)
         pool = self._pool_for(queries)
         return self._here(queries, views, Searcher.search_many) if pool is None else pool.search_each(queries, views)
 
-    def rankings(self, queries: Sequence[Query], sides: Sequence[Side]) -> list[list[Placings]]:
-        """The results of the same answers, without what is told of them."""
+    def rankings(self, queries: Sequence[Query], sides: Sequence[Conditions]) -> list[list[Placings]]:
+        """The results of the same answers, without their explanations."""
         views = self._views_of(sides)
         pool = self._pool_for(queries)
         return self._here(queries, views, Searcher.rank_many) if pool is None else pool.rank_each(queries, views)
 
-    def _views_of(self, sides: Sequence[Side]) -> list[View]:
+    def _views_of(self, sides: Sequence[Conditions]) -> list[View]:
         return [View(settings, self._pinned(settings, evidence)) for settings, evidence in sides]
 
     def _pool_for(self, queries: Sequence[Query]) -> SearcherPool | None:
