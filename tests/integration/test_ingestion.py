@@ -17,6 +17,7 @@ from pipelines.ingestion import plan as plan_module
 from pipelines.ingestion.pipeline import ingest
 from pipelines.ingestion.plan import IndexPlan
 from pipelines.ingestion.report import IndexOutcome, IndexProgress
+from pipelines.ingestion.stages import run as run_module
 from pipelines.runtime.ray.stages import HERE, ON_CLUSTER, Executor
 from tests.conftest import ROOT
 from tests.support.ingestion import FORBIDDEN, FULL_DISK, KILLED, KILLED_ONCE, UNAVAILABLE, a_plan, a_tree, write
@@ -128,6 +129,19 @@ def test_code_that_cuts_as_before_is_asked_once(tmp_path: Path, monkeypatch: pyt
     assert (changed.unchanged, changed.published) == (first.documents - 1, True)
     published = _run(a_plan(source, tmp_path / "store", "index.shards=1"))
     assert (published.unchanged, published.published) == (first.documents, False)
+
+
+def test_several_tasks_compare_what_one_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ING-25, ING-27: of nine units, two a task, the changed one alone is made again, and all are counted."""
+    monkeypatch.setattr(run_module, "_UNITS_COMPARED", 2)
+    source = a_tree(tmp_path, files=24)
+    first = _run(a_plan(source, tmp_path / "store"))
+    (source / "notes.md").write_text("# Notes\n\nSomething else entirely.\n")
+    seen: list[IndexProgress] = []
+    changed = _run(a_plan(source, tmp_path / "store"), seen=seen)
+    assert (changed.unchanged, changed.documents, changed.published) == (first.documents - 1, first.documents, True)
+    assert [progress.done for progress in seen if progress.phase.startswith("comparing")] == [0, 2, 4, 6, 8, 8]
+    assert (seen[-1].done, seen[-1].total) == (9, 9)
 
 
 def test_only_new_text_is_computed_unless_everything_is_wanted(tmp_path: Path) -> None:

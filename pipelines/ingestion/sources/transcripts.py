@@ -217,9 +217,10 @@ def _text_of_turn(turn: Mapping[str, Any]) -> str | None:
     """What a turn says: its text, the texts of its parts, and what a picture shows."""
     content = _first(turn, _TEXTS)
     if isinstance(content, list):
-        texts = [part.get("text") if isinstance(part, dict) else part for part in content]
-        parts = [_text(text) for text, part in zip(texts, content, strict=True) if isinstance(part, str | dict)]
-        content = "\n\n".join(part for part in parts if part)
+        parts = [
+            part.get("text") if isinstance(part, dict) else part for part in content if isinstance(part, str | dict)
+        ]
+        content = "\n\n".join(text for part in parts if (text := _text(part)))
     text = _text(content)
     caption = _text(turn.get("blip_caption"))
     if text is None or caption is None:
