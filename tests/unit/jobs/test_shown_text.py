@@ -12,6 +12,7 @@ from pipelines.consolidation.gate import Decision, GateVerdict
 from pipelines.domain.documents import Domain
 from pipelines.domain.ids import ContentHash
 from pipelines.domain.ranking import Signal, WeightBelief
+from pipelines.evaluation.log.alarms import MINIMUM
 from pipelines.evaluation.measures.answerable import ProbabilityReport
 from pipelines.evaluation.measures.beir import Dataset, JudgedQuery
 from pipelines.evaluation.measures.compare import HEADLINE
@@ -102,7 +103,7 @@ def test_a_table_that_is_piped_is_not_folded(capsys: pytest.CaptureFixture[str])
 def test_what_a_log_holds_is_shown_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """OPS-11: names of channels come from the log, in the table of channels and in what an alarm says."""
     result = a_result(ContentHash("a"), channels={HOSTILE: 1})
-    queries = [a_logged(n, [result], failed=[HOSTILE]) for n in range(SETTINGS.evaluation.alarms.minimum)]
+    queries = [a_logged(n, [result], failed=[HOSTILE]) for n in range(MINIMUM)]
     query_log.show(query_log.report(query_log.Logged(queries, {}, tmp_path), SETTINGS))
     printed = capsys.readouterr().out
     assert printed.count(GIVEN) == 2
