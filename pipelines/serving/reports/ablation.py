@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,12 @@ from pipelines.evaluation.measures.metrics import Estimate, estimate, measure
 from pipelines.evaluation.measures.runs import Ranked, Run, as_ranked
 from pipelines.evaluation.measures.significance import Half, strength_of
 from pipelines.evaluation.replay.ablation import Changes, Effect, Feature, changed, effects, features_of, harmful
-from pipelines.evaluation.replay.replay import Replay
-from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.evidence import Evidence
-from pipelines.retrieval.snapshot.snapshot import Snapshot
-from pipelines.runtime.clock import system_clock
 from pipelines.serving.console.terminal import plain, stderr, stdout, tell
-from pipelines.serving.searching.replay import live_replay
+from pipelines.serving.searching.replay import StoreReplay
 from pipelines.settings import Settings
+
+_AT_ONCE = 1_000  # queries whose answers, of a hundred texts each, are held at a time
 
 LEARNED = "learned weights (priors alone)"
 """The feature of beliefs that evidence has moved; only in a store that learned anything."""
@@ -51,14 +50,18 @@ class Ablation:
 
 def ablated(dataset: Dataset, settings: Settings, document_id: Callable[[str], str]) -> Ablation:
     """Ask every query with everything on, and with each feature off."""
-    rules, replay = settings.evaluation, live_replay(settings)
-    with Progress(console=stderr, transient=True) as progress:
-        runs = _Runs(replay, [as_query(query, rules) for query in dataset.queries], settings, document_id, progress)
+    rules, tuned = settings.evaluation, settings.retrieval
+    queries = [as_query(query, rules) for query in dataset.queries]
+    with (
+        closing(StoreReplay(settings, times=len(features_of(tuned)))) as replay,
+        Progress(console=stderr, transient=True) as progress,
+    ):
+        runs = _Runs(replay, queries, settings, document_id, progress)
         full = runs.explained("everything on")
-        features = features_of(settings.retrieval, channels=runs.channels, signals=runs.signals)
+        features = features_of(tuned, channels=runs.channels, signals=runs.signals)
         without = {feature.name: runs.run(feature.name, feature.off) for feature in features}
         if not Catalog(Path(settings.storage.root)).live_evidence().is_empty:
-            without[LEARNED] = runs.run(LEARNED, {}, _unlearned(replay.snapshot, settings))
+            without[LEARNED] = runs.run(LEARNED, {}, Evidence())
         measured = effects(full, without, dataset.qrels, rules)
         chosen = [name for name in harmful(measured) if name != LEARNED]
         combined = runs.run("all that look harmful", _together(features, chosen)) if chosen else full
@@ -67,6 +70,7 @@ def ablated(dataset: Dataset, settings: Settings, document_id: Callable[[str], s
     return Ablation(estimate(list(on.values()), rules), len(dataset.queries), measured, chosen, held_out)
 
 
+@dataclass
 class _Runs:
     """Runs over the same queries under changed settings.
 
@@ -74,48 +78,41 @@ class _Runs:
         channels, signals: What took part in any answer of `explained`.
     """
 
-    def __init__(
-        self,
-        replay: Replay,
-        queries: Sequence[Query],
-        settings: Settings,
-        document_id: Callable[[str], str],
-        progress: Progress,
-    ) -> None:
-        self.channels: set[Channel] = set()
-        self.signals: set[Signal] = set()
-        self._replay = replay
-        self._queries = queries
-        self._settings = settings
-        self._document_id = document_id
-        self._progress = progress
+    replay: StoreReplay
+    queries: Sequence[Query]
+    settings: Settings
+    document_id: Callable[[str], str]
+    progress: Progress
+    channels: set[Channel] = field(default_factory=set)
+    signals: set[Signal] = field(default_factory=set)
 
-    def run(self, name: str, changes: Changes, snapshot: Snapshot | None = None) -> Run:
-        """What is returned under the changes, and instead of what is live under another snapshot."""
-        rankings = self._replay.rankings(
-            self._queries,
-            settings=changed(self._settings.retrieval, changes),
-            snapshot=snapshot,
-            watch=self._watch(name),
-        )
-        return {str(query.query_id): self._ranked(each) for query, each in zip(self._queries, rankings, strict=True)}
+    def run(self, name: str, changes: Changes, evidence: Evidence | None = None) -> Run:
+        """What is returned under the changes, and instead of what is believed under what follows from evidence."""
+        retrieval = changed(self.settings.retrieval, changes)
+        side = self.settings.model_copy(update={"retrieval": retrieval}), evidence
+        run = {}
+        for part in self._parts(name):
+            (rankings,) = self.replay.rankings(part, [side])
+            run.update({str(query.query_id): self._ranked(each) for query, each in zip(part, rankings, strict=True)})
+        return run
 
     def explained(self, name: str) -> Run:
         """What is returned with everything on, which tells what takes part."""
         run = {}
-        for answer in self._replay(self._queries, watch=self._watch(name)):
+        for answer in (answer for part in self._parts(name) for answer in self.replay(part, self.settings)):
             self.channels.update(answer.heads)
             parts = (part for result in answer.results for part in result.contributions if part.belief is not None)
             self.signals.update(Signal(part.name) for part in parts)
             run[str(answer.query.query_id)] = self._ranked(answer.results)
         return run
 
-    def _watch(self, name: str) -> Callable[[int], None]:
-        task = self._progress.add_task(name, total=len(self._queries))
-        return lambda done: self._progress.update(task, completed=done)
+    def _parts(self, name: str) -> Iterator[Sequence[Query]]:
+        starts = range(0, len(self.queries), _AT_ONCE)
+        for start in self.progress.track(starts, description=name):
+            yield self.queries[start : start + _AT_ONCE]
 
     def _ranked(self, results: Iterable[RankedResult | Placed]) -> Ranked:
-        return as_ranked(results, self._settings.evaluation.depth, document_id=self._document_id)
+        return as_ranked(results, self.settings.evaluation.depth, document_id=self.document_id)
 
 
 def as_json(dataset: Dataset, ablation: Ablation) -> dict[str, Any]:
@@ -191,7 +188,3 @@ def _merged(path: tuple[str, ...], one: Any, other: Any) -> Any:
     if path == ("channels",):
         return tuple(item for item in one if item in other) or one
     return tuple(dict.fromkeys((*one, *other)))
-
-
-def _unlearned(snapshot: Snapshot, settings: Settings) -> Snapshot:
-    return replace(snapshot, beliefs=read_beliefs(settings.priors, Evidence(), now=system_clock()), sessions=None)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pipelines.consolidation.probes import probed
+from pipelines.catalog.catalog import Catalog
+from pipelines.consolidation.probes import probed, shown_matches
 from pipelines.consolidation.recalibrate import curves_of
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Channel, Query, Scope, Signal
@@ -17,19 +20,16 @@ from pipelines.evaluation.measures.answerable import ProbabilityReport, judged_b
 from pipelines.evaluation.measures.beir import Dataset, JudgedQuery, Qrels
 from pipelines.evaluation.measures.measuring import as_query
 from pipelines.evaluation.measures.runs import Run, as_ranked
-from pipelines.evaluation.replay.replay import Replay, shown_matches
 from pipelines.evaluation.simulation.study import Values, best_weight, convex, headline
 from pipelines.evaluation.simulation.users import PAGE
-from pipelines.learning.beliefs import Beliefs, read_beliefs
+from pipelines.learning.beliefs import read_beliefs
 from pipelines.learning.calibration.fit import ShownResults, calibrate_matches, carried_over
 from pipelines.learning.calibration.matching import MatchCalibration, answering_from, match_bins
 from pipelines.learning.evidence import Evidence
 from pipelines.retrieval.settings import FusionMode, RetrievalSettings
-from pipelines.retrieval.snapshot.snapshot import Snapshot
 from pipelines.runtime.clock import system_clock
 from pipelines.serving.collections import document_id
-from pipelines.serving.searching.engines import source_of
-from pipelines.serving.searching.replay import remembering_engines
+from pipelines.serving.searching.replay import StoreReplay, remembering_engines
 from pipelines.serving.study.report import CONVEX
 from pipelines.serving.study.sessions import AGENT
 from pipelines.settings import Settings
@@ -60,39 +60,30 @@ class Bench:
     def __init__(self, settings: Settings, dataset: Dataset) -> None:
         self.settings = settings
         self.dataset = dataset
-        self.encoders = remembering_engines(settings).encoders
-        self._now, rules = system_clock(), settings.evaluation
-        snapshot = source_of(settings).take(None)
-        self._replay = Replay(
-            snapshot, self.encoders, settings.retrieval, now=self._now, batch=rules.batch, most=rules.remembered
-        )
-        self._snapshot = self._replay.snapshot
+        engines = remembering_engines(settings)
+        self.encoders = engines.encoders
+        self._now = system_clock()
+        self._replay = StoreReplay(settings, times=0, engines=engines)
         self.document_id = document_id(dataset)
 
     def answers(self, queries: Sequence[JudgedQuery], *, k: int = PAGE, **changes: Any) -> list[Answer]:
         """Answers under the priors alone, with some settings of retrieval changed."""
-        changed = self.settings.retrieval.model_copy(update=dict(changes))
-        return list(self._replay(self._pages_of(queries, k), settings=changed))
+        return self._replay(self._pages_of(queries, k), self._retrieving(**changes), Evidence())
 
     def probed(self) -> list[list[Match]]:
         """The best match of queries that have no answer, by kind, as a night asks them."""
-        rules = self.settings.consolidation.calibration
-        return probed(
-            lambda queries: list(self._replay(queries)),
-            self._snapshot.generation,
-            rules,
-            k=self.settings.retrieval.rerank.depth,
-        )
+        rules, k = self.settings.consolidation.calibration, self.settings.retrieval.rerank.depth
+        with closing(Catalog(Path(self.settings.storage.root)).open_live()) as generation:
+            return probed(lambda queries: self._replay(queries, self.settings, Evidence()), generation, rules, k=k)
 
     def shown(self, queries: Sequence[JudgedQuery], evidence: Evidence) -> ShownResults:
         """What is shown under what the evidence says, as a night asks for it."""
-        asking = self._pages_of(queries, PAGE)
-        hidden = (*self.settings.retrieval.without_signals, *HIDDEN)
-        retrieval = self.settings.retrieval.model_copy(update={"without_signals": hidden})
-        snapshot = replace(self._snapshot, beliefs=self._beliefs(evidence))
-        return shown_matches(
-            self._replay.otherwise(retrieval, snapshot), retrieval, asking, depth=self.settings.evaluation.depth
-        )
+        asking, depth = self._pages_of(queries, PAGE), self.settings.evaluation.depth
+
+        def ask(queries: Sequence[Query], retrieval: RetrievalSettings) -> list[Answer]:
+            return self._replay(queries, self.settings.model_copy(update={"retrieval": retrieval}), evidence)
+
+        return shown_matches(ask, self._without(HIDDEN).retrieval, asking, depth=depth)
 
     def names(self, answers: Sequence[Answer]) -> dict[str, list[str]]:
         """Ids that judgements name each content by."""
@@ -111,8 +102,8 @@ class Bench:
 
     def values(self, evidence: Evidence, *, hidden: Sequence[Signal] = ()) -> Values:
         """The headline measure on the held-out queries under what the evidence says."""
-        asking, settings, snapshot = self._asking(evidence, hidden)
-        rankings = self._replay.rankings(asking, settings=settings, snapshot=snapshot)
+        asking = self._pages_of(self.dataset.queries, PAGE)
+        (rankings,) = self._replay.rankings(asking, [(self._without(hidden), evidence)])
         run: Run = {
             query.query_id: as_ranked(placed, self.settings.evaluation.depth, document_id=self.document_id)
             for query, placed in zip(asking, rankings, strict=True)
@@ -121,31 +112,25 @@ class Bench:
 
     def learned(self, evidence: Evidence, *, hidden: Sequence[Signal] = ()) -> list[Answer]:
         """Answers to the held-out queries under what the evidence says."""
-        asking, settings, snapshot = self._asking(evidence, hidden)
-        return list(self._replay(asking, settings=settings, snapshot=snapshot))
+        return self._replay(self._pages_of(self.dataset.queries, PAGE), self._without(hidden), evidence)
 
     def weights(self, evidence: Evidence) -> Mapping[str, float]:
         """What the evidence says each signal of similarity should weigh, in the domain of the corpus."""
         first = self.answers(self.dataset.queries[:1])[0].results
         signals = {signal for result in first for signal in result.signals} - set(HIDDEN)
-        scope = Scope(first[0].domain, agent=AGENT)
-        return {signal.value: belief.mean for signal, belief in self._beliefs(evidence).weights(scope, signals).items()}
+        beliefs = read_beliefs(self.settings.priors, evidence, now=self._now)
+        weights = beliefs.weights(Scope(first[0].domain, agent=AGENT), signals)
+        return {signal.value: belief.mean for signal, belief in weights.items()}
 
-    def _asking(self, evidence: Evidence, hidden: Sequence[Signal]) -> tuple[list[Query], RetrievalSettings, Snapshot]:
-        """The held-out queries, and what they are asked under for the sake of what the evidence says."""
-        hidden = (*self.settings.retrieval.without_signals, *hidden)
-        settings = self.settings.retrieval.model_copy(update={"without_signals": hidden})
-        return (
-            self._pages_of(self.dataset.queries, PAGE),
-            settings,
-            replace(self._snapshot, beliefs=self._beliefs(evidence)),
-        )
+    def _without(self, hidden: Sequence[Signal]) -> Settings:
+        return self._retrieving(without_signals=(*self.settings.retrieval.without_signals, *hidden))
+
+    def _retrieving(self, **changes: Any) -> Settings:
+        retrieval = self.settings.retrieval.model_copy(update=changes)
+        return self.settings.model_copy(update={"retrieval": retrieval})
 
     def _pages_of(self, queries: Sequence[JudgedQuery], k: int) -> list[Query]:
         return [replace(as_query(query, self.settings.evaluation), k=k, agent=AGENT) for query in queries]
-
-    def _beliefs(self, evidence: Evidence) -> Beliefs:
-        return read_beliefs(self.settings.priors, evidence, now=self._now)
 
 
 def measure_probabilities(

@@ -63,7 +63,7 @@ def taught(
     with (
         BackgroundUpdaters(settings, local=True) as updaters,
         Searcher(
-            RememberingSource(source_of(settings), settings.evaluation.remembered),
+            RememberingSource(source_of(settings)),
             first,
             settings.retrieval,
             clock=system_clock,
@@ -104,7 +104,7 @@ def _shown(
     searcher: Searcher, batch: Sequence[tuple[int, JudgedQuery]], settings: Settings
 ) -> Iterator[tuple[int, Answer]]:
     """What each session of a batch is shown."""
-    size = settings.evaluation.batch
+    size = settings.retrieval.encode_batch
     for start in range(0, len(batch), size):
         part = batch[start : start + size]
         queries = [_question(number, query, settings) for number, query in part]
