@@ -28,6 +28,7 @@ from rich.table import Table
 from jobs import _job
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.champion import ChampionFollower
+from pipelines.consolidation.settings import FOLLOW_EVERY_S
 from pipelines.domain.ids import LearnedVersion
 from pipelines.feedback.run.metrics import Paces, losses_of, standings_of, write_metrics
 from pipelines.feedback.run.updater import PartitionProgress
@@ -69,7 +70,7 @@ def update(
     follower = ChampionFollower(
         Catalog(root),
         _Registry(settings),
-        every_s=settings.consolidation.follow_every_s,
+        every_s=FOLLOW_EVERY_S,
         clock=system_clock,
     )
     started, paces, connection = time.monotonic(), Paces(), ConnectionLog(settings)

@@ -14,6 +14,7 @@ import numpy as np
 from pipelines.catalog.catalog import Catalog
 from pipelines.consolidation.probes import probed, shown_matches
 from pipelines.consolidation.recalibrate import curves_of
+from pipelines.consolidation.settings import FOLDS, SEED
 from pipelines.domain.matching import Match
 from pipelines.domain.ranking import Answer, Channel, Query, Scope, Signal
 from pipelines.evaluation.measures.answerable import ProbabilityReport, judged_bins, probability_report
@@ -142,7 +143,7 @@ def measure_probabilities(
     sample = _some(lessons, bench.settings)
     taught, looked = bench.answers(sample), bench.shown(sample, evidence)
     judged = judged_bins(taught, lessons.qrels, bench.names(taught))
-    fit = calibrate_matches(judged, None, folds=rules.folds, seed=rules.seed, least_gain=rules.least_gain).calibration
+    fit = calibrate_matches(judged, None, folds=FOLDS, seed=SEED, least_gain=rules.least_gain).calibration
     fit = carried_over(fit, looked.alone, least=rules.minimum_observations)
     curves = curves_of(verdicts, bench.settings.priors.verdicts, rules, lambda: looked)
     from_verdicts = curves or MatchCalibration(None, None, None)
